@@ -10,6 +10,8 @@ from pydantic import Field
 
 from deep_research.errors import ContentMissingError, ToolError
 from deep_research.evidence.sites import host_of
+from deep_research.logs import masked
+from deep_research.phases.gathering.source_reading import KEYED
 from deep_research.phases.gathering.tasks.tool import Link, Shown, ToolResult
 from deep_research.phases.prompting import Aliases, one_line
 from deep_research.state import Record, Source, SourceKind, Span, TaskStep, ToolUse
@@ -106,21 +108,23 @@ class Desk:
         self.known(sources)
         for source_id, text in texts.items():
             self._hold(source_id, text)
+        given = [_masked(link) for link in _once(result.links) if not _keyed(link)]
         places = {link.address: place for place, link in enumerate(self.links, 1)}
-        links = [link for link in _once(result.links) if link.address not in places]
+        links = [link for link in given if link.address not in places]
         places |= {link.address: place for place, link in enumerate(links, len(self.links) + 1)}
         self.links += links
         shown_to: dict[str, int] = {}
         lines = [result.text.strip()] if result.text.strip() else []
         lines += [self._excerpt(source, texts.get(source.id, ""), shown_to) for source in sources]
         lines += [self._part(shown, texts, shown_to) for shown in result.shown]
-        lines += [f"L{places[link.address]}: {_of_link(link)}" for link in _once(result.links)]
+        lines += [f"L{places[link.address]}: {_of_link(link)}" for link in given]
+        lines += [f"Not read: {one_line(link.title)[:200]}: {KEYED}" for link in result.links if _keyed(link)]
         lines += [
             f"Not read: {one_line(page.url)[:200]}: {one_line(page.why)[:200]}" for page in result.unread
         ]
         lines += [one_line(note)[:300] for note in result.notes]
         text = "\n\n".join(lines) or "Nothing was found. Try other words."
-        showing = Showing(text=text[:LONGEST], links=tuple(links), shown_to=shown_to)
+        showing = Showing(text=masked(text[: 2 * LONGEST])[:LONGEST], links=tuple(links), shown_to=shown_to)
         self._shown_to |= shown_to
         return showing
 
@@ -183,9 +187,18 @@ def _once(links: Iterable[Link]) -> list[Link]:
     return list({link.address: link for link in reversed(tuple(links))}.values())[::-1]
 
 
+def _keyed(link: Link) -> bool:
+    """Whether a key of ours stands in an address, which no site may see."""
+    return any(masked(at) != at for at in (link.address, link.text_at or ""))
+
+
+def _masked(link: Link) -> Link:
+    return link.model_copy(update={"title": masked(link.title), "snippet": masked(link.snippet)})
+
+
 def failed(problem: str) -> Showing:
     """What is shown of a use that gave nothing."""
-    return Showing(text=one_line(problem)[:1_000])
+    return Showing(text=masked(one_line(problem))[:1_000])
 
 
 def kept(showing: Showing) -> Content:
