@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
@@ -14,7 +15,7 @@ from deep_research.errors import BudgetError, ModelError, ToolError, WindowError
 from deep_research.evidence.citations import QuoteFinder, quote_at
 from deep_research.models.failures import Verdict
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import off_loop, with_latest
+from deep_research.phases.base import off_loop, together, with_latest
 from deep_research.phases.gathering.tasks.agent import Said, TaskInput
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.own_limits import Left, left
@@ -163,7 +164,7 @@ class TaskWork:
         )
         number = len(stands.steps) + 1
         self._tell(f"step {number} of {self.task.limits.steps}, {said or 'thinking'}", number)
-        await asyncio.gather(*(self._one(use, tool, arguments) for use, tool, arguments in ready))
+        await together((partial(self._one, *each) for each in ready), at_once=MOST_AT_ONCE)
         return uses
 
     async def _one(self, use: Used, tool: Tool, arguments: BaseModel) -> None:
