@@ -1,12 +1,12 @@
 """What is told of tasks while they are worked on: on a terminal, in lines, and to who follows the run."""
 
-import asyncio
-
+import pytest
 from task_runs import APPROVED, FOUND, QUESTION, SEARCH, TaskModel, engine, number_of
 
 from deep_research.interfaces.cli.progress import ASCII, Lines, picture
 from deep_research.state.events import Progress, TaskStepped
 from deep_research.state.reducer import Fold
+from deep_research.store import RunJournal
 
 REJECTED = {"approved": False, "critique": "That is the height above the sea."}
 
@@ -21,17 +21,30 @@ class Paper:
         self.lines += lines
 
 
-def followed(model, **more):
-    """Everything that who follows a run is told, in its order."""
+@pytest.fixture
+def followed(monkeypatch):
+    """Everything that who follows a run closely is told, in its order: notes may be dropped where they are not read at
+    once, so they are heard where they are told."""
+    notes = []
+    tell = RunJournal.progress
 
-    async def follow():
+    def heard(self, note):
+        notes.append((self.state.seq, note))
+        tell(self, note)
+
+    monkeypatch.setattr(RunJournal, "progress", heard)
+
+    def follow(model, **more):
+        notes.clear()
         with engine(model, **more) as research:
-            return [each async for each in research.stream(QUESTION)]
+            events = list(research.events(research.run(QUESTION).research_id))
+        told = [(event.seq, 0, event) for event in events] + [(seq, 1, note) for seq, note in notes]
+        return [each for _, _, each in sorted(told, key=lambda each: each[:2])]
 
-    return asyncio.run(follow())
+    return follow
 
 
-def test_each_step_of_a_task_is_told_before_its_tools_work():
+def test_each_step_of_a_task_is_told_before_its_tools_work(followed):
     told = followed(TaskModel(), max_task_steps=4)
     (note,) = [each for each in told if isinstance(each, Progress) and each.step]
     assert (note.message, note.step) == (QUESTION, "step 1 of 4, search Orm lighthouse height")
@@ -39,7 +52,7 @@ def test_each_step_of_a_task_is_told_before_its_tools_work():
     assert told.index(note) < next(n for n, each in enumerate(told) if isinstance(each, TaskStepped))
 
 
-def test_the_live_picture_shows_tasks_with_their_steps():
+def test_the_live_picture_shows_tasks_with_their_steps(followed):
     fold, shown = Fold(), []
     searching = {}
     for each in followed(TaskModel(), max_task_steps=4):
@@ -53,7 +66,7 @@ def test_the_live_picture_shows_tasks_with_their_steps():
     assert f"    + {QUESTION}" in shown
 
 
-def test_lines_tell_what_was_sent_back_and_with_verbose_every_step():
+def test_lines_tell_what_was_sent_back_and_with_verbose_every_step(followed):
     model = TaskModel(lambda said: SEARCH if number_of(said) == 1 else FOUND, [REJECTED, APPROVED])
     told = followed(model, max_task_steps=3)
     for verbose in (False, True):
