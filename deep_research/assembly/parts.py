@@ -186,6 +186,7 @@ def assemble(
     found = make_sources(
         settings,
         given.search or settings.search,
+        beside=(given.data_sources or {}).values(),
         pages=given.pages,
         store=store,
         calls=calls,

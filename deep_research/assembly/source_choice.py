@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,15 +64,17 @@ def make_sources(
     settings: Settings,
     search: Sequence[SearchProvider | str],
     *,
+    beside: Iterable[SearchProvider] = (),
     pages: Pages | None = None,
     store: Store,
     calls: Calls,
     extractor: Extractor,
 ) -> Sources:
-    """``pages`` is what reads pages in place of our own. Raises `UnknownNameError`, `ConfigurationError`."""
+    """``beside`` is what tasks alone search, whose pages are read too; ``pages`` is what reads pages in place of our
+    own. Raises `UnknownNameError`, `ConfigurationError`."""
     corpus = make_corpus(settings, extractor)
     found = _services(settings, search, calls)
-    web = any(not service.local for service in found.services)
+    web = any(not getattr(each, "local", True) for each in (*found.services, *beside))
     own = make_pages(settings, store, extractor) if web and settings.fetch_pages else None
     if pages is not None and not callable(getattr(pages, "read", None)):
         raise ConfigurationError(f"{pages!r} reads no pages.", hint="Give an object with `async read(url)`.")

@@ -339,7 +339,7 @@ class SupervisorOrchestrator:
         fell = AgentFellBack(role=worker.fallback_role, error=error.problem, limit=share)
         await journal.record(fell, *told_of)
         if phase is DeepResearchPhase.GATHERING:
-            await self._search(fallback, journal, None)
+            await self._gather(fallback, journal)
         else:
             await fallback.run(journal.state, journal)
 
@@ -355,13 +355,13 @@ class SupervisorOrchestrator:
         """Gathering ends when the run's seconds are used up; the report is written from what there is."""
         cap = journal.state.options.budget.max_seconds
         if cap is None:
-            await self._search(worker, journal, self._models)
+            await self._search(worker, journal)
             return
         left = cap - self._elapsed()
         try:
             async with asyncio.timeout(max(0.0, left)):
                 if left > 0:
-                    await self._search(worker, journal, self._models)
+                    await self._search(worker, journal)
         except TimeoutError:
             left = 0.0
         skipped = tuple(s.query for s in journal.state.pending_sub_queries())
@@ -375,11 +375,11 @@ class SupervisorOrchestrator:
             )
             await journal.record(LimitReached(limit=limit))
 
-    async def _search(self, worker: Phase[Any, Any], journal: Journal, models: RunModels | None) -> None:
+    async def _search(self, worker: Phase[Any, Any], journal: Journal) -> None:
         """What a task found is shown to the hook that may overrule its review."""
         has_say = isinstance(worker, GatheringPhase) and overridden(self._hooks, "review")
         if not has_say or journal.state.options.gathering != "agents":
-            await worker.run(journal.state, journal, models)
+            await worker.run(journal.state, journal, self._models)
             return
 
         async def overrule(
@@ -399,7 +399,7 @@ class SupervisorOrchestrator:
             )
 
         assert isinstance(worker, GatheringPhase)
-        await worker.run(journal.state, journal, models, overrule)
+        await worker.run(journal.state, journal, self._models, overrule)
 
     async def _review(self, journal: Journal, phase: DeepResearchPhase) -> Review:
         """The gate and the hooks after a phase: what to do, and what to tell the next agent."""

@@ -68,11 +68,12 @@ def of_plan(
             continue
         return [PlanApproved(sub_queries=edited.sub_queries, terms=edited.terms, by=edited.by)]
     searches = len(planned(state))
+    may = [name for name in data_sources if state.options.may_search(name)]
     parking = Parking(
         waiting_for=f"your word on the plan of {searches} search{'es' * (searches != 1)}{problem}",
         pause_id=pause_id,
         kind=ParkedKind.PLAN,
-        answer_schema=answer_schema(state, replans=replans, data_sources=data_sources),
+        answer_schema=answer_schema(state, replans=replans, data_sources=may),
         then=WhenDue.STAY,
         about=told(state, estimate),
     )

@@ -24,7 +24,7 @@ from deep_research.state.journal import Content
 from deep_research.state.reducer import Fold, fold
 from deep_research.store import Feed, Lane, LoopOutbox, NewRun, RunJournal
 from deep_research.testing.doubles import FakeClock
-from deep_research.testing.samples import sample_log
+from deep_research.testing.samples import sample_log, sample_task, sample_texts
 from deep_research.testing.store_bench import PATIENCE, Bench, Listener
 
 ROUNDS = 250
@@ -163,6 +163,21 @@ async def saved_texts_are_read_back(desk: Desk) -> None:
     texts = ["α", "", "β" * 50_000]
     await desk.journal.record(note(), contents=[Content.of(text) for text in texts])
     assert await desk.journal.texts([Content.of(text).hash for text in texts]) == texts
+
+
+async def tasks_are_in_the_state_and_on_disk_step_by_step_with_their_texts(desk: Desk) -> None:
+    planned = next(event for event in sample_log("gathering") if isinstance(event, ev.PlanMade))
+    await desk.journal.record(planned)
+    text = sample_texts()[0]
+    for event in sample_task():
+        texts = [Content.of(text)] if isinstance(event, ev.TaskStepped) else []
+        await desk.journal.record(event, contents=texts)
+        assert fold(desk.log()).snapshot().tasks == desk.journal.state.tasks
+    (task,) = desk.journal.state.tasks
+    assert (task.task.attempt, task.settled, len(task.earlier)) == (1, True, 1)
+    assert await desk.journal.texts([use.result_hash or "" for step in task.steps for use in step.uses]) == [
+        text
+    ]
 
 
 async def a_text_that_was_never_saved_is_a_typed_error(desk: Desk) -> None:

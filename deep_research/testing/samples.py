@@ -17,6 +17,7 @@ from deep_research.state import (
     Gap,
     GapAnalysis,
     IterationRecommendation,
+    KeyFact,
     Parking,
     Quote,
     ReportMetadata,
@@ -24,10 +25,16 @@ from deep_research.state import (
     Source,
     SourceQuality,
     SubQuery,
+    Task,
+    TaskFinding,
+    TaskLimits,
+    TaskReview,
+    TaskStep,
+    ToolUse,
     ValidationResult,
 )
 from deep_research.state import events as ev
-from deep_research.state.identity import finding_id, gap_id, source_id, sub_query_id
+from deep_research.state.identity import finding_id, gap_id, source_id, sub_query_id, task_id
 from deep_research.state.journal import Clock, Content
 from deep_research.state.reducer import fold
 from deep_research.testing.doubles import FakeClock, page
@@ -73,6 +80,38 @@ def sample_log(
 def sample_texts(iteration: int = 1) -> tuple[str, ...]:
     """The texts of the sources that the run found in an iteration."""
     return tuple(page(query) for query in _queries(iteration))
+
+
+def sample_task(iteration: int = 1) -> tuple[ev.Event, ...]:
+    """What happens to the first sub-query of an iteration that is worked on as a task: a step, a finding that is sent
+    back, a second attempt that is approved. Its text is the first of `sample_texts`."""
+    sub_query = _sub_queries(iteration)[0]
+    source, finding = _source(sub_query), _finding(_source(sub_query), iteration)
+    limits = TaskLimits(steps=3, seconds=60, searches=2, fetches=1)
+    task = Task(
+        id=task_id(sub_query.id, iteration, 0),
+        sub_query_id=sub_query.id,
+        question=sub_query.query,
+        limits=limits,
+    )
+    again = task.model_copy(update={"attempt": 1, "critique": "Quote what answers."})
+    use = ToolUse(tool="search", arguments={"query": sub_query.query}, result_hash=source.content_hash)
+    step = TaskStep(number=1, thought="Begin.", uses=(use,), source_ids=(source.id,), searches=1)
+    fact = KeyFact(content=finding.content, quotes=finding.quotes)
+    none = TaskFinding(source_ids=(source.id,))
+    found = TaskFinding(answer=finding.content, facts=(fact,), source_ids=(source.id,))
+    sent_back = TaskReview(approved=False, critique=again.critique)
+    return (
+        ev.TaskDispatched(task=task),
+        ev.TaskStepped(task_id=task.id, attempt=0, step=step, sources=(source,)),
+        ev.TaskFinished(task_id=task.id, attempt=0, finding=none),
+        ev.TaskReviewed(task_id=task.id, attempt=0, review=sent_back),
+        ev.TaskDispatched(task=again),
+        ev.TaskStepped(task_id=task.id, attempt=1, step=step),
+        ev.TaskFinished(task_id=task.id, attempt=1, finding=found),
+        ev.TaskReviewed(task_id=task.id, attempt=1, review=TaskReview(approved=True)),
+        ev.SubQueryCompleted(sub_query_id=sub_query.id, task_id=task.id, sources=(), searches=0),
+    )
 
 
 def _until(wanted: DeepResearchPhase, done: bool, last: int, run_id: str) -> Iterator[ev.Event]:

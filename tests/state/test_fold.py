@@ -27,7 +27,7 @@ from deep_research.state import (
 from deep_research.state import events as ev
 from deep_research.state.reducer import Fold, fold
 from deep_research.testing import FakeClock, sample_log, sample_state
-from deep_research.testing.samples import RUN_ID
+from deep_research.testing.samples import RUN_ID, sample_task
 
 PHASES = tuple(DeepResearchPhase)
 DECISION = AgentDecision(agent="supervisor", action="x", rationale="", timestamp=FakeClock()())
@@ -39,6 +39,7 @@ def anything() -> st.SearchStrategy[ev.Event]:
     guidance = st.builds(Guidance, phase=phases, iteration=iterations, text=texts, origin=texts)
     return st.one_of(
         st.sampled_from(sample_log("refinement", done=True, iteration=3)),
+        st.sampled_from(sample_task()),
         st.builds(ev.RunResumed, pause_id=st.none() | texts, answer=st.none() | texts),
         st.builds(ev.PhaseStarted, phase=phases, iteration=iterations, decision=st.just(DECISION)),
         st.builds(ev.PhaseRetried, phase=phases, attempt=st.integers(0, 3), asked_by=st.sampled_from(["gate", "hook"])),

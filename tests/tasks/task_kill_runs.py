@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sqlite3
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,20 @@ def _review(said: str) -> dict[str, Any]:
     return {"approved": task_of(said) != PLAN[0] or bool(attempt_of(said)), "critique": "Look for others."}
 
 
+class Watched(kills.MortalStore):
+    """Tells how long the log was after each commit, in ``lengths``."""
+
+    def __init__(self, path: str, *, kill: Sequence[Any] | None = None) -> None:
+        super().__init__(path, kill=kill)
+        self.lengths: list[int] = []
+
+    def die_at(self, *moment: int | str) -> None:
+        if moment[1] == "after":
+            with closing(sqlite3.connect(self.path)) as db:
+                self.lengths.append(db.execute("SELECT max(seq) FROM events").fetchone()[0] or 0)
+        super().die_at(*moment)
+
+
 def warm_up() -> None:
     kills.warm_up()
 
@@ -64,7 +80,7 @@ def research(
     database: str, witness: str, *, research_id: str | None = None, kill: Sequence[Any] | None = None
 ) -> dict[str, Any]:
     """Start a run, or resume one. Says what came of it."""
-    store = kills.MortalStore(database, kill=kill)
+    store = Watched(database, kill=kill)
     made = engine(
         Worker(witness),
         store=store,
@@ -87,6 +103,7 @@ def research(
         ],
         "events": [event.name for event in made.events(result.research_id)],
         "commits": store.commits,
+        "lengths": store.lengths,
     }
 
 

@@ -17,10 +17,12 @@ from task_runs import (
 )
 
 from deep_research import RunStatus, SearchResult, SupervisorHooks, Tool, ToolResult
-from deep_research.errors import SearchError
+from deep_research.errors import SearchError, UsageError
 from deep_research.models.failures import Verdict, failure
+from deep_research.models.profiles import Price
+from deep_research.phases.gathering.tasks.own_limits import Left, left
 from deep_research.phases.gathering.tasks.tool import Shown
-from deep_research.state import ConfidenceLevel, Span
+from deep_research.state import ConfidenceLevel, Span, TaskLimits, TaskStep, TokenUsage
 from deep_research.testing import ScriptedSearch
 
 REJECTED = {"approved": False, "critique": "That is another lighthouse."}
@@ -33,17 +35,38 @@ def down(said):
 
 @pytest.mark.parametrize(("allowed", "named"), [("company_db", "web"), ("web", "company_db")])
 @pytest.mark.parametrize("by_model", [False, True])
-def test_nothing_is_asked_of_a_data_source_that_the_run_or_the_sub_query_leaves_out(allowed, named, by_model):
+def test_a_plan_can_name_no_data_source_that_the_run_forbids(allowed, named, by_model):
     web, own = orm(), ScriptedSearch(lambda _: [])
     model = TaskModel([SEARCH, FOUND]) if by_model else None
     with engine(
         model, search=[web], data_sources={"company_db": own}, task_sources=[allowed], approve_plan=True
     ) as research:
         parked = research.run(QUESTION)
-        plan = [{"id": s.id, "data_sources": [named]} for s in parked.state.sub_queries]
         looked = len(web.requests)
-        research.resume(parked.research_id, {"sub_queries": plan})
-    assert (len(web.requests), own.requests) == (looked, [])
+        with pytest.raises(UsageError, match=f"'{named}' is not one of"):
+            research.resume(parked.research_id, _plan(parked, named))
+        assert (len(web.requests), own.requests) == (looked, [])
+        research.resume(parked.research_id, _plan(parked, allowed))
+    asked = {"web": len(web.requests) > looked, "company_db": bool(own.requests)}
+    assert asked == {allowed: True, named: False}
+
+
+@pytest.mark.parametrize("named", ["company_db", "web"])
+@pytest.mark.parametrize("by_model", [False, True])
+def test_nothing_is_asked_of_a_data_source_that_the_sub_query_leaves_out(named, by_model):
+    web, own = orm(), ScriptedSearch(lambda _: [])
+    model = TaskModel([SEARCH, FOUND]) if by_model else None
+    with engine(model, search=[web], data_sources={"company_db": own}, approve_plan=True) as research:
+        parked = research.run(QUESTION)
+        looked = len(web.requests)
+        research.resume(parked.research_id, _plan(parked, named))
+    assert {"web": len(web.requests) > looked, "company_db": bool(own.requests)} == {
+        name: name == named for name in ("web", "company_db")
+    }
+
+
+def _plan(parked, source):
+    return {"sub_queries": [{"id": s.id, "data_sources": [source]} for s in parked.state.sub_queries]}
 
 
 def test_searches_that_fail_count_against_the_caps():
@@ -119,6 +142,122 @@ def test_a_tool_that_shows_a_source_which_the_task_does_not_have_costs_its_use_a
         result = research.run(QUESTION)
     assert result.status is RunStatus.COMPLETED
     assert [use.failed for use in result.state.tasks[0].steps[0].uses] == [True]
+
+
+# --- its own limits ----------------------------------------------------------------------------------------
+
+PRICES = '["reading:m"]\ncontext = 200000\noutput = 4000\nprice = { input = 1.0, output = 1.0 }\n'
+
+
+def _searching(said):
+    """Searches on for as long as it may, and quotes when it is told to end."""
+    return (
+        FOUND
+        if number_of(said) == 0
+        else {"actions": [{"tool": "search", "query": f"Orm {number_of(said)}"}]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [({"max_task_tokens": 12_000}, "12,000 tokens"), ({"max_task_usd": 0.012}, "0.012 dollars")],
+    ids=["tokens", "dollars"],
+)
+@pytest.mark.parametrize("approved", [True, False])
+def test_a_task_at_its_own_limit_answers_within_it_and_goes_out_once(tmp_path, limits, told, approved):
+    prices = tmp_path / "models.toml"
+    prices.write_text(PRICES)
+    model = TaskModel(_searching, [APPROVED if approved else REJECTED])
+    with engine(model, max_task_steps=30, model_file=prices, **limits) as research:
+        result = research.run(QUESTION)
+    (task,) = result.state.tasks
+    assert 2 < len(task.steps) < 30
+    assert [("This is the last step" in said) for said in model.asked][-2:] == [False, True]
+    assert sum(step.tokens.total for step in task.steps) <= 12_000
+    assert told in task.finding.stopped
+    assert (task.task.attempt, task.review.approved) == (0, approved)
+    assert HEIGHT in {finding.content for finding in result.findings}
+    assert any("ended early" in limit.message and told in limit.message for limit in result.limits)
+    assert any(gap.description.startswith("Not settled by its task") for gap in result.gaps) is not approved
+
+
+@pytest.mark.parametrize(
+    ("limits", "steps"),
+    [
+        ({"max_task_steps": 2}, 2),
+        ({"max_task_tokens": 1}, 1),
+        ({"max_task_tokens": 3_500}, 1),  # what is left has no room for the form of an answer
+        ({"max_task_tokens": 12_000}, 4),
+        ({"max_task_usd": 1e-9}, 1),
+    ],
+    ids=str,
+)
+def test_an_attempt_that_ends_at_its_own_limit_leaves_its_sources_and_is_not_made_again(
+    tmp_path, limits, steps
+):
+    prices = tmp_path / "models.toml"
+    prices.write_text(PRICES)
+    model = TaskModel(lambda said: {"actions": [{"tool": "search", "query": f"Orm {len(said)}"}]})
+    with engine(model, model_file=prices, max_task_retries=2, **limits) as research:
+        result = research.run(QUESTION)
+    (task,) = result.state.tasks
+    assert task.finding.stopped
+    assert (task.task.attempt, len(task.steps) >= steps, task.review.approved) == (0, True, False)
+    assert task.finding.source_ids
+    assert any("worked on once and not approved" in limit.message for limit in result.limits)
+    assert any(gap.description == f"Not found by its task: {QUESTION}" for gap in result.gaps)
+    assert result.status is RunStatus.COMPLETED
+
+
+def _step(number, *, tokens=0, usd=0.0, seconds=0.0):
+    return TaskStep(number=number, tokens=TokenUsage(input=tokens), cost_usd=usd, seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("steps", "ended", "closing"),
+    [
+        ([], "", ""),
+        ([_step(1, tokens=4_000)], "", ""),
+        ([_step(1, tokens=10_000)], "", "20,000 tokens"),  # there would be room for half as much
+        ([_step(1, tokens=2_000), _step(2, tokens=7_000)], "", "20,000 tokens"),
+        ([_step(1, tokens=8_000), _step(2, tokens=8_000)], "", "20,000 tokens"),
+        ([_step(n, tokens=1_000) for n in range(1, 17)], "", "20,000 tokens"),  # an answer has to have room
+        ([_step(1, tokens=20_000)], "20,000 tokens", "20,000 tokens"),
+        ([_step(1, usd=0.3)], "", ""),
+        ([_step(1, usd=0.6)], "", "1 dollars"),
+        ([_step(1, usd=None, tokens=1)], "", ""),  # of an unknown price nothing is counted
+        ([_step(1, seconds=6.0)], "", "10 seconds"),
+        ([_step(1, seconds=10.0)], "10 seconds", "10 seconds"),
+        ([_step(n) for n in range(1, 31)], "30 steps", ""),
+    ],
+)
+def test_the_step_after_which_there_is_no_room_for_another_is_the_last(steps, ended, closing):
+    rest = left(TaskLimits(steps=30, tokens=20_000, usd=1.0, seconds=10), steps)
+    assert bool(rest.ended) is bool(ended)
+    assert bool(rest.closing) is bool(closing)
+    assert ended in rest.ended
+    assert closing in rest.closing
+
+
+@pytest.mark.parametrize(
+    ("rest", "price", "fits"),
+    [
+        (Left(), None, 9_000),
+        (Left(tokens=5_000), None, 4_000),
+        (Left(tokens=500), None, 0),
+        (Left(usd=0.004), Price(input=1.0, output=2.0), 2_000),
+        (Left(usd=0.001), Price(input=1.0, output=2.0), 0),
+        (
+            Left(usd=0.006),
+            Price(input=1.0, output=2.0, long=3_000, beyond=Price(input=9.0, output=9.0)),
+            3_000,
+        ),
+        (Left(tokens=2_000, usd=9.0), Price(input=1.0, output=2.0), 1_000),
+        (Left(usd=0.004), None, 9_000),
+    ],
+)
+def test_what_may_be_sent_is_what_tokens_and_dollars_leave_beside_the_answer(rest, price, fits):
+    assert rest.fitting(1_000, 9_000, price) == pytest.approx(fits, abs=1)
 
 
 # --- what is told ------------------------------------------------------------------------------------------

@@ -37,38 +37,64 @@ def units(folder: Path, of: str = "calls") -> list[str]:
     return [call.unit for call in Witness(folder / of).calls()]
 
 
-@pytest.mark.parametrize("each", [7, pytest.param(1, marks=pytest.mark.slow)])  # each seventh commit, and all
-def test_a_run_killed_at_any_commit_of_its_tasks_asks_no_recorded_step_again(
-    parent: WarmParent, tmp_path: Path, each: int
-) -> None:
-    whole = research(parent, tmp_path / "whole").ok()
-    assert whole["status"] == "completed", whole["message"]
-    assert whole["events"].count("task.dispatched") == 3
-    assert whole["events"].count("task.reviewed") == 3
-    asked, searched = units(tmp_path / "whole"), units(tmp_path / "whole", "calls-searches")
+@pytest.fixture(scope="module")
+def whole(parent: WarmParent, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The run that nobody kills, with what it asked and searched for."""
+    folder = tmp_path_factory.mktemp("whole")
+    answer = research(parent, folder).ok()
+    asked, searched = units(folder), units(folder, "calls-searches")
+    assert answer["status"] == "completed", answer["message"]
+    assert answer["events"].count("task.dispatched") == 3
+    assert answer["events"].count("task.reviewed") == 3
     assert len(asked) == len(set(asked))
     assert len(searched) == len(set(searched))
+    return answer | {"asked": asked, "searched": searched}
+
+
+def killed(parent: WarmParent, whole: dict[str, Any], tmp_path: Path, commit: int) -> tuple[str, int, str]:
+    """The run killed after a commit and resumed: the event that was the last, the length of the log, and what is wrong
+    with what came of it."""
+    folder = tmp_path / f"killed-{commit}"
+    left = research(parent, folder, kill=(commit, "after"))
+    assert left.killed_by == signal.SIGKILL
+    before = remains(folder / "runs.db", tmp_path / "copy")
+    length = before.seqs[-1]
+    last = whole["events"][length - 1]
+    answer = research(parent, folder, research_id=before.runs[0]).ok()
+    again = len(units(folder)) - len(whole["asked"])
+    searched_again = len(units(folder, "calls-searches")) - len(whole["searched"])
+    if {key: answer[key] for key in TOLD} != {key: whole[key] for key in TOLD}:
+        return last, length, "another run"
+    if set(units(folder)) != set(whole["asked"]):
+        return last, length, "other prompts"
+    if again != (last == "model.settled"):
+        return last, length, f"{again} calls again"
+    if searched_again and "plan.made" in whole["events"][:length]:
+        return last, length, f"{searched_again} searches again"
+    return last, length, ""
+
+
+@pytest.mark.parametrize("event", ["task.dispatched", "task.step", "task.finished", "task.reviewed"])
+def test_a_run_killed_between_dispatch_and_review_goes_on_where_it_was(
+    parent: WarmParent, whole: dict[str, Any], tmp_path: Path, event: str
+) -> None:
+    ends = [whole["events"][length - 1] for length in whole["lengths"] if length]
+    commit = ends.index(event) + 1
+    assert killed(parent, whole, tmp_path, commit)[::2] == (event, "")
+
+
+@pytest.mark.parametrize("each", [7, pytest.param(1, marks=pytest.mark.slow)])  # each seventh commit, and all
+def test_a_run_killed_at_any_commit_of_its_tasks_asks_no_recorded_step_again(
+    parent: WarmParent, whole: dict[str, Any], tmp_path: Path, each: int
+) -> None:
     first = whole["events"].index("task.dispatched")
     wrong, reached = {}, set()
     for commit in range(2, whole["commits"], each):
-        folder = tmp_path / f"killed-{commit}"
-        left = research(parent, folder, kill=(commit, "after"))
-        assert left.killed_by == signal.SIGKILL
-        before = remains(folder / "runs.db", tmp_path / "copy")
-        last = whole["events"][before.seqs[-1] - 1]
+        last, length, problem = killed(parent, whole, tmp_path, commit)
         reached.add(last)
-        answer = research(parent, folder, research_id=before.runs[0]).ok()
-        again = len(units(folder)) - len(asked)
-        searched_again = len(units(folder, "calls-searches")) - len(searched)
-        if {key: answer[key] for key in TOLD} != {key: whole[key] for key in TOLD}:
-            wrong[commit, last] = "another run"
-        elif set(units(folder)) != set(asked):
-            wrong[commit, last] = "other prompts"
-        elif again != (last == "model.settled"):
-            wrong[commit, last] = f"{again} calls again"
-        elif searched_again and "plan.made" in whole["events"][: before.seqs[-1]]:
-            wrong[commit, last] = f"{searched_again} searches again"
-        if before.seqs[-1] > first + 120:
+        if problem:
+            wrong[commit, last] = problem
+        if length > first + 120:
             break
     assert wrong == {}
     assert each > 1 or reached >= {

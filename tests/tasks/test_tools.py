@@ -1,6 +1,7 @@
 """Tools: the promises of ours, and what becomes of those that hang, raise, write, or are used wrongly."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 from pydantic import BaseModel, Field
@@ -12,6 +13,7 @@ from deep_research.errors import ConfigurationError, ToolError
 from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.source_reading import Reading
+from deep_research.phases.gathering.tasks import toolbox
 from deep_research.phases.gathering.tasks.data_sources import DataSources
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.tool import Link
@@ -257,6 +259,42 @@ def _tool(**more):
     ids=["twice", "ours", "a name", "done", "writes", "arguments", "no tool"],
 )
 def test_a_tool_that_cannot_be_used_is_refused_in_one_line_when_the_engine_is_made(tools, said):
+    with pytest.raises(ConfigurationError, match=said) as refused:
+        DeepResearch(search=[ScriptedSearch()], tools=tools, store="memory")
+    assert "\n" not in str(refused.value)
+
+
+def _broken():
+    raise ImportError("no module named ledgers")
+
+
+def _packaged(monkeypatch, load):
+    """As if a package were installed that brings a tool."""
+    point = SimpleNamespace(name="glossary", load=load)
+    monkeypatch.setattr(toolbox, "entry_points", lambda group: [point] if group == toolbox.GROUP else [])
+
+
+def test_a_package_brings_a_tool_that_tasks_use(monkeypatch):
+    _packaged(monkeypatch, lambda: Glossary)
+    model = TaskModel(({"actions": [{"tool": "glossary", "word": "head race"}]}, SEARCH, FOUND))
+    with engine(model) as research:
+        result = research.run(QUESTION)
+    (task,) = result.state.tasks
+    assert "glossary" in task.task.tools
+    assert "A head race leads water" in model.asked[1]
+
+
+@pytest.mark.parametrize(
+    ("load", "tools", "said"),
+    [
+        (_broken, [], "'glossary' cannot be loaded: .*no module named ledgers"),
+        (lambda: Glossary, [Glossary()], "two tools 'glossary'"),
+        (lambda: dict, [], "is no tool"),
+    ],
+    ids=["broken", "twice", "no tool"],
+)
+def test_a_tool_of_a_package_that_cannot_be_used_is_refused_in_one_line(monkeypatch, load, tools, said):
+    _packaged(monkeypatch, load)
     with pytest.raises(ConfigurationError, match=said) as refused:
         DeepResearch(search=[ScriptedSearch()], tools=tools, store="memory")
     assert "\n" not in str(refused.value)

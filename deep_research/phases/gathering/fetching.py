@@ -38,6 +38,11 @@ class Fetching:
     wanted: int = 0
     read: int = 0
 
+    @property
+    def rest(self) -> int | None:
+        """How many pages may still be asked for; None: as many as it takes."""
+        return None if self.left is None else max(0, self.left - self.made)
+
     def want(self, pages: int) -> None:
         """So many pages more are waited for."""
         self.wanted += pages

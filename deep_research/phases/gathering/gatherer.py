@@ -118,7 +118,7 @@ class SearchGatherer:
         """What one search of the web shows of a question before its research is planned: titles and snippets, best
         first. None where nothing is found. Raises `SearchError`."""
         request = SearchRequest(
-            query=_asked(state.query, state.options.system_prompt, state.query),
+            query=outgoing(state.query, state.options.system_prompt, state.query),
             limit=state.options.max_sources_per_query,
             source_types=state.options.source_types,
             filters=filters_of(state.options),
@@ -140,7 +140,7 @@ class SearchGatherer:
         return bool(look and look.titles)
 
     async def _gather(self, query: str, handoff: GathererInput, purse: Purse) -> GathererOutput:
-        query = _asked(query, handoff.system_prompt, handoff.original_query)
+        query = outgoing(query, handoff.system_prompt, handoff.original_query)
         limit = handoff.max_sources_per_query
         now = asyncio.get_running_loop().time()
         until = None if self._patience is None else now + self._patience
@@ -207,7 +207,7 @@ class SearchGatherer:
         )
 
 
-def _asked(query: str, system_prompt: str | None, question: str) -> str:
+def outgoing(query: str, system_prompt: str | None, question: str) -> str:
     """The query as it goes out, whoever made it and whenever. Raises `SearchError` when nothing is left of it."""
     secret = confidential(system_prompt or "", question)
     text = " ".join(secret.without(query, " ").split()) if secret.spans(query) else query

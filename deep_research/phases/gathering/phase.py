@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
 from deep_research.budget.metered import RunModels
 from deep_research.budget.shared_budget import Purse
-from deep_research.errors import BudgetError, DeepResearchError, SearchError
+from deep_research.errors import BudgetError
 from deep_research.evidence.page_identity import canonical_url
 from deep_research.evidence.wording import wordings
 from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, off_loop, shared, together, with_latest
+from deep_research.phases.gathering.asking import Asked, answered
 from deep_research.phases.gathering.caps import (
     affordable,
     capped,
@@ -139,7 +140,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             self.limits,
             journal,
             models,
-            ask=self.ask,
+            ask=partial(self._asked, models=models),
             handoff=partial(self.handoff, known=known),
             overrule=overrule,
             heed=heed,
@@ -204,6 +205,17 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
     def beside(self, models: RunModels | None) -> tuple[Any, ...]:
         return (_purse(models),) if getattr(self.agent, "uses_purse", False) else ()
 
+    async def _asked(
+        self,
+        handoff: GathererInput,
+        models: RunModels | None,
+        ask: Callable[[GathererInput], Awaitable[GathererOutput]] | None = None,
+    ) -> Asked | BudgetError:
+        """One query to the gatherer, counted and charged; ``ask`` where it is called otherwise than by `ask`."""
+        takes_itself = bool(getattr(self.agent, "uses_purse", False))
+        ask = ask or partial(self.ask, models=models)
+        return await answered(ask, handoff, _purse(models), takes_itself=takes_itself)
+
     async def _unit(
         self,
         handoff: GathererInput,
@@ -216,31 +228,26 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
     ) -> None:
         """Searches, unless a budget that is shared with other runs does not allow it: that joins ``unmade``. What the
         notes say is said once: ``told`` is what was."""
-        purse = _purse(models)
-        refusal = purse.take("max_searches")
-        if refusal is not None:
-            unmade.append((sub_query, refusal))
-            return
         note = Progress(phase=self.phase, message=sub_query.query)
-        journal.progress(note)
 
         def pages(read: int, wanted: int) -> None:
             journal.progress(note.model_copy(update={"done": read, "total": wanted}))
 
-        try:
+        async def ask(handoff: GathererInput) -> GathererOutput:
+            journal.progress(note)
             with pages_told(pages):
-                answer = await self.ask(handoff, models)
-        except DeepResearchError as error:
-            # A search that failed led to no page; else nobody knows how many were asked for.
-            fetches = 0 if isinstance(error, SearchError) else handoff.fetches or 0
+                return await self.ask(handoff, models)
+
+        came = await self._asked(handoff, models, ask)
+        if isinstance(came, BudgetError):
+            unmade.append((sub_query, came))
+            return
+        answer = came.answer
+        if answer is None:
             await journal.record(
-                SubQueryFailed(sub_query_id=sub_query.id, error=error.problem, fetches=fetches)
+                SubQueryFailed(sub_query_id=sub_query.id, error=came.error, fetches=came.fetches)
             )
             return
-        searches = max(1 + len(answer.wordings), answer.stats.queries_executed)
-        if not getattr(self.agent, "uses_purse", False):
-            purse.charge("max_searches", searches - 1)
-            purse.charge("max_fetches", answer.fetches)
         found = await off_loop(
             sum(map(work_of, answer.sources)),
             collected,
@@ -255,9 +262,9 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
                 sub_query_id=sub_query.id,
                 sources=found.sources,
                 wordings=answer.wordings,
-                searches=searches,
-                fetches=answer.fetches,
-                failed=min(answer.stats.queries_failed, searches),
+                searches=came.searches,
+                fetches=came.fetches,
+                failed=came.failed,
                 duplicates=answer.stats.duplicates_skipped + found.twice,
             )
         ]

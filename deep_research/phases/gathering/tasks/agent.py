@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
 from deep_research.models.base import TokenUsage
 from deep_research.models.language_model import LanguageModel
+from deep_research.models.profiles import Price
 from deep_research.phases.base import Handoff
 from deep_research.phases.gathering.tasks.desk import Desk, Showing
+from deep_research.phases.gathering.tasks.own_limits import LEAST_OUTPUT, Left
 from deep_research.phases.gathering.tasks.toolbox import Step, Toolbox
 from deep_research.phases.prompting import (
     RULES,
@@ -27,6 +29,7 @@ from deep_research.phases.prompting import (
 from deep_research.state import Task, TaskStep
 
 MOST_OUTPUT = 4_000  # tokens, thoughts included
+LEAST_ROOM = 500  # tokens of what a step is made from, where a limit of its task leaves no more
 OF_CONTEXT, OF_INVENTORY = 0.15, 0.15  # of the room
 LATEST = 0.9  # the weight of what the last step showed, against 0.5 for the first: it is what is decided on
 
@@ -88,20 +91,34 @@ class LLMTaskAgent:
         *,
         last: bool,
         model: LanguageModel,
-    ) -> Said:
-        """The ``number``-th step, counted from 1; ``last``: there is none after it."""
-        output = output_for(model, MOST_OUTPUT)
+        left: Left,
+    ) -> Said | None:
+        """The ``number``-th step, counted from 1; ``last``: there is none after it. None where what is ``left`` of the
+        task's limits has no room for one."""
+        room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
+        room = _within(room, left, model.profile.price)
+        if room.tokens < LEAST_ROOM and left != Left():
+            return None
 
         async def send(message: Message) -> Said:
-            given = await model.object(message.call(SYSTEM, output, label=handoff.task.id), toolbox.form)
+            given = await model.object(message.call(SYSTEM, room.answer, label=handoff.task.id), toolbox.form)
             return Said(given.value, given.usage, given.model)
 
         def compose(room: Room) -> Message:
             return _told(handoff, desk, toolbox, number, last, room)
 
-        room = await room_for(model, output, SYSTEM, rules=self._rules)
         size = sum(len(showing.text) for _, showings in desk.showings for showing in showings)
         return await in_window(room, compose, send, size=size)
+
+
+def _within(room: Room, left: Left, price: Price | None) -> Room:
+    """The room that the limits of a task leave: of a small rest a shorter answer leaves more of what it is made from."""
+    whole = room.beside + room.tokens
+    for output in (room.answer, room.answer // 2, min(room.answer, LEAST_OUTPUT)):
+        fits = left.fitting(output, whole, price) - room.beside
+        if fits >= min(room.tokens, output):
+            break
+    return replace(room, tokens=max(0, fits), answer=output)
 
 
 def _told(handoff: TaskInput, desk: Desk, toolbox: Toolbox, number: int, last: bool, room: Room) -> Message:

@@ -10,6 +10,8 @@ from pydantic import Field
 
 from deep_research.errors import ContentMissingError, ToolError
 from deep_research.evidence.sites import host_of
+from deep_research.logs import masked
+from deep_research.phases.gathering.source_reading import KEYED
 from deep_research.phases.gathering.tasks.tool import Link, Shown, ToolResult
 from deep_research.phases.prompting import Aliases, one_line
 from deep_research.state import Record, Source, SourceKind, Span, TaskStep, ToolUse
@@ -21,7 +23,7 @@ PART = 6_000  # of one that is read on
 LONGEST = 20_000  # characters of what one use of a tool shows
 LONGEST_SNIPPET = 300
 MOST_LINKS = 60  # that the agent is reminded of, the latest
-TEXTS = 12  # of sources that are held at a time
+HELD = 1_000_000  # characters of texts that are held at a time, the latest at least
 
 
 class Showing(Record):
@@ -68,16 +70,24 @@ class Desk:
         return self._shown_to.get(source_id, 0)
 
     async def text(self, source_id: str) -> str:
-        if source_id not in self._texts:
-            source = self.sources.get(source_id)
-            if source is None or source.content_hash is None:
-                raise ToolError("That source has no text.")
-            try:
-                (text,) = await self.journal.texts([source.content_hash])
-            except ContentMissingError as error:
-                raise ToolError(error.problem) from error
-            self._hold(source_id, text)
-        return self._texts[source_id]
+        text = await self.read(source_id)
+        self._hold(source_id, text)
+        return text
+
+    async def read(self, source_id: str) -> str:
+        """The same, of one that is not looked at again soon. Raises `ToolError`."""
+        if source_id in self._texts:
+            return self._texts[source_id]
+        source = self.sources.get(source_id)
+        if source is None or source.content_hash is None:
+            raise ToolError("That source has no text.")
+        try:
+            (text,) = await self.journal.texts([source.content_hash])
+        except ContentMissingError as error:
+            raise ToolError(
+                "The text of that source is gone from the store.", hint="Use another source."
+            ) from error
+        return text
 
     # What the task writes down
 
@@ -93,23 +103,28 @@ class Desk:
             self._order.setdefault(source.id)
 
     def take(self, sources: Sequence[Source], texts: Mapping[str, str], result: ToolResult) -> Showing:
-        """What is shown of one use: its sources and links get their names."""
+        """What is shown of one use: its sources and links get their names, an address that has one keeps it. ``texts``
+        are those of all that it shows."""
         self.known(sources)
         for source_id, text in texts.items():
             self._hold(source_id, text)
-        links = [link for link in result.links if link not in self.links]
+        given = [_masked(link) for link in _once(result.links) if not _keyed(link)]
+        places = {link.address: place for place, link in enumerate(self.links, 1)}
+        links = [link for link in given if link.address not in places]
+        places |= {link.address: place for place, link in enumerate(links, len(self.links) + 1)}
         self.links += links
         shown_to: dict[str, int] = {}
         lines = [result.text.strip()] if result.text.strip() else []
         lines += [self._excerpt(source, texts.get(source.id, ""), shown_to) for source in sources]
         lines += [self._part(shown, texts, shown_to) for shown in result.shown]
-        lines += [f"L{self.links.index(link) + 1}: {_of_link(link)}" for link in result.links]
+        lines += [f"L{places[link.address]}: {_of_link(link)}" for link in given]
+        lines += [f"Not read: {one_line(link.title)[:200]}: {KEYED}" for link in result.links if _keyed(link)]
         lines += [
             f"Not read: {one_line(page.url)[:200]}: {one_line(page.why)[:200]}" for page in result.unread
         ]
         lines += [one_line(note)[:300] for note in result.notes]
         text = "\n\n".join(lines) or "Nothing was found. Try other words."
-        showing = Showing(text=text[:LONGEST], links=tuple(links), shown_to=shown_to)
+        showing = Showing(text=masked(text[: 2 * LONGEST])[:LONGEST], links=tuple(links), shown_to=shown_to)
         self._shown_to |= shown_to
         return showing
 
@@ -124,7 +139,7 @@ class Desk:
             hashes = [use.result_hash for use in step.uses if use.result_hash]
             made = [Showing.model_validate_json(text) for text in await self.journal.texts(hashes)]
             for showing in made:
-                self.links += [link for link in showing.links if link not in self.links]
+                self.links += showing.links
                 self._shown_to |= showing.shown_to
             self.noted(step, made)
 
@@ -138,7 +153,7 @@ class Desk:
     def _hold(self, source_id: str, text: str) -> None:
         self._texts.pop(source_id, None)
         self._texts[source_id] = text
-        while len(self._texts) > TEXTS:
+        while len(self._texts) > 1 and sum(map(len, self._texts.values())) > HELD:
             del self._texts[next(iter(self._texts))]
 
     def _names(self, letter: str, count: int) -> str:
@@ -159,7 +174,7 @@ class Desk:
         return f"{head}{more}\n" + "\n[…]\n".join(parts)
 
     def _part(self, shown: Shown, texts: Mapping[str, str], shown_to: dict[str, int]) -> str:
-        text = texts.get(shown.source_id) or self._texts.get(shown.source_id, "")
+        text = texts[shown.source_id]
         start, end = shown.span.start, min(shown.span.end, len(text))
         shown_to[shown.source_id] = end
         left = len(text) - end
@@ -167,9 +182,23 @@ class Desk:
         return f"{self.names[shown.source_id]}, from character {start:,} on:\n{text[start:end]}{tail}"
 
 
+def _once(links: Iterable[Link]) -> list[Link]:
+    """Each address once, as it came first."""
+    return list({link.address: link for link in reversed(tuple(links))}.values())[::-1]
+
+
+def _keyed(link: Link) -> bool:
+    """Whether a key of ours stands in an address, which no site may see."""
+    return any(masked(at) != at for at in (link.address, link.text_at or ""))
+
+
+def _masked(link: Link) -> Link:
+    return link.model_copy(update={"title": masked(link.title), "snippet": masked(link.snippet)})
+
+
 def failed(problem: str) -> Showing:
     """What is shown of a use that gave nothing."""
-    return Showing(text=one_line(problem)[:1_000])
+    return Showing(text=masked(one_line(problem))[:1_000])
 
 
 def kept(showing: Showing) -> Content:

@@ -9,6 +9,8 @@ from typing import Any
 
 from deep_research.budget.metered import RunModels
 from deep_research.budget.shared_budget import Purse
+from deep_research.errors import ToolError
+from deep_research.evidence.page_identity import canonical_url
 from deep_research.logs import masked_value
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import WorkLimits, off_loop
@@ -37,13 +39,14 @@ PHASE = DeepResearchPhase.GATHERING
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """What attempts at tasks of one run share. ``told`` are notes that the run has already; ``clock`` gives the loop's
-    seconds."""
+    """What attempts at tasks of one run share. ``by_model``: a model works on them, where there is one for that; ``told``
+    are notes that the run has already."""
 
     journal: Journal
     limits: WorkLimits
     models: RunModels | None
     agent: LLMTaskAgent
+    by_model: bool = True
     told: set[str] = field(default_factory=set)
 
     @property
@@ -52,7 +55,7 @@ class Workplace:
 
     @property
     def model(self) -> LanguageModel | None:
-        if self.models is None or not self.models.roles.chain_of(ModelRole.TASK_AGENT):
+        if self.models is None or not self.by_model or not self.models.roles.chain_of(ModelRole.TASK_AGENT):
             return None
         return self.models.model(ModelRole.TASK_AGENT, PHASE)
 
@@ -95,8 +98,15 @@ async def kept_step(
     of_step: dict[str, None] = {}
     notes: list[str] = []
     unread: list[Unread] = []
+    held = {source.id: source for source in place.journal.state.sources}
     for use in uses:
         result, whole = use.result, dict[str, str]()
+        if result is not None:
+            try:
+                whole = {s.source_id: await desk.read(s.source_id) for s in result.shown}
+            except ToolError as error:
+                use.problem, use.searches, use.fetches = str(error), result.searches, result.fetches
+                use.result = result = None
         if result is None:
             showing = failed(use.problem)
         else:
@@ -110,7 +120,7 @@ async def kept_step(
                 most_bytes=place.limits.max_source_bytes,
                 first_rank=len(desk.sources),
             )
-            found = apart(found, desk)
+            found = apart(found, desk, held, by_model=handoff is None)
             fresh |= {s.id: s for s in found.sources if s.id not in desk.sources}
             of_step |= dict.fromkeys(source.id for source in found.sources)
             of_step |= dict.fromkeys(shown.source_id for shown in result.shown)
@@ -120,10 +130,7 @@ async def kept_step(
             contents += found.contents
             texts = {c.hash: c.body for c in found.contents}
             read = {s.id: texts[s.content_hash].decode() for s in found.sources if s.content_hash in texts}
-            for shown in result.shown:
-                if shown.source_id not in read:
-                    whole[shown.source_id] = await desk.text(shown.source_id)
-            showing = desk.take(found.sources, read | whole, result.model_copy(update={"notes": told}))
+            showing = desk.take(found.sources, whole | read, result.model_copy(update={"notes": told}))
         showings.append(showing)
         contents.append(kept(showing))
         kept_uses.append(use_of(use.tool, masked_value(dict(use.arguments)), showing, failed=result is None))
@@ -146,15 +153,28 @@ async def kept_step(
     return [stepped, *limits], contents, showings
 
 
-def apart(found: Collected, desk: Desk) -> Collected:
-    """An address that comes with another text than the task has been shown is a source of its own: quotes stand."""
+def apart(found: Collected, desk: Desk, held: Mapping[str, Source], *, by_model: bool) -> Collected:
+    """Sources by address and text where a model works on tasks: who is shown another text of an address has another
+    source, whichever task came first, so that quotes stand in the text that they were taken from. One that the task has
+    is what it was. Where no model quotes, what the run has already (``held``) is what it is there."""
     sources = []
+    saved = {content.hash for content in found.contents}
     for source in found.sources:
         known = desk.sources.get(source.id)
-        if known is not None and known.content_hash != source.content_hash:
-            source = source.model_copy(update={"id": source_id(f"{source.id} {source.content_hash}")})
-        sources.append(source)
+        own = source_id(f"{source.id} {source.content_hash}")
+        if known is not None and known.content_hash == source.content_hash:
+            sources.append(source)
+        elif by_model or known is not None or own in held:
+            sources.append(source.model_copy(update={"id": own}))
+        elif source.content_hash in saved or source.id in held:
+            sources.append(source)
+        else:  # of an address that was read before nothing is saved again
+            sources += [s for s in held.values() if _address(s) == _address(source)][:1]
     return replace(found, sources=tuple(sources))
+
+
+def _address(source: Source) -> str:
+    return canonical_url(source.url or "")
 
 
 def step_of(events: Sequence[Event]) -> TaskStep:

@@ -3,7 +3,7 @@ with the critique, as often as the run allows. A step, a finding, a verdict are 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
 from deep_research.budget.metered import RunModels
@@ -11,14 +11,15 @@ from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import askable
 from deep_research.phases.base import WorkLimits, off_loop, shared, together
 from deep_research.phases.gathering.fetching import Fetching
-from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
+from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput
 from deep_research.phases.gathering.tasks.context import context_of
 from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.own_limits import ended_by_them
 from deep_research.phases.gathering.tasks.parts import Overrule, TaskParts, allowed
 from deep_research.phases.gathering.tasks.recording import Workplace
 from deep_research.phases.gathering.tasks.review_rules import nothing_found, reviewed_by_rules
-from deep_research.phases.gathering.tasks.searching import Searching
+from deep_research.phases.gathering.tasks.searching import Ask, Searching
 from deep_research.phases.gathering.tasks.toolbox import Toolbox
 from deep_research.phases.gathering.tasks.tools import Library, tools_of
 from deep_research.phases.gathering.tasks.work import TaskWork
@@ -53,8 +54,6 @@ TASK = "task"  # the name of the limits that tell of tasks
 LONGEST = 160  # characters of a question or critique that a line tells
 _UNIT = 400  # characters of facts that are checked against their quotes in the time of one small item
 
-Ask = Callable[[GathererInput, RunModels | None], Awaitable[GathererOutput]]
-
 
 async def _nobody_speaks() -> None:
     """Nothing is said while tasks are worked on."""
@@ -85,7 +84,9 @@ class TaskRounds:
         self._overrule = overrule
         self._heed = heed
         told = {limit.message for limit in journal.state.limits}
-        self._place = Workplace(journal, limits, models, LLMTaskAgent(parts.rules), told)
+        self._place = Workplace(
+            journal, limits, models, LLMTaskAgent(parts.rules), by_model=parts.by_model, told=told
+        )
 
     async def run(self, pending: Sequence[SubQuery]) -> None:
         """Works on these sub-queries until each is settled. Raises `ModelError` where no model can be reached,
@@ -103,14 +104,8 @@ class TaskRounds:
 
     def _open(self, ids: Sequence[str]) -> list[TaskState]:
         state = self._journal.state
-        gone = {s.id for s in state.sub_queries if s.status is SubQueryStatus.SUPERSEDED}
         tasks = (state.task_of(i) for i in ids)
-        return [t for t in tasks if t is not None and not t.settled and self._goes_on(t, gone)]
-
-    @staticmethod
-    def _goes_on(stands: TaskState, gone: Set[str]) -> bool:
-        """One whose sub-query was dropped is worked on no more, unless it has something already."""
-        return stands.task.sub_query_id not in gone or bool(stands.steps)
+        return [t for t in tasks if t is not None and _is_worked_on(t, state)]
 
     async def _each(self, do: Callable[[TaskState], Awaitable[None]], tasks: Sequence[TaskState]) -> None:
         async def unit(task: TaskState) -> None:
@@ -174,10 +169,11 @@ class TaskRounds:
         told = self._handoff(sub_query, state)
         model = self._place.model
         if model is None:
-            search = Searching(self._place, task, self._desk(task), self._library(task, stands, told))
             asked = told.model_copy(update={"sub_queries": (task.question,)})
-            await search.run(lambda handoff: self._ask(handoff, self._models), asked)
+            search = Searching(self._place, stands, self._desk(task), self._library(task, stands, asked))
+            await search.run(self._ask)
             return
+        told = told.model_copy(update={"known": frozenset()})
         desk = self._desk(task)
         by_id = {source.id: source for source in state.sources}
         found_before = (i for finding in stands.earlier for i in finding.source_ids)
@@ -201,7 +197,7 @@ class TaskRounds:
         return Library(
             self._parts.sources,
             self._parts.reading,
-            told.model_copy(update={"known": frozenset()}),
+            told,
             Fetching(left, self._place.purse),
         )
 
@@ -284,9 +280,10 @@ class TaskRounds:
 
 
 def _goes_again(stands: TaskState, retries: int, *, by_model: bool) -> bool:
-    """Without a model the same question would find the same, unless it was the search that failed."""
+    """Without a model the same question would find the same, unless it was the search that failed; and what ended at a
+    limit of its own would end there again."""
     review = stands.review
-    if review is None or review.approved or stands.task.attempt >= retries:
+    if review is None or review.approved or stands.task.attempt >= retries or ended_by_them(stands):
         return False
     failed = stands.finding is not None and bool(stands.finding.error)
     return by_model or failed or review.follow_up_question is not None
@@ -307,13 +304,15 @@ def _again(stands: TaskState, limits: TaskLimits) -> Task:
 
 def limits_of(state: DeepResearchState, place: int, count: int) -> TaskLimits:
     """Those of the ``place``-th of ``count`` tasks that go out together: each has an even part of what the caps of the
-    run leave, settled before any of them begins, so that who comes first does not show."""
+    run leave beside what tasks under way hold, settled before any of them begins, so that who comes first does not
+    show."""
     options, budget = state.options, state.options.budget
+    under_way = [t for t in state.tasks if t.finding is None and _is_worked_on(t, state)]
 
-    def part(cap: int | None, used: int) -> int | None:
+    def part(cap: int | None, used: int, held: Iterable[int | None]) -> int | None:
         if cap is None:
             return None
-        each, over = divmod(max(0, cap - used), count)
+        each, over = divmod(max(0, cap - used - sum(most or 0 for most in held)), count)
         return each + (place < over)
 
     return TaskLimits(
@@ -321,9 +320,27 @@ def limits_of(state: DeepResearchState, place: int, count: int) -> TaskLimits:
         tokens=options.max_task_tokens,
         usd=options.max_task_usd,
         seconds=options.max_task_seconds,
-        searches=part(budget.max_searches, state.usage.searches),
-        fetches=part(budget.max_fetches, state.usage.fetches),
+        searches=part(
+            budget.max_searches,
+            state.usage.searches,
+            (_rest(t.task.limits.searches, sum(s.searches for s in t.steps)) for t in under_way),
+        ),
+        fetches=part(
+            budget.max_fetches,
+            state.usage.fetches,
+            (_rest(t.task.limits.fetches, sum(s.fetches for s in t.steps)) for t in under_way),
+        ),
     )
+
+
+def _rest(most: int | None, used: int) -> int | None:
+    return None if most is None else max(0, most - used)
+
+
+def _is_worked_on(stands: TaskState, state: DeepResearchState) -> bool:
+    """One whose sub-query was dropped is worked on no more, unless it has something already."""
+    gone = {s.id for s in state.sub_queries if s.status is SubQueryStatus.SUPERSEDED}
+    return not stands.settled and (stands.task.sub_query_id not in gone or bool(stands.steps))
 
 
 def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:

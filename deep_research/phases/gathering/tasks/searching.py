@@ -5,45 +5,54 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from deep_research.errors import DeepResearchError, SearchError
-from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
+from deep_research.errors import BudgetError, DeepResearchError
+from deep_research.phases.gathering.asking import Asked
+from deep_research.phases.gathering.gatherer import outgoing
+from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.recording import Used, Workplace, kept_step, step_of
 from deep_research.phases.gathering.tasks.tool import ToolResult
 from deep_research.phases.gathering.tasks.tools import Library
 from deep_research.sources.search.combined_search import CORPUS, WEB
-from deep_research.state import Task, TaskFinding, TaskStep
+from deep_research.state import TaskFinding, TaskState, TaskStep
 from deep_research.state.events import TaskFinished
 
+USED_UP = "The cap on searches leaves no more to this task."
 NOWHERE = "The run allows none of the data sources that its sub-query names."
+
+
+Ask = Callable[[GathererInput], Awaitable[Asked | BudgetError]]
 
 
 class Searching:
     """A task without a model: the gatherer searches for it, and each data source of the caller's own is searched beside;
-    that is one step, and the finding is its sources. What they say is read in ANALYSIS."""
+    that is one step, and the finding is its sources. What they say is read in ANALYSIS. Its searches and pages are within
+    the limits of the task."""
 
-    def __init__(self, place: Workplace, task: Task, desk: Desk, library: Library) -> None:
+    def __init__(self, place: Workplace, stands: TaskState, desk: Desk, library: Library) -> None:
         self._place = place
-        self._task = task
+        self._task = stands.task
+        self._number = len(stands.steps) + 1  # a model may have worked on it before
         self._desk = desk
         self._library = library
+        most, made = stands.task.limits.searches, sum(step.searches for step in stands.steps)
+        self._searches = None if most is None else max(0, most - made)  # that are left
 
-    async def run(
-        self, ask: Callable[[GathererInput], Awaitable[GathererOutput]], handoff: GathererInput
-    ) -> None:
+    async def run(self, ask: Ask) -> None:
         """``ask`` is the gatherer. Raises `StoreError` and what stops a run."""
         began = asyncio.get_running_loop().time()
         uses: list[Used] = []
-        names = self._task.data_sources
+        names, handoff = self._task.data_sources, self._library.handoff
+        own = [name for name in names if name in self._library.sources.own]
         if (
             not set(names).isdisjoint((CORPUS, WEB)) or not self._library.sources.names
         ):  # a gatherer of one's own
-            uses.append(await self._gathered(ask, _limited(handoff, names)))
-        uses += [await self._searched(name) for name in names if name in self._library.sources.own]
+            uses.append(await self._gathered(ask, self._bounded(_limited(handoff, names), beside=len(own))))
+        uses += [await self._searched(name) for name in own]
         if not uses:
             uses.append(Used("search", {"query": self._task.question}, problem=NOWHERE))
         events, contents, showings = await kept_step(
-            self._place, self._task, self._desk, TaskStep(number=1), uses, began, handoff
+            self._place, self._task, self._desk, TaskStep(number=self._number), uses, began, handoff
         )
         step = step_of(events)
         problems = [use.problem for use in uses if use.problem]
@@ -55,46 +64,65 @@ class Searching:
         await self._place.journal.record(*events, finished, contents=contents)
         self._desk.noted(step, showings)
 
-    async def _gathered(
-        self, ask: Callable[[GathererInput], Awaitable[GathererOutput]], handoff: GathererInput
-    ) -> Used:
+    def _bounded(self, handoff: GathererInput, *, beside: int) -> GathererInput:
+        """What the gatherer may take of the task's limits, when each data source ``beside`` it has a search; follow-ups
+        are not asked in other words. It was settled before any task began, so that who comes first does not show."""
+        spare = None if self._searches is None else max(0, self._searches - beside - 1)
+        rewordings = 0 if handoff.iteration > 1 else spare
+        return handoff.model_copy(update={"rewordings": rewordings, "fetches": self._library.fetching.rest})
+
+    async def _gathered(self, ask: Ask, handoff: GathererInput) -> Used:
         use = Used("search", {"query": self._task.question})
-        refusal = self._place.purse.take("max_searches")
-        if refusal is not None:
-            use.problem = refusal.problem
+        if self._searches == 0:
+            use.problem = USED_UP
             return use
-        try:
-            answer = await ask(handoff)
-        except DeepResearchError as error:
-            use.problem, use.searches = error.problem, 1
-            # A search that failed led to no page; else nobody knows how many were asked for.
-            use.fetches = 0 if isinstance(error, SearchError) else handoff.fetches or 0
+        came = await ask(handoff)
+        if isinstance(came, BudgetError):
+            use.problem = came.problem
             return use
-        searches = max(1 + len(answer.wordings), answer.stats.queries_executed)
+        self._took(came.searches)
+        self._library.fetching.made += came.fetches
+        if came.answer is None:
+            use.problem, use.searches, use.fetches = came.error, came.searches, came.fetches
+            return use
         use.result = ToolResult(
-            sources=answer.sources,
-            unread=answer.unread,
-            notes=answer.notes,
-            searches=searches,
-            failed_searches=min(answer.stats.queries_failed, searches),
-            fetches=answer.fetches,
+            sources=came.answer.sources,
+            unread=came.answer.unread,
+            notes=came.answer.notes,
+            searches=came.searches,
+            failed_searches=came.failed,
+            fetches=came.fetches,
         )
         return use
 
     async def _searched(self, name: str) -> Used:
+        """One data source of the caller's own, and the pages that it leads to."""
+        library, handoff = self._library, self._library.handoff
         query = self._task.question
         use = Used("search", {"query": query, "data_source": name})
-        request = self._library.request(query, self._library.handoff.max_sources_per_query)
+        if self._searches == 0:
+            use.problem = USED_UP
+            return use
         refusal = self._place.purse.take("max_searches")
         if refusal is not None:
             use.problem = refusal.problem
             return use
+        before = library.fetching.made
         try:
-            found = await self._library.sources.search(request, (name,))
-            use.result = await self._library.found(found, query)
+            query = outgoing(query, handoff.system_prompt, handoff.original_query)
+            self._took(1)
+            request = library.request(query, handoff.max_sources_per_query)
+            found = await library.sources.search(request, (name,), spare=library.spare)
+            until = asyncio.get_running_loop().time() + self._place.limits.operation_timeout
+            use.result = await library.read(found, query, until)
         except DeepResearchError as error:
             use.problem, use.searches = error.problem, 1
+            use.fetches = library.fetching.made - before
         return use
+
+    def _took(self, searches: int) -> None:
+        if self._searches is not None:
+            self._searches = max(0, self._searches - searches)
 
 
 def _limited(handoff: GathererInput, names: Sequence[str]) -> GathererInput:

@@ -25,6 +25,7 @@ from deep_research.sources.search.filters import in_domains
 from deep_research.state import SourceKind, Span
 
 MOST_LINKS = 10  # of one search
+SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read
 SEARCH_TIMEOUT = 120.0  # seconds; services have deadlines of their own within it
 _NUMBER = regex(r"[A-Z]?\d+(?:\.\w+)+|\d+")
 
@@ -44,7 +45,33 @@ class Library:
             query=query,
             limit=limit,
             source_types=self.handoff.source_types if types is None else types,
+            known=self.handoff.known,
             filters=self.handoff.filters,
+        )
+
+    @property
+    def spare(self) -> int:
+        """How many times as many results are asked for as are wanted: some pages cannot be read."""
+        return 1 if self.reading.pages is None else SPARE
+
+    async def read(self, found: Found, query: str, until: float) -> ToolResult:
+        """Results as sources, with the pages that they lead to, of which as many are read as the task may still ask for;
+        ``until`` is in the loop's time."""
+        fetching = OneUse.of(self.fetching)
+        sources, unread = await self.reading.read(
+            found.results,
+            query=query,
+            limit=self.handoff.max_sources_per_query,
+            handoff=self.handoff,
+            until=until,
+            fetching=fetching,
+        )
+        return ToolResult(
+            sources=tuple(sources),
+            unread=tuple(unread),
+            notes=(*found.failures, *found.notes),
+            searches=1,
+            fetches=fetching.made,
         )
 
     async def found(self, found: Found, query: str) -> ToolResult:
@@ -101,7 +128,7 @@ class Search(Tool):
             names = (arguments.data_source,)
         limit = self._library.handoff.max_sources_per_query
         found = await self._library.sources.search(
-            self._library.request(arguments.query, limit), names, spare=2
+            self._library.request(arguments.query, limit), names, spare=self._library.spare
         )
         return await self._library.found(found, arguments.query)
 

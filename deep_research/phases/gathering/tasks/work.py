@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
 
 from deep_research.budget.refusals import limit_of, share_of
-from deep_research.errors import (
-    BudgetError,
-    ModelError,
-    ToolError,
-    WindowError,
-)
+from deep_research.budget.shared_budget import Counted
+from deep_research.errors import BudgetError, ModelError, ToolError, WindowError
 from deep_research.evidence.citations import QuoteFinder, quote_at
 from deep_research.models.failures import Verdict
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import off_loop, with_latest
-from deep_research.phases.gathering.tasks.agent import TaskInput
+from deep_research.phases.base import off_loop, together, with_latest
+from deep_research.phases.gathering.tasks.agent import Said, TaskInput
 from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.own_limits import Left, left
 from deep_research.phases.gathering.tasks.recording import PHASE, Used, Workplace, kept_step, step_of
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, Tool, ToolResult
 from deep_research.phases.gathering.tasks.toolbox import (
@@ -38,11 +36,11 @@ from deep_research.state import (
     ConfidenceLevel,
     KeyFact,
     Quote,
+    Source,
     Task,
     TaskFinding,
     TaskState,
     TaskStep,
-    TokenUsage,
 )
 from deep_research.state.events import Event, LimitReached, Progress, TaskFinished, TaskStepped
 from deep_research.state.identity import normalised
@@ -85,43 +83,31 @@ class TaskWork:
             stands = self._state()
             if stands.finding is not None:
                 return
-            over = self._over(stands)
-            if over:
-                await self._finish(stands, TaskFinding(stopped=over))
+            rest = left(self.task.limits, stands.steps, self._model.profile.price)
+            if self._place.journal.state.searching_stopped:
+                rest = Left(ended="Its owner wants nothing more searched.")
+            if rest.ended:
+                await self._finish(stands, TaskFinding(stopped=rest.ended))
                 return
             number = len(stands.steps) + 1
             began = asyncio.get_running_loop().time()
-            last = number >= self.task.limits.steps
+            last = bool(rest.closing) or number >= self.task.limits.steps
             try:
                 said = await self._place.agent.step(
-                    self._handoff, self._desk, self._toolbox, number, last=last, model=self._model
+                    self._handoff, self._desk, self._toolbox, number, last=last, model=self._model, left=rest
                 )
             except (BudgetError, WindowError, ModelError) as error:
                 if isinstance(error, ModelError) and error.verdict in _NEVER_HERE:
                     raise
                 await self._gave_up(stands, error)
                 return
-            await self._done_or_used(stands, said.step, said.usage, number, began, last=last)
+            if said is None:
+                await self._finish(stands, TaskFinding(stopped=rest.tight))
+                return
+            await self._done_or_used(stands, said, number, began, last=last, closing=rest.closing)
 
     def _state(self) -> TaskState:
         return next(t for t in self._place.journal.state.tasks if t.task.id == self.task.id)
-
-    def _over(self, stands: TaskState) -> str:
-        """Why no further step is taken; empty where one is."""
-        limits, steps = self.task.limits, stands.steps
-        if self._place.journal.state.searching_stopped:
-            return "Its owner wants nothing more searched."
-        if len(steps) >= limits.steps:
-            return f"Its {limits.steps} steps were used up."
-        tokens = sum(step.tokens.total for step in steps)
-        if limits.tokens is not None and tokens >= limits.tokens:
-            return f"Its {limits.tokens:,} tokens were used up."
-        spent = [step.cost_usd for step in steps]
-        if limits.usd is not None and None not in spent and sum(filter(None, spent)) >= limits.usd:
-            return f"Its {limits.usd:g} dollars were used up."
-        if sum(step.seconds for step in steps) >= limits.seconds:
-            return f"Its {limits.seconds:g} seconds were used up."
-        return ""
 
     async def _gave_up(self, stands: TaskState, error: BudgetError | WindowError | ModelError) -> None:
         """No further answer of the model is to be had: the task ends with what it has."""
@@ -131,19 +117,21 @@ class TaskWork:
         await self._finish(stands, finding, *more)
 
     async def _done_or_used(
-        self, stands: TaskState, said: Step, usage: TokenUsage, number: int, began: float, *, last: bool
+        self, stands: TaskState, given: Said, number: int, began: float, *, last: bool, closing: str
     ) -> None:
+        said, usage = given.step, given.usage
         thought = one_line(said.thought)[:LONGEST_THOUGHT]
-        names = [str(action.tool) for action in said.actions]
+        names = {str(action.tool) for action in said.actions}
         step = TaskStep(number=number, thought=thought, tokens=usage, cost_usd=self._place.cost(usage))
-        if DONE in names or (
-            not [name for name in names if name != THINK] and (said.answer or said.facts or last)
-        ):
+        answers = bool(said.answer or said.facts)
+        thinks = names <= {THINK}
+        if DONE in names or (thinks and (answers or last)) or (answers and last):
             finding, lost = await self._finding(said)
             if lost and not finding.facts and not last and not self._requoted:
                 self._requoted = True
                 await self._record(step, [Used(DONE, {}, problem=_lost(lost))], began)
                 return
+            finding = finding.model_copy(update={"stopped": closing})
             await self._finish(stands, finding, step=step, began=began)
             return
         actions = [action for action in said.actions if action.tool != THINK][:MOST_AT_ONCE]
@@ -165,8 +153,8 @@ class TaskWork:
                 tool, arguments = self._toolbox.arguments(action)
                 arguments = self._askable(arguments)
                 use.arguments = _logged(arguments)
+                self._check_room(tool, searches + tool.searches, fetches + tool.fetches)
                 searches, fetches = searches + tool.searches, fetches + tool.fetches
-                self._check_room(tool, searches, fetches)
             except ToolError as error:
                 use.problem = str(error)
                 continue
@@ -176,15 +164,16 @@ class TaskWork:
         )
         number = len(stands.steps) + 1
         self._tell(f"step {number} of {self.task.limits.steps}, {said or 'thinking'}", number)
-        await asyncio.gather(*(self._one(use, tool, arguments) for use, tool, arguments in ready))
+        await together((partial(self._one, *each) for each in ready), at_once=MOST_AT_ONCE)
         return uses
 
     async def _one(self, use: Used, tool: Tool, arguments: BaseModel) -> None:
+        own = tool.name not in BUILT_IN
         try:
             result = await self._toolbox.use(tool, arguments, self._desk)
         except ToolError as error:
             use.problem = str(error)
-            if error.data.get("asked") or tool.name not in BUILT_IN:  # caps hold for what failed too
+            if error.data.get("asked") or own:  # caps hold for what failed too
                 use.searches, use.fetches = tool.searches, tool.fetches
             else:
                 self._place.purse.charge("max_searches", -tool.searches)
@@ -193,12 +182,16 @@ class TaskWork:
         if strange:
             use.problem = f"{tool.name} showed a source that this task does not have."
             use.searches, use.fetches = max(result.searches, tool.searches), max(result.fetches, tool.fetches)
-            return
-        use.result = result
+        else:
+            use.result = result
+        # What was taken before it began is what it may ask for; what it asked for counts.
+        self._place.purse.charge("max_searches", (use.searches or result.searches) - tool.searches)
+        if own:  # ours takes each page as it asks for it
+            self._place.purse.charge("max_fetches", (use.fetches or result.fetches) - tool.fetches)
 
     def _check_room(self, tool: Tool, searches: int, fetches: int) -> None:
-        """Raises `ToolError` where a cap leaves nothing for a use; of what is counted beside pages the budgets that are
-        shared are asked here."""
+        """Raises `ToolError` where a cap leaves nothing for a use, of the task's own limits or of budgets that are shared
+        with other runs: of these it is taken here, but what our tool takes page by page."""
         limits = self.task.limits
         if tool.searches and limits.searches is not None and searches > limits.searches:
             raise ToolError(
@@ -206,9 +199,14 @@ class TaskWork:
             )
         if tool.fetches and limits.fetches is not None and fetches > limits.fetches:
             raise ToolError("The cap on pages leaves no more to this task.", hint="Use what is read already.")
-        for _ in range(tool.searches):
-            refusal = self._place.purse.take("max_searches")
+        pages = 0 if tool.name in BUILT_IN else tool.fetches
+        counted: dict[Counted, int] = {"max_searches": tool.searches, "max_fetches": pages}
+        wanted = [name for name, many in counted.items() for _ in range(many)]
+        for place, name in enumerate(wanted):
+            refusal = self._place.purse.take(name)
             if refusal is not None:
+                for taken in wanted[:place]:
+                    self._place.purse.charge(taken, -1)
                 raise ToolError(refusal.problem, hint="End the task with what there is.")
 
     def _askable(self, arguments: BaseModel) -> BaseModel:
@@ -263,14 +261,10 @@ class TaskWork:
 
     async def _finding(self, said: Step) -> tuple[TaskFinding, list[Fact]]:
         """What the agent gave, its quotes as the sources have them; and the facts whose quotes none has."""
-        given = said.facts[:MOST_FACTS]
-        names = Aliases("S", list(self._desk.names))
-        named = dict.fromkeys(i for fact in given if (i := names.id(fact.source)) is not None)
-        texts = {
-            i: await self._desk.text(i) for i in [*named, *(i for i in self._desk.names if i not in named)]
-        }
-        size = sum(map(len, texts.values())) // _UNIT
-        facts, lost = await off_loop(size, self._located, given, texts, names)
+        given = [fact for fact in said.facts[:MOST_FACTS] if 0 < len(one_line(fact.content)) <= LONGEST_FACT]
+        found = await self._located(given)
+        lost = [fact for place, fact in enumerate(given) if place not in found]
+        facts = _facts(given, found)
         finding = TaskFinding(
             answer=one_line(said.answer or "")[:LONGEST_ANSWER],
             facts=facts,
@@ -287,32 +281,55 @@ class TaskWork:
         )
         return finding, lost
 
-    def _located(
-        self, given: Sequence[Fact], texts: Mapping[str, str], names: Aliases
-    ) -> tuple[tuple[KeyFact, ...], list[Fact]]:
-        finder = QuoteFinder(texts)
-        facts: dict[str, tuple[str, list[ConfidenceLevel], list[Quote]]] = {}
-        lost: list[Fact] = []
-        for fact in given:
+    async def _located(self, given: Sequence[Fact]) -> dict[int, tuple[Quote, ...]]:
+        """The quotes of facts, by the places of those: looked for in the source that a fact names, then in the others
+        that the task has. One text is loaded at a time."""
+        names = Aliases("S", list(self._desk.names))
+        said = [names.id(fact.source) for fact in given]
+        found: dict[int, tuple[Quote, ...]] = {}
+        for named in (True, False):
+            for source_id in self._desk.names:
+                sought = {
+                    place: fact.quote
+                    for place, fact in enumerate(given)
+                    if place not in found and (said[place] == source_id) is named
+                }
+                if not sought:
+                    continue
+                try:
+                    text = await self._desk.read(source_id)
+                except ToolError:  # it is in the store no more: what it said nobody can quote
+                    continue
+                source = self._desk.sources[source_id]
+                found |= await off_loop(len(text) // _UNIT, _quoted, sought, text, source)
+        return found
+
+
+def _quoted(sought: Mapping[int, str], text: str, source: Source) -> dict[int, tuple[Quote, ...]]:
+    """Those of the quotes that stand in a text."""
+    finder = QuoteFinder({source.id: text})
+    made = {}
+    for place, quote in sought.items():
+        spans = finder.within(source.id, quote)
+        if spans:
+            made[place] = tuple(quote_at(span, text, source.id, source.content_hash or "") for span in spans)
+    return made
+
+
+def _facts(given: Sequence[Fact], found: Mapping[int, tuple[Quote, ...]]) -> tuple[KeyFact, ...]:
+    """Facts with their quotes: what is said several times, of several sources say, is one, of the least confidence."""
+    order = list(ConfidenceLevel)
+    facts: dict[str, tuple[str, list[ConfidenceLevel], dict[Quote, None]]] = {}
+    for place, fact in enumerate(given):
+        if place in found:
             content = one_line(fact.content)
-            if not content or len(content) > LONGEST_FACT:
-                continue
-            found = finder.find(fact.quote, names.id(fact.source) or "")
-            if found is None:
-                lost.append(fact)
-                continue
-            name, spans = found
-            source = self._desk.sources[name]
-            quotes = [quote_at(span, texts[name], name, source.content_hash or "") for span in spans]
-            _, levels, held = facts.setdefault(normalised(content), (content, [], []))
+            _, levels, quotes = facts.setdefault(normalised(content), (content, [], {}))
             levels.append(ConfidenceLevel(fact.confidence))
-            held += [quote for quote in quotes if quote not in held]
-        order = list(ConfidenceLevel)
-        made = (
-            KeyFact(content=content, confidence=min(levels, key=order.index), quotes=tuple(quotes))
-            for content, levels, quotes in facts.values()
-        )
-        return tuple(made), lost
+            quotes |= dict.fromkeys(found[place])
+    return tuple(
+        KeyFact(content=content, confidence=min(levels, key=order.index), quotes=tuple(quotes))
+        for content, levels, quotes in facts.values()
+    )
 
 
 def _logged(arguments: BaseModel) -> dict[str, Any]:

@@ -1,0 +1,289 @@
+"""Caps that tasks share: with other runs, with the tasks that are under way, and with those who go on without a model."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+from pydantic import BaseModel
+from task_runs import FOUND, QUESTION, SEARCH, TEXT, TaskModel, engine, number_of, orm
+
+from deep_research import SearchResult, SharedBudget, Tool, ToolResult
+from deep_research.models.failures import Verdict, failure
+from deep_research.phases.gathering.handoff import GathererOutput
+from deep_research.phases.gathering.tasks.rounds import limits_of
+from deep_research.sources.extract import Document
+from deep_research.sources.fetch.pages import WebPage
+from deep_research.state import (
+    Budget,
+    DeepResearchState,
+    GatherStats,
+    RunOptions,
+    SubQuery,
+    SubQueryStatus,
+    Task,
+    TaskFinding,
+    TaskLimits,
+    TaskState,
+    TaskStep,
+    Usage,
+)
+from deep_research.testing import ScriptedSearch
+
+
+class Pages:
+    """Every page has the same text; ``asked`` are the addresses."""
+
+    def __init__(self):
+        self.asked = []
+
+    async def read(self, url):
+        self.asked.append(url)
+        text = f"{TEXT} This is the page at {len(self.asked)} of the light."
+        return WebPage(
+            url=url, final_url=url, fetched_at=datetime(2026, 1, 1, tzinfo=UTC), headers={}, body=text.encode(),
+            snapshot_hash="0" * 64, document=Document(title=f"Page {url}", text=text), asked=True,
+        )  # fmt: skip
+
+
+def pointing(count=3, *, name="scripted"):
+    """Knows of pages, and not what they say."""
+
+    def found(request):
+        return [
+            SearchResult(address=f"https://{name}.example/{n}", title=f"Orm {n}", snippet="Orm lighthouse")
+            for n in range(count)
+        ]
+
+    return ScriptedSearch(found, name=name)
+
+
+def down(said):
+    raise failure(Verdict.PARK, "down", model="m", retry_after=90.0)
+
+
+# --- budgets that are shared with other runs ---------------------------------------------------------------
+
+
+class Asked(BaseModel):
+    word: str
+
+
+class Ledger(Tool):
+    """Says that it may ask for three pages, and asks for ``makes``, or fails."""
+
+    name = "ledger"
+    description = "Look into the ledger."
+    arguments = Asked
+    searches = 1
+    fetches = 3
+
+    def __init__(self, makes):
+        self.makes, self.uses = makes, 0
+
+    async def __call__(self, arguments, view):
+        self.uses += 1
+        if self.makes is None:
+            raise RuntimeError("the ledger is locked")
+        return ToolResult(text="It says nothing.", searches=1, fetches=self.makes)
+
+
+@pytest.mark.parametrize(
+    ("makes", "left", "uses", "fetches"),
+    [
+        (2, 9, 1, 2),  # what it did not take is given back
+        (3, 9, 1, 3),
+        (5, 9, 1, 5),  # what it took beside is charged
+        (None, 9, 1, 3),  # nobody knows what it took before it failed
+        (3, 2, 0, 0),  # there is not enough left to begin
+    ],
+)
+def test_what_a_tool_of_a_caller_takes_is_charged_to_the_shared_budget(makes, left, uses, fetches):
+    tool, shared = Ledger(makes), SharedBudget(max_searches=9, max_fetches=left)
+    model = TaskModel([{"actions": [{"tool": "ledger", "word": "x"}]}, SEARCH, FOUND])
+    with engine(model, tools=[tool], shared_budget=shared) as research:
+        result = research.run(QUESTION)
+    assert (tool.uses, shared.spent.fetches, result.usage.fetches) == (uses, fetches, fetches)
+    assert shared.spent.searches == result.usage.searches
+
+
+class OwnGatherer:
+    """A gatherer that knows nothing of a purse: three searches and two pages for each query."""
+
+    deterministic = False
+
+    async def __call__(self, handoff):
+        return GathererOutput(sources=(), stats=GatherStats(queries_executed=3), fetches=2)
+
+
+@pytest.mark.parametrize("gathering", ["search", "agents"])
+def test_what_a_gatherer_of_ones_own_takes_is_charged_to_the_shared_budget(gathering):
+    shared = SharedBudget(max_searches=90, max_fetches=90)
+    with engine(
+        None, gathering=gathering, agents={"gatherer": OwnGatherer()}, shared_budget=shared, search=[]
+    ) as research:
+        result = research.run(QUESTION)
+    assert result.usage.fetches > 0
+    assert (shared.spent.searches, shared.spent.fetches) == (result.usage.searches, result.usage.fetches)
+
+
+@pytest.mark.parametrize("gathering", ["search", "agents"])
+def test_pages_and_rewordings_of_the_gatherer_are_charged_once(gathering):
+    shared = SharedBudget(max_searches=90, max_fetches=90)
+    pages, search = Pages(), pointing()
+    with engine(None, gathering=gathering, search=[search], pages=pages, shared_budget=shared) as research:
+        result = research.run(QUESTION)
+    assert shared.spent.fetches == result.usage.fetches == len(pages.asked) > 0
+    assert shared.spent.searches == result.usage.searches
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_task_that_goes_on_without_its_model_goes_on_under_its_purse(most):
+    shared, search = SharedBudget(max_searches=most), orm()
+    with engine(
+        TaskModel(down), on_outage="extractive", max_task_retries=0, shared_budget=shared, search=[search]
+    ) as research:
+        result = research.run(QUESTION)
+    assert result.state.first_look  # which took the first search
+    assert shared.spent.searches == len(search.requests) == most
+    assert bool(result.sources) is (most == 2)
+
+
+def test_a_task_that_goes_on_without_its_model_keeps_to_the_searches_it_had():
+    def steps(said):
+        if number_of(said) > 1:
+            down(said)
+        return SEARCH
+
+    search = orm()
+    with engine(
+        TaskModel(steps), on_outage="extractive", max_task_retries=0, search=[search], max_searches=1
+    ) as research:
+        result = research.run(QUESTION)
+    (task,) = result.state.tasks
+    assert [step.number for step in task.steps] == [1, 2]
+    assert sum(step.searches for step in task.steps) <= 1
+    assert result.usage.searches <= 1 + bool(result.state.first_look)
+    assert result.sources
+
+
+@pytest.mark.timed
+def test_nothing_goes_on_without_its_model_when_the_seconds_of_the_run_are_over():
+    async def slowly(request):
+        await asyncio.Event().wait()
+
+    search = ScriptedSearch(before=slowly)
+    with engine(
+        TaskModel(down),
+        on_outage="extractive",
+        max_task_retries=0,
+        data_sources={"company_db": search},
+        task_sources=["company_db"],
+        budget={"max_seconds": 0.5},
+    ) as research:
+        result = research.run(QUESTION)
+    assert "max_seconds" in {limit.name for limit in result.limits}
+
+
+# --- caps of the run ---------------------------------------------------------------------------------------
+
+
+def _stands(number, *, searches, used=0, status=SubQueryStatus.PENDING, finding=None, settled=False):
+    sub_query = SubQuery(id=f"subq-{number}", query=f"q{number}", index=number, iteration=1, status=status)
+    task = Task(
+        id=f"task-{number}",
+        sub_query_id=sub_query.id,
+        question=sub_query.query,
+        limits=TaskLimits(steps=8, seconds=60, searches=searches, fetches=2 * searches),
+    )
+    steps = (TaskStep(number=1, searches=used, fetches=used),) if used else ()
+    return sub_query, TaskState(task=task, steps=steps, finding=finding, settled=settled)
+
+
+@pytest.mark.parametrize(
+    ("standing", "searches", "fetches"),
+    [
+        ([], 10, 20),
+        ([_stands(1, searches=5)], 5, 10),
+        ([_stands(1, searches=5, used=2)], 5, 10),  # two are spent, three are held
+        ([_stands(1, searches=5), _stands(2, searches=5)], 0, 0),
+        ([_stands(1, searches=5, finding=TaskFinding())], 10, 20),  # it is done: what it left is free
+        ([_stands(1, searches=5, settled=True)], 10, 20),
+        ([_stands(1, searches=5, status=SubQueryStatus.SUPERSEDED)], 10, 20),  # nobody works on it
+    ],
+    ids=["none", "one", "begun", "all of it", "finished", "settled", "dropped"],
+)
+def test_tasks_share_what_those_under_way_do_not_hold(standing, searches, fetches):
+    spent = sum(step.searches for _, stands in standing for step in stands.steps)
+    state = DeepResearchState(
+        query=QUESTION,
+        options=RunOptions(gathering="agents", budget=Budget(max_searches=10, max_fetches=20)),
+        sub_queries=tuple(sub_query for sub_query, _ in standing),
+        tasks=tuple(stands for _, stands in standing),
+        usage=Usage(searches=spent, fetches=spent),
+    )
+    limits = [limits_of(state, place, 2) for place in range(2)]
+    assert sum(each.searches for each in limits) == searches
+    assert sum(each.fetches for each in limits) == fetches
+
+
+# --- links of a private source -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("caps", "read"),
+    [({}, 3), ({"max_fetches": 1}, 1), ({"max_fetches": 0}, 0)],
+    ids=["no cap", "one page", "no page"],
+)
+def test_without_a_model_pages_that_a_private_source_points_to_are_read_within_the_cap(caps, read):
+    pages = Pages()
+    with engine(
+        None,
+        search=[orm()],
+        data_sources={"company_db": pointing(name="company")},
+        task_sources=["company_db"],
+        pages=pages,
+        max_task_retries=0,
+        **caps,
+    ) as research:
+        result = research.run(QUESTION)
+    assert len(set(pages.asked)) == read
+    assert len(pages.asked) == result.usage.fetches
+    assert all(url.startswith("https://company.example/") for url in pages.asked)
+    assert len([s for s in result.sources if "company.example" in (s.url or "")]) == read
+    told = [limit for limit in result.limits if limit.name == "max_fetches"]
+    assert bool(told) is bool(caps)
+
+
+def test_without_a_model_the_gatherer_and_private_sources_share_the_pages_of_a_task():
+    pages = Pages()
+    with engine(
+        None,
+        search=[pointing(2)],
+        data_sources={"company_db": pointing(name="company")},
+        pages=pages,
+        max_fetches=3,
+        max_task_retries=0,
+    ) as research:
+        result = research.run(f"{QUESTION[:-1]} and who built it?", max_sub_queries=2)
+    most = sum(task.task.limits.fetches for task in result.state.tasks)
+    assert len(pages.asked) == result.usage.fetches == most == 3
+    for task in result.state.tasks:
+        assert sum(step.fetches for step in task.steps) == task.task.limits.fetches
+
+
+def test_a_page_that_a_private_source_points_to_passes_the_guard(tmp_path):
+    inside = [SearchResult(address="http://127.0.0.1:1/secret", title="Inside", snippet="Orm lighthouse")]
+    own = ScriptedSearch(lambda request: inside, name="company")
+    (tmp_path / "orm.md").write_text(TEXT)
+    with engine(
+        None,
+        search=[],
+        corpus=tmp_path,
+        data_sources={"company_db": own},
+        max_task_retries=0,
+        fetch_pages=True,
+    ) as research:
+        result = research.run(QUESTION)
+    assert own.requests
+    assert [source.kind for source in result.sources] == ["document"]
+    assert any("127.0.0.1" in " ".join(limit.skipped) for limit in result.limits)

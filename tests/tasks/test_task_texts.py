@@ -1,0 +1,358 @@
+"""Texts and links that tasks are shown: in which one a quote stands, how many are held, what is told of one that is
+gone."""
+
+import asyncio
+import weakref
+
+import pytest
+from pydantic import BaseModel
+from task_runs import DONE, FOUND, HEIGHT, QUESTION, SEARCH, TEXT, TaskModel, engine, number_of, task_of
+
+from deep_research import SearchResult, Tool, ToolResult
+from deep_research.errors import ToolError
+from deep_research.evidence.page_identity import canonical_url
+from deep_research.models.failures import Verdict, failure
+from deep_research.phases.gathering.collecting import collected
+from deep_research.phases.gathering.handoff import GatheredSource
+from deep_research.phases.gathering.tasks import desk as desks
+from deep_research.phases.gathering.tasks.desk import Desk, Showing
+from deep_research.phases.gathering.tasks.recording import apart
+from deep_research.phases.gathering.tasks.tool import Link, Shown
+from deep_research.phases.gathering.tasks.tools import ReadMore
+from deep_research.state import DeepResearchState, Source, Span, TaskStep
+from deep_research.state.identity import source_id
+from deep_research.state.journal import MemoryJournal, missing
+from deep_research.testing import ScriptedSearch
+
+PAGE = "https://ok.example/handbook"
+KEEPERS = "The keepers of the Orm lighthouse were paid forty pounds a year."
+OIL = "The lamp of the Orm lighthouse burned two litres of oil an hour."
+PLAN = ("keepers of the Orm lighthouse", "oil of the Orm lighthouse")
+SAYS = dict(zip(PLAN, (KEEPERS, OIL), strict=True))
+
+
+def down():
+    raise failure(Verdict.PARK, "down", model="m", retry_after=90.0)
+
+
+def quoting(text, source="S1"):
+    fact = {"content": text, "source": source, "quote": text}
+    return {"actions": [DONE], "answer": text, "facts": [fact]}
+
+
+# --- quotes stand in the text that they were taken from ----------------------------------------------------
+
+
+def handbook(slow=""):
+    """One address that says of each question what that asks for; ``slow`` is answered last."""
+
+    async def before(request):
+        for _ in range(30 if request.query == slow else 0):
+            await asyncio.sleep(0)
+
+    def found(request):
+        said = SAYS.get(request.query, TEXT)
+        return [SearchResult(address=PAGE, title="Handbook", text=f"{said} So says the handbook.")]
+
+    return ScriptedSearch(found, before=before)
+
+
+def asking(said):
+    task = task_of(said)
+    if number_of(said) == 1:
+        return {"actions": [{"tool": "search", "query": task}]}
+    return quoting(SAYS[task])
+
+
+def ids(result):
+    return {source.id: source.url for source in result.sources}
+
+
+def test_two_tasks_that_read_different_texts_of_one_address_keep_their_quotes_whoever_is_first():
+    seen = []
+    for slow in ("", *PLAN):
+        with engine(TaskModel(asking, plan=PLAN), search=[handbook(slow)]) as research:
+            result = research.run(QUESTION)
+            texts = {s.id: research.text(s) for s in result.sources}
+        held = {f.content: f.quotes[0] for f in result.findings}
+        assert set(held) >= {KEEPERS, OIL}
+        for content, quote in held.items():
+            assert texts[quote.source_id][quote.start : quote.end] == content
+        assert result.state.unlocated == 0
+        seen.append((sorted(ids(result).items()), result.report))
+    assert seen[0] == seen[1] == seen[2]  # who was first does not show
+
+
+def test_quotes_hold_where_a_run_parked_between_the_two_texts():
+    works = []
+
+    def steps(said):
+        if not works and task_of(said) == PLAN[1] and number_of(said) == 2:
+            down()
+        return asking(said)
+
+    with engine(TaskModel(steps, plan=PLAN), search=[handbook(PLAN[0])], max_concurrent=1) as research:
+        parked = research.run(QUESTION)
+        assert parked.status == "parked"
+        works.append(True)
+        result = research.resume(parked.research_id)
+    assert {f.content for f in result.findings} >= {KEEPERS, OIL}
+    assert result.state.unlocated == 0
+
+
+def test_one_text_that_two_tasks_read_is_one_source():
+    plan = ("height of the Orm lighthouse", "feet of the Orm lighthouse")
+    search = ScriptedSearch(lambda request: [SearchResult(address=PAGE, title="Handbook", text=TEXT)])
+    model = TaskModel(
+        lambda said: (
+            {"actions": [{"tool": "search", "query": task_of(said)}]}
+            if number_of(said) == 1
+            else quoting(HEIGHT)
+        ),
+        plan=plan,
+    )
+    with engine(model, search=[search]) as research:
+        result = research.run(QUESTION)
+    assert len(result.sources) == 1
+    assert len(result.state.tasks) == 2
+
+
+def _found(text, known=frozenset()):
+    sources = [GatheredSource(title="Handbook", url=PAGE, content=text, snippet="Of the light.")]
+    return collected(sources, sub_query_id="subq-1", known=known, most_bytes=10_000)
+
+
+@pytest.mark.parametrize(
+    ("held", "by_model", "text", "taken"),
+    [
+        ("nothing", True, TEXT, "own"),
+        ("nothing", False, TEXT, "plain"),
+        ("own", False, TEXT, "own"),  # a model read the same before it could be reached no more
+        ("own", False, OIL, "plain"),
+        ("own", False, None, "own"),  # of a page that is known a search tells only that it is there
+        ("plain", False, None, "plain"),
+    ],
+)
+def test_a_source_is_told_by_its_address_and_where_models_quote_by_its_text(held, by_model, text, taken):
+    (source,) = _found(TEXT).sources
+    own = source.model_copy(update={"id": source_id(f"{source.id} {source.content_hash}")})
+    known = {"nothing": {}, "own": {own.id: own}, "plain": {source.id: source}}[held]
+    found = _found(text, frozenset({canonical_url(PAGE)}) if text is None else frozenset())
+    desk = Desk(QUESTION, (), MemoryJournal(DeepResearchState(query=QUESTION)))
+    (made,) = apart(found, desk, known, by_model=by_model).sources
+    assert made.id == {"own": own.id, "plain": source.id}[taken]
+    if text is None and taken == "own":
+        assert made == own
+
+
+# --- where quotes are looked for ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Which texts are loaded, by their beginnings, and how many are held at most beside."""
+    loaded = []
+    read = Desk.read
+
+    async def counted(self, source_id):
+        loaded.append(self.names[source_id])
+        return await read(self, source_id)
+
+    monkeypatch.setattr(Desk, "read", counted)
+    return loaded
+
+
+MANY = [
+    SearchResult(
+        address=f"https://ok.example/{n}", title=f"Orm {n}", text=f"The Orm lighthouse has {n} steps in all."
+    )
+    for n in range(5)
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "number", "loaded"),
+    [
+        ("S2", 1, ["S2"]),  # the named one alone
+        ("S1", 1, ["S1", "S2"]),  # then the others, until it is found
+        ("S9", 4, ["S1", "S2", "S3", "S4", "S5"]),  # a name that there is not
+        ("S3", 9, ["S3", "S1", "S2", "S4", "S5"]),
+    ],
+)
+def test_a_quote_is_looked_for_in_the_source_that_it_names_and_then_in_the_others(
+    reads, source, number, loaded
+):
+    quote = f"The Orm lighthouse has {number} steps in all."
+    model = TaskModel((SEARCH, quoting(quote, source), {"actions": [DONE]}))
+    with engine(model, search=[ScriptedSearch(lambda request: MANY)], max_task_retries=0) as research:
+        result = research.run(QUESTION)
+    (task,) = result.state.tasks
+    assert [fact.content for fact in task.finding.facts] == ([quote] if number < 5 else [])
+    assert reads[: len(loaded)] == loaded
+    assert set(reads) == set(loaded)
+
+
+class Watched(str):
+    """A text of which one can see whether somebody has it still."""
+
+
+def test_looking_for_quotes_holds_one_text_at_a_time(monkeypatch):
+    monkeypatch.setattr(desks, "HELD", 0)
+    read, texts, most = Desk.read, [], []
+
+    async def watched(self, source_id):
+        self._texts.clear()
+        most.append(sum(ref() is not None for ref in texts))
+        text = Watched(await read(self, source_id))
+        texts.append(weakref.ref(text))
+        return text
+
+    monkeypatch.setattr(Desk, "read", watched)
+    facts = [{"content": each.text, "source": f"S{n}", "quote": each.text} for n, each in enumerate(MANY, 1)]
+    model = TaskModel((SEARCH, {"actions": [DONE], "answer": "x", "facts": facts}))
+    with engine(model, search=[ScriptedSearch(lambda request: MANY)]) as research:
+        result = research.run(QUESTION)
+    assert len(result.state.tasks[0].finding.facts) == len(most) == 5
+    assert max(most) <= 1  # the one before, until the next is there
+
+
+# --- texts that are gone -----------------------------------------------------------------------------------
+
+
+LONG = "".join(f"Line {n} of the log of the Orm lighthouse.\n" for n in range(900))
+
+
+def test_a_text_that_later_ones_of_the_same_step_push_out_is_shown_all_the_same(monkeypatch):
+    monkeypatch.setattr(desks, "HELD", 100)
+
+    def found(request):
+        long = SearchResult(address="https://ok.example/log", title="Log", text=LONG)
+        return MANY if "more" in request.query else [long]
+
+    uses = [{"tool": "search", "query": "more of it"}, {"tool": "read_more", "source": "S1"}]
+    model = TaskModel((SEARCH, {"actions": uses}, {"actions": [DONE]}))
+    with engine(model, search=[ScriptedSearch(found)], max_task_retries=0) as research:
+        research.run(QUESTION)
+    shown = model.asked[2].partition("S1, from character")[2]
+    assert "Line 1" in shown
+    assert "characters follow" in shown.partition("<<")[0]
+
+
+class Gone:
+    """A journal whose texts are gone."""
+
+    async def texts(self, hashes):
+        raise missing(hashes[0])
+
+
+class Shows(Tool):
+    name = "shows"
+    description = "Shows the first source."
+
+    class arguments(BaseModel):
+        word: str
+
+    async def __call__(self, arguments, view):
+        return ToolResult(shown=(Shown(source_id=view.source("S1").id, span=Span(start=0, end=20)),))
+
+
+@pytest.mark.parametrize(
+    "use", [{"tool": "read_more", "source": "S1"}, {"tool": "shows", "word": "x"}], ids=["ours", "a caller's"]
+)
+def test_a_text_that_the_store_has_no_more_is_told_as_such_and_never_as_the_end(monkeypatch, use):
+    noted = Desk.noted
+
+    def forgets(self, step, showings):
+        noted(self, step, showings)
+        self._texts.clear()
+        self.journal = Gone()
+
+    monkeypatch.setattr(Desk, "noted", forgets)
+    model = TaskModel((SEARCH, {"actions": [use]}, FOUND))
+    with engine(model, tools=[Shows()], max_task_retries=0) as research:
+        result = research.run(QUESTION)
+    (task,) = result.state.tasks
+    assert task.steps[1].uses[0].failed
+    assert "[the end]" not in model.asked[2]
+    assert "is gone from the store" in model.asked[2]
+    assert (result.status, task.finding.unlocated) == ("completed", 1)
+
+
+def test_the_end_of_a_text_is_told_as_the_end():
+    asked = asyncio.run(_read_on(TEXT))
+    assert asked[0].endswith("[the end]")
+    assert "S1 ends there" in asked[1]
+
+
+async def _read_on(text):
+    journal = MemoryJournal(DeepResearchState(query=QUESTION), texts=[text])
+    desk = Desk(QUESTION, ("web",), journal)
+    (content_hash,) = journal._contents
+    source = Source(
+        id="src-000000000001", sub_query_id="subq-1", title="M", content_hash=content_hash, length=len(text)
+    )
+    desk.known([source])
+    result = await ReadMore()(ReadMore.arguments(source="S1"), desk)
+    shown = desk.take((), {source.id: await desk.read(source.id)}, result).text
+    with pytest.raises(ToolError) as ended:
+        await ReadMore()(ReadMore.arguments(source="S1"), desk)
+    return shown, str(ended.value)
+
+
+# --- links and snippets ------------------------------------------------------------------------------------
+
+
+def _links(*numbers, snippet=""):
+    return tuple(Link(address=f"https://ok.example/{n}", title=f"Orm {n}", snippet=snippet) for n in numbers)
+
+
+def _desk():
+    return Desk(QUESTION, ("web",), MemoryJournal(DeepResearchState(query=QUESTION)))
+
+
+@pytest.mark.parametrize(
+    ("again", "shown"),
+    [
+        (_links(1), ["L1"]),
+        (_links(2, 1), ["L2", "L1"]),
+        (_links(3, 1, 4), ["L3", "L1", "L4"]),
+        (_links(1, snippet="Said in other words."), ["L1"]),  # another service says something else of it
+        (_links(3, 3), ["L3"]),
+    ],
+    ids=["known", "two", "new ones", "another snippet", "twice"],
+)
+def test_a_link_that_is_known_keeps_its_name_and_is_shown(again, shown):
+    desk = _desk()
+    desk.take((), {}, ToolResult(links=_links(1, 2)))
+    showing = desk.take((), {}, ToolResult(links=again))
+    assert [line.partition(":")[0] for line in showing.text.splitlines() if line.startswith("L")] == shown
+    assert desk.link("L1").address == "https://ok.example/1"
+    assert desk.link("L2").address == "https://ok.example/2"
+    for link in again:
+        assert link.snippet in showing.text
+
+
+def test_a_resumed_task_has_its_links_under_the_same_names():
+    desk, later = _desk(), _desk()
+    showings = [
+        desk.take((), {}, ToolResult(links=links)) for links in (_links(1, 2), _links(2, 3), _links(1, 4))
+    ]
+    for number, showing in enumerate(showings, 1):
+        later.links += Showing.model_validate_json(showing.model_dump_json()).links
+        later.noted(TaskStep(number=number), [showing])
+    assert later.links == desk.links
+    assert [link.address[-1] for link in desk.links] == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize("by_model", [False, True])
+def test_where_no_pages_are_read_snippets_are_what_there_is(by_model):
+    told = [SearchResult(address="https://ok.example/a", title="The Orm Light", snippet=HEIGHT)]
+    model = TaskModel((SEARCH, FOUND)) if by_model else None
+    with engine(model, search=[ScriptedSearch(lambda request: told)], fetch_pages=False) as research:
+        result = research.run(QUESTION)
+        (source,) = result.sources
+        assert research.text(source) == HEIGHT
+    assert HEIGHT in {finding.content for finding in result.findings}
+    if model is not None:
+        assert HEIGHT in model.asked[1]
+        assert "L1" not in model.asked[1]  # nothing that could be opened
