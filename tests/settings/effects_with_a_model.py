@@ -306,6 +306,26 @@ def how_near_a_section_must_come(tmp_path):
     assert used[0] < used[1]
 
 
+def whether_a_model_is_asked_about_doubtful_sources(tmp_path):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    near = "The tower of the harbour was built for the bell of the town in later years. " * 20
+    for n in range(3):
+        (folder / f"near{n}.md").write_text(f"# Harbour {n}\n\n" + near.replace("bell", f"bell number {n}"))
+    long_documents(tmp_path, 1)
+    for asks in (False, True):
+        result, model = researched(
+            tmp_path,
+            model_triage=asks,
+            section_relevance=0.95,
+            model_context_overrides={"reading:m": 100_000},
+        )
+        forms = [call.form.name for call in model.calls if call.form]
+        assert forms.count("Choices") == asks
+        by = {item.by for item in result.state.reading.triage} if result.state.reading else set()
+        assert ("reading:m" in by) is asks
+
+
 def whether_content_is_made_to_fit(tmp_path):
     shares = []
     for enabled in (True, False):
