@@ -240,6 +240,15 @@ class EvidenceWeighed(Event):
     parts: tuple[QuestionPart, ...] = ()
 
 
+class PieceWritten(Event):
+    """A piece of a long report as its writer made it, the plan, a section, or what stands around the sections. ``piece``
+    names it and what it was written from, ``content_hash`` is that of its text. It stands until the report is written."""
+
+    type: Literal["piece.written"] = "piece.written"
+    piece: str
+    content_hash: str
+
+
 class ReportDrafted(Event):
     """A draft that may not come out the same when it is asked for again; or what a model's repair made of it. The latest
     stands until the report is written."""
@@ -493,6 +502,7 @@ AnyEvent = (
     | TaskReviewed
     | SourcesAnalyzed
     | EvidenceWeighed
+    | PieceWritten
     | ReportDrafted
     | ClaimsJudged
     | ReportCompared
