@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from deep_research.evidence.names import asked_names, key
 from deep_research.evidence.publishers import class_of, named_by
 from deep_research.evidence.sites import host_of, site_of
-from deep_research.evidence.words import STOP_WORDS, words
+from deep_research.evidence.words import ASKING_WORDS, STOP_WORDS, words
 from deep_research.patterns import regex
 
 FILE = Path(__file__).with_name("makers.toml")
@@ -25,6 +25,7 @@ SHORTEST = 3  # letters of a name that a site can have
 INITIALS = 4  # of a name, for which a site is called: with fewer many are called the same
 # What reports of others also when it bears the name of what they are asked about.
 _REPORTERS = frozenset({"an established news organisation", "a reference work", "social media", "a shop"})
+_NO_NAMES = STOP_WORDS | ASKING_WORDS
 _CODE = regex(r"`([^`\n]{2,80})`")
 _NUMBERED = regex(r"(?<!\w)([A-Za-z]{2,6}(?:-T)?)[ _/-]{0,2}(\d{1,6}(?:[-.:]\d{1,6}){0,3})(?!\w)")
 
@@ -82,7 +83,7 @@ def _named(question: str) -> set[str]:
     """What a question names, each in one word: words with a capital or a figure that are no words of grammar, names of
     several, what stands in quotes or as code, and the initials of long names."""
     single = (word for word in words(question) if any(c.isupper() or c.isdigit() for c in word))
-    found = {word.casefold() for word in single if word.casefold() not in STOP_WORDS}
+    found = {word.casefold() for word in single if word.casefold() not in _NO_NAMES}
     several = asked_names(question)
     found |= {_joined(name) for name in (*several, *(match.group(1) for match in _CODE.finditer(question)))}
     return found | set(_initials(several))

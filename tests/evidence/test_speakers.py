@@ -113,6 +113,7 @@ PRIMARY = {  # an address, a question, and why it is primary
     "a site that anybody may call so": ("https://thepython.com/x", "How fast is Python 3.14?", ""),
     "a site that begins like it": ("https://pythonista.com/x", "How fast is Python 3.14?", ""),
     "a word that is no name": ("https://fast.com/x", "How fast is Python 3.14?", ""),
+    "a word that asks": ("https://compare.com/x", "Compare Rust and Python.", ""),
     "a newspaper of that name": ("https://www.spiegel.de/x", "Wie groß ist ein Spiegel?", ""),
     "a platform of that name": ("https://medium.com/x", "Is Medium free?", ""),
     "a blog of that name": ("https://python.substack.com/p/x", "How fast is Python?", ""),
