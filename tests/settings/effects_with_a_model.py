@@ -307,23 +307,19 @@ def how_near_a_section_must_come(tmp_path):
 
 
 def whether_a_model_is_asked_about_doubtful_sources(tmp_path):
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    near = "The tower of the harbour was built for the bell of the town in later years. " * 20
-    for n in range(3):
-        (folder / f"near{n}.md").write_text(f"# Harbour {n}\n\n" + near.replace("bell", f"bell number {n}"))
-    long_documents(tmp_path, 1)
+    (tmp_path / "corpus").mkdir()
+    near = "The old tower of the town stood by the water."  # not a word of when it was built
+    (tmp_path / "corpus" / "near.md").write_text(
+        f"# Walks\n\n{near}\n\n" + "Ships came every evening. " * 300
+    )
     for asks in (False, True):
-        result, model = researched(
-            tmp_path,
-            model_triage=asks,
-            section_relevance=0.95,
-            model_context_overrides={"reading:m": 100_000},
+        model = ReadingModel()
+        result, _ = read_of_long_documents(
+            tmp_path, reading=model, model_triage=asks, section_relevance=0.4, max_sources_per_query=20
         )
         forms = [call.form.name for call in model.calls if call.form]
+        assert result.status == "completed"
         assert forms.count("Choices") == asks
-        by = {item.by for item in result.state.reading.triage} if result.state.reading else set()
-        assert ("reading:m" in by) is asks
 
 
 def whether_content_is_made_to_fit(tmp_path):
