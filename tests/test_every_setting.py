@@ -138,6 +138,7 @@ TABLE = {
     "reading_tokens": Row(model=thinking.how_much_a_model_reads),
     "read_sections": Row(model=thinking.whether_it_reads_sections_alone),
     "section_relevance": Row(model=thinking.how_near_a_section_must_come),
+    "model_triage": Row(model=thinking.whether_a_model_is_asked_about_doubtful_sources),
     "allow_content_dropping": Row(model=thinking.whether_anything_is_left_out),
     "protected": Row(
         model=thinking.what_is_never_left_out,

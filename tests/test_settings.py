@@ -81,6 +81,7 @@ OTHERS: dict[str, Any] = {
     "token_management_enabled": True,
     "protected": (),
     "read_sections": True,
+    "model_triage": False,
     "summarization_provider": None,
     "summarization_providers": (),
     "summarization_cache_enabled": True,

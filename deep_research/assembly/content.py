@@ -26,6 +26,7 @@ def content_rules(settings: Settings) -> ContentRules:
         reading_tokens=settings.reading_tokens,
         read_sections=settings.read_sections,
         section_relevance=settings.section_relevance,
+        model_triage=settings.model_triage,
     )
 
 

@@ -10,8 +10,8 @@ from deep_research.budget.report import AT_ONCE, text_output
 from deep_research.budget.request_bounds import Kind, Kinds, Scale
 from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
 from deep_research.phases import summarizing
+from deep_research.phases.analysis import doubts, merging, requoting
 from deep_research.phases.analysis import llm as reading
-from deep_research.phases.analysis import merging, requoting
 from deep_research.phases.prompting import output_for
 from deep_research.phases.synthesis import model_repair, sections
 from deep_research.settings import Settings
@@ -78,6 +78,7 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         step=kind(ModelRole.TASK_AGENT),
         review=kind(ModelRole.REVIEWER),
         read=kind(ModelRole.ANALYZER),
+        decide=kind(ModelRole.ANALYZER, doubts.MOST_OUTPUT) if _triages(settings) else None,
         requote=kind(ModelRole.ANALYZER, requoting.MOST_OUTPUT),
         merge=kind(ModelRole.ANALYZER, merging.MOST_OUTPUT),
         write=None if long else kind(ModelRole.SYNTHESIZER),
@@ -96,6 +97,11 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         advise_always=settings.reflection == "always",
         sections=sections.MOST_SECTIONS if long else 0,
     )
+
+
+def _triages(settings: Settings) -> bool:
+    """Whether a model is asked about sources that code is not sure of."""
+    return settings.token_management_enabled and settings.read_sections and settings.model_triage
 
 
 def _kind(roles: ModelRoles, role: ModelRole, most: int) -> Kind | None:

@@ -23,13 +23,15 @@ TRIES = 12  # of items, to use what others left
 class ContentRules:
     """What may be done to content that does not fit. Not ``enabled``: nothing, and what does not fit fails.
     ``reading_tokens`` are those of sources that a model reads in one round. With ``read_sections`` it reads of them what
-    speaks of the question: sections that come as near (0 to 1) to the best one as ``section_relevance``."""
+    speaks of the question: sections that come as near (0 to 1) to the best one as ``section_relevance``. With
+    ``model_triage`` it is asked about sources that nearly do, before they are left out."""
 
     enabled: bool = True
     allow_dropping: bool = False
     reading_tokens: int = 100_000
     read_sections: bool = True
     section_relevance: float = 0.45
+    model_triage: bool = False
 
 
 DEFAULTS = ContentRules()

@@ -21,6 +21,7 @@ MOST_SHOWN = 3_000  # tokens of what a phase came to, that the supervisor is sho
 FILLED = 0.75  # of a batch of sources, as a rule: the next one has to fit whole
 PARTS = 4  # of a long text, as a rule, when a model chooses what is kept of it; then it chooses once more
 CLAIMS_AT_ONCE, EACH_CLAIM = 30, 700  # that a judge sees in a request, and tokens of each with its passages
+MOST_DOUBTED = 8_000  # tokens of titles, headings and passages of sources that a model is asked about
 MOST_REQUOTED = 14_000  # tokens of quotes that are asked for again, with a passage each
 USES = 4  # of tools in a step
 SHOWN = 6_000  # tokens that a step shows, at most
@@ -45,7 +46,8 @@ class Kinds:
     """The kinds of requests there are; None for what is done without a model, or not at all. A report is written at
     once, or planned, in ``sections`` and framed; ``critique`` says that it is looked at (``refine``) and made better
     (``revise``) also where nothing more is searched; claims that nothing carries are worded anew at once (``repair``),
-    and ``judge`` looks at so many ``claims`` of a report; quotes that no source has are asked for again (``requote``);
+    and ``judge`` looks at so many ``claims`` of a report; quotes that no source has are asked for again (``requote``),
+    and which doubtful sources are read at all is asked before (``decide``);
     ``advise`` is the supervisor's model, ``advise_always`` whether it is asked after each phase and not only after
     one that failed; ``clarify`` is the same one, asked once whether it is clear what is asked; ``shorten`` chooses
     what is kept of a long text. Tasks take steps (``step``) and are reviewed (``review``)."""
@@ -54,6 +56,7 @@ class Kinds:
     step: Kind | None = None
     review: Kind | None = None
     read: Kind | None = None
+    decide: Kind | None = None
     requote: Kind | None = None
     merge: Kind | None = None
     write: Kind | None = None
@@ -179,6 +182,7 @@ def at_most(kinds: Kinds, scale: Scale, rounds: list[int]) -> Iterator[Asked]:
             calls, each = _readings(sources, scale)
             beside = min(known, kinds.read.room // BESIDE)
             yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.read, calls, around + beside + each)
+            yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.decide, 1, around + MOST_DOUBTED)
             yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.requote, calls, MOST_REQUOTED)
             known += calls * kinds.read.output
             if calls > 1 or number > 1:

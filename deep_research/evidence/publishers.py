@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from deep_research.evidence.sites import host_of
 from deep_research.patterns import regex
@@ -23,13 +23,15 @@ _HOME = regex(r"/~|/(?:people|users?|home|homepages?|staff)/[^/]+/?", re.IGNOREC
 class Class:
     """``effect`` is what it adds to the judgement of a source (see `deep_research.evidence.quality`); ``scholarly`` says
     that age matters less there than elsewhere, ``primary`` that what stands there is the thing itself: a standard, a law,
-    a data set; ``voice`` who speaks where many do: the "author" of a page or the "owner" whom its address names."""
+    a data set; ``voice`` who speaks where many do: the "author" of a page, or the "owner" or "package" that its address
+    names; ``keeps`` that who made a thing keeps it there under its name."""
 
     name: str
     effect: int
     scholarly: bool = False
     primary: bool = False
     voice: str = ""
+    keeps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,12 @@ def table() -> _Table:
     rows = tomllib.loads(FILE.read_text(encoding="utf-8"))
     kinds = {
         name: Class(
-            name, row["effect"], row.get("scholarly", False), row.get("primary", False), row.get("voice", "")
+            name,
+            row["effect"],
+            row.get("scholarly", False),
+            row.get("primary", False),
+            row.get("voice", ""),
+            row.get("keeps", False),
         )
         for name, row in rows.items()
     }
@@ -66,6 +73,14 @@ def class_of(url: str) -> tuple[Class, str] | None:
     if found and found[0].name == ACADEMIC and _HOME.match(urlsplit(url.strip()).path):
         return table().personal, host
     return found
+
+
+def named_by(url: str, kind: Class) -> str:
+    """Whom or what the address of a page names on a site where many write: its owner, or the package that it is of; ""
+    where nobody. ``github.com/orm/light`` is of "orm", ``pypi.org/project/light`` of "light"."""
+    place = {"owner": 0, "package": 1}.get(kind.voice)
+    segments = urlsplit(url.strip()).path.strip("/").split("/")
+    return unquote(segments[place]) if place is not None and len(segments) > place else ""
 
 
 def _class_of(host: str) -> tuple[Class, str] | None:

@@ -38,7 +38,8 @@ class SourceFacts:
     ``address`` is the URL or the corpus-relative path. ``length`` is that of the readable text in characters, 0 when no
     text could be had; ``abstract_only`` says that the text is only the abstract of a work. ``today`` is the day by which
     ages are told; without it they do not count. ``stated`` is the quality that the provider vouches for;
-    ``question`` what is researched. The rest is what a catalogue of scholarship says.
+    ``question`` what is researched; ``catalogued`` are the authors that a catalogue gives. The rest is what a catalogue
+    of scholarship says.
     """
 
     address: str
@@ -54,6 +55,7 @@ class SourceFacts:
     citations: int | None = None
     retracted: bool | None = None
     question: str = ""
+    catalogued: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +131,7 @@ def _of_class(known: tuple[Class, str] | None) -> Iterable[_Signal]:
 
 
 def _of_maker(facts: SourceFacts) -> Iterable[_Signal]:
-    if primary(facts.address, facts.question) == MADE:
+    if primary(facts.address, facts.question, authors=facts.catalogued) == MADE:
         yield _Signal(2, f"{MADE}: {site_of(host_of(facts.address))}")
 
 

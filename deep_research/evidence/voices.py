@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from urllib.parse import urlsplit
 
 from deep_research.evidence.copies import Originals, copied, sample, versions
 from deep_research.evidence.plain import unjoined
-from deep_research.evidence.publishers import class_of
+from deep_research.evidence.publishers import class_of, named_by
 from deep_research.evidence.similar import SimilarSets
 from deep_research.evidence.sites import host_of, site_of
 from deep_research.evidence.words import WORD
@@ -77,8 +76,7 @@ def speaker(source: Source) -> tuple[str, ...]:
     known = class_of(address)
     if known is None or not known[0].voice:
         return (site,)
-    owner = urlsplit(address).path.strip("/").partition("/")[0] if known[0].voice == "owner" else ""
-    who = owner or source.metadata.get("author", "")
+    who = named_by(address, known[0]) or source.metadata.get("author", "")
     return (site, " ".join(who.casefold().split())) if who else ()
 
 

@@ -256,6 +256,11 @@ class Settings(BaseModel):
         description="How near a section must come to the best one to be read, by the words of the question and its "
         "searches; lower reads more.",
     )
+    model_triage: bool = Field(
+        default=False,
+        description="Ask the reader's model, once in a round, about sources that would be left unread though they come "
+        "near; it sees their titles, headings and best passages.",
+    )
     protected: Names = Field(
         default=(),
         description="Sites, beginnings of addresses and documents that are never dropped, and matter more.",

@@ -67,9 +67,9 @@ class Event(Record):
 
 
 class RunCreated(Event):
-    CURRENT: ClassVar[int] = 6
+    CURRENT: ClassVar[int] = 7
     type: Literal["run.created"] = "run.created"
-    version: int = 6
+    version: int = 7
     research_id: str
     query: str
     options: RunOptions
@@ -92,9 +92,9 @@ class SetUpChanged(Event):
     """The run goes on with another set-up than before, by the wish of who resumed it. ``old`` is None where nobody
     knows."""
 
-    CURRENT: ClassVar[int] = 4
+    CURRENT: ClassVar[int] = 5
     type: Literal["setup.changed"] = "setup.changed"
-    version: int = 4
+    version: int = 5
     old: SetUp | None
     new: SetUp
 
@@ -238,6 +238,15 @@ class EvidenceWeighed(Event):
     unknown_ids: int = 0
     verdicts: tuple[PartVerdict, ...] = ()
     parts: tuple[QuestionPart, ...] = ()
+
+
+class PieceWritten(Event):
+    """A piece of a long report as its writer made it, the plan, a section, or what stands around the sections. ``piece``
+    names it and what it was written from, ``content_hash`` is that of its text. It stands until the report is written."""
+
+    type: Literal["piece.written"] = "piece.written"
+    piece: str
+    content_hash: str
 
 
 class ReportDrafted(Event):
@@ -493,6 +502,7 @@ AnyEvent = (
     | TaskReviewed
     | SourcesAnalyzed
     | EvidenceWeighed
+    | PieceWritten
     | ReportDrafted
     | ClaimsJudged
     | ReportCompared
@@ -571,6 +581,8 @@ UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("iteration.started", 2): _same,  # 3: the same
     ("sub_queries.added", 1): _same,  # 2: the same
     ("sources.analyzed", 4): _same,  # 5: the tasks whose findings these are
+    ("run.created", 6): _same,  # 7: whether a model is asked about doubtful sources
+    ("setup.changed", 4): _same,  # 5: the same
 }
 
 

@@ -97,6 +97,7 @@ class Fold:
     citations: tuple[Citation, ...]
     claims: tuple[Claim, ...]
     repairs: tuple[Repair, ...]
+    pieces: dict[str, str]
     draft: Draft | None
     judgements: dict[str, Judgement]
     gap_analysis: tuple[GapAnalysis, ...]
@@ -363,7 +364,7 @@ def _phase_started(state: Fold, event: ev.PhaseStarted) -> None:
 
 
 def _forget_draft(state: Fold) -> None:
-    state.draft, state.judgements = None, {}
+    state.pieces, state.draft, state.judgements = {}, None, {}
 
 
 def _pass_begins(state: Fold) -> None:
@@ -592,6 +593,11 @@ def _weighed(state: Fold, event: ev.EvidenceWeighed) -> None:
         state.parts, state.verdicts = event.parts or state.parts, event.verdicts
     state.unknown_ids += event.unknown_ids
     state.phase_done = True
+
+
+@_on(ev.PieceWritten)
+def _piece_written(state: Fold, event: ev.PieceWritten) -> None:
+    state.pieces = state.pieces | {event.piece: event.content_hash}
 
 
 @_on(ev.ReportDrafted)

@@ -115,10 +115,10 @@ class DeepResearchState(Record):
     models were given, by phase, and ``reading`` what this pass of ANALYSIS gives them. ``iteration_spent`` and
     ``phase_spent`` are what had been spent, such requests included, when the iteration and this pass of the phase began;
     ``parts`` are those of the question and ``verdicts`` what was found of each;
-    ``claims`` are those of the report and ``repairs`` what was done to them; ``draft`` is one of which the report is
-    still to be written, and ``judgements`` what the judge said of its claims; ``report_draft`` is that of the report,
-    with ids of findings; ``tasks`` are those that sub-queries were made; ``remarks`` are the refiner's on it,
-    ``references`` where the sources point to for more;
+    ``claims`` are those of the report and ``repairs`` what was done to them; ``pieces`` are the hashes of what is
+    written of a long report, by name, ``draft`` is one of which the report is still to be written, and ``judgements``
+    what the judge said of its claims; ``report_draft`` is that of the report, with ids of findings; ``tasks`` are those
+    that sub-queries were made; ``remarks`` are the refiner's on it, ``references`` where the sources point to for more;
     ``pages_left`` are addresses that were found and are read under a higher cap;
     ``plan_approved``: its owner agreed to the plan; ``searching_stopped``: he wants nothing more searched;
     ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
@@ -156,6 +156,7 @@ class DeepResearchState(Record):
     citations: tuple[Citation, ...] = ()
     claims: tuple[Claim, ...] = ()
     repairs: tuple[Repair, ...] = ()
+    pieces: dict[str, str] = Field(default_factory=dict)
     draft: Draft | None = None
     report_draft: str = ""
     judgements: dict[str, Judgement] = Field(default_factory=dict)

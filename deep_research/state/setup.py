@@ -77,6 +77,7 @@ class SetUp(Record):
     critique: bool = True
     read_sections: bool = True
     section_relevance: float = 0.45
+    model_triage: bool = False
     reading_tokens: int = 100_000
     token_management_enabled: bool = True
     allow_content_dropping: bool = False

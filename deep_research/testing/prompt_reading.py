@@ -151,6 +151,23 @@ def chosen(said: str) -> dict[str, Any]:
     return {"keep": [int(number) for number, _ in ranked[: int(wanted.group(1)) if wanted else 1]]}
 
 
+def sorted_out(said: str) -> dict[str, Any]:
+    """Of doubtful sources those are read of which the passage has two words of the question."""
+    asked = {word.lower() for word in _WORD.findall(question_of(said))}
+    sources = {k: v for k, v in blocks(said).items() if k.startswith("source ")}
+    return {
+        "choices": [
+            {
+                "source": label.removeprefix("source "),
+                "read": "sections"
+                if len(asked & {word.lower() for word in _WORD.findall(body.partition("Passage: ")[2])}) > 1
+                else "no",
+            }
+            for label, body in sources.items()
+        ]
+    }
+
+
 def judged(said: str) -> dict[str, Any]:
     names = re.findall(r"^(G\d+) ", blocks(said).get("gaps", ""), re.M)
     return {
@@ -196,6 +213,7 @@ _OBJECTS: dict[str, Callable[[str], dict[str, Any]]] = {
     "quality_updates": read,
     "same": lambda _: {"same": [], "filled_gaps": [], "same_gaps": [], "completeness": 0.8},
     "keep": chosen,
+    "choices": sorted_out,
     "actions": worked,
     "approved": lambda _: {"approved": True, "critique": ""},
     "gap_analysis": judged,

@@ -5,9 +5,11 @@ Over the sample corpus and, where its folder is named, over a manual (``tests/ev
     python tests/evals/fetch_manuals.py tests/data/large_manual_questions.toml /tmp/manuals
     python tests/benchmarks/reading_tokens.py /tmp/manuals/postgres tests/data/large_manual_questions.toml
 
-Each question is researched once with ``read_sections`` and once without, by a scripted model: the reader quotes every
-passage that holds the answer and stands nearest to the words of the question. Printed are the tokens of sources that were
-sent, those for each source that is quoted, and how many of the quotes that could be made of whole sources were sent.
+Each question is researched with ``read_sections``, without it, and with ``model_triage`` beside it, by a scripted model:
+the reader quotes every passage that holds the answer and stands nearest to the words of the question; asked about a
+doubtful source it wants the sections, so that whatever such a request can find is found. Printed are the tokens of
+sources that were sent, what asking takes beside them, those for each source that is quoted, and how many of the quotes
+that could be made of whole sources were sent.
 """
 
 from __future__ import annotations
@@ -39,6 +41,13 @@ NEAR = 0.75  # of the words of the question that stand around the best answer, a
 COUNT = Counter().expected
 
 
+MODES: dict[str, dict[str, bool]] = {
+    "sections": {"read_sections": True},
+    "whole": {"read_sections": False},
+    "asked": {"read_sections": True, "model_triage": True},
+}
+
+
 @dataclass(frozen=True)
 class Asked:
     """``documents`` are those that answer, where that is known; else all that hold an answer may."""
@@ -50,10 +59,13 @@ class Asked:
 
 @dataclass
 class Sum:
-    """``quotes`` that were sent of those that ``could`` be made."""
+    """``quotes`` that were sent of those that ``could`` be made; ``doubted`` are the tokens of what was shown of so many
+    ``doubtful`` sources, beside ``tokens``."""
 
     questions: int = 0
     tokens: int = 0
+    doubted: int = 0
+    doubtful: int = 0
     quoted: int = 0
     quotes: int = 0
     could: int = 0
@@ -61,7 +73,7 @@ class Sum:
 
     @property
     def per_source(self) -> float:
-        return self.tokens / max(1, self.quoted)
+        return (self.tokens + self.doubted) / max(1, self.quoted)
 
 
 def gold(asked: Asked, texts: dict[str, str]) -> dict[str, str]:
@@ -86,22 +98,27 @@ def gold(asked: Asked, texts: dict[str, str]) -> dict[str, str]:
     return {address: line for address, (share, line) in found.items() if share and share >= NEAR * best}
 
 
-def measured(corpus: Path, questions: Sequence[Asked]) -> dict[bool, Sum]:
-    """With ``read_sections`` and without."""
-    sums = {True: Sum(), False: Sum()}
+def measured(corpus: Path, questions: Sequence[Asked]) -> dict[str, Sum]:
+    """In each of the modes."""
+    sums = {mode: Sum() for mode in MODES}
     with tempfile.TemporaryDirectory() as home:  # the documents are indexed once
         for asked in questions:
-            for sections in (True, False):
-                _add(corpus, asked, sections, sums[sections], home)
+            for mode, settings in MODES.items():
+                _add(corpus, asked, settings, sums[mode], home)
     return sums
 
 
-def _add(corpus: Path, asked: Asked, sections: bool, told: Sum, home: str) -> None:
+def _add(corpus: Path, asked: Asked, settings: dict[str, bool], told: Sum, home: str) -> None:
     """Adds what one run takes."""
     prompts: list[str] = []
 
     def answer(call: ModelCall) -> Any:
         said = call.messages[-1].content
+        if call.form is not None and call.form.name == "Choices":
+            shown = [label for label in blocks(said) if label.startswith("source ")]
+            told.doubted += COUNT(call.system + said)
+            told.doubtful += len(shown)
+            return {"choices": [{"source": label.split()[1], "read": "sections"} for label in shown]}
         if call.form is None or call.form.name != "Reading":
             return json.loads(reading(said, call.form.json_schema)) if call.form else reading(said, None)
         prompts.append(said)
@@ -116,7 +133,7 @@ def _add(corpus: Path, asked: Asked, sections: bool, told: Sum, home: str) -> No
         data_dir=home,
         max_iterations=1,
         gate_retries=0,
-        read_sections=sections,
+        **settings,
     )
     result = engine.run(asked.text)
     texts = {s.url or s.id: engine.text(s) for s in result.state.sources if s.content_hash}
@@ -151,9 +168,10 @@ def manual_questions(path: Path, manual: str) -> list[Asked]:
 @pytest.mark.bench
 def test_less_is_read_for_each_source_that_is_quoted_and_no_quote_is_lost() -> None:
     sums = measured(SAMPLE, sample_questions())
-    print(f"{sums[True].per_source:,.0f} tokens for each source against {sums[False].per_source:,.0f}")
-    assert sums[True].per_source <= 0.6 * sums[False].per_source
-    assert sums[True].quotes == sums[True].could == sums[False].quotes
+    sections, whole = sums["sections"], sums["whole"]
+    print(f"{sections.per_source:,.0f} tokens for each source against {whole.per_source:,.0f}")
+    assert sections.per_source <= 0.6 * whole.per_source
+    assert sections.quotes == sections.could == whole.quotes
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -163,15 +181,17 @@ def main(arguments: Sequence[str]) -> None:
         sets[folder.name] = (folder, manual_questions(Path(arguments[1]), folder.name))
     for name, (corpus, questions) in sets.items():
         sums = measured(corpus, questions)
-        for sections, told in sums.items():
+        for mode, told in sums.items():
+            settings = ", ".join(f"{key}={str(value).lower()}" for key, value in MODES[mode].items())
+            doubtful = f", {told.doubted:,} more for asking about {told.doubtful}" if told.doubtful else ""
             print(
-                f"{name}, read_sections={str(sections).lower()}: {told.questions} questions, {told.tokens:,} tokens of"
-                f" sources, {told.per_source:,.0f} for each of {told.quoted} quoted; {told.quotes} of {told.could}"
-                " quotes sent"
+                f"{name}, {settings}: {told.questions} questions, {told.tokens:,} tokens of"
+                f" sources{doubtful}, {told.per_source:,.0f} for each of {told.quoted} quoted; {told.quotes} of"
+                f" {told.could} quotes sent"
             )
             for line in told.missed:
                 print(f"  not sent: {line}")
-        print(f"  ratio {sums[True].per_source / max(1.0, sums[False].per_source):.3f}")
+        print(f"  ratio {sums['sections'].per_source / max(1.0, sums['whole'].per_source):.3f}")
 
 
 if __name__ == "__main__":

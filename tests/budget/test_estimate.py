@@ -49,6 +49,12 @@ def test_a_first_look_and_the_calls_of_a_critique_are_estimated():
     assert more.model_calls.low > less.model_calls.low
 
 
+def test_the_request_about_doubtful_sources_is_estimated_once_in_each_round():
+    more, less = (estimate(SCALE, kinds(**each)) for each in ({"decide": kind()}, {}))
+    assert more.model_calls.high - less.model_calls.high == AGAIN * SCALE.iterations
+    assert more.model_calls.low == less.model_calls.low
+
+
 def test_the_sums_are_those_of_the_phases():
     made = estimate(SCALE, kinds())
     for name in ("model_calls", "input_tokens", "output_tokens"):

@@ -1,5 +1,5 @@
-"""kill -9 at the commits from the last pass over a report to its second version: the same report, and nothing that was
-recorded is asked for again. And what criticising and revising it takes: calls in a row, and the day in each prompt."""
+"""kill -9 at the commits from the plan of a report to its second version: the same report, and nothing that was recorded
+is asked for again. And what criticising and revising it takes: calls in a row, and the day in each prompt."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from deep_research.testing.witness import Witness
 TOLD = ("status", "report", "claims", "limits")
 pytestmark = pytest.mark.timed
 UNITS = ("plan.made", "sources.analyzed", "report.drafted", "gaps.assessed", "report.written")
+PIECES = 4  # the outline, two sections, and what stands around them
 ANSWER = 10.0  # seconds of virtual time
 
 
@@ -41,10 +42,11 @@ def units(folder: Path) -> list[str]:
 
 
 def unfinished(events: list[str]) -> int:
-    """How many requests were answered, or were under way, since the last unit was recorded: what is done again."""
+    """How many requests were answered, or were under way, and are in no unit that was recorded: what is done again. A
+    piece of a report is a unit of one request, and sections are written side by side."""
     since = 0
     for name in events:
-        since = 0 if name in UNITS else since + (name == "model.settled")
+        since = 0 if name in UNITS else since + (name == "model.settled") - (name == "piece.written")
     return since
 
 
@@ -56,8 +58,9 @@ def test_a_run_killed_between_last_pass_critique_revision_and_comparison_gives_t
     assert whole["status"] == "completed", whole["message"]
     asked = units(folder / "whole")
     assert len(asked) == len(set(asked)) == 9
-    steps = [name for name in whole["events"] if name in (*UNITS[2:], "report.compared")]
+    steps = [name for name in whole["events"] if name in (*UNITS[2:], "report.compared", "piece.written")]
     assert steps == [
+        *["piece.written"] * PIECES,
         *("report.drafted", "report.written", "gaps.assessed"),
         *("report.drafted", "report.compared", "report.written"),
     ]
@@ -81,6 +84,49 @@ def test_a_run_killed_between_last_pass_critique_revision_and_comparison_gives_t
             break
     assert wrong == {}
     assert each > 1 or reached >= {"content.sent", "model.reserved", "model.settled", "report.written"}
+
+
+@pytest.mark.parametrize("when", ["after", pytest.param("before", marks=pytest.mark.slow)])
+def test_a_run_killed_between_two_sections_asks_for_none_again_that_is_in_the_log(
+    parent: WarmParent, folder: Path, when: str
+) -> None:
+    """At every commit from the outline to the draft."""
+    whole = research(parent, folder / "whole").ok()
+    asked = units(folder / "whole")
+    wrong: dict[int, str] = {}
+    kept: set[int] = set()
+    first = whole["commits"]
+    while True:
+        first -= 1
+        place = folder / f"killed-{first}"
+        assert research(parent, place, kill=(first, when)).killed_by == signal.SIGKILL
+        before = remains(place / "runs.db", folder / "copy")
+        events = whole["events"][: before.seqs[-1]]
+        if "report.drafted" in events:
+            continue
+        if "evidence.weighed" not in events:
+            break
+        done = events.count("piece.written")
+        kept.add(done)
+        assert len(before.state.pieces) == done
+        answer = research(parent, place, research_id=before.runs[0]).ok()
+        again = len(units(place)) - len(asked)
+        if {key: answer[key] for key in TOLD} != {key: whole[key] for key in TOLD}:
+            wrong[first] = "another report"
+        elif set(units(place)) != set(asked) or not 0 <= again <= open_requests(events, when):
+            wrong[first] = f"{again} calls again of {events[-3:]}"
+    assert wrong == {}
+    assert kept >= {0, 1, PIECES}  # sections that are answered together may be one commit
+
+
+def open_requests(events: list[str], when: str) -> int:
+    """How many requests were made and are in no unit: those that a kill may cost. Killed before a commit, what it was to
+    hold may have been asked for as well: a request is made once its reservation is on disk, or its unit was being
+    recorded."""
+    since = 0
+    for name in events:
+        since = 0 if name in UNITS else since + (name == "model.reserved") - (name == "piece.written")
+    return since
 
 
 def seconds(model: Reviser, **settings: Any) -> float:

@@ -6,7 +6,7 @@ import pytest
 
 from deep_research.evidence.agreement import confidence
 from deep_research.evidence.preference import preferred
-from deep_research.evidence.primary import MADE, primary
+from deep_research.evidence.primary import MADE, STANDARD, primary
 from deep_research.evidence.quality import SourceFacts, counted, judged
 from deep_research.evidence.voices import originals, voices
 from deep_research.state import ConfidenceLevel, ContradictionSide, Source, SourceKind, SourceQuality
@@ -37,6 +37,14 @@ VOICES = {
     ),
     "preprints of nobody knows whom": ([("https://arxiv.org/1", {}), ("https://arxiv.org/2", {})], 2),
     "projects of two owners": ([("https://github.com/orm/x", {}), ("https://github.com/hare/x", {})], 2),
+    "two packages of a registry": (
+        [("https://pypi.org/project/orm", {}), ("https://pypi.org/project/hare", {})],
+        2,
+    ),
+    "pages of one package": (
+        [("https://pypi.org/project/orm", {}), ("https://pypi.org/project/orm/1.0/", {})],
+        1,
+    ),
     "projects of one owner": ([("https://github.com/orm/x", {}), ("https://github.com/orm/y", {})], 1),
     "blogs of a platform": ([("https://orm.substack.com/a", {}), ("https://hare.substack.com/b", {})], 2),
     "two files": ([("a.md", {}), ("b.md", {})], 2),
@@ -81,22 +89,72 @@ def test_what_a_model_says_of_confidence_counts_within_one_step(case, wanted):
     assert confidence(made, held, held, stated_counts=True) is wanted  # weighed again it is the same
 
 
-PRIMARY = {
+PRIMARY = {  # an address, a question, and why it is primary
     "a standard": ("https://www.rfc-editor.org/rfc/rfc9110", "", "a standards body"),
     "a law": ("https://www.gesetze-im-internet.de/bgb/__1.html", "", "a collection of laws"),
     "a data set": ("https://data.worldbank.org/indicator/x", "", "a publisher of data"),
-    "of whoever made it": ("https://docs.python.org/3/", "How fast is Python 3.14?", MADE),
+    "the site of its name": ("https://docs.python.org/3/", "How fast is Python 3.14?", MADE),
+    "of a name of two words": ("https://www.home-assistant.io/x", "What does Home Assistant cost?", MADE),
+    "written in one": ("https://homeassistant.io/x", "What does Home Assistant cost?", MADE),
+    "with what makers add": ("https://doc.rust-lang.org/std", "How does Rust drop a value?", MADE),
+    "with what they put before": ("https://getorm.org/", "Who maintains Orm?", MADE),
+    "by its initials": ("https://ietx.org/", "What is the Internet Engineering Task X?", MADE),
+    "by too few initials": ("https://gbr.com/", "How long is the Great Barrier Reef?", ""),
+    "a tenant of a platform": ("https://orm.readthedocs.io/x", "How fast is Orm?", MADE),
+    "the owner of a repository": ("https://github.com/python/cpython", "How fast is Python?", MADE),
+    "a repository of that name of others": ("https://github.com/someone/python", "How fast is Python?", ""),
+    "a package": ("https://pypi.org/project/Orm/", "Which versions has Orm?", MADE),
+    "a scoped package": ("https://www.npmjs.com/package/@vue/cli", "What is new in Vue 4?", MADE),
+    "named as code": ("https://crates.io/crates/serde", "What does `serde` depend on?", MADE),
+    "a word in small letters": ("https://pypi.org/project/requests/", "How many requests are made?", ""),
+    "another package": ("https://pypi.org/project/orm-tools/", "Which versions has Orm?", ""),
+    "a front page of a registry": ("https://pypi.org/", "Which versions has PyPI?", ""),
     "a site about it": ("https://realpython.com/x", "How fast is Python 3.14?", ""),
+    "a site that anybody may call so": ("https://thepython.com/x", "How fast is Python 3.14?", ""),
+    "a site that begins like it": ("https://pythonista.com/x", "How fast is Python 3.14?", ""),
     "a word that is no name": ("https://fast.com/x", "How fast is Python 3.14?", ""),
+    "a word that asks": ("https://compare.com/x", "Compare Rust and Python.", ""),
     "a newspaper of that name": ("https://www.spiegel.de/x", "Wie groß ist ein Spiegel?", ""),
     "a platform of that name": ("https://medium.com/x", "Is Medium free?", ""),
+    "a blog of that name": ("https://python.substack.com/p/x", "How fast is Python?", ""),
+    "an account of that name": ("https://x.com/python", "How fast is Python?", ""),
     "a file": ("python.md", "How fast is Python 3.14?", ""),
+    "a file that is the standard": ("specs/rfc9110.txt", "What does RFC 9110 say of caches?", STANDARD),
+    "another standard": ("specs/rfc9111.txt", "What does RFC 9110 say of caches?", ""),
+    "a file about one": ("notes-on-rfc9110.md", "What does RFC 9110 say of caches?", ""),
+    "a number of something else": ("room 9110.md", "What stands in room 9110?", ""),
+    "a page that calls itself so": ("https://blog.example/rfc9110", "What does RFC 9110 say?", ""),
 }
 
 
 @pytest.mark.parametrize(("url", "question", "why"), PRIMARY.values(), ids=PRIMARY)
 def test_what_is_primary(url, question, why):
     assert primary(url, question) == why
+
+
+@pytest.mark.parametrize(
+    ("title", "why"),
+    [
+        ("ISO 8601-1: Date and time", STANDARD),
+        ("iso_8601-1", STANDARD),
+        ("On ISO 8601-1", ""),
+        ("ISO 8601-2", ""),
+        ("Dates", ""),
+    ],
+)
+def test_a_file_is_the_standard_that_its_title_begins_with(title, why):
+    assert primary("dates.pdf", "How does ISO 8601-1 write a week?", title=title) == why
+    assert primary("https://blog.example/x", "How does ISO 8601-1 write a week?", title=title) == ""
+
+
+@pytest.mark.parametrize(
+    ("authors", "why"),
+    [(("Ada Brook",), MADE), (("C. Moor", "ada brook"), MADE), (("Ada Moor",), ""), ((), "")],
+)
+def test_a_work_of_whom_the_question_names_is_primary_by_a_catalogue(authors, why):
+    assert (
+        primary("https://doi.org/10.1/x", "What did Ada Brook measure on the reef?", authors=authors) == why
+    )
 
 
 def test_who_made_it_speaks_for_a_source():

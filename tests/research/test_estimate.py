@@ -96,6 +96,7 @@ CASES = {
     "little to read": ({"reading_tokens": 1_000}, {}),
     "a long report": ({"report_words": 4_000}, {}),
     "the supervisor always thinks": ({"reflection": "always"}, {}),
+    "doubtful sources": ({"model_triage": True, "section_relevance": 0.95}, {"sentences": 60}),
     "one search": ({"max_searches": 1}, {}),
     "a model that shortens": (
         {"reading_tokens": 2_000, "models": {"summarizer": ReadingModel()}},

@@ -306,6 +306,22 @@ def how_near_a_section_must_come(tmp_path):
     assert used[0] < used[1]
 
 
+def whether_a_model_is_asked_about_doubtful_sources(tmp_path):
+    (tmp_path / "corpus").mkdir()
+    near = "The old tower of the town stood by the water."  # not a word of when it was built
+    (tmp_path / "corpus" / "near.md").write_text(
+        f"# Walks\n\n{near}\n\n" + "Ships came every evening. " * 300
+    )
+    for asks in (False, True):
+        model = ReadingModel()
+        result, _ = read_of_long_documents(
+            tmp_path, reading=model, model_triage=asks, section_relevance=0.4, max_sources_per_query=20
+        )
+        forms = [call.form.name for call in model.calls if call.form]
+        assert result.status == "completed"
+        assert forms.count("Choices") == asks
+
+
 def whether_content_is_made_to_fit(tmp_path):
     shares = []
     for enabled in (True, False):

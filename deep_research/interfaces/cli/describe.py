@@ -40,6 +40,8 @@ def gist(event: ev.Event) -> str:
             )
         case ev.EvidenceWeighed():
             return f"{text.count(len(event.findings), 'finding')}, {text.count(len(event.gaps), 'gap')}"
+        case ev.PieceWritten():
+            return event.piece.rpartition(" of ")[0]
         case ev.ReportDrafted():
             return f"a report of {text.count(len(event.draft.text.split()), 'word')}"
         case ev.ClaimsJudged():

@@ -81,6 +81,8 @@ def steps(event: ev.Event, fold: Fold) -> Iterator[str]:
         case ev.EvidenceWeighed():
             yield f"Weighed {gist(event)}"
             yield from _missing(event.gaps)
+        case ev.PieceWritten():
+            yield f"Written: {gist(event)}"
         case ev.ReportDrafted():
             yield f"Drafted {gist(event)}"
         case ev.ClaimsJudged():

@@ -18,6 +18,7 @@ from deep_research.phases.analysis.answers import (
     contradictions_of,
     gaps_of,
 )
+from deep_research.phases.analysis.doubts import DoubtInput, DoubtOutput, decide
 from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -148,6 +149,10 @@ class LLMAnalyzer:
         return _output(reading, handoff, model.name).model_copy(
             update={"notes": message.notes(self.name), "sent": message.sending}
         )
+
+    async def decide(self, handoff: DoubtInput, model: LanguageModel) -> DoubtOutput:
+        """How much is read of sources that code is not sure of."""
+        return await decide(handoff, model, self._rules)
 
     async def requote(self, handoff: RequoteInput, model: LanguageModel) -> RequoteOutput:
         return await requote(handoff, model, self._rules)

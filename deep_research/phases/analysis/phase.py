@@ -12,6 +12,8 @@ from deep_research.budget.metered import RunModels, shorter
 from deep_research.budget.tokens import Counter
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.logs import get_log
+from deep_research.phases.analysis.choosing import Chosen, chosen
+from deep_research.phases.analysis.doubts import DoubtInput, DoubtOutput
 from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
     AnalyzerOutput,
@@ -29,7 +31,7 @@ from deep_research.phases.analysis.requoting import (
     with_requotes,
 )
 from deep_research.phases.analysis.task_findings import as_answer, quoted_by_tasks, taken_now, untaken
-from deep_research.phases.analysis.triage import limits_of, questions_of, triaged
+from deep_research.phases.analysis.triage import limits_of
 from deep_research.phases.analysis.weighing import (
     analyzed,
     fillings,
@@ -68,7 +70,6 @@ from deep_research.state import (
     Sending,
     SentItem,
     Source,
-    Triage,
 )
 from deep_research.state.events import (
     ContentSent,
@@ -82,6 +83,9 @@ from deep_research.state.events import (
 from deep_research.state.journal import Journal
 
 TEXT_UNIT = 250  # characters of findings that are weighed, or of texts that they are set against, in the time of one item
+BESIDE_DOUBTS = (
+    3  # requests that a cap has to leave: for the doubtful sources, a reading, and what readings share
+)
 SURVEYED = 200  # sources that are looked at together, the best by what is known of them
 
 log = get_log("analysis")
@@ -159,40 +163,46 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         room: Room = await self.agent.room_for_sources(told, self._model(models))
         if state.reading is not None:
             return state.reading, room.counter
-        triage = await self._triage(sources, state, told, texts, room.rules)
-        chosen = {item.source_id: item for item in triage}
-        read = [s for s in sources if s.id not in chosen or chosen[s.id].extent is not Extent.NOTHING]
+        choice = await self._chosen(sources, state, told, texts, room.rules, models)
+        triage = {item.source_id: item for item in choice.triage}
+        read = [s for s in sources if s.id not in triage or triage[s.id].extent is not Extent.NOTHING]
         plan = await off_loop(
             len(read),
             planned,
             read,
-            await texts.sizes(read, chosen, room.counter),
-            self._calls(room, models),
+            await texts.sizes(read, triage, room.counter),
+            self._calls(room, models, made=choice.requests),
             weights=told.weights,
             rules=room.rules,
         )
-        plan = plan.model_copy(update={"triage": triage})
-        await texts.journal.record(ReadingPlanned(plan=plan))
+        plan = plan.model_copy(update={"triage": choice.triage})
+        await texts.journal.record(ReadingPlanned(plan=plan), *choice.told)
         return plan, room.counter
 
-    async def _triage(
+    async def _chosen(
         self,
         sources: Sequence[Source],
         state: DeepResearchState,
         told: AnalyzerInput,
         texts: Texts,
         rules: ContentRules,
-    ) -> tuple[Triage, ...]:
+        models: RunModels | None,
+    ) -> Chosen:
         """How much of each source is read. When the phase is done again, the first choice gave too little: all is."""
         if not (rules.enabled and rules.read_sections) or state.attempt:
-            return ()
-        questions = questions_of(told)
-        protected = frozenset(s.id for s in sources if told.weights.is_protected(s))
-        looked = await texts.looked(sources, questions, protected)
-        return await off_loop(len(sources), triaged, looked, questions, rules)
+            return Chosen()
+        return await chosen(sources, told, texts, rules, partial(self._decide, models))
 
-    def _calls(self, room: Room, models: RunModels | None) -> Calls:
-        """The calls that there is room and money for."""
+    async def _decide(self, models: RunModels | None, handoff: DoubtInput) -> DoubtOutput | None:
+        """What the agent's model says of doubtful sources, where the caps leave a request for that beside a reading and
+        what all readings have in common."""
+        spare = models.affordable(ModelRole.ANALYZER, self.phase, *A_READING, now=True) if models else 0
+        if spare is not None and spare < BESIDE_DOUBTS:
+            return None
+        return await self.ask_also("decide", handoff, DoubtOutput, models)
+
+    def _calls(self, room: Room, models: RunModels | None, *, made: int = 0) -> Calls:
+        """The calls that there is room and money for; so many of them were ``made`` before the reading."""
         call = min(getattr(self.agent, "call_tokens", room.tokens), room.tokens)
         around = getattr(self.agent, "around_source", 0)
         calls = Calls(room.rules.reading_tokens, call, room.tokens, around)
@@ -205,6 +215,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             at_most=1.0 if room.counter.exact else room.counter.bytes_a_token,
             affordable=partial(models.affordable_by_cap, ModelRole.ANALYZER, self.phase),
         )
+        if calls.most is not None and made:
+            calls = replace(calls, most=max(1, calls.most - made))
         if calls.most is not None and self._shortens(models):
             return replace(calls, most=max(1, calls.most // 2))  # the other half of the share is for that
         return calls

@@ -19,12 +19,20 @@ LOOKED_AT = 4_000  # characters by which it is told what a text is written in
 LIMIT = "window"  # the name of the limit that tells what was left unread
 LISTED = "a list of entries without sentences"
 NOT_NEAR = "nothing in it comes near to what is asked"
+DOUBT = (
+    0.75  # of the relevance with which a section is read: from here on a source is near enough to ask a model
+)
 NEAR = "the sections that speak of what is asked"
 MOST_OF_IT = "most of it speaks of what is asked"
 OTHER_LANGUAGE = "it is in another language than the question"
 WISHED = "the owner of the run protects it"
 FEW = "it is short"
 NO_WORDS = "no source has a word of the question"
+SAID = {
+    Extent.WHOLE: "a model said that most of it bears on what is asked",
+    Extent.SECTIONS: "a model said that a section may tell what is asked",
+    Extent.NOTHING: "a model said that nothing in it helps",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,18 @@ class Looked:
     extent: Extent | None = None
     because: str = ""
     scanned: Scanned | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A source that code leaves out and is not sure of: its best passage is the one at ``place``, and comes as near as
+    ``value``; 0 where it has no word of what is asked, of which it may speak in other words."""
+
+    id: str
+    length: int
+    scanned: Scanned
+    place: int
+    value: float
 
 
 def questions_of(handoff: AnalyzerInput) -> Questions:
@@ -107,6 +127,45 @@ def _triage(item: Looked, values: Sequence[float], rules: ContentRules) -> Triag
     return _of(item, Extent.SECTIONS, NEAR, spans)
 
 
+def doubts_of(
+    looked: Sequence[Looked], triage: Sequence[Triage], questions: Questions, rules: ContentRules
+) -> list[Doubt]:
+    """Of the sources that are left out since nothing in them comes near enough: those that nearly do, the nearest first,
+    and those without any word of what is asked."""
+    left = {item.source_id for item in triage if item.because == NOT_NEAR}
+    relevance = questions.relevance([item.scanned for item in looked if item.scanned is not None])
+    doubts = []
+    for item in looked:
+        values = relevance.get(item.id, [])
+        if item.id not in left or item.scanned is None or not values:
+            continue
+        place = max(range(len(values)), key=lambda n: (values[n], -n))
+        if not values[place] or values[place] >= DOUBT * rules.section_relevance:
+            doubts.append(Doubt(item.id, item.length, item.scanned, place, values[place]))
+    return sorted(doubts, key=lambda doubt: -doubt.value)
+
+
+def decided(
+    triage: Sequence[Triage], doubts: Sequence[Doubt], extents: Mapping[str, Extent], by: str
+) -> tuple[Triage, ...]:
+    """The triage with what a model said of the doubtful ones; those that it did not name stay as they are."""
+    by_id = {doubt.id: doubt for doubt in doubts}
+    return tuple(
+        _decided(by_id[item.source_id], extents[item.source_id], by)
+        if item.source_id in by_id and item.source_id in extents
+        else item
+        for item in triage
+    )
+
+
+def _decided(doubt: Doubt, extent: Extent, by: str) -> Triage:
+    because = SAID[extent]
+    spans = around(doubt.scanned, (doubt.place,)) if extent is Extent.SECTIONS else ()
+    if sum(span.end - span.start for span in spans) >= MOST * doubt.length:
+        extent, spans = Extent.WHOLE, ()
+    return Triage(source_id=doubt.id, extent=extent, spans=spans, because=because, by=by)
+
+
 def _of(item: Looked, extent: Extent, because: str, spans: tuple[Span, ...] = ()) -> Triage:
     return Triage(source_id=item.id, extent=extent, spans=spans, because=because)
 
@@ -128,9 +187,11 @@ def limits_of(triage: Sequence[Triage], iteration: int) -> list[Limit]:
     in_part = sum(item.extent is Extent.SECTIONS for item in triage)
     lists = sum(item.because == LISTED and item.extent is Extent.NOTHING for item in triage)
     far = sum(item.because == NOT_NEAR for item in triage)
+    said = sum(item.because == SAID[Extent.NOTHING] for item in triage)
     told = [
         *([f"{in_part} only in the sections that speak of what is asked"] if in_part else []),
         *([f"{far} not at all, since nothing in them comes near to it"] if far else []),
+        *([f"{said} not at all, since a model saw nothing in them that helps"] if said else []),
         *([f"{lists} not at all, since they only list entries"] if lists else []),
     ]
     if not told:

@@ -209,6 +209,10 @@ class Reading:
         self, result: SearchResult, page: Page | None, query: str, question: str, today: date
     ) -> GatheredSource:
         source = _plain(result) if page is None else _with_page(result, page)
+        catalogued = result.authors if result.scholarly is not None else ()
+        why = primary(result.address, question, title=source.title, authors=catalogued)
+        if why and source.kind is SourceKind.DOCUMENT:
+            source = source.model_copy(update={"metadata": source.metadata | {"primary": why}})
         if (
             source.kind is SourceKind.DOCUMENT
             and source.quality is not SourceQuality.UNKNOWN
@@ -220,7 +224,7 @@ class Reading:
         known: dict[str, object] = {"quality": judgement.quality}
         if source.kind is SourceKind.WEB:
             told = {"quality": "; ".join(judgement.signals)}
-            told |= {"primary": why} if (why := primary(result.address, question)) else {}
+            told |= {"primary": why} if why else {}
             told |= {"read": "abstract"} if facts.abstract_only and source.content else {}
             known["metadata"] = source.metadata | told
         if source.kind is SourceKind.WEB and (text := source.content):
@@ -284,6 +288,7 @@ def _facts(
         citations=record.citations,
         retracted=record.retracted,
         question=question,
+        catalogued=result.authors if result.scholarly is not None else (),
     )
 
 

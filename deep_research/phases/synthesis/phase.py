@@ -25,6 +25,7 @@ from deep_research.phases.synthesis.handoff import (
     SynthesizerOutput,
 )
 from deep_research.phases.synthesis.passages import passages
+from deep_research.phases.synthesis.pieces import keeping
 from deep_research.phases.synthesis.repair import marked
 from deep_research.phases.synthesis.revision import is_revisable, without_ours
 from deep_research.phases.synthesis.sections import longest_output
@@ -54,8 +55,9 @@ WITHHELD = f"Where the report says {MARK}, it had told a part of the instruction
 
 
 class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
-    """Each of its units is in the log before the next begins, where it would not come out the same: the draft, what the
-    judge said of its claims, their repair, the report. ``judge`` says which claims the model of that role sees."""
+    """Each of its units is in the log before the next begins, where it would not come out the same: the pieces of a long
+    draft, the draft, what the judge said of its claims, their repair, the report. ``judge`` says which claims the model
+    of that role sees."""
 
     phase = DeepResearchPhase.SYNTHESIS
     answer_type = SynthesizerOutput
@@ -112,8 +114,11 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             handoff = handoff.model_copy(update={"passages": around, **self._last_version(state)})
             output = longest_output(handoff.words)
             requests = models.affordable(ModelRole.SYNTHESIZER, self.phase, INPUT, output, now=True)
+            if requests is not None:  # what is written already is as it was planned when there were so many
+                requests += len(state.pieces)
             handoff = handoff.model_copy(update={"requests": requests})
-        answer = await self.ask(handoff, models)
+        with keeping(journal):
+            answer = await self.ask(handoff, models)
         text = unmarked(withheld(plain(answer.report), state))  # marks are ours to put in
         cut = MARK in text and MARK not in answer.report
         told: list[Event] = [

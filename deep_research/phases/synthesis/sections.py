@@ -14,6 +14,7 @@ from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import off_loop, together
 from deep_research.phases.prompting import (
+    Aliases,
     Message,
     brief,
     listed,
@@ -39,6 +40,7 @@ from deep_research.phases.synthesis.drafting import (
 )
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.instructions import FRAME, OUTLINE, PART
+from deep_research.phases.synthesis.pieces import piece
 from deep_research.phases.synthesis.revision import last_pass
 
 OUTLINE_OUTPUT = 4_000  # tokens, thoughts included
@@ -59,6 +61,13 @@ class PlannedSection(BaseModel):
 class Outline(BaseModel):
     title: str
     sections: list[PlannedSection] = Field(min_length=1)
+
+
+class Carried(Outline):
+    """An outline as it is carried out: with ids of findings, and no more sections than can be paid for. ``unknown``
+    counts names in it that were never given."""
+
+    unknown: int = 0
 
 
 class Frame(BaseModel):
@@ -101,18 +110,25 @@ async def in_sections(
 ) -> tuple[str, Message, tuple[str, ...]]:
     """The report's Markdown with ids for references, the message that its outline was made of, and what a reader should
     know of it. Raises `ModelError` when a part of it cannot be had."""
-    outline, message = await _outline(handoff, material, model)
-    most = most_sections(handoff.requests)
-    shares = await off_loop(handoff.items, _shares, outline, material, most, handoff)
+    message = await off_loop(handoff.items, _asking_for_outline, handoff, material)
+    ids = [finding.id for finding in material.findings]
+    outline = Carried.model_validate_json(
+        await piece("outline", ids, partial(_outline, handoff, material, message, model))
+    )
+    material.names.unknown += outline.unknown
+    shares = await off_loop(handoff.items, _shares, outline, material, handoff)
     words = section_words(handoff.words, len(shares))
     bodies: dict[int, str] = {}
 
     async def write(at: int, share: _Share) -> None:
-        bodies[at] = await _section(handoff, share, shares, words, model)
+        name = f"section {at + 1} of {len(shares)}"
+        bodies[at] = await piece(name, ids, partial(_section, handoff, share, shares, words, model))
 
     await together((partial(write, at, share) for at, share in enumerate(shares)), at_once=len(shares))
     written = [f"## {share.heading}\n\n{bodies[at]}" for at, share in enumerate(shares)]
-    frame = await _frame(handoff, material, written, model)
+    frame = Frame.model_validate_json(
+        await piece("frame", ids, partial(_frame, handoff, material, written, model))
+    )
     opened = {share.heading.casefold() for share in shares}
     before = _headed(frame.answer_heading, "Summary", frame.answer, opened)
     after = _headed(frame.open_heading, "What remains open", frame.open, opened)
@@ -126,38 +142,58 @@ async def in_sections(
     return text, message, notes
 
 
-async def _outline(
-    handoff: SynthesizerInput, material: Given, model: LanguageModel
-) -> tuple[Outline, Message]:
-    message = await off_loop(handoff.items, with_material, handoff, material)
+def _asking_for_outline(handoff: SynthesizerInput, material: Given) -> Message:
+    message = with_material(handoff, material)
     most = most_sections(handoff.requests)
     bound = f", in {most} sections at most" if most < MOST_SECTIONS else ""
     message.add(f"Plan a report of {handoff.words} words{bound}. {manner(handoff)}")
+    return message
+
+
+async def _outline(handoff: SynthesizerInput, material: Given, message: Message, model: LanguageModel) -> str:
+    """The plan as it is carried out, as JSON."""
     call = message.call(OUTLINE, output_for(model, OUTLINE_OUTPUT), effort=Effort.MEDIUM)
-    return (await model.object(call, Outline)).value, message
+    outline = (await model.object(call, Outline)).value
+    return _carried_out(outline, material, most_sections(handoff.requests)).model_dump_json()
 
 
-def _shares(outline: Outline, material: Given, most: int, handoff: SynthesizerInput) -> list[_Share]:
-    """Each section with its findings, of which one may serve several. Two sections of one heading are one; a section
-    without any finding is none, and what is planned for more than ``most`` goes to the last of these."""
+def _carried_out(outline: Outline, material: Given, most: int) -> Carried:
+    """Each section with the ids of its findings, of which one may serve several. Two sections of one heading are one; a
+    section without any finding is none, and what is planned for more than ``most`` goes to the last of these."""
+    names = Aliases("F", material.names.ids)
     wanted: dict[str, tuple[PlannedSection, dict[str, None]]] = {}
     for section in outline.sections:
         heading = one_line(section.heading).strip("# ")
-        ids = material.names.all(section.findings)
+        ids = names.all(section.findings)
         if heading and ids:
             name = heading.casefold()
             last = name if name in wanted or len(wanted) < most else next(reversed(wanted))
             wanted.setdefault(last, (section, {}))[1].update(dict.fromkeys(ids))
-    by_id = {finding.id: finding for finding in material.findings}
-    shares = [
-        _Share(
-            one_line(section.heading).strip("# "),
-            one_line(section.purpose),
-            with_passages(replace(material, findings=tuple(by_id[i] for i in ids)), handoff),
+    sections = [
+        PlannedSection(
+            heading=one_line(section.heading).strip("# "),
+            purpose=one_line(section.purpose),
+            findings=list(ids),
         )
         for section, ids in wanted.values()
     ]
-    return shares or [_Share(one_line(outline.title).strip("# ") or "Findings", "", material)]
+    if not sections:
+        heading = one_line(outline.title).strip("# ") or "Findings"
+        sections = [PlannedSection(heading=heading, findings=[f.id for f in material.findings])]
+    return Carried(title=outline.title, sections=sections, unknown=names.unknown)
+
+
+def _shares(outline: Carried, material: Given, handoff: SynthesizerInput) -> list[_Share]:
+    """The sections, each with its findings and what stands around their quotes."""
+    by_id = {finding.id: finding for finding in material.findings}
+    return [
+        _Share(
+            section.heading,
+            section.purpose,
+            with_passages(replace(material, findings=tuple(by_id[i] for i in section.findings)), handoff),
+        )
+        for section in outline.sections
+    ]
 
 
 async def _section(
@@ -188,7 +224,7 @@ async def _section(
         body = _without_heading(body_of(answer.value), share.heading)
         if not complete(answer, model) or is_cut(body):
             problem = f"The last draft broke off. Keep to {words} words."
-        elif not body or not with_ids(body, share.part.names)[1]:
+        elif not body or not with_ids(body, Aliases("F", share.part.names.ids))[1]:
             problem = "The last draft refers to none of the findings."
         else:
             return body
@@ -226,8 +262,8 @@ def _headed(heading: str, usual: str, text: str, taken: set[str]) -> str:
 
 async def _frame(
     handoff: SynthesizerInput, material: Given, written: Sequence[str], model: LanguageModel
-) -> Frame:
-    """What stands before and after the sections, written when they are known."""
+) -> str:
+    """What stands before and after the sections, written when they are known; as JSON."""
     output = output_for(model, text_output(FRAME_WORDS))
     message = Message(await room_for(model, output, FRAME, rules=material.room.rules))
     opening(message, handoff)
@@ -240,4 +276,4 @@ async def _frame(
         f" sentence of theirs. {manner(handoff)}"
     )
     call = message.call(FRAME, output, effort=Effort.MEDIUM)
-    return (await model.object(call, Frame)).value
+    return (await model.object(call, Frame)).value.model_dump_json()

@@ -30,7 +30,7 @@ from deep_research.state import (
     ReportMetadata,
     Span,
 )
-from deep_research.state.events import ClaimsJudged, ReportDrafted, ReportWritten
+from deep_research.state.events import ClaimsJudged, PieceWritten, ReportDrafted, ReportWritten
 
 pytestmark = pytest.mark.timed
 
@@ -114,6 +114,7 @@ def test_the_lines_of_events_say_it_too(cli: Cli, run_id: str) -> None:
 
 
 GISTS = [
+    (PieceWritten(piece="section 1 of 2 of 0123456789ab", content_hash="a" * 64), "section 1 of 2"),
     (ReportDrafted(draft=Draft(text="one two three")), "a report of 3 words"),
     (ClaimsJudged(judgements={"a": Judgement(), "b": Judgement()}), "2 claims"),
     (ClaimsJudged(judgements={"a": Judgement()}), "1 claim"),

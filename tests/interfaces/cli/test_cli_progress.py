@@ -255,6 +255,7 @@ MISHAPS = [
     ev.PhaseRetried(phase="gathering", attempt=1, issues=("No source.",)),
     ev.SubQueryFailed(sub_query_id="subq-0", error="no answer"),
     ev.LimitReached(limit=LIMIT),
+    ev.PieceWritten(piece="section 1 of 2 of 0123456789ab", content_hash="a" * 64),
     ev.ReportDrafted(draft=Draft(text="# T", writer="synthesizer")),
     ev.ClaimsJudged(judgements={"claim-1": Judgement(verdict="supported")}),
     ev.ReportCompared(kept=False, because=("a part less is told of",)),
