@@ -118,7 +118,7 @@ def _looked_at(
             Fault(
                 kind,
                 times=None if forever else 1,
-                interval=0.01 if kind in SLOW_KINDS else 0.0005,
+                interval=0.01 * times if kind in SLOW_KINDS else 0.0005,  # slow beside any deadline
                 patience=LONG,
                 size=50_000,
             )

@@ -78,7 +78,8 @@ def test_a_run_killed_between_draft_judge_repair_and_report_gives_the_same_repor
         elif "gaps.assessed" in whole["events"][:end] and units(place).count(critic) != 1:
             wrong[first, last] = "the critic was asked again"
     assert wrong == {}
-    assert {phase for phase, _ in reached} == {"refinement", "synthesis", "analysis"}
+    # How many events a commit holds depends on the hour, so a step over some may step over a phase.
+    assert each > 1 or {phase for phase, _ in reached} == {"refinement", "synthesis", "analysis"}
     assert (
         each > 1
         or {("synthesis", name) for name in ("model.reserved", "model.settled", "claims.judged")}

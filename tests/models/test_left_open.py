@@ -26,6 +26,9 @@ PROVIDERS = {
 }
 CALL = ModelCall(messages=(Message(content="Tell it."),), max_output=100_000, timeout=0.15)
 LONG = Answer("Seven ships passed, and none of them was seen again. " * 400)
+OF_A_REQUEST = (
+    "ByteStream.__aiter__"  # bytes of a request that was given up while it was sent: httpcore's, nothing open
+)
 
 
 class Reader:
@@ -59,7 +62,8 @@ class Reader:
         closes = sys.get_asyncgen_hooks().finalizer
 
         def found(generator):
-            self.left.append(generator.__qualname__)
+            if generator.__qualname__ != OF_A_REQUEST:
+                self.left.append(generator.__qualname__)
             closes(generator)
 
         sys.set_asyncgen_hooks(finalizer=found)
