@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
+from deep_research.errors import UsageError
 from deep_research.interfaces.cli import run_command
 from deep_research.interfaces.cli.session import Look, Session
-from deep_research.research.runs import Waiting
-from deep_research.state.answers import misfit
-from deep_research.state.parking import Parking
 
 
 async def answer(session: Session) -> int:
     """Leaves the answer, or goes on with the run at once."""
     args, engine = session.args, session.engine
-    asked = {waiting.research_id: waiting for waiting in await engine.awaiting()}
-    value = value_of(args.value, asked[args.id]) if args.id in asked else args.value
+    value = await run_command.typed(session, args.value)
     if not args.no_run:
         return await run_command.resume_with(session, value)
     await engine.aanswer(args.id, value, run=False)
@@ -26,6 +22,10 @@ async def answer(session: Session) -> int:
 
 async def steer(session: Session) -> int:
     args = session.args
+    if not (args.text or args.drop or args.from_day or args.stop_searching):
+        raise UsageError(
+            "Nothing is wished for.", hint="Say something, or give --drop, --since or --stop-searching."
+        )
     await session.engine.asteer(
         args.id,
         args.text or "",
@@ -59,21 +59,6 @@ async def wake(session: Session) -> int:
         if not woken and session.talks:
             session.console.note("Nothing was due.")
     return 0
-
-
-def value_of(words: str, waiting: Waiting) -> Any:
-    """What is typed as the value that is asked for. An object or a list of JSON is one, and no sentence; of the rest
-    JSON is what fits only so."""
-    if waiting.answer_schema is None:
-        return words
-    parking = Parking(waiting_for=waiting.waiting_for, answer_schema=waiting.answer_schema)
-    try:
-        value = json.loads(words)
-    except ValueError:
-        return words
-    if isinstance(value, dict | list):
-        return value
-    return words if misfit(parking, value) and not misfit(parking, words) else value
 
 
 def _done(session: Look, data: dict[str, str], said: str, verb: str = "") -> None:

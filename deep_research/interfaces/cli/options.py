@@ -170,7 +170,11 @@ COMMANDS = (
         example="deep-research resume deepres-0123456789ab",
         arguments=(_ID,),
         options=(
-            Option(flag="--answer", metavar="TEXT", help="Answer to what a parked run waits for."),
+            Option(
+                flag="--answer",
+                metavar="TEXT",
+                help="Answer to what a parked run waits for, as `answer` takes it.",
+            ),
             Option(
                 flag="--with-new-setup",
                 help="Go on with what is named here in place of what the run was set up with.",
