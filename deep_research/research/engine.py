@@ -429,9 +429,7 @@ class DeepResearch:
 
     async def awake(self) -> Sequence[ResearchResult]:
         woken: list[ResearchResult] = []
-        for waiting in await self.awaiting():
-            if not waiting.due(self._clock()):
-                continue
+        for waiting in await self._runs.due(self._clock()):
             if self._runner.draining:
                 break
             try:
