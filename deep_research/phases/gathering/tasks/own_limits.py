@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from deep_research.models.profiles import Price
 from deep_research.state import TaskLimits, TaskState, TaskStep
 
-LEAST_INPUT, LEAST_OUTPUT = (
-    3_000,
-    1_000,
-)  # tokens of a step that closes a task, its form and instructions included
+# Tokens of a step that closes a task, its form and instructions included.
+LEAST_INPUT, LEAST_OUTPUT = 3_000, 1_000
 
 
 @dataclass(frozen=True, slots=True)
