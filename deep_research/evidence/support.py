@@ -106,6 +106,13 @@ class SourceText:
     def _keys_at(self, place: int) -> frozenset[str]:
         return self.reader.keys(self._written(place)) | self._keys_of[self._headings[place]]
 
+    def row_of(self, place: int) -> frozenset[str]:
+        """What the row of a table at a place is about: the keys of its first cell. None of what is no row."""
+        start, end = self.spans[place]
+        cells = self._text[start:end].split("|") if place in self._rows else []
+        told = [cell for cell in cells if cell.strip()]
+        return self.reader.keys(told[0]) if len(told) > 1 else frozenset()
+
     def read(self, place: int) -> Statement:
         """The sentence at a place as it is compared."""
         if place not in self._read:
@@ -235,6 +242,9 @@ class _Pool:
     def read(self, at: tuple[int, int]) -> Statement:
         return self.sources[at[0]].read(at[1])
 
+    def row_of(self, at: tuple[int, int]) -> frozenset[str]:
+        return self.sources[at[0]].row_of(at[1])
+
     def place(self, at: tuple[int, int]) -> Place:
         start, end = self.sources[at[0]].spans[at[1]]
         return Place(at[0], Span(start=start, end=end))
@@ -260,7 +270,9 @@ class _Comparison:
         lacking = self._lacking()
         # A name may stand elsewhere in the text, where a sentence says "she", and a year above it.
         gone = [t for t in lacking if t.kind is Kind.NUMBER or not (t.opens or self._pool.count(t.key))]
-        score = self._carried() * LACKING ** len(gone) * ELSEWHERE ** (len(lacking) - len(gone))
+        elsewhere = len(lacking) - len(gone)
+        gone += self._of_other_rows()
+        score = self._carried() * LACKING ** len(gone) * ELSEWHERE**elsewhere
         score *= DIFFERENT ** len({one.aspect for one in different})
         reasons = [
             *different,
@@ -298,7 +310,7 @@ class _Comparison:
     def _carried(self) -> float:
         """How much of the claim the chosen sentences hold, as words and as neighbours of one another; all of what stands
         there word for word."""
-        if any(self._literal in plainly(self._pool.read(at).text) for at in self._chosen):
+        if self._stands_so():
             return 1.0
         keys = list(self._weights)
         held = [self._pool.keys(at) for at in self._chosen]
@@ -308,6 +320,33 @@ class _Comparison:
         share = self._share(self._held)
         paired = together / whole if whole else share
         return ((1.0 - PAIRED) * share + PAIRED * paired) * len(keys) / (len(keys) + FEW)
+
+    def _stands_so(self) -> bool:
+        return any(self._literal in plainly(self._pool.read(at).text) for at in self._chosen)
+
+    def _of_other_rows(self) -> list[Token]:
+        """The numbers, dates and names that stand nowhere but in rows of tables about other things, where a row is about
+        what the claim is about."""
+        claimed = self._weights.keys()
+        if (
+            not any((row := self._pool.row_of(at)) and row <= claimed for at in self._near)
+            or self._stands_so()
+        ):
+            return []
+
+        def is_of_another(at: tuple[int, int]) -> bool:
+            row = self._pool.row_of(at)
+            return bool(row) and row.isdisjoint(claimed)
+
+        return [
+            token
+            for token in self._claim.tokens
+            if token.kind is not Kind.WORD
+            and token.key in self._held
+            and not self._pool.has_in_titles(token.key)
+            and (holding := list(self._pool.filed(token.key)))
+            and all(map(is_of_another, holding))
+        ]
 
     def _verdict(
         self, share: float, different: Sequence[Discrepancy], reasons: Sequence[Discrepancy]

@@ -42,7 +42,7 @@ from deep_research.state import (
 )
 from deep_research.state.identity import claim_id
 
-CHECKER = "support 2"  # raised with whatever changes a verdict
+CHECKER = "support 3"  # raised with whatever changes a verdict
 _WORD = regex(r"\w+")
 WORDS_OF_A_CELL = 2  # that say something without their row
 _FIGURES = (Aspect.NUMBER, Aspect.DATE)

@@ -20,6 +20,7 @@ from deep_research.state import ClaimKind, Span
 
 UNSUPPORTED = "[unsupported]"
 _MARK = regex(r"(?<![ \t])[ \t]*\[unsupported\]")
+_FIGURE = regex(r"\d")
 _ESCAPE = regex(r"\\([!-/:-@\[-`{-~])")
 _LINK = regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _EMPHASIS = regex(r"\*+|(?<!\w)_+|(?<!_)_++(?!\w)|`+")
@@ -158,8 +159,8 @@ def _sentences(
 
 def _announces(text: str, kind: BlockKind, references: Sequence[_Reference], after: BlockKind | None) -> bool:
     """Whether the list, table or code that comes ``after`` is announced with these words, which refer to nothing: by a
-    colon, or in a paragraph by words that end with no stop. The label of a piece of code has its reference."""
-    if after not in (BlockKind.ITEM, BlockKind.TABLE, BlockKind.CODE):
+    colon, or in a paragraph by words that end with no stop. What has a figure says something. The label of a piece of code has its reference."""
+    if after not in (BlockKind.ITEM, BlockKind.TABLE, BlockKind.CODE) or _FIGURE.search(text):
         return False
     ending = text.rstrip("*_ ")[-1:]
     if after is BlockKind.CODE and len(text.split()) <= _LABEL_WORDS and ending not in (".", "!", "?"):

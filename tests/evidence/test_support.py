@@ -32,6 +32,38 @@ def verdict(statement: str, *texts: str) -> tuple[ClaimVerdict, set[Aspect]]:
     return found.verdict, {reason.aspect for reason in found.reasons}
 
 
+LIGHTS = """# Tall lights
+
+| Light | Height | Year | Country |
+| --- | --- | --- | --- |
+| Skerryvore | 48 m | 1844 | Scotland |
+| Chipiona | 62 m | 1867 | Spain |
+| Cape Hatteras | 64 m | 1870 | United States |
+
+Of these lights Chipiona is the one that was painted last, in 1921.
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "wanted"),
+    [
+        ("The Cape Hatteras light is 64 m tall.", set()),
+        ("The Chipiona light, of 1867, stands in Spain.", set()),
+        ("Skerryvore: 48 m", set()),
+        ("The Cape Hatteras light is 62 m tall.", {Aspect.NUMBER}),
+        ("The Cape Hatteras light stands in Spain.", {Aspect.ENTITY}),
+        ("Skerryvore: 62 m", {Aspect.NUMBER}),
+        ("The Chipiona light was painted in 1921.", set()),  # said beside the table
+        ("One of the lights is 62 m tall.", set()),  # of none that a row is about
+    ],
+)
+def test_what_a_table_says_of_another_thing_carries_nothing(statement, wanted):
+    found, aspects = verdict(statement, LIGHTS)
+    assert aspects - {Aspect.WORDS} == wanted
+    assert (found is ClaimVerdict.SUPPORTED) is not bool(aspects)
+    assert not (wanted and found is ClaimVerdict.SUPPORTED)
+
+
 @pytest.mark.parametrize(
     "statement",
     [

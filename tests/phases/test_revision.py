@@ -190,6 +190,8 @@ BETTER = {
     "much less is said for it": ({"failing": 0, "supported": 5, "words": 140}, False),
     "a contradiction is hidden": ({"conflicts": 0}, False),
     "a contradiction is shown": ({"conflicts": 2, "supported": 9}, True),
+    "fewer that are supported, and a lesser share": ({"supported": 9, "share": 0.8}, False),
+    "fewer that are supported, of as large a share": ({"supported": 9}, True),
     "far too long": ({"words": 800}, False),
     "far too short": ({"words": 100, "supported": 4}, False),
 }

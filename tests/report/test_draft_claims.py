@@ -118,6 +118,7 @@ NO_CLAIMS = {
     "titles and headings": ("# The mole\n\n## Its height\n\n### In feet\n", []),
     "code and what announces it": ("Run this:\n\n```sh\nls [x]\nIt is long.\n```\n\nIt is old.", ["It is old."]),
     "of what stands before code only that": ("It is old. Run:\n\n```\nls\n```", ["It is old."]),
+    "what announces with a figure": ("It fell in 1850:\n\n- It is long\n", ["It fell in 1850:", "It is long"]),
     "what announces and cites": (f"It is old [{ONE}]:\n\n- It is long\n", ["It is old:", "It is long"]),
     "what announces a list": ("The moles are\n\n- the first one,\n- and another.", ["the first one,", "and another."]),
     "only its last sentence": ("It is long. They are:\n\n- one is old", ["It is long.", "one is old"]),

@@ -50,7 +50,8 @@ def better(
 ) -> tuple[bool, tuple[str, ...]]:
     """Whether the new version is to be kept, and why. In this order decide the ``least`` share of supported claims that
     its owner asks for, the parts of the question, claims that nothing
-    carries, contradictions, and a length that is far from the ``wanted`` words; where nothing does, the new one has the
+    carries, contradictions, a length that is far from the ``wanted`` words, and supported claims that are fewer and a lesser
+    share; where nothing does, the new one has the
     refiner's advice in it."""
     if least is not None and (new.share >= least) is not (earlier.share >= least):
         shares = f"{new.share:.0%} of its claims are supported, before {earlier.share:.0%}"
@@ -75,6 +76,9 @@ def better(
         return False, (
             f"it says less: {_counted(new.supported, 'supported claim')}, before {earlier.supported}",
         )
+    if gained < 0 and new.share < earlier.share:
+        shares = f"{new.share:.0%} of its claims are supported, before {earlier.share:.0%}"
+        return False, (shares,)
     return True, (f"it has {_counted(new.supported, 'supported claim')}, before {earlier.supported}",)
 
 
