@@ -429,7 +429,9 @@ class DeepResearch:
 
     async def awake(self) -> Sequence[ResearchResult]:
         woken: list[ResearchResult] = []
-        for waiting in await self._runs.due(self._clock()):
+        for waiting in await self.awaiting():
+            if not waiting.due(self._clock()):
+                continue
             if self._runner.draining:
                 break
             try:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import fields
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from deep_research.errors import RunNotFoundError, RunStateError, StoreError, UnknownNameError, UsageError
+from deep_research.errors import RunStateError, StoreError, UnknownNameError, UsageError
 from deep_research.state import (
     AbortReason,
     ControlKind,
@@ -173,27 +172,6 @@ class Runs:
         """The parked runs, newest first. One whose log cannot be read is shown by its row."""
         rows = await asyncio.to_thread(self._store.runs, filter=RunFilter(status=RunStatus.PARKED))
         return [await self._waiting(row) for row in rows]
-
-    async def due(self, now: datetime) -> Sequence[Waiting]:
-        """The parked runs that are to be gone on with by now, newest first. Those that are not are not read: looking
-        costs the same however many wait."""
-        wanted = (
-            RunFilter(status=RunStatus.PARKED, due_before=now + timedelta(microseconds=1)),
-            RunFilter(status=RunStatus.PARKED, parked_kind=ParkedKind.SHUTDOWN),
-        )
-        rows: dict[str, RunRow] = {}
-        for each in wanted:
-            rows |= {row.run_id: row for row in await asyncio.to_thread(self._store.runs, filter=each)}
-        left = await asyncio.to_thread(self._store.wishes)
-        answered = {wish.run_id for wish in left if wish.kind == ControlKind.ANSWER} - rows.keys()
-        for run_id in sorted(answered):
-            with suppress(RunNotFoundError):  # deleted meanwhile
-                rows[run_id] = await asyncio.to_thread(self._store.run, run_id)
-        parked = (row for row in rows.values() if row.projection.status is RunStatus.PARKED)
-        waiting = [
-            await self._waiting(row) for row in sorted(parked, key=lambda row: row.cursor, reverse=True)
-        ]
-        return [each for each in waiting if each.due(now)]
 
     async def _waiting(self, row: RunRow) -> Waiting:
         parking = row.projection.parking or Parking(waiting_for="")

@@ -339,9 +339,8 @@ class Store(ABC):
         """Leave a wish for the run's owner; returns its id. Raises `RunNotFoundError`, and `RunStateError` for a run that
         is completed: nobody would ever read it. What is left when a run completes goes with its last word."""
 
-    def wishes(self, run_id: str | None = None) -> list[Control]:
-        """The wishes that wait for whoever works on the run next, or on any run, the oldest first; none where a store
-        cannot tell."""
+    def wishes(self, run_id: str) -> list[Control]:
+        """The wishes that wait for whoever works on the run next, the oldest first; none where a store cannot tell."""
         return []
 
     @abstractmethod

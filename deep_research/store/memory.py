@@ -152,9 +152,9 @@ class MemoryStore(Store):
             self._tell(held[1], control)
         return control.id
 
-    def wishes(self, run_id: str | None = None) -> list[Control]:
+    def wishes(self, run_id: str) -> list[Control]:
         with self._gate:
-            return [each for each in self._controls.values() if run_id is None or each.run_id == run_id]
+            return [control for control in self._controls.values() if control.run_id == run_id]
 
     @staticmethod
     def _tell(watch: Watch, control: Control) -> None:

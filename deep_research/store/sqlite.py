@@ -123,11 +123,10 @@ class SQLiteStore(Store):
 
         return self._write(work)
 
-    def wishes(self, run_id: str | None = None) -> list[Control]:
+    def wishes(self, run_id: str) -> list[Control]:
         with self._reader() as db:
             rows = db.execute(
-                "SELECT id, run_id, kind, payload FROM control WHERE ?1 IS NULL OR run_id = ?1 ORDER BY id",
-                (run_id,),
+                "SELECT id, run_id, kind, payload FROM control WHERE run_id = ? ORDER BY id", (run_id,)
             )
             return [Control(*row) for row in rows.fetchall()]
 

