@@ -614,7 +614,7 @@ class DeepResearch:
         try:
             while True:
                 summary = await self.astatus(research_id)
-                if summary.status is RunStatus.INTERRUPTED:  # its owner died before it heard
+                if summary.status in (RunStatus.INTERRUPTED, RunStatus.PARKED):  # its owner did not hear any more
                     await self._runner.abandon(research_id)
                     continue
                 if summary.status not in (RunStatus.RUNNING, RunStatus.PENDING):

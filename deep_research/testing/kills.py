@@ -193,6 +193,8 @@ def _unit(event: ev.Event, state: Fold) -> list[str]:
             return [f"search:{state.sub_queries[event.sub_query_id].query}"]
         case ev.SourcesAnalyzed():
             return [f"analysis:{state.iteration}:{','.join(event.source_ids)}"]
+        case ev.ReportWritten() if event.metadata.partial:  # what there was when the run was stopped
+            return []
         case ev.PlanMade() | ev.ReportWritten() | ev.GapsAssessed():
             return [f"{state.phase}:{state.iteration}"]
     return []

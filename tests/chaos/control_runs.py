@@ -183,7 +183,10 @@ class _Actor:
         engine = self._engine
         if verb == "start":
             return (await (await engine.astart(QUESTION)).aresult()).status.value
-        (run,) = await engine.alist()
+        runs = await engine.alist()
+        if not runs:
+            return "there is no run yet"
+        (run,) = runs
         match verb:
             case "steer":
                 await engine.asteer(run.research_id, words)
