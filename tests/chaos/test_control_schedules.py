@@ -279,10 +279,8 @@ def owners(schedule: Schedule, played: Played) -> list[str]:
     wrong: list[str] = []
     fence, owner = 0, None
     for row in played.audit():
-        if (
-            row["what"] == "appended"
-            and (row["fence"], row["owner"]) != (fence, owner)
-            or (row["what"] == "appended" and owner is None)
+        if (row["what"] == "appended" and (row["fence"], row["owner"]) != (fence, owner)) or (
+            row["what"] == "appended" and owner is None
         ):
             wrong.append(f"appended by nobody: {row}")
         if row["what"] != "owned":
