@@ -612,10 +612,7 @@ class DeepResearch:
         try:
             while True:
                 summary = await self.astatus(research_id)
-                if summary.status in (
-                    RunStatus.INTERRUPTED,
-                    RunStatus.PARKED,
-                ):  # its owner did not hear any more
+                if summary.status in (RunStatus.INTERRUPTED, RunStatus.PARKED):  # its owner did not hear it
                     await self._runner.abandon(research_id)
                     continue
                 if summary.status not in (RunStatus.RUNNING, RunStatus.PENDING):
