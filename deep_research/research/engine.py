@@ -429,9 +429,7 @@ class DeepResearch:
 
     async def awake(self) -> Sequence[ResearchResult]:
         woken: list[ResearchResult] = []
-        for waiting in await self.awaiting():
-            if not waiting.due(self._clock()):
-                continue
+        for waiting in await self._runs.adue(self._clock()):
             if self._runner.draining:
                 break
             try:
@@ -614,7 +612,7 @@ class DeepResearch:
         try:
             while True:
                 summary = await self.astatus(research_id)
-                if summary.status is RunStatus.INTERRUPTED:  # its owner died before it heard
+                if summary.status in (RunStatus.INTERRUPTED, RunStatus.PARKED):  # its owner did not hear it
                     await self._runner.abandon(research_id)
                     continue
                 if summary.status not in (RunStatus.RUNNING, RunStatus.PENDING):

@@ -440,7 +440,7 @@ class Runner:
     def _wish(self, active: _Active, control: Control) -> None:
         match control.kind:
             case ControlKind.CANCEL:
-                active.journal.consume(control.id)
+                active.journal.consume_at_last(control.id)  # or a process killed before it would lose it
                 self._cancel(active)
             case ControlKind.PAUSE:
                 self._halt(active, Halt.PAUSE, control.id)

@@ -6,8 +6,9 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -172,6 +173,22 @@ class Runs:
         """The parked runs, newest first. One whose log cannot be read is shown by its row."""
         rows = await asyncio.to_thread(self._store.runs, filter=RunFilter(status=RunStatus.PARKED))
         return [await self._waiting(row) for row in rows]
+
+    async def adue(self, now: datetime) -> Sequence[Waiting]:
+        """The parked runs that are to be gone on with by ``now``, newest first. Those that are not cost no look each."""
+        rows = await asyncio.to_thread(self._near, now)
+        return [waiting for row in rows if (waiting := await self._waiting(row)).due(now)]
+
+    def _near(self, now: datetime) -> list[RunRow]:
+        """The rows of parked runs that may be due."""
+        look = partial(RunFilter, status=RunStatus.PARKED)
+        ended = self._store.runs(filter=look(due_before=now + timedelta.resolution))
+        shut = self._store.runs(filter=look(parked_kind=ParkedKind.SHUTDOWN))
+        near = {row.run_id: row for row in (*ended, *shut)}
+        for run_id in self._store.answered():
+            if run_id not in near:
+                near[run_id] = self._store.run(run_id)
+        return sorted(near.values(), key=lambda row: row.cursor, reverse=True)
 
     async def _waiting(self, row: RunRow) -> Waiting:
         parking = row.projection.parking or Parking(waiting_for="")

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from deep_research.errors import AppendRefusedError, DeepResearchError, RunBusyError, RunStateError
 from deep_research.logs import kept, masked
 from deep_research.state.journal import Content, PageHead
-from deep_research.state.phases import RunStatus
+from deep_research.state.phases import ControlKind, RunStatus
 from deep_research.state.projection import Projection
 from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter, holds, utc_text
 
@@ -342,6 +342,15 @@ class Store(ABC):
     def wishes(self, run_id: str) -> list[Control]:
         """The wishes that wait for whoever works on the run next, the oldest first; none where a store cannot tell."""
         return []
+
+    def answered(self) -> list[str]:
+        """The parked runs for which an answer was left. A store that can say so without a look at each of them should."""
+        parked = self.runs(filter=RunFilter(status=RunStatus.PARKED))
+        return [
+            row.run_id
+            for row in parked
+            if any(wish.kind == ControlKind.ANSWER for wish in self.wishes(row.run_id))
+        ]
 
     @abstractmethod
     def delete(self, run_id: str) -> None:

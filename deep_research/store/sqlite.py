@@ -130,6 +130,14 @@ class SQLiteStore(Store):
             )
             return [Control(*row) for row in rows.fetchall()]
 
+    def answered(self) -> list[str]:
+        with self._reader() as db:
+            rows = db.execute(
+                "SELECT run_id FROM runs WHERE status = 'parked'"
+                " AND run_id IN (SELECT run_id FROM control WHERE kind = 'answer')"
+            )
+            return [run_id for (run_id,) in rows.fetchall()]
+
     def delete(self, run_id: str) -> None:
         def work(db: sqlite3.Connection) -> None:
             row = run_row(db, run_id)

@@ -117,7 +117,11 @@ class RunJournal:
         """No further unit begins. The wish that asked for it is answered by the run's last word."""
         self._halted = True
         if control_id is not None:
-            self._at_last.append(control_id)
+            self.consume_at_last(control_id)
+
+    def consume_at_last(self, control_id: int) -> None:
+        """The run's last word answers this wish, and nothing before it."""
+        self._at_last.append(control_id)
 
     def consume(self, control_id: int) -> None:
         """The next append answers this wish."""

@@ -283,6 +283,18 @@ async def a_consumed_wish_is_gone_with_the_append_that_answers_it(desk: Desk) ->
     assert (await asyncio.to_thread(again.wish)).payload == "open"
 
 
+async def a_wish_that_ends_a_run_is_gone_with_its_last_word_and_not_before(desk: Desk) -> None:
+    store = desk.bench.store
+    wish = store.post(desk.run_id, "cancel")
+    desk.journal.consume_at_last(wish)
+    await desk.journal.record(note())
+    assert [left.id for left in store.wishes(desk.run_id)] == [wish]
+    await desk.journal.record(
+        ev.RunAborted(reason=AbortReason.CANCELLED, message="", phase=DeepResearchPhase.PLANNING, iteration=1)
+    )
+    assert store.wishes(desk.run_id) == []
+
+
 # Cancelling
 
 

@@ -169,11 +169,22 @@ def copied(database: Path, folder: Path) -> Path:
 
 def committed(events: Sequence[ev.Event]) -> tuple[tuple[str, ...], Fold]:
     """The units of work that a log holds, named as a witness names them, and the state it folds to."""
-    state, units = Fold(), []
+    state = Fold()
+    return tuple(unit for _, unit in commits(events, state)), state
+
+
+def commits(events: Sequence[ev.Event], state: Fold | None = None) -> list[tuple[int, str]]:
+    """The units of work that a log holds, each with the number of the event that holds it; ``state`` is what the log is
+    folded to on the way, a new one by default.
+
+    Example:
+        [(4, "planning:1"), (5, "search:Who kept the light? part 1")]
+    """
+    state, units = state if state is not None else Fold(), []
     for event in events:
         state.apply(event)
-        units += _unit(event, state)
-    return tuple(units), state
+        units += [(event.seq, unit) for unit in _unit(event, state)]
+    return units
 
 
 def _unit(event: ev.Event, state: Fold) -> list[str]:
@@ -182,6 +193,8 @@ def _unit(event: ev.Event, state: Fold) -> list[str]:
             return [f"search:{state.sub_queries[event.sub_query_id].query}"]
         case ev.SourcesAnalyzed():
             return [f"analysis:{state.iteration}:{','.join(event.source_ids)}"]
+        case ev.ReportWritten() if event.metadata.partial:  # what there was when the run was stopped
+            return []
         case ev.PlanMade() | ev.ReportWritten() | ev.GapsAssessed():
             return [f"{state.phase}:{state.iteration}"]
     return []

@@ -11,7 +11,7 @@ from deep_research.state import AbortReason, DeepResearchPhase, Parking, RunStat
 from deep_research.state.phases import ParkedKind
 from deep_research.state.projection import Figures, Projection
 from deep_research.store import RunCursor, RunFilter
-from deep_research.testing.store_bench import START, Bench
+from deep_research.testing.store_bench import RUNNING, START, Bench
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 QUESTION_PAUSE = Parking(waiting_for="a word", pause_id="1.planning.0.gate")
@@ -126,6 +126,16 @@ def parked_runs_are_found_by_what_they_wait_for_and_until_when(bench: Bench) -> 
     assert _found(bench, due_before=NOON) == []
     assert _found(bench, due_before=NOON + timedelta(microseconds=1)) == ["down", "asks-until"]
     assert _found(bench, due_before=NOON + 2 * day, parked_kind=ParkedKind.OUTAGE) == ["down-longer", "down"]
+
+
+def parked_runs_for_which_an_answer_was_left_are_found(bench: Bench) -> None:
+    parked = Projection(status=RunStatus.PARKED, parking=QUESTION_PAUSE)
+    for run_id, projection in {"told": parked, "steered": parked, "asks": parked, "runs": RUNNING}.items():
+        bench.create(run_id, projection=projection)
+    for run_id, kind in {"told": "answer", "steered": "steer", "runs": "answer"}.items():
+        bench.store.post(run_id, kind)
+    bench.store.post("told", "answer")
+    assert bench.store.answered() == ["told"]
 
 
 def runs_of_several_time_zones_are_ordered_by_their_instants(bench: Bench) -> None:

@@ -21,6 +21,7 @@ from deep_research.state.reducer import fold
 from deep_research.store import Lane, MemoryStore, Owner, SQLiteStore, Store
 from deep_research.store.writer import Writer
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
+from deep_research.testing.casts import parking_hooks
 
 pytestmark = pytest.mark.timed
 
@@ -124,6 +125,34 @@ def test_a_stop_that_comes_before_the_run_begins_is_heard(make_store: MakeStore)
             assert (result.status, result.reason) == ("aborted", "cancelled")
             assert not agents["planner"].handoffs
             await same_everywhere(engine, store, result)
+
+    asyncio.run(check())
+
+
+def test_a_run_that_parks_before_its_owner_hears_that_it_is_cancelled_is_cancelled(tmp_path: Path) -> None:
+    async def check() -> None:
+        store, other = (
+            SQLiteStore(tmp_path / "runs.db", control_interval=BOUND),
+            SQLiteStore(tmp_path / "runs.db"),
+        )
+        inside, go_on = asyncio.Event(), asyncio.Event()
+
+        async def wait(_: Any) -> None:
+            inside.set()
+            await go_on.wait()
+
+        search, hooks = [ScriptedSearch(before=wait)], parking_hooks("before_phase", phases=["analysis"])
+        async with engine_on(store, search=search, hooks=hooks) as one, engine_on(other) as two:
+            handle = await one.astart("Who?")
+            await inside.wait()
+            cancelling = asyncio.ensure_future(two.acancel(handle.research_id))
+            while not other.wishes(handle.research_id):
+                await asyncio.sleep(0.001)
+            go_on.set()
+            assert (await handle.aresult(BOUND)).status is RunStatus.PARKED
+            assert (await cancelling).status is RunStatus.ABORTED
+            assert other.wishes(handle.research_id) == []
+            await same_everywhere(two, other, await two.aresult(handle.research_id))
 
     asyncio.run(check())
 

@@ -75,13 +75,14 @@ def test_what_was_seen_as_waiting_and_was_woken_meanwhile_is_left(tmp_path):
         run = one.run("Who kept the light?").research_id
         clock.move(timedelta(hours=2))
         stale = two.waiting()
+        assert stale[0].due(clock())
         assert [result.research_id for result in one.wake()] == [run]
         before = one.events(run)
 
-        async def seen_before() -> Any:
+        async def seen_before(_: Any) -> Any:
             return stale
 
-        two.awaiting = seen_before  # type: ignore[method-assign]
+        two._runs.adue = seen_before  # type: ignore[method-assign]
         assert two.wake() == []
         assert one.events(run) == before
         assert set(searched(witness).values()) == {1}
