@@ -147,16 +147,13 @@ def test_a_run_that_asks_for_pages_tells_which_and_reads_no_page_twice(prices, s
 
 
 @pytest.fixture
-def prompt(prices: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
+def prompt(prices: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     """A command over one model and one search: its exit code and what it printed."""
     search, model = ScriptedSearch(), ReadingModel()
-    make = partial(DeepResearch, model=[model], search=[search])
+    make = partial(DeepResearch, model=[model], search=[search], max_iterations=2)
 
     def call(*argv: str) -> tuple[int, str, str]:
-        options = ("--data-dir", str(prices.parent), "--set", f"model_file={prices}")
-        code = main(
-            [*argv, *options, "--max-iterations", "2"][: None if argv[0] == "run" else -2], engine=make
-        )
+        code = main([*argv, "--data-dir", str(prices.parent), "--set", f"model_file={prices}"], engine=make)
         return (int(code), *capsys.readouterr())
 
     call.search, call.model = search, model  # type: ignore[attr-defined]

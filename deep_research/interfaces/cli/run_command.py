@@ -11,7 +11,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from deep_research.errors import RunStateError, UsageError
+from deep_research.errors import AppendRefusedError, RunBusyError, RunStateError, UsageError
 from deep_research.interfaces.cli.estimate_command import estimate
 from deep_research.interfaces.cli.exits import of_run
 from deep_research.interfaces.cli.plan_editor import PlanEditor, at_a_terminal, waits_for_word
@@ -152,15 +152,35 @@ def _told(session: Session, result: ResearchResult) -> int:
 async def _follow(
     engine: DeepResearch, run_id: str, task: asyncio.Future[ResearchResult], watch: Watching
 ) -> None:
-    """Show what happens until the work is done. A run that is taken up again may not be ours yet at first."""
+    """Show what happens until the work is done. A run that is taken up again may not be ours yet at first; one that is
+    not ours to go on with is not looked at to the end that another process brings it to."""
     done = False
     while not done:
         done = task.done()
-        async with aclosing(engine.follow(run_id, watch.seen)) as events:
-            async for event in events:
-                watch.show(event)
+        shown = asyncio.ensure_future(_shown(engine, run_id, watch))
+        try:
+            await asyncio.wait({shown, task}, return_when=asyncio.FIRST_COMPLETED)
+            if _is_lost(task):
+                return
+            await shown
+        finally:
+            shown.cancel()
+            await asyncio.gather(shown, return_exceptions=True)
         if not done:
             await asyncio.wait({task}, timeout=_PAUSE)
+
+
+async def _shown(engine: DeepResearch, run_id: str, watch: Watching) -> None:
+    async with aclosing(engine.follow(run_id, watch.seen)) as events:
+        async for event in events:
+            watch.show(event)
+
+
+def _is_lost(task: asyncio.Future[ResearchResult]) -> bool:
+    """Whether the run is another process's."""
+    if not task.done() or task.cancelled():
+        return False
+    return isinstance(task.exception(), RunBusyError | AppendRefusedError)
 
 
 def _interrupted(session: Session, run_id: str) -> Interrupted:
