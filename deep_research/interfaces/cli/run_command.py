@@ -159,7 +159,8 @@ async def _follow(
         done = task.done()
         shown = asyncio.ensure_future(_shown(engine, run_id, watch))
         try:
-            await asyncio.wait({shown, task}, return_when=asyncio.FIRST_COMPLETED)
+            both: set[asyncio.Future[Any]] = {shown, task}
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             if _is_lost(task):
                 return
             await shown
