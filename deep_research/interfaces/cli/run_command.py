@@ -19,7 +19,6 @@ from deep_research.interfaces.cli.progress import Watching, watching
 from deep_research.interfaces.cli.session import Interrupted, Session
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.research import DeepResearch, ResearchResult
-from deep_research.research.runs import Waiting
 from deep_research.state import Budget, RunStatus
 from deep_research.state.answers import misfit
 from deep_research.state.parking import Parking
@@ -49,25 +48,24 @@ async def resume(session: Session) -> int:
 
 
 async def typed(session: Session, words: str) -> Any:
-    """What is typed as an answer, as the value that the run asks for: the words where it asks nothing."""
-    asked = {waiting.research_id: waiting for waiting in await session.engine.awaiting()}
-    waiting = asked.get(session.args.id)
-    return words if waiting is None else value_of(words, waiting)
+    """What is typed as an answer, as the value that the run asks for, also when it was cancelled there: the words where
+    it asks nothing."""
+    question = (await session.engine.aresult(session.args.id)).state.question
+    return words if question is None else value_of(words, question)
 
 
-def value_of(words: str, waiting: Waiting) -> Any:
+def value_of(words: str, question: Parking) -> Any:
     """What is typed as the value that is asked for. An object or a list of JSON is one, and no sentence; of the rest
     JSON is what fits only so."""
-    if waiting.answer_schema is None:
+    if question.answer_schema is None:
         return words
-    parking = Parking(waiting_for=waiting.waiting_for, answer_schema=waiting.answer_schema)
     try:
         value = json.loads(words)
     except ValueError:
         return words
     if isinstance(value, dict | list):
         return value
-    return words if misfit(parking, value) and not misfit(parking, words) else value
+    return words if misfit(question, value) and not misfit(question, words) else value
 
 
 async def resume_with(session: Session, answer: Any) -> int:
