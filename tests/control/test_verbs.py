@@ -40,13 +40,8 @@ NO_COMMANDS = {
 ARGUMENTS = {
     "answer": {"value": None, "run": "answer later"},
     "steer": dict.fromkeys(("text", "drop_sub_query", "since", "stop_searching")),
-    "resume": {
-        "answer": None,
-        "setup": None,
-        "shared_budget": None,
-        "budget": "more money",
-        "take_over": "take over",
-    },
+    "resume": dict.fromkeys(("answer", "setup", "shared_budget"))
+    | {"budget": "more money", "take_over": "take over"},
 }
 VERBS = tuple(
     itertools.chain.from_iterable(
