@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Iterator
 from concurrent.futures import Future
 from contextlib import aclosing
-from typing import Protocol, TypeVar
+from datetime import date
+from typing import Any, Protocol, TypeVar
 
 from deep_research.research.result import ResearchResult
 from deep_research.research.runs import RunSummary
@@ -22,6 +23,28 @@ class Host(Protocol):
     async def astatus(self, research_id: str) -> RunSummary: ...
     def cancel(self, research_id: str) -> RunSummary: ...
     async def acancel(self, research_id: str) -> RunSummary: ...
+    def answer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None: ...
+    async def aanswer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None: ...
+    def steer(
+        self,
+        research_id: str,
+        text: str = "",
+        *,
+        drop_sub_query: str | None = None,
+        since: date | str | None = None,
+        stop_searching: bool = False,
+    ) -> None: ...
+    async def asteer(
+        self,
+        research_id: str,
+        text: str = "",
+        *,
+        drop_sub_query: str | None = None,
+        since: date | str | None = None,
+        stop_searching: bool = False,
+    ) -> None: ...
+    def pause(self, research_id: str) -> None: ...
+    async def apause(self, research_id: str) -> None: ...
     def follow(self, research_id: str, after: int = 0) -> AsyncGenerator[Event | Progress]: ...
     def wait_for(self, work: Awaitable[_T]) -> _T: ...
     def refuse_reentrance(self) -> None: ...
@@ -62,6 +85,46 @@ class ResearchHandle:
 
     async def acancel(self) -> RunSummary:
         return await self._engine.acancel(self.research_id)
+
+    def steer(
+        self,
+        text: str = "",
+        *,
+        drop_sub_query: str | None = None,
+        since: date | str | None = None,
+        stop_searching: bool = False,
+    ) -> None:
+        """Have a say in the run while it goes, as `DeepResearch.steer` does."""
+        self._engine.steer(
+            self.research_id, text, drop_sub_query=drop_sub_query, since=since, stop_searching=stop_searching
+        )
+
+    async def asteer(
+        self,
+        text: str = "",
+        *,
+        drop_sub_query: str | None = None,
+        since: date | str | None = None,
+        stop_searching: bool = False,
+    ) -> None:
+        await self._engine.asteer(
+            self.research_id, text, drop_sub_query=drop_sub_query, since=since, stop_searching=stop_searching
+        )
+
+    def pause(self) -> None:
+        """Park the run before its next unit. `result` gives it parked; it goes on with `DeepResearch.resume`."""
+        self._engine.pause(self.research_id)
+
+    async def apause(self) -> None:
+        await self._engine.apause(self.research_id)
+
+    def answer(self, value: Any, *, run: bool = True) -> ResearchResult | None:
+        """Answer what the run asks when it is parked, and go on with it, as `DeepResearch.answer` does. The result of
+        this handle stays the one with which the run parked."""
+        return self._engine.answer(self.research_id, value, run=run)
+
+    async def aanswer(self, value: Any, *, run: bool = True) -> ResearchResult | None:
+        return await self._engine.aanswer(self.research_id, value, run=run)
 
     def events(self, after: int = 0) -> Iterator[Event | Progress]:
         """What happens in the run after a sequence number, as it happens, until the run ends or parks."""

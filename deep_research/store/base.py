@@ -414,7 +414,7 @@ def busy(row: RunRow) -> RunBusyError:
     where = f"process {owner.pid} on {owner.host.partition('/')[0]}" if owner else "another process"
     return RunBusyError(
         f"Run '{row.run_id}' is being worked on by {where}.",
-        hint="Wait for it, or cancel it.",
+        hint="Wait for it, cancel it, or take it over: `deep-research resume ID --take-over`.",
         research_id=row.run_id,
         owner=asdict(owner) if owner else None,
     )

@@ -171,6 +171,7 @@ class SupervisorOrchestrator:
         self._elapsed = elapsed
         gathering = phases.get(DeepResearchPhase.GATHERING)
         names = gathering.tasks.sources.names if isinstance(gathering, GatheringPhase) else ()
+        self._estimate = estimate
         self._owner = OwnersWord(clock, estimate=estimate, data_sources=names)
         self._task: asyncio.Task[Any] | None = None
         self._stop: _Stop | None = None
@@ -345,7 +346,7 @@ class SupervisorOrchestrator:
 
     async def _ask_for_more(self, journal: Journal, *limits: Limit) -> None:
         """Park at a cap, where the owner of the run wants to be asked."""
-        parking = asking(journal.state, *limits)
+        parking = asking(journal.state, *limits, estimate=self._estimate)
         if parking is not None:
             reached = [LimitReached(limit=limit) for limit in limits if not limit.is_shared]
             await journal.record(*reached, RunParked(parking=parking))

@@ -27,6 +27,7 @@ QUESTION = "Who built Bell Rock, how tall is it and when was it lit?"
 MORE: dict[str, Any] = {
     "max_searches": 20,
     "max_tokens": 10_000_000,
+    "max_usd": 10.0,
     "max_model_calls": 1_000,
     "max_seconds": 10_000.0,
     "max_iterations": 2,
@@ -35,15 +36,20 @@ MORE: dict[str, Any] = {
 REACHED: dict[str, Any] = {
     "max_searches": 1,
     "max_tokens": 8_000,
+    "max_usd": 0.03,
     "max_model_calls": 2,
     "max_seconds": 0.000_001,
     "max_iterations": 1,
 }
 
 
+PROFILE = '["reading:m"]\nprice = { input = 2.0, output = 10.0 }\n'  # dollars for a million tokens
+
+
 def engine(tmp_path: Path, **parts: Any) -> DeepResearch:
+    (prices := tmp_path / "models.toml").write_text(PROFILE, encoding="utf-8")
     parts.setdefault("search", [ScriptedSearch()])
-    return DeepResearch(data_dir=tmp_path, **parts)
+    return DeepResearch(data_dir=tmp_path, model_file=prices, **parts)
 
 
 def consistent(research: DeepResearch, result: ResearchResult) -> None:

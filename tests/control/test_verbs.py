@@ -1,15 +1,24 @@
 """Every verb for every status of a run and every owner: what it does, or why it is refused."""
 
 import asyncio
+import inspect
 import itertools
 import threading
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
 
-from deep_research import DeepResearch, Park, RunStatus, SupervisorHooks
-from deep_research.errors import DeepResearchError, RunBusyError, RunStateError, UsageError
+from deep_research import Budget, DeepResearch, Park, ResearchHandle, RunStatus, SupervisorHooks
+from deep_research.errors import (
+    DeepResearchError,
+    RunBusyError,
+    RunNotFoundError,
+    RunStateError,
+    UsageError,
+)
+from deep_research.interfaces.cli.options import COMMANDS
 from deep_research.state.events import RunSteered
 from deep_research.store import MemoryStore, Owner
 from deep_research.testing import ScriptedSearch, scripted_agents
@@ -18,7 +27,29 @@ pytestmark = pytest.mark.timed
 
 QUESTION = "What is known of towers?"
 BOUND = 30.0
-VERBS = ("answer", "answer later", "steer", "pause", "waiting", "wake", "resume", "cancel")
+# What an engine does beside acting on runs that are there: it makes runs, looks, and ends. All else is a verb.
+NO_VERBS = {
+    *("run", "start", "estimate", "drain", "close"),
+    *("status", "list", "result", "report", "events", "skipped", "text", "pack", "verify"),
+}
+NO_COMMANDS = {
+    *("run", "list", "status", "show", "events", "pack", "verify", "replay"),
+    *("archive", "doctor", "eval", "completion"),
+}
+# What a verb does otherwise by one of its arguments, as a row of its own; None: what it is told, or with what.
+ARGUMENTS = {
+    "answer": {"value": None, "run": "answer later"},
+    "steer": dict.fromkeys(("text", "drop_sub_query", "since", "stop_searching")),
+    "resume": dict.fromkeys(("answer", "setup", "shared_budget"))
+    | {"budget": "more money", "take_over": "take over"},
+}
+VERBS = tuple(
+    itertools.chain.from_iterable(
+        (verb, *filter(None, ARGUMENTS.get(verb, {}).values()))
+        for verb in sorted(name for name in vars(DeepResearch) if hasattr(DeepResearch, f"a{name}"))
+        if verb not in NO_VERBS
+    )
+)
 OWNERS = ("me", "another process", "a dead process", "nobody")
 # What a run of a status can be owned by: a last word lets go of it, and who is dead leaves it interrupted.
 POSSIBLE = {
@@ -30,10 +61,11 @@ POSSIBLE = {
     RunStatus.INTERRUPTED: ("a dead process", "nobody"),
 }
 LIVE, DEAD = ("me", "another process"), ("a dead process", "nobody")
-NO_QUESTION, ENDED, BUSY = (
+NO_QUESTION, ENDED, BUSY, NOTHING_LEFT = (
     (RunStateError, "waits for no answer"),
     (RunStateError, "completed"),
     (RunBusyError, "worked on"),
+    (UsageError, "left nothing out"),
 )
 # By verb and status: an error with words of it; or what comes of it.
 EXPECTED = {
@@ -60,14 +92,42 @@ EXPECTED = {
     **{("cancel", status): "aborted" for status in RunStatus},
     ("cancel", RunStatus.COMPLETED): "as it was",
     ("cancel", RunStatus.ABORTED): "as it was",
+    **{("take over", status): "completed" for status in RunStatus},
+    ("take over", RunStatus.ABORTED): "aborted",
+    ("take over", RunStatus.PARKED): "parked",
+    **{("more money", status): "completed" for status in RunStatus},  # all were under a cap of one search
+    ("more money", RunStatus.PARKED): NOTHING_LEFT,  # it asks before it searches
+    ("more money", RunStatus.PENDING): BUSY,
+    ("more money", RunStatus.RUNNING): BUSY,
+    **{("delete", status): "gone" for status in RunStatus},
+    ("delete", RunStatus.PENDING): BUSY,
+    ("delete", RunStatus.RUNNING): BUSY,
 }
 
 
 def test_every_cell_has_an_expectation():
     cells = [(v, s) for v, s in itertools.product(VERBS, RunStatus)]
     assert [cell for cell in cells if cell not in EXPECTED] == []
+    assert [cell for cell in EXPECTED if cell not in cells] == []
     assert set(POSSIBLE) == set(RunStatus)
     assert {owner for owners in POSSIBLE.values() for owner in owners} == set(OWNERS)
+
+
+@pytest.mark.parametrize("verb", sorted(set(VERBS) & set(vars(DeepResearch))))
+def test_every_verb_and_each_of_its_arguments_is_in_the_table_a_command_and_of_a_handle(verb):
+    arguments = [name for name in inspect.signature(getattr(DeepResearch, verb)).parameters if name != "self"]
+    about_a_run = arguments[:1] == ["research_id"]
+    assert arguments[about_a_run:] == list(ARGUMENTS.get(verb, {}))
+    twin = inspect.signature(getattr(DeepResearch, f"a{verb}")).parameters
+    assert [name for name in twin if name != "self"] == arguments
+    if about_a_run and verb not in ("resume", "delete"):  # who holds a run is at it already
+        for name in (verb, f"a{verb}"):
+            own = inspect.signature(getattr(ResearchHandle, name)).parameters
+            assert [given for given in own if given != "self"] == arguments[1:]
+
+
+def test_the_commands_are_the_verbs():
+    assert {command.name for command in COMMANDS} - NO_COMMANDS == set(VERBS) & set(vars(DeepResearch))
 
 
 class Asks(SupervisorHooks):
@@ -84,7 +144,7 @@ def engine(store, **more):
 
 
 @contextmanager
-def a_run(status, owner):
+def a_run(status, owner, **options):
     """An engine, and a run of a status with an owner. Runs of another process are of another engine: to a store it is
     one by its token."""
     store = MemoryStore()
@@ -98,20 +158,20 @@ def a_run(status, owner):
     hooks = {"hooks": Asks()} if status is RunStatus.PARKED else {}
     with engine(store, **hooks) as mine:
         if status in (RunStatus.COMPLETED, RunStatus.PARKED):
-            yield mine, mine.run(QUESTION).research_id, go_on, store
+            yield mine, mine.run(QUESTION, **options).research_id, go_on, store
             return
         if status is RunStatus.ABORTED:
             with engine(store, search=[ScriptedSearch(lambda request: [])]) as other:
-                run_id = other.run(QUESTION).research_id
+                run_id = other.run(QUESTION, **options).research_id
             yield mine, run_id, go_on, store
             return
         slow = {"search": [ScriptedSearch(before=hang)], "max_active_runs": 1}
         other = engine(store, **slow)
         try:
-            handle = other.start(QUESTION)
+            handle = other.start(QUESTION, **options)
             assert reached.wait(BOUND)
             if status is RunStatus.PENDING:
-                handle = other.start("What else is known of towers?")
+                handle = other.start("What else is known of towers?", **options)
             if status is RunStatus.INTERRUPTED:
                 other.close()
                 if owner == "a dead process":
@@ -126,7 +186,7 @@ def a_run(status, owner):
                 other.close()
 
 
-def done(research, run_id, verb):
+def done(research, run_id, verb, go_on, store):
     match verb:
         case "answer":
             return research.answer(run_id, "The northern one.").status
@@ -142,9 +202,39 @@ def done(research, run_id, verb):
             return research.wake()
         case "resume":
             return research.resume(run_id).status
+        case "take over":
+            with let_go_when_asked(research, run_id, go_on, store):
+                return research.resume(run_id, take_over=True).status
+        case "more money":
+            return research.resume(run_id, budget=Budget(max_searches=50)).status
         case "cancel":
             research.cancel(run_id)
+        case "delete":
+            research.delete(run_id)
+        case _:
+            raise AssertionError(f"{verb} is not done here")
     return None
+
+
+@contextmanager
+def let_go_when_asked(research, run_id, go_on, store):
+    """A search that hangs goes on once its owner was asked to let go of the run; one of our own at once."""
+    over = threading.Event()
+
+    def wait():
+        until = time.monotonic() + BOUND
+        ours = run_id in research._runner._active
+        while not (ours or store._controls or over.wait(0.005)) and time.monotonic() < until:
+            pass
+        go_on.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -155,18 +245,20 @@ def done(research, run_id, verb):
 )
 def test_a_verb_does_what_it_says_or_is_refused_in_one_line(verb, status, owner):
     expected = EXPECTED[verb, status]
-    with a_run(status, owner) as (research, run_id, go_on, store):
+    options = {"budget": Budget(max_searches=1)} if verb == "more money" else {}
+    with a_run(status, owner, **options) as (research, run_id, go_on, store):
         before = research.status(run_id)
         assert before.status == status
         if isinstance(expected, tuple):
             error, words = expected
             with pytest.raises(error, match=words) as refused:
-                done(research, run_id, verb)
+                done(research, run_id, verb, go_on, store)
             assert "\n" not in str(refused.value)
             assert research.status(run_id).status == before.status
             assert not store._controls
             return
-        came = done(research, run_id, verb)
+        before_it = research.events(run_id)
+        came = done(research, run_id, verb, go_on, store)
         if expected == "left":
             assert status in (RunStatus.PENDING, RunStatus.RUNNING) or store._controls
         elif expected == "parked" and verb == "pause":
@@ -177,11 +269,20 @@ def test_a_verb_does_what_it_says_or_is_refused_in_one_line(verb, status, owner)
             assert research.status(run_id).status == status
         elif expected in ("shown", "not shown"):
             assert (run_id in came) is (expected == "shown")
+        elif expected == "gone":
+            with pytest.raises(RunNotFoundError):
+                research.status(run_id)
         elif verb == "cancel":
             go_on.set()
             assert _until(research, run_id, "aborted") is None
         else:
             assert came == expected
+        if expected in ("as it was", "shown", "not shown"):
+            assert research.events(run_id) == before_it
+        if verb == "more money":
+            assert "budget.raised" in [event.name for event in research.events(run_id)]
+        if verb == "take over":
+            assert not store._controls
 
 
 def _until(research, run_id, status):
@@ -253,6 +354,35 @@ def test_what_cannot_be_wished_is_refused_in_one_line_and_nothing_is_left(wish, 
             research.steer(run_id, **wish)
         assert "\n" not in str(refused.value)
         assert not store._controls
+
+
+def test_a_handle_steers_pauses_and_answers_its_run():
+    inside, go_on = threading.Event(), threading.Event()
+
+    async def hang(_):
+        inside.set()
+        while not go_on.is_set():
+            await asyncio.sleep(0.01)
+
+    store = MemoryStore()
+    with engine(store, hooks=Asks(), search=[ScriptedSearch(before=hang)]) as research:
+        handle = research.start(QUESTION)
+        assert handle.result(BOUND).status == "parked"
+        handle.steer("Mind the keepers.")
+        with pytest.raises(UsageError, match="no answer"):
+            handle.answer(7)
+        assert handle.answer("The northern one.", run=False) is None
+        again = threading.Thread(target=research.wake)
+        again.start()
+        assert inside.wait(BOUND)
+        handle.pause()
+        go_on.set()
+        again.join()
+        assert (handle.status().status, handle.status().parked_kind) == ("parked", "pause")
+        done = research.resume(handle.research_id)
+    assert done.status == "completed"
+    assert {"Mind the keepers.", "The northern one."} <= {g.text for g in done.state.guidance}
+    assert not store._controls
 
 
 def test_what_is_said_to_a_parked_run_is_heard_when_it_goes_on():

@@ -15,7 +15,7 @@ import pytest
 from make_databases import DATABASES, Making, seen
 
 from deep_research import RunStatus
-from deep_research.errors import StoreVersionError
+from deep_research.errors import StoreVersionError, UsageError
 from deep_research.state import AbortReason
 from deep_research.state import events as ev
 
@@ -126,6 +126,36 @@ def test_a_run_of_an_old_database_goes_on_where_it_was_left(
         assert result.report
         for citation in result.citations:
             assert research.text(citation)[citation.start : citation.end] == citation.quote
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_waits_in_an_old_database_is_told_and_takes_an_answer_a_steer_and_a_cancellation(
+    name: str, making: Any
+) -> None:
+    runs = json.loads((DATABASES / f"{name}.json").read_text(encoding="utf-8"))
+    parked = sorted(run_id for run_id, run in runs.items() if run["status"] == "parked")
+    with making(name).engine() as research:
+        waiting = {each.research_id: each for each in research.waiting()}
+        assert sorted(waiting) == parked
+        for run_id, each in waiting.items():
+            assert (each.kind, each.asks) == ("question", True)
+            assert each.waiting_for == runs[run_id]["waiting_for"]
+        assert research.wake() == []  # nobody answered
+        answered, left, cancelled = parked[:3]
+        log = research.events(answered)
+        with pytest.raises(UsageError, match="no answer"):
+            research.answer(answered, 7)
+        assert research.events(answered) == log
+        research.steer(answered, "Mind the keepers.")
+        done = research.answer(answered, ANSWER)
+        assert done is not None
+        assert done.status is RunStatus.COMPLETED, done.message
+        came = research.events(answered)[len(log) :]
+        assert [event.answer for event in came if isinstance(event, ev.RunResumed)] == [ANSWER]
+        assert [event.text for event in came if isinstance(event, ev.RunSteered)] == ["Mind the keepers."]
+        research.answer(left, ANSWER, run=False)
+        assert [result.research_id for result in research.wake()] == [left]
+        assert research.cancel(cancelled).status is RunStatus.ABORTED
 
 
 @pytest.mark.parametrize(

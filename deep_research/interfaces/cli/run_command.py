@@ -11,7 +11,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from deep_research.errors import RunStateError, UsageError
+from deep_research.errors import AppendRefusedError, RunBusyError, RunStateError, UsageError
 from deep_research.interfaces.cli.estimate_command import estimate
 from deep_research.interfaces.cli.exits import of_run
 from deep_research.interfaces.cli.plan_editor import PlanEditor, at_a_terminal, waits_for_word
@@ -19,7 +19,6 @@ from deep_research.interfaces.cli.progress import Watching, watching
 from deep_research.interfaces.cli.session import Interrupted, Session
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.research import DeepResearch, ResearchResult
-from deep_research.research.runs import Waiting
 from deep_research.state import Budget, RunStatus
 from deep_research.state.answers import misfit
 from deep_research.state.parking import Parking
@@ -49,25 +48,24 @@ async def resume(session: Session) -> int:
 
 
 async def typed(session: Session, words: str) -> Any:
-    """What is typed as an answer, as the value that the run asks for: the words where it asks nothing."""
-    asked = {waiting.research_id: waiting for waiting in await session.engine.awaiting()}
-    waiting = asked.get(session.args.id)
-    return words if waiting is None else value_of(words, waiting)
+    """What is typed as an answer, as the value that the run asks for, also when it was cancelled there: the words where
+    it asks nothing."""
+    question = (await session.engine.aresult(session.args.id)).state.question
+    return words if question is None else value_of(words, question)
 
 
-def value_of(words: str, waiting: Waiting) -> Any:
+def value_of(words: str, question: Parking) -> Any:
     """What is typed as the value that is asked for. An object or a list of JSON is one, and no sentence; of the rest
     JSON is what fits only so."""
-    if waiting.answer_schema is None:
+    if question.answer_schema is None:
         return words
-    parking = Parking(waiting_for=waiting.waiting_for, answer_schema=waiting.answer_schema)
     try:
         value = json.loads(words)
     except ValueError:
         return words
     if isinstance(value, dict | list):
         return value
-    return words if misfit(parking, value) and not misfit(parking, words) else value
+    return words if misfit(question, value) and not misfit(question, words) else value
 
 
 async def resume_with(session: Session, answer: Any) -> int:
@@ -152,15 +150,36 @@ def _told(session: Session, result: ResearchResult) -> int:
 async def _follow(
     engine: DeepResearch, run_id: str, task: asyncio.Future[ResearchResult], watch: Watching
 ) -> None:
-    """Show what happens until the work is done. A run that is taken up again may not be ours yet at first."""
+    """Show what happens until the work is done. A run that is taken up again may not be ours yet at first; one that is
+    not ours to go on with is not looked at to the end that another process brings it to."""
     done = False
     while not done:
         done = task.done()
-        async with aclosing(engine.follow(run_id, watch.seen)) as events:
-            async for event in events:
-                watch.show(event)
+        shown = asyncio.ensure_future(_shown(engine, run_id, watch))
+        try:
+            both: set[asyncio.Future[Any]] = {shown, task}
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if _is_lost(task):
+                return
+            await shown
+        finally:
+            shown.cancel()
+            await asyncio.gather(shown, return_exceptions=True)
         if not done:
             await asyncio.wait({task}, timeout=_PAUSE)
+
+
+async def _shown(engine: DeepResearch, run_id: str, watch: Watching) -> None:
+    async with aclosing(engine.follow(run_id, watch.seen)) as events:
+        async for event in events:
+            watch.show(event)
+
+
+def _is_lost(task: asyncio.Future[ResearchResult]) -> bool:
+    """Whether the run is another process's."""
+    if not task.done() or task.cancelled():
+        return False
+    return isinstance(task.exception(), RunBusyError | AppendRefusedError)
 
 
 def _interrupted(session: Session, run_id: str) -> Interrupted:

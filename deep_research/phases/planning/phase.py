@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from deep_research.budget.metered import RunModels
+from deep_research.budget.metered import RunModels, shorter
+from deep_research.budget.tokens import Counter
 from deep_research.errors import SearchError
 from deep_research.evidence.inquiry import KINDS, question_parts
 from deep_research.logs import get_log, told
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
+from deep_research.phases.planning.llm import MOST_OUTPUT
+from deep_research.phases.prompting import output_for
 from deep_research.phases.wishes import Knows, as_searches, parted
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     FirstLook,
+    ModelRole,
     QuestionPart,
     SubQuery,
     SubQueryStatus,
@@ -79,7 +83,8 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
 
     async def _looked(self, state: DeepResearchState, models: RunModels | None) -> FirstLook | None:
         """What is there of the question: in the corpus, and in what one search of the web shows. That one is made once in
-        a run, where the caps leave a search for each of the plan beside it."""
+        a run, where the caps leave a search for each of the plan beside it, and the planner can be paid: it goes with the
+        plan, and would be made again with the next one."""
         if state.first_look is not None and state.first_look.snippets:
             return state.first_look
         look = await self._first_look(state.query)
@@ -87,6 +92,8 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
         is_short = cap is not None and cap - state.usage.searches <= state.max_sub_queries
         may = state.options.may_search("web")
         if self._glance is None or not self._uses_model or is_short or not may:
+            return look
+        if models is not None and not self._can_ask(state, models):
             return look
         if models is not None and models.purse.take("max_searches") is not None:
             return look
@@ -101,6 +108,15 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
             return look or seen
         titles, snippets = (*look.titles, *seen.titles), (*[""] * len(look.titles), *seen.snippets)
         return look.model_copy(update={"titles": titles, "snippets": snippets})
+
+    def _can_ask(self, state: DeepResearchState, models: RunModels) -> bool:
+        """Whether the caps have room for the shortest of plans."""
+        if not models.roles.chain_of(ModelRole.PLANNER):
+            return True
+        output = output_for(models.model(ModelRole.PLANNER, self.phase), MOST_OUTPUT)
+        *_, least = shorter(output)
+        question = Counter().expected(state.query)
+        return models.affordable(ModelRole.PLANNER, self.phase, question, least, now=True) != 0
 
     async def _first_look(self, question: str) -> FirstLook | None:
         """None too when the corpus cannot be read: the searches will fail for the same reason, and say so."""
