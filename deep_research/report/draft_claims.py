@@ -159,7 +159,8 @@ def _sentences(
 
 def _announces(text: str, kind: BlockKind, references: Sequence[_Reference], after: BlockKind | None) -> bool:
     """Whether the list, table or code that comes ``after`` is announced with these words, which refer to nothing: by a
-    colon, or in a paragraph by words that end with no stop. What has a figure says something. The label of a piece of code has its reference."""
+    colon, or in a paragraph by words that end with no stop. What has a figure says something. The label of a piece of
+    code has its reference."""
     if after not in (BlockKind.ITEM, BlockKind.TABLE, BlockKind.CODE) or _FIGURE.search(text):
         return False
     ending = text.rstrip("*_ ")[-1:]

@@ -213,6 +213,7 @@ def _step(number, *, tokens=0, usd=0.0, seconds=0.0):
     return TaskStep(number=number, tokens=TokenUsage(input=tokens), cost_usd=usd, seconds=seconds)
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("steps", "ended", "closing"),
     [

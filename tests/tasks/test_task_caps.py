@@ -29,6 +29,8 @@ from deep_research.state import (
 )
 from deep_research.testing import ScriptedSearch
 
+pytestmark = pytest.mark.timed
+
 
 class Pages:
     """Every page has the same text; ``asked`` are the addresses."""

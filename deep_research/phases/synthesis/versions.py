@@ -49,10 +49,9 @@ def better(
     earlier: Version, new: Version, wanted: int, least: float | None = None
 ) -> tuple[bool, tuple[str, ...]]:
     """Whether the new version is to be kept, and why. In this order decide the ``least`` share of supported claims that
-    its owner asks for, the parts of the question, claims that nothing
-    carries, contradictions, a length that is far from the ``wanted`` words, and supported claims that are fewer and a lesser
-    share; where nothing does, the new one has the
-    refiner's advice in it."""
+    its owner asks for, the parts of the question, claims that nothing carries, contradictions, a length that is far from
+    the ``wanted`` words, and supported claims that are fewer and of a lesser share; where nothing does, the new one has
+    the refiner's advice in it."""
     if least is not None and (new.share >= least) is not (earlier.share >= least):
         shares = f"{new.share:.0%} of its claims are supported, before {earlier.share:.0%}"
         return new.share >= least, (f"{shares}; {least:.0%} are asked for",)
