@@ -193,7 +193,7 @@ def at_most(kinds: Kinds, scale: Scale, rounds: list[int]) -> Iterator[Asked]:
         yield from _report(kinds, around + known)
         yield from _advice(DeepResearchPhase.SYNTHESIS, kinds, around)
         if kinds.refine is not None and (number < scale.iterations or kinds.critique):
-            judged = around + _written(kinds) + min(known, kinds.refine.room)
+            judged = around + _written(kinds) + min(known + PASSAGES, kinds.refine.room)
             yield from _most_of(DeepResearchPhase.REFINEMENT, kinds.refine, 1, judged)
             yield from _advice(DeepResearchPhase.REFINEMENT, kinds, around)
             # What is said of the report makes a better one.
@@ -226,7 +226,7 @@ def _report(kinds: Kinds, prompt: int) -> Iterator[Asked]:
     if kinds.section is not None:
         # A finding may serve several sections, with what stands around its quotes.
         each = MOST_AROUND + min(prompt, 2 * ceil(prompt / max(1, kinds.sections)) + PASSAGES)
-        yield from _most_of(phase, kinds.outline, 1, prompt)
+        yield from _most_of(phase, kinds.outline, 1, prompt + PASSAGES)
         yield from _most_of(phase, kinds.section, kinds.sections, each)
         yield from _most_of(phase, kinds.frame, 1, prompt + _written(kinds))
         yield from _most_of(phase, kinds.revise, 1, MOST_AROUND + _written(kinds))  # the last pass

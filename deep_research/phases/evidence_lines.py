@@ -74,6 +74,18 @@ def finding_forms(finding: Finding, named: SourceNames, sources: Mapping[str, So
     return (f'{said} — "{quote}"', said) if is_new else (said,)
 
 
+def with_quotes(finding: Finding, around: Sequence[str], named: SourceNames, said: str) -> str:
+    """What is ``said`` of a finding with its quotes, each as its source has it with what stands ``around`` it; "" where
+    nothing does."""
+    if not any(around):
+        return ""
+    told: dict[str, None] = {}
+    for quote, passage in zip(finding.quotes, around, strict=False):
+        text = one_line(passage or quote.quote)
+        told.setdefault(f'{named.names.get(quote.source_id, "a source")} has: "{text}"')
+    return f"{said} — {'; '.join(told)}"
+
+
 def _counted(source_ids: Sequence[str]) -> str:
     return f"{len(source_ids)} source{'s' if len(source_ids) != 1 else ''}"
 

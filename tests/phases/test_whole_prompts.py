@@ -98,18 +98,20 @@ WITNESS = {
     "and what stands around a quote": (P.SYNTHESIS, [REPORT], {}, 0, ("The lamp burned whale oil until 1843.",)),
     "and why it was searched": (P.SYNTHESIS, [REPORT], {}, 0, ("Orm lighthouse height — The height decides.",)),
     "an outliner knows the sources": (
-        P.SYNTHESIS, [OUTLINE, SECTION, SECTION, FRAME, "No."], LONG, 0, ("S1: “The Orm Light”", "F1 (medium, S1)"),
+        P.SYNTHESIS, [OUTLINE, SECTION, SECTION, FRAME, "No."], LONG, 0,
+        ("S1: “The Orm Light”", "F1 (medium, S1)", "The lamp burned whale oil until 1843."),
     ),
     "a section has its passages, the brief, the outline and its place": (
         P.SYNTHESIS, [OUTLINE, SECTION, SECTION, FRAME, "No."], LONG, 1,
         ("The lamp burned whale oil until 1843.", "Which tower is meant", "- The Orm: Its tower.\n- The Hare: Its paint.",
-         "before “The Hare”"),
+         "before “The Hare”", "Two heights", "Orm lighthouse height — The height decides."),
     ),
     "a critic knows report, findings, sources, contradictions, references and gaps": (
         P.REFINEMENT, [NOTHING],
         {"report": f"{BUILT} [1]", "report_draft": f"# T\n\n## S\n\n{BUILT[:-1]} [{FINDINGS[0].id}].\n"}, 0,
         (f"{BUILT[:-1]} [F1].", "S1: “The Orm Light”, Ada Brook", "F3 (medium, S2)", "Two heights",
-         "Section 20.4.4 → 20.4.4", "G1 (priority 1): What the Orm lighthouse cost", "Which tower is meant"),
+         "The lamp burned whale oil until 1843.", "Section 20.4.4 → 20.4.4",
+         "G1 (priority 1): What the Orm lighthouse cost", "Which tower is meant"),
     ),
 }  # fmt: skip
 

@@ -31,7 +31,8 @@ REPORT = "report"  # the item that the report is, among those that a model is gi
 class RefinerInput(Handoff):
     """``asked`` are all queries searched so far: none of them is worth asking again. ``further`` are those of the wishes
     that can be searched. ``draft`` is the report with ids of findings, ``failing`` are those of its claims that nothing
-    carries, ``sources`` those that findings cite; ``references`` tell where sources point to for more."""
+    carries, ``sources`` those that findings cite; ``passages`` are what stands around the quotes of findings,
+    by their ids; ``references`` tell where sources point to for more."""
 
     gaps: tuple[Gap, ...]
     max_iterations: int
@@ -42,6 +43,7 @@ class RefinerInput(Handoff):
     research_brief: str | None = None
     findings: tuple[Finding, ...] = ()
     sources: tuple[Source, ...] = ()
+    passages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     contradictions: tuple[Contradiction, ...] = ()
     verdicts: tuple[PartVerdict, ...] = ()
     limits: tuple[Limit, ...] = ()

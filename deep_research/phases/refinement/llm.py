@@ -8,9 +8,16 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
+from deep_research.budget.report import PASSAGES
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
-from deep_research.phases.evidence_lines import finding_forms, source_names, with_names
+from deep_research.phases.evidence_lines import (
+    SourceNames,
+    finding_forms,
+    source_names,
+    with_names,
+    with_quotes,
+)
 from deep_research.phases.prompting import (
     RULES,
     SHORTENING,
@@ -48,6 +55,7 @@ OF_REPORT, OF_FINDINGS, OF_SOURCES, OF_GAPS, OF_ASKED, OF_BESIDE = (
     0.04,
 )  # of the room
 MOST_FINDINGS = 150  # the best
+NAME = 8  # tokens of a finding's name and the end of its line, at most
 MOST_NEW_GAPS = 3
 LONGEST_GAP = 1_000  # characters
 _PRIORITIES = {"critical": 1, "moderate": 2, "minor": 3}
@@ -280,13 +288,13 @@ def _evidence(
 ) -> None:
     """What was found and who says it, what of the report nothing carries, what contradicts itself, and what was left
     out."""
-    sources = {source.id: source for source in handoff.sources}
     lines = source_names(handoff.sources)
     if told := lines.told(findings):
         message.add("The sources:")
         message.material("sources", "\n".join(message.lines(told, OF_SOURCES, "the sources")))
     if findings:
-        said = [f"{names[f.id]} {finding_forms(f, lines, sources)[-1]}" for f in findings]
+        told_of = _with_quotes(handoff, findings, lines, message)
+        said = [f"{names[finding.id]} {text}" for finding, text in zip(findings, told_of, strict=True)]
         message.add("What was found:")
         message.material("findings", "\n".join(message.lines(said, OF_FINDINGS, "the findings")))
     if handoff.failing:
@@ -313,6 +321,28 @@ def _evidence(
         more = [f"{one_line(each.text)} → {one_line(each.target)}" for each in handoff.references]
         message.add("Where sources point to for more; a search may name it:")
         message.material("references", listed(message.lines(more, OF_BESIDE, "references of sources")))
+
+
+def _with_quotes(
+    handoff: RefinerInput, findings: Sequence[Finding], lines: SourceNames, message: Message
+) -> list[str]:
+    """What is told of each finding: with its quotes and what stands around them, or with its quote, where the room of the
+    findings has a place for that beside the words of them all."""
+    sources = {source.id: source for source in handoff.sources}
+    every = [finding_forms(finding, lines, sources) for finding in findings]
+    bare = sum(message.count(forms[-1]) + NAME for forms in every)
+    spare = min(PASSAGES, int(message.room * OF_FINDINGS) - bare)
+    told: list[str] = []
+    for finding, forms in zip(findings, every, strict=True):
+        whole = with_quotes(finding, handoff.passages.get(finding.id, ()), lines, forms[-1])
+        said = forms[-1]
+        for richer in filter(None, (whole, *forms[:-1])):
+            more = message.count(richer) - message.count(said)
+            if more <= spare:
+                spare, said = spare - max(0, more), richer
+                break
+        told.append(said)
+    return told
 
 
 def _forms(gap: Gap) -> tuple[str, ...]:

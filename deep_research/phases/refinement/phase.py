@@ -9,6 +9,7 @@ from deep_research.budget.metered import RunModels
 from deep_research.evidence.support import plainly
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.keeping import Original, sent
+from deep_research.phases.quote_passages import around_quotes
 from deep_research.phases.refinement.handoff import REPORT, RefinerInput, RefinerOutput
 from deep_research.phases.wishes import Knows, parted, unfollowed
 from deep_research.state import (
@@ -52,6 +53,9 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
         if not self._uses_model and handoff.wishes:
             further, left = await parted(handoff.wishes, state, self._knows)
             handoff, idle = handoff.model_copy(update={"further": further}), unfollowed(left)
+        if models and self._uses_model:
+            around = await around_quotes(state.findings, journal)
+            handoff = handoff.model_copy(update={"passages": around})
         answer = await self.ask(handoff, models)
         fresh = _named(answer, state)
         known = {g.id for g in (*state.gaps, *fresh)}

@@ -14,7 +14,13 @@ from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.patterns import regex
-from deep_research.phases.evidence_lines import NO_SOURCES, SourceNames, finding_forms, source_names
+from deep_research.phases.evidence_lines import (
+    NO_SOURCES,
+    SourceNames,
+    finding_forms,
+    source_names,
+    with_quotes,
+)
 from deep_research.phases.prompting import Aliases, Message, Room, brief, listed, one_line, opening
 from deep_research.phases.synthesis.conflicts import conflict_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
@@ -139,24 +145,13 @@ def with_passages(material: Given, handoff: SynthesizerInput, tokens: int = PASS
     for finding in material.findings:
         said = finding_forms(finding, material.sources, sources)[-1]
         around = ["" if text in shown else text for text in handoff.passages.get(finding.id, ())]
-        whole = _with_passages(finding, around, material.sources, said)
+        whole = with_quotes(finding, around, material.sources, said)
         more = count(whole) - count(texts[finding.id]) if whole else 0
         if whole and more <= spare:
             spare -= max(0, more)
             shown.update(around)
             texts[finding.id] = whole
     return replace(material, texts=texts)
-
-
-def _with_passages(finding: Finding, around: Sequence[str], named: SourceNames, said: str) -> str:
-    """What is said with its quotes, each as its source has it with what stands around it; "" where nothing does."""
-    if not any(around):
-        return ""
-    told: dict[str, None] = {}
-    for quote, passage in zip(finding.quotes, around, strict=False):
-        text = one_line(passage or quote.quote)
-        told.setdefault(f'{named.names.get(quote.source_id, "a source")} has: "{text}"')
-    return f"{said} — {'; '.join(told)}"
 
 
 def with_material(handoff: SynthesizerInput, material: Given) -> Message:
@@ -170,10 +165,7 @@ def with_material(handoff: SynthesizerInput, material: Given) -> Message:
 def told(handoff: SynthesizerInput, material: Given, message: Message) -> None:
     """The findings and what is to be known beside them."""
     brief(message, handoff.research_brief)
-    if searched := [line for s in handoff.sub_queries if (line := _searched(s))]:
-        message.add(
-            f"What was searched for, and why:\n{listed(message.lines(searched, OF_BESIDE, 'the searches'))}"
-        )
+    searched(handoff, message)
     found(material, message)
     message.sent += material.sent
     message.available += material.available
@@ -192,6 +184,13 @@ def found(material: Given, message: Message, heading: str = "What was found:") -
     message.material("findings", "\n".join(material.line(f) for f in material.findings))
 
 
+def searched(handoff: SynthesizerInput, message: Message) -> None:
+    """What was searched for, and why."""
+    if lines := [line for each in handoff.sub_queries if (line := _searched(each))]:
+        told = listed(message.lines(lines, OF_BESIDE, "the searches"))
+        message.add(f"What was searched for, and why:\n{told}")
+
+
 def _searched(sub_query: SubQuery) -> str:
     """A search with its reason; "" of one that has none to give."""
     return f"{one_line(sub_query.query)} — {one_line(sub_query.rationale)}" if sub_query.rationale else ""
@@ -199,16 +198,8 @@ def _searched(sub_query: SubQuery) -> str:
 
 def beside(handoff: SynthesizerInput, material: Given, message: Message) -> None:
     """Contradictions, gaps, and the limits that are the model's to tell."""
-    names = material.names.names
+    contradicting(handoff, material, message)
     room = int(message.room * OF_BESIDE)
-    sources = {s.id: s for s in handoff.sources}
-    conflicts = {c.id: line for c in handoff.contradictions if (line := conflict_line(c, names, sources))}
-    if conflicts:
-        fitted = message.fitted(
-            [Content(i, (text,), 1.0) for i, text in conflicts.items()], room, "", "contradictions"
-        )
-        message.add("What contradicts itself:")
-        message.material("contradictions", "\n".join(filter(None, fitted.texts.values())))
     gaps = [g for g in handoff.gaps if not g.addressed]
     if gaps:
         contents = [Content(g.id, (one_line(g.description),), *handoff.weights.gap(g)) for g in gaps]
@@ -218,6 +209,25 @@ def beside(handoff: SynthesizerInput, material: Given, message: Message) -> None
     limits = [one_line(limit.line) for limit in handoff.limits if not _is_told(limit)]
     if limits:
         message.add(f"Limits:\n{listed(message.lines(limits, OF_BESIDE, 'the limits'))}")
+
+
+def contradicting(handoff: SynthesizerInput, material: Given, message: Message) -> None:
+    """The contradictions that the findings of the material have a side in."""
+    given_ = {finding.id for finding in material.findings}
+    names = material.names.names
+    room = int(message.room * OF_BESIDE)
+    sources = {s.id: s for s in handoff.sources}
+    conflicts = {
+        c.id: line
+        for c in handoff.contradictions
+        if given_.intersection(c.finding_ids) and (line := conflict_line(c, names, sources))
+    }
+    if conflicts:
+        fitted = message.fitted(
+            [Content(i, (text,), 1.0) for i, text in conflicts.items()], room, "", "contradictions"
+        )
+        message.add("What contradicts itself:")
+        message.material("contradictions", "\n".join(filter(None, fitted.texts.values())))
 
 
 @dataclass(frozen=True, slots=True)

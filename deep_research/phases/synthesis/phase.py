@@ -9,12 +9,13 @@ from typing import Any
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.metered import RunModels
 from deep_research.budget.report import INPUT
-from deep_research.errors import ContentMissingError, WorkError
+from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import Confidential
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import Agent, Phase, WorkLimits, noted, off_loop, shared
+from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.keeping import Original, sent
-from deep_research.phases.synthesis.claim_work import CHARACTERS, ClaimWork
+from deep_research.phases.quote_passages import around_quotes
+from deep_research.phases.synthesis.claim_work import ClaimWork
 from deep_research.phases.synthesis.extractive import ExtractiveSynthesizer, has_word_of
 from deep_research.phases.synthesis.handoff import (
     FailedClaim,
@@ -24,7 +25,6 @@ from deep_research.phases.synthesis.handoff import (
     SynthesizerInput,
     SynthesizerOutput,
 )
-from deep_research.phases.synthesis.passages import passages
 from deep_research.phases.synthesis.pieces import keeping
 from deep_research.phases.synthesis.repair import marked
 from deep_research.phases.synthesis.revision import is_revisable, without_ours
@@ -110,7 +110,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         """The agent's draft, and what is told with it."""
         handoff = self.handoff(state)
         if models and self._uses_model:
-            around = await self._passages(state, journal)
+            around = await around_quotes(state.findings, journal)
             handoff = handoff.model_copy(update={"passages": around, **self._last_version(state)})
             output = longest_output(handoff.words)
             requests = models.affordable(ModelRole.SYNTHESIZER, self.phase, INPUT, output, now=True)
@@ -147,22 +147,6 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             written(journal.state, draft, claims),
             *noted((because,), OF_REPORT),
         )
-
-    async def _passages(self, state: DeepResearchState, journal: Journal) -> dict[str, tuple[str, ...]]:
-        """What stands around the quotes of findings. Texts are loaded a few at a time, and dropped."""
-        quoted: dict[str, list[Finding]] = {}
-        for finding in state.findings:
-            for each in dict.fromkeys(quote.content_hash for quote in finding.quotes):
-                quoted.setdefault(each, []).append(finding)
-        around: dict[str, tuple[str, ...]] = {}
-        for content_hash, findings in quoted.items():
-            try:
-                (text,) = await journal.texts((content_hash,))
-            except ContentMissingError:  # what is not there any more has no passages
-                continue
-            made = await off_loop(len(text) // CHARACTERS, passages, findings, {content_hash: text})
-            around |= {key: _joined(around.get(key, ()), made[key]) for key in made}
-        return {key: texts for key, texts in around.items() if any(texts)}
 
     def _last_version(self, state: DeepResearchState) -> dict[str, Any]:
         """The last report, where this agent wrote it, and what is said of it: then it is revised."""
@@ -258,11 +242,6 @@ def earlier_draft(state: DeepResearchState) -> Draft:
     text = unmarked(carried_over(state.report_draft, state.citations, state.findings))
     writer = state.report_metadata.writer if state.report_metadata else ""
     return Draft(text=text, writer=writer, repairs=state.repairs)
-
-
-def _joined(known: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
-    """The passages of a finding whose quotes stand in several texts."""
-    return tuple(a or b for a, b in zip(known, more, strict=True)) if known else more
 
 
 def partial_report(state: DeepResearchState, text: str, writer: str) -> ReportWritten:

@@ -31,8 +31,10 @@ from deep_research.phases.synthesis.drafting import (
     beside,
     body_of,
     complete,
+    contradicting,
     found,
     is_cut,
+    searched,
     unusable,
     with_ids,
     with_material,
@@ -143,7 +145,7 @@ async def in_sections(
 
 
 def _asking_for_outline(handoff: SynthesizerInput, material: Given) -> Message:
-    message = with_material(handoff, material)
+    message = with_material(handoff, with_passages(material, handoff))
     most = most_sections(handoff.requests)
     bound = f", in {most} sections at most" if most < MOST_SECTIONS else ""
     message.add(f"Plan a report of {handoff.words} words{bound}. {manner(handoff)}")
@@ -207,7 +209,9 @@ async def _section(
         brief(message, handoff.research_brief)
         planned = [f"{each.heading}: {each.purpose}" if each.purpose else each.heading for each in shares]
         message.add(f"The report has these sections:\n{listed(planned)}")
+        searched(handoff, message)
         found(share.part, message, "What was found for the section to be written:")
+        contradicting(handoff, share.part, message)
         message.add(
             f"Write the text of the section “{share.heading}” alone, in about {words} words: {share.purpose}"
             f" {_neighbours(share, shares)} What belongs to another section is told there. Subheadings, if it needs any,"

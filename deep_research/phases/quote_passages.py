@@ -1,15 +1,43 @@
-"""What stands around quotes in their sources, for a writer who is to know what they are about. Pure."""
+"""What stands around quotes in their sources, for who writes of findings or judges them and has to know what they are
+about."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 
+from deep_research.errors import ContentMissingError
 from deep_research.evidence.passages import blocks
+from deep_research.phases.base import off_loop
 from deep_research.state import Finding, Quote, Span
+from deep_research.state.journal import Journal
 
 LONGEST = 700  # characters of a passage
 MOST = 3  # passages of a finding
+CHARACTERS = 2_000  # of a text that is cut into sentences in the time of one small item
+
+
+async def around_quotes(findings: Iterable[Finding], journal: Journal) -> dict[str, tuple[str, ...]]:
+    """For each finding what stands around its first quotes, by its id; none of one around whose quotes nothing stands.
+    Texts are loaded one at a time, and dropped."""
+    quoted: dict[str, list[Finding]] = {}
+    for finding in findings:
+        for each in dict.fromkeys(quote.content_hash for quote in finding.quotes):
+            quoted.setdefault(each, []).append(finding)
+    around: dict[str, tuple[str, ...]] = {}
+    for content_hash, quoting in quoted.items():
+        try:
+            (text,) = await journal.texts((content_hash,))
+        except ContentMissingError:  # what is not there any more has no passages
+            continue
+        made = await off_loop(len(text) // CHARACTERS, passages, quoting, {content_hash: text})
+        around |= {key: _joined(around.get(key, ()), made[key]) for key in made}
+    return {key: texts for key, texts in around.items() if any(texts)}
+
+
+def _joined(known: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    """The passages of a finding whose quotes stand in several texts."""
+    return tuple(a or b for a, b in zip(known, more, strict=True)) if known else more
 
 
 def passages(findings: Iterable[Finding], texts: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
