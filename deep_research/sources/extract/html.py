@@ -18,7 +18,8 @@ from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.hiding import drop_hidden
 from deep_research.sources.extract.html_tables import unframe_listings
-from deep_research.sources.extract.main_content import main_content
+from deep_research.sources.extract.laid_out import tell_laid_out
+from deep_research.sources.extract.main_content import main_content, whole
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.table_signs import tell_ticks
 from deep_research.sources.extract.texts import decode_page, parse_date
@@ -83,13 +84,14 @@ def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
     tell_ticks(tree)
     unframe_listings(tree)
     drop_hidden(tree)
+    is_laid_out = tell_laid_out(tree)
     about = metadata.about(tree)
     head = titles.title_of_head(tree)
     element, _ = titles.heading(tree, [about.title, head])
     heading = titles.text_of(element)
     _drop_marks(tree)
     html_tables.level(tree)
-    text = main_content(tree)
+    text = whole(tree) if is_laid_out else main_content(tree)
     if heading and text and heading not in text[: len(heading) + 1000]:
         text = f"# {heading}\n\n{text}"
     return titles.title(head, about.title, about.site, heading), text, about

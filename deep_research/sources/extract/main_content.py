@@ -32,11 +32,14 @@ _TAGS = {
 
 def main_content(tree: HtmlElement) -> str:
     """The text of the main part of ``tree``, as headings, paragraphs, items, rows and pieces of code."""
-    whole = html_text.extract(tostring(tree, encoding="unicode")).text
+    every = whole(tree)
     found = _trafilatura(tree)
-    if len(found) < _LEAST * len(whole):
-        return whole
-    return with_tables_and_code(found, whole)
+    return every if len(found) < _LEAST * len(every) else with_tables_and_code(found, every)
+
+
+def whole(tree: HtmlElement) -> str:
+    """All that ``tree`` shows, but for menus and forms."""
+    return html_text.extract(tostring(tree, encoding="unicode")).text
 
 
 def _trafilatura(tree: HtmlElement) -> str:

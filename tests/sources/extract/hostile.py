@@ -49,6 +49,9 @@ HTML_CASES: dict[str, Callable[[], bytes]] = {
     "a title above each line": lambda: _page(
         f"<title>{'abcdefgh' * 50_000}</title>" + "<h2>abcdefgh</h2><p>Posted by x y z on" * 15_000
     ),
+    "preformatted lines without end": lambda: _page("<pre>" + "word\n\n" * 300_000 + "</pre>"),
+    "one preformatted word": lambda: _page("<pre>a b\n\nc d\n\ne " + "x" * 1_900_000 + "-\n\ny</pre>"),
+    "preformatted blanks": lambda: _page("<pre>a\n\nb\n\nc" + (" " * 2_000 + "\tword\n") * 900 + "</pre>"),
     "deep lists": lambda: _page("<ul><li>item " * 30_000),
     "a picture within": lambda: _page(
         f"<p>{MAIN}</p><img src='data:image/png;base64,{'iVBORw0K' * 600_000}'>"
