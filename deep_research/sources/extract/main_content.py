@@ -1,6 +1,7 @@
-"""The main content of a web page: what trafilatura takes for it, with the tables and the code that it loses put back.
+"""The main content of a web page: trafilatura tells where it is, our own reader writes what stands there.
 
-Where trafilatura finds next to nothing, as on a page that is all lists or forms, all of the page is read.
+Trafilatura's text alone lacks tables and code, and of some pages a paragraph in two. Where it finds next to nothing, as
+on a page that is all lists or forms, all of the page is read.
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 
 _LEAST = 0.1  # of the characters of the page
-_TELLING = 16  # letters and digits of a line: two lines do not share as many by accident
+_MOSTLY = 0.5  # of a block, or of what trafilatura found
+_RUN = 4  # words in a row: two texts do not share as many by accident
+_PROSE = 8  # words of a sentence that is no label
 _FENCES = ("```", "~~~")
 _WORD = regex(r"\w+")
+_ENDED = regex(r"[.:!?…][\"'”’)]*\s*\Z")
+_INLINE = ("code", "kbd", "samp", "tt", "var")
 _TAGS = {
     "list": "ul",
     "item": "li",
@@ -34,7 +39,7 @@ def main_content(tree: HtmlElement) -> str:
     """The text of the main part of ``tree``, as headings, paragraphs, items, rows and pieces of code."""
     every = whole(tree)
     found = _trafilatura(tree)
-    return every if len(found) < _LEAST * len(every) else with_tables_and_code(found, every)
+    return every if len(found) < _LEAST * len(every) else between(found, every)
 
 
 def whole(tree: HtmlElement) -> str:
@@ -42,9 +47,27 @@ def whole(tree: HtmlElement) -> str:
     return html_text.extract(tostring(tree, encoding="unicode")).text
 
 
+def between(found: str, whole: str) -> str:
+    """What ``whole`` says from the first to the last block that ``found`` has: its headings, prose, tables and code, and
+    of the rest what ``found`` has too. Of two texts that have little in common ``found``."""
+    known = set(_runs(found))
+    blocks = blocks_of(whole)
+    hits = [_is_hit(block, known) for block in blocks]
+    sure = [place for place, block in enumerate(blocks) if hits[place] and len(_words(block)) >= _RUN]
+    if len(known.intersection(_runs(whole))) < _MOSTLY * len(known) or not sure:
+        return found
+    first, last = sure[0], sure[-1]
+    title = [blocks[place] for place in range(first) if hits[place] and blocks[place].startswith("#")][-1:]
+    kept = (blocks[n] for n in range(first, last + 1) if hits[n] or _is_content(blocks[n]))
+    return "\n\n".join((*title, *kept))
+
+
 def _trafilatura(tree: HtmlElement) -> str:
     import trafilatura
 
+    for element in tree.iter(*_INLINE):
+        if "\n" not in element.text_content().strip():
+            element.tag = "span"  # behind code in a line it loses the rest of it
     try:
         found = trafilatura.bare_extraction(
             tree,
@@ -85,52 +108,6 @@ def _html(element: etree._Element) -> Iterator[str]:
         yield f"</{name}>"
 
 
-def with_tables_and_code(found: str, whole: str) -> str:
-    """``found`` with the tables and the pieces of code that stand between its first and last line in ``whole``: in the
-    place of what it has of them, else behind the text that they follow."""
-    blocks, every = blocks_of(found), blocks_of(whole)
-    places = _places(blocks)
-    keys = [list(map(_key, block.split("\n"))) for block in every]
-    hits = [[places[key] for key in lines if key in places] for lines in keys]
-    last = max((at for at, hit in enumerate(hits) if hit), default=-1)
-    rest = [block.split("\n") for block in blocks]  # without the rows of tables that are put back
-    behind: list[list[str]] = [[] for _ in blocks]
-    here: int | None = None
-    for at, (block, hit) in enumerate(zip(every[: last + 1], hits, strict=False)):
-        if not _is_table_or_code(block):
-            here = hit[-1] if hit else here
-            continue
-        lines = set(keys[at])
-        own = [place for place in dict.fromkeys(hit) if _is_mostly(rest[place], lines)]
-        for each in own:  # what stands there and is no row of it is its title
-            rest[each] = [line.strip(" |") for line in rest[each] if _key(line) not in lines]
-        place = own[0] if own else here
-        if place is not None and (own or not hit):
-            behind[place].append(block)
-        here = place
-    parts = (["\n".join(lines), *tables] for lines, tables in zip(rest, behind, strict=True))
-    return "\n\n".join(part for pieces in parts for part in pieces if part)
-
-
-def _places(blocks: list[str]) -> dict[str, int]:
-    """Where the lines stand, by their words: those of tables and code, and others that are long enough to be known."""
-    return {
-        key: at
-        for at, block in enumerate(blocks)
-        for line in block.split("\n")
-        if len(key := _key(line)) >= _TELLING or (key and _is_table_or_code(block))
-    }
-
-
-def _is_mostly(block: list[str], lines: set[str]) -> bool:
-    """Whether what is left of a table or of a piece of code is of these lines; of a paragraph all of it."""
-    keys = list(filter(None, map(_key, block)))
-    share = sum(key in lines for key in keys)
-    return len(keys) > 0 and (
-        share == len(keys) or (2 * share >= len(keys) and _is_table_or_code("\n".join(block)))
-    )
-
-
 def blocks_of(text: str) -> list[str]:
     """The blocks of a text, each piece of code one of them."""
     blocks: list[str] = []
@@ -146,9 +123,26 @@ def blocks_of(text: str) -> list[str]:
     return blocks
 
 
-def _is_table_or_code(block: str) -> bool:
-    return block.startswith(_FENCES) or (" | " in block and "\n" in block)
+def _is_hit(block: str, known: set[tuple[str, ...]]) -> bool:
+    """Whether half of a block stands in a text that has the ``known`` runs of words."""
+    runs = list(_runs(block))
+    return 0 < len(runs) <= sum(run in known for run in runs) / _MOSTLY
 
 
-def _key(line: str) -> str:
-    return "".join(_WORD.findall(line.lower()))
+def _runs(text: str) -> Iterator[tuple[str, ...]]:
+    """The runs of words of each of its lines; a line of fewer words is one."""
+    for line in text.split("\n"):
+        words = _words(line)
+        if words:
+            yield from (tuple(words[n : n + _RUN]) for n in range(max(1, len(words) - _RUN + 1)))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _is_content(block: str) -> bool:
+    """Whether a block is a heading, a table, code, or prose."""
+    if block.startswith(("#", *_FENCES)) or (" | " in block and "\n" in block):
+        return True
+    return len(block.split()) >= _PROSE and _ENDED.search(block) is not None

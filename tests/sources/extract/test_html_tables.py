@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from deep_research.sources.extract.main_content import with_tables_and_code
 from deep_research.sources.extract.readers import read
 
 PROSE = "The harbour of Mole was dredged to nine metres in the year in which the outer wall was raised. "
@@ -159,40 +158,3 @@ def test_signs_beside_words_and_in_tables_that_lay_out_a_page_are_not_told() -> 
     sign = "<img src='/t.png' alt='Yes'>"
     assert table_of(f"<tr><th>Port<th>Dock<tr><td>Mole<td>two {sign}") == "Port | Dock\nMole | two"
     assert "Yes" not in table_of(f"<tr><td>{sign}<td>{TEXT}<tr><td>{sign}<td>{TEXT}")
-
-
-def test_tables_and_code_that_were_lost_are_put_back_where_they_stood() -> None:
-    whole = "# Mole\n\nThe first paragraph of it.\n\na | b\n1 | 2\n\nThe second paragraph of it.\n\n```\nx = 1\n```\n\n"
-    whole += "The third paragraph of it.\n\nmenu | of the site\nmore | of it"
-    found = (
-        "# Mole\n\nThe first paragraph of it.\n\nThe second paragraph of it.\n\nThe third paragraph of it."
-    )
-    assert with_tables_and_code(found, whole) == whole.rpartition("\n\n")[0]
-
-
-@pytest.mark.parametrize(
-    "left",
-    [
-        "Ports\nPort | Ships\nMole | 1\nRock | 2",
-        "Ports | |\nPort | Ships\nMole | 1",
-        "Ports\n\nPort | Ships Mole",
-    ],
-)
-def test_a_table_takes_the_place_of_what_is_left_of_it(left: str) -> None:
-    table = "Port | Ships\nMole | 1\nRock | 2\nHare | 3"
-    found = with_tables_and_code(
-        f"The first paragraph of it.\n\n{left}\n\nThe second paragraph of it.",
-        f"The first paragraph of it.\n\n{table}\n\nThe second paragraph of it.",
-    )
-    assert table in found
-    assert "Ports" in found
-
-
-def test_two_tables_that_became_one_are_two_again() -> None:
-    one, other = "Port | Ships\nMole | 1", "Lamp | Lit\nEast | 1901"
-    whole = f"The first paragraph of it.\n\n{one}\n\nLamps\n\n{other}\n\nThe second paragraph of it."
-    found = f"The first paragraph of it.\n\n{one}\nLamps |\n{other}\n\nThe second paragraph of it."
-    told = with_tables_and_code(found, whole)
-    assert told.count("Mole") == told.count("East") == told.count("Lamps") == 1
-    assert one in told
-    assert other in told
