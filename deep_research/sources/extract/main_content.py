@@ -25,7 +25,6 @@ _TAGS = {
     "row": "tr",
     "quote": "blockquote",
     "lb": "br",
-    "p": "p",
     "table": "table",
 }
 
