@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from lxml import etree
-
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.plaintext import words
@@ -84,6 +82,8 @@ class _Extractor:
 
     def read(self, html: str) -> Page:
         if html.strip():
+            from lxml import etree  # Markdown without HTML needs none of it
+
             # In linear time whatever the input, and however deep it is.
             parser = etree.HTMLParser(target=self, encoding="utf-8", huge_tree=True)
             with suppress(etree.XMLSyntaxError):  # nothing in it but comments
