@@ -21,7 +21,6 @@ from deep_research.models.clients_wire import (
     Words,
     drain,
     events,
-    is_count,
     number,
     record,
     records,
@@ -35,6 +34,7 @@ from deep_research.models.openai_base import (
     OpenAIService,
     named,
     request_id,
+    usage_of,
 )
 
 # Of a response that failed: those that may work the next time; all others are about the request.
@@ -115,7 +115,7 @@ class OpenAIResponses(OpenAIService):
     def _reply(self, data: Any, body: Body) -> Reply:
         """A whole response, of any status."""
         data = record(data)
-        error, usage = record(data.get("error")), _usage(data.get("usage"))
+        error, usage = record(data.get("error")), usage_of(data.get("usage"), given="input", made="output")
         if not isinstance(data.get("output"), list) and not error:
             raise malformed("the answer is no response", model=self.name, request_id=request_id(body))
         stop = _stop(data)
@@ -204,16 +204,3 @@ def _said(data: Mapping[str, Any]) -> tuple[str, bool]:
             is_refused = is_refused or part.get("type") == "refusal"
             parts.append(text(part.get("text")) or text(part.get("refusal")))
     return "".join(parts), is_refused
-
-
-def _usage(data: Any) -> TokenUsage:
-    data = record(data)
-    taken, given = record(data.get("input_tokens_details")), record(data.get("output_tokens_details"))
-    return TokenUsage(
-        input=number(data.get("input_tokens")),
-        cached=number(taken.get("cached_tokens")),
-        written=number(taken.get("cache_write_tokens")),
-        output=number(data.get("output_tokens")),
-        reasoning=number(given.get("reasoning_tokens")),
-        known=is_count(data.get("input_tokens")) and is_count(data.get("output_tokens")),
-    )

@@ -17,7 +17,7 @@ import openai
 from pydantic import BaseModel, SecretStr
 
 from deep_research.errors import ModelError
-from deep_research.models.base import Form, ModelCall, ModelProvider, OnText, Reply
+from deep_research.models.base import Form, ModelCall, ModelProvider, OnText, Reply, TokenUsage
 from deep_research.models.clients import (
     CREDENTIAL_HEADERS,
     LONGEST_CONNECT,
@@ -31,7 +31,16 @@ from deep_research.models.clients import (
 )
 from deep_research.models.clients_bodies import bounded
 from deep_research.models.clients_errors import Wishes
-from deep_research.models.clients_wire import MOST_BYTES, Body, is_stream, opened, whole
+from deep_research.models.clients_wire import (
+    MOST_BYTES,
+    Body,
+    is_count,
+    is_stream,
+    number,
+    opened,
+    record,
+    whole,
+)
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
@@ -144,6 +153,20 @@ def named(form: Form) -> dict[str, Any]:
 
 def request_id(body: Body) -> str | None:
     return body.headers.get("x-request-id")
+
+
+def usage_of(data: Any, *, given: str, made: str) -> TokenUsage:
+    """The tokens of a request; ``given`` and ``made`` are what a format calls those of prompts and of answers."""
+    data = record(data)
+    taken, spent = record(data.get(f"{given}_tokens_details")), record(data.get(f"{made}_tokens_details"))
+    return TokenUsage(
+        input=number(data.get(f"{given}_tokens")),
+        cached=number(taken.get("cached_tokens")),
+        written=number(taken.get("cache_write_tokens")),
+        output=number(data.get(f"{made}_tokens")),
+        reasoning=number(spent.get("reasoning_tokens")),
+        known=is_count(data.get(f"{given}_tokens")) and is_count(data.get(f"{made}_tokens")),
+    )
 
 
 @lru_cache(maxsize=128)

@@ -21,8 +21,6 @@ from deep_research.models.clients_wire import (
     Body,
     Words,
     events,
-    is_count,
-    number,
     record,
     records,
     text,
@@ -35,6 +33,7 @@ from deep_research.models.openai_base import (
     OpenAIService,
     named,
     request_id,
+    usage_of,
 )
 
 NO_KEY = "none"  # servers without keys want a header all the same
@@ -128,7 +127,7 @@ class OpenAIChat(OpenAIService):
         if error:
             code = record(error).get("code")
             status = code if isinstance(code, int) and 400 <= code < 600 else 200
-            usage = _usage(data.get("usage"))
+            usage = _usage(data)
             failed = refused(
                 status, {"error": error}, model=self.name, request_id=request_id(body), usage=usage
             )
@@ -152,7 +151,7 @@ class _Heard:
     def take(self, data: Mapping[str, Any], field: str) -> list[str]:
         """Takes in a completion, whose words are in a ``message``, or a chunk (``delta``); the words that are new."""
         self._model = text(data.get("model")) or self._model
-        usage = _usage(data.get("usage"))
+        usage = _usage(data)
         self._usage = usage if usage.known else self._usage
         choice = next(iter(records(data.get("choices"))), None)
         if choice is None:
@@ -205,14 +204,5 @@ def _arguments(calls: Any) -> list[str]:
     return [text(part) if not isinstance(part, Mapping) else json.dumps(part) for part in arguments]
 
 
-def _usage(data: Any) -> TokenUsage:
-    data = record(data)
-    taken, given = record(data.get("prompt_tokens_details")), record(data.get("completion_tokens_details"))
-    return TokenUsage(
-        input=number(data.get("prompt_tokens")),
-        cached=number(taken.get("cached_tokens")),
-        written=number(taken.get("cache_write_tokens")),
-        output=number(data.get("completion_tokens")),
-        reasoning=number(given.get("reasoning_tokens")),
-        known=is_count(data.get("prompt_tokens")) and is_count(data.get("completion_tokens")),
-    )
+def _usage(data: Mapping[str, Any]) -> TokenUsage:
+    return usage_of(data.get("usage"), given="prompt", made="completion")

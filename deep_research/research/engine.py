@@ -188,13 +188,13 @@ class DeepResearch:
 
     def start(self, query: str, **options: Any) -> ResearchHandle:
         """Research in the background. Options and errors as `run`."""
-        return self._background.call(self._astart(query, options, own_loop=True))
+        return self._background.call(self._astart(query, options))
 
     async def astart(self, query: str, **options: Any) -> ResearchHandle:
         """`start` on the caller's loop: the run goes on while that loop does."""
-        return await self._astart(query, options, own_loop=False)
+        return await self._astart(query, options)
 
-    async def _astart(self, query: str, options: dict[str, Any], *, own_loop: bool) -> ResearchHandle:
+    async def _astart(self, query: str, options: dict[str, Any]) -> ResearchHandle:
         question, chosen, shared, parts = self._checked(query, options)
         await self._prepare(parts)
         run_id = _new_id()

@@ -1,16 +1,14 @@
-"""A plan as it is edited by hand: words to an answer, and lines such as ``drop 2`` to an edited plan. Pure.
+"""A plan as it is edited by hand: lines such as ``drop 2`` make an edited plan. Pure.
 
 What comes of it is an answer as `DeepResearch.answer` takes one; the engine has the last word on whether it will do.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deep_research.errors import UsageError
 from deep_research.evidence.plain import clean
 from deep_research.state.identity import sub_query_id
 from deep_research.supervisor.plan_answers import APPROVE, CAPS
@@ -29,26 +27,6 @@ HELP = (
     "A sentence         have it planned again, with what you say",
     "Ctrl-D             leave the run parked",
 )
-
-
-def plan_answer(words: str) -> Any:
-    """What an answer to a plan says in words: ``approve``, an edited plan as JSON, or a sentence. Raises `UsageError` for
-    JSON that is none.
-
-    Example:
-        plan_answer('{"sub_queries": [{"query": "keepers of the light"}]}')
-    """
-    said = words.strip()
-    if said.casefold().rstrip(".!") in AGREED:
-        return APPROVE
-    if not said.startswith(("{", "[")):
-        return said
-    try:
-        return json.loads(said)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"The edited plan is no JSON: {error}.", hint='Write {"sub_queries": [{"id": …}, {"query": …}]}.'
-        ) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from pydantic import BaseModel
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, TokenUsage
 from deep_research.testing.servers import ModelServer, Served
+from deep_research.testing.service_bench import PATIENCE, ServiceBench
 
 KEY = "sk-canary-Zm9yIHRlc3Rz-0123456789"
 MODEL = "model-1"
-PATIENCE = 240.0  # seconds until a check gives up waiting, also where the machine stands still
 WAYS = (False, True)  # plain and streamed
 CALL = ModelCall(messages=(Message(content="How many ships passed?"),), timeout=PATIENCE)
 
@@ -67,29 +67,29 @@ class Outcome:
         return self.reply.usage if self.reply else TokenUsage.model_validate(self.failure.data["usage"])
 
 
-class Bench:
-    """A server, and providers over it. Checks run on a loop of their own, see `on_a_loop`."""
+class Bench(ServiceBench[ModelProvider]):
+    """A model service, and providers over it."""
+
+    server: ModelServer
+    key = KEY
 
     def __init__(self, subject: Subject) -> None:
-        self.subject = subject
+        super().__init__()
+        self.subject, self.lacks = subject, subject.lacks
         self.server = ModelServer(models=(MODEL,))
-        self._made: list[ModelProvider] = []
-
-    def __enter__(self) -> Bench:
-        self.server.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.stop()
-
-    def has(self, ability: Ability) -> bool:
-        return ability not in self.subject.lacks
 
     def provider(self, *, url: str = "", key: str | None = KEY) -> ModelProvider:
-        """A new one, which is closed at the end of the check."""
         made = self.subject.make(url or self.server.base_url, key)
         self._made.append(made)
         return made
+
+    def calls(self, provider: ModelProvider) -> Iterator[Coroutine[Any, Any, Reply]]:
+        """Plain and streamed."""
+        yield provider.send(CALL)
+        yield provider.send(CALL, lambda _: None)
+
+    def says(self, answer: Reply) -> bool:
+        return bool(answer.text)
 
     async def send(
         self, call: ModelCall = CALL, *, streamed: bool = False, provider: ModelProvider | None = None
@@ -106,19 +106,6 @@ class Bench:
         outcome.served = self.server.log[before:]
         return outcome
 
-    def on_a_loop(self, check: Callable[[Bench], object]) -> None:
-        """Run a check, a coroutine function on a loop of its own."""
-
-        async def bounded() -> None:
-            try:
-                async with asyncio.timeout(3 * PATIENCE):
-                    await check(self)  # type: ignore[misc]
-            finally:
-                for made in self._made:
-                    await made.aclose()
-
-        asyncio.run(bounded())
-
 
 def form_of(provider: ModelProvider, answer: type[BaseModel], by: str, name: str = "") -> Form:
     schema = provider.schema_of(answer)
@@ -128,10 +115,3 @@ def form_of(provider: ModelProvider, answer: type[BaseModel], by: str, name: str
         json_schema=schema,
         description="Ships.",
     )
-
-
-async def until(condition: Callable[[], bool], patience: float = PATIENCE) -> None:
-    """Wait for something that the service does by itself. Raises `TimeoutError`."""
-    async with asyncio.timeout(patience):
-        while not condition():  # noqa: ASYNC110 - it is in another thread
-            await asyncio.sleep(0.002)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from types import ModuleType
 
+from deep_research.testing import service_checks
 from deep_research.testing.model_bench import KEY, MODEL, Ability, Bench, Subject
 from deep_research.testing.model_checks import (
     model_answers,
@@ -64,6 +65,7 @@ MODEL_CHECKS: tuple[Check, ...] = tuple(
         model_deadlines,
         model_connections,
         model_secrets,
+        service_checks,
     )
     for check in _of(module)
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -11,10 +10,10 @@ from typing import Any
 from deep_research.errors import SearchError
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
 from deep_research.testing.servers import Asked, Hit, SearchServer, hits
+from deep_research.testing.service_bench import PATIENCE, ServiceBench
 
 KEY = "canary+Zm9y/IHRlc3Rz%9x&w=3v"
 QUERY = "which ships passed the light"
-PATIENCE = 240.0  # seconds until a check gives up waiting, also where the machine stands still
 
 
 class Ability(StrEnum):
@@ -60,30 +59,28 @@ class Outcome:
         return [result.address for result in self.found]
 
 
-class Bench:
-    """A server, and providers over it. Checks run on a loop of their own, see `on_a_loop`."""
+class Bench(ServiceBench[SearchProvider]):
+    """A search service, and providers over it."""
+
+    server: SearchServer
+    key = KEY
 
     def __init__(self, subject: Subject) -> None:
-        self.subject = subject
+        super().__init__()
+        self.subject, self.lacks = subject, subject.lacks
         self.server = SearchServer(hits(3), key=KEY if self.has(Ability.KEYED) else None)
-        self._made: list[SearchProvider] = []
 
-    def __enter__(self) -> Bench:
-        self.server.start()
-        return self
+    def calls(self, provider: SearchProvider) -> Iterator[Coroutine[Any, Any, Sequence[SearchResult]]]:
+        yield provider.search(SearchRequest(query=QUERY, limit=5))
 
-    def __exit__(self, *_: object) -> None:
-        self.server.stop()
-
-    def has(self, ability: Ability) -> bool:
-        return ability not in self.subject.lacks
+    def says(self, answer: Sequence[SearchResult]) -> bool:
+        return bool(answer)
 
     def holds(self, found: Sequence[Hit]) -> None:
         """From now on, this is what there is to find."""
         self.server.hits = found
 
     def provider(self, *, url: str = "", key: str | None = KEY, seconds: float = PATIENCE) -> SearchProvider:
-        """A new one, which is closed at the end of the check."""
         if self.subject.holding is not None:
             assert not callable(self.server.hits)
             made = self.subject.holding(self.server.hits)
@@ -107,23 +104,3 @@ class Bench:
             outcome.error = error
         outcome.asked = self.server.log[before:]
         return outcome
-
-    def on_a_loop(self, check: Callable[[Bench], object]) -> None:
-        """Run a check, a coroutine function, on a loop of its own."""
-
-        async def bounded() -> None:
-            try:
-                async with asyncio.timeout(3 * PATIENCE):
-                    await check(self)  # type: ignore[misc]
-            finally:
-                for made in self._made:
-                    await made.aclose()
-
-        asyncio.run(bounded())
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that the service does by itself."""
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - it is in another thread
-            await asyncio.sleep(0.002)

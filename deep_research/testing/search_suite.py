@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from types import ModuleType
 
+from deep_research.testing import service_checks
 from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
 from deep_research.testing.search_bench import KEY, QUERY, Ability, Bench, Outcome, Subject
 from deep_research.testing.search_checks import (
     search_answers,
-    search_connections,
     search_deadlines,
     search_failures,
     search_hostile_text,
@@ -48,18 +48,22 @@ __all__ = [
     "checks_for",
 ]
 
-# Every check of these modules needs a service; the others apply to any provider, but for what is named here.
+# Every check of these modules needs a service, and so do those that are named here; the others apply to any provider.
 _OVER_HTTP = (search_failures, search_refusals, search_deadlines, search_secrets, search_hostile_text)
+_OF_ANY = (
+    service_checks.closing_twice_is_no_harm,
+    service_checks.what_was_closed_can_be_used_again,
+    service_checks.one_loop_after_another_may_use_it,
+    service_checks.several_threads_may_use_it_at_once,
+)
 _NEEDS: dict[Callable[[Bench], object], frozenset[Ability]] = {
     search_secrets.without_a_key_nothing_is_made: frozenset({Ability.KEY}),
     search_secrets.a_wrong_key_is_refused: frozenset({Ability.KEYED}),
-    search_secrets.a_key_that_is_none_is_refused_and_not_shown: frozenset({Ability.KEYED}),
+    service_checks.a_key_that_is_none_is_refused_and_not_shown: frozenset({Ability.KEYED}),
     search_secrets.white_space_around_a_key_is_left_out: frozenset({Ability.KEYED}),
     search_secrets.no_error_shows_the_key: frozenset({Ability.KEYED}),
     search_secrets.the_key_goes_in_a_header_alone: frozenset({Ability.KEYED}),
-    search_connections.one_connection_serves_many_searches: frozenset({Ability.SERVICE}),
-    search_connections.closing_closes_the_connections: frozenset({Ability.SERVICE}),
-    search_connections.a_loop_that_was_closed_without_a_word_is_no_harm: frozenset({Ability.SERVICE}),
+    search_answers.one_connection_serves_many_searches: frozenset({Ability.SERVICE}),
     search_answers.filters_are_passed_on_or_left: frozenset({Ability.SERVICE}),
     search_answers.a_language_is_asked_for_where_the_provider_says_so: frozenset({Ability.SERVICE}),
     search_answers.many_at_once_each_get_their_own_results: frozenset({Ability.SERVICE}),
@@ -74,7 +78,8 @@ Check = Promise[Bench]
 def _of(module: ModuleType) -> Iterator[Check]:
     for name, function in promises(module):
         needs = _NEEDS.get(function, frozenset())
-        yield Check(name, function, needs | {Ability.SERVICE} if module in _OVER_HTTP else needs)
+        is_over_http = module in _OVER_HTTP or (module is service_checks and function not in _OF_ANY)
+        yield Check(name, function, needs | {Ability.SERVICE} if is_over_http else needs)
 
 
 SEARCH_CHECKS: tuple[Check, ...] = tuple(
@@ -85,8 +90,8 @@ SEARCH_CHECKS: tuple[Check, ...] = tuple(
         search_refusals,
         search_failures,
         search_deadlines,
-        search_connections,
         search_secrets,
+        service_checks,
     )
     for check in _of(module)
 )

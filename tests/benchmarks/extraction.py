@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _TESTS = Path(__file__).resolve().parents[1] / "sources" / "extract"
+_INPUTS = Path(__file__).resolve().parents[1] / "data" / "readers"
 TIMES = 20
 
 
@@ -21,14 +22,14 @@ def measure(folder: Path, show: Callable[[str, str, str], None]) -> None:
         for _ in range(3):
             extractor = Extractor(workers=1)
             begun = time.perf_counter()
-            extractor.extract_now(raw, media_type=media_type)
+            extractor.submit(raw, media_type=media_type).result()
             cold.append((time.perf_counter() - begun) * 1e3)
             if len(cold) < 3:
                 extractor.close()
         warm = []
         for _ in range(TIMES):
             begun = time.perf_counter()
-            document = extractor.extract_now(raw, media_type=media_type)
+            document = extractor.submit(raw, media_type=media_type).result()
             warm.append((time.perf_counter() - begun) * 1e3)
         extractor.close()
         show(
@@ -55,7 +56,7 @@ def _documents() -> dict[str, tuple[bytes, str]]:
     sys.path.insert(0, str(_TESTS))
     import made
 
-    page = (_TESTS / "pages" / "news.html").read_bytes()
+    page = (_INPUTS / "news.html").read_bytes()
     start, end = page.index(b"<h2>What was done"), page.index(b'<div class="ad-slot"')
     table = b"station,day,level\n" + b"".join(b"Mole,%d,%d.40\n" % (n, n % 7) for n in range(5_000))
     return {

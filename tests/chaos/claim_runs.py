@@ -3,17 +3,17 @@ a child of a `WarmParent` does."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import kills
+
 from deep_research.models.base import ModelCall
 from deep_research.research import DeepResearch
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
-from deep_research.testing import kills
 from deep_research.testing.doubles import FakeClock
 from deep_research.testing.prompt_reading import ReadingModel
 from deep_research.testing.witness import Witness
@@ -24,7 +24,6 @@ TEXT = (
     " The tower of the Orm lighthouse was painted white."
 )
 FALSE = "The Orm lighthouse was built in 1822 by Carl Moor"
-_FENCE = re.compile(r"[0-9a-f]{16}")  # another one in each prompt
 
 
 class Shelf(SearchProvider):
@@ -43,8 +42,7 @@ class Liar(ReadingModel):
 
     def answer(self, call: ModelCall) -> str:
         said = call.messages[-1].content
-        asked = hashlib.sha256(_FENCE.sub("", said).encode()).hexdigest()[:12]
-        self._witness.note(f"{self.model}:{call.label or call.system[:24]}:{asked}", asked)
+        kills.note_prompt(self._witness, call, f"{self.model}:{call.label or call.system[:24]}")
         fields = (call.form.json_schema.get("properties") or {}) if call.form else {}
         if self.model == "judge":
             return _judged(said)
@@ -61,10 +59,6 @@ def _judged(said: str) -> str:
     names = re.findall(r"^(C\d+) (.*)$", said, re.M)
     verdicts = {True: "contradicted", False: "supported"}
     return json.dumps({"claims": [{"claim": n, "verdict": verdicts["1822" in t]} for n, t in names]})
-
-
-def warm_up() -> None:
-    kills.warm_up()
 
 
 def research(
@@ -85,13 +79,9 @@ def research(
     )
     result = engine.resume(research_id) if research_id else engine.run(QUESTION)
     return {
-        "research_id": result.research_id,
-        "status": result.status.value,
-        "message": result.message,
-        "report": result.report,
+        **kills.shown(result, store),
         "claims": [claim.model_dump(mode="json") for claim in result.claims],
         "repairs": [repair.model_dump(mode="json") for repair in result.repairs],
         "limits": [limit.message for limit in result.limits],
         "events": [event.name for event in engine.events(result.research_id)],
-        "commits": store.commits,
     }

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-for place in (HERE, HERE.parent):
-    sys.path.insert(0, str(place))  # test files are imported by path and find no neighbours
+sys.path.insert(0, str(Path(__file__).parent))  # test files are imported by path and find no neighbours
 
 MEMORY = Path("/dev/shm")
 

@@ -21,7 +21,7 @@ from deep_research.interfaces.cli.main import main
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
 from deep_research.store import SQLiteStore
 from deep_research.supervisor.hooks import Park, SupervisorHooks
-from deep_research.testing import kills, scripted_agents
+from deep_research.testing import scripted_agents
 from deep_research.testing.doubles import FakeClock, ScriptedAgent, results
 from deep_research.testing.witness import Witness, unit_of
 
@@ -102,10 +102,6 @@ def engine_on(store: SQLiteStore, meter: Meter, clock: FakeClock, **given: Any) 
             **given,
         }
     )
-
-
-def warm_up() -> None:
-    kills.warm_up()
 
 
 def actor(

@@ -7,18 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import kills
+
 from deep_research import DeepResearch
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerOutput
-from deep_research.testing import ScriptedSearch, kills, scripted_agents
+from deep_research.testing import ScriptedSearch, scripted_agents
 from deep_research.testing.doubles import FakeClock
 from deep_research.testing.witness import Witness
 
 QUESTION = "What is known of the keepers of the light?"
 PLAN = ("keepers of the first light", "keepers of the second light", "keepers of the third light")
-
-
-def warm_up() -> None:
-    kills.warm_up()
 
 
 def research(
@@ -58,13 +56,9 @@ def research(
             break
         result = made.answer(result.research_id, answer) or result
     return {
-        "research_id": result.research_id,
-        "status": result.status.value,
-        "message": result.message,
-        "report": result.report,
+        **kills.shown(result, store),
         "sub_queries": [(s.id, s.query, s.index, s.status.value) for s in result.state.sub_queries],
         "guidance": [g.text for g in result.state.guidance if g.origin == "answer"],
         "pause": result.state.question.pause_id if result.state.question else None,
         "events": [event.name for event in made.events(result.research_id)],
-        "commits": store.commits,
     }

@@ -3,7 +3,6 @@ What a child of a `WarmParent` does."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,10 +10,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import kills
+
 from deep_research.models.base import ModelCall, OnText, Reply
 from deep_research.research import DeepResearch
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
-from deep_research.testing import kills
 from deep_research.testing.doubles import FakeClock
 from deep_research.testing.prompt_reading import ReadingModel, blocks
 from deep_research.testing.witness import Witness
@@ -31,7 +31,6 @@ SAID = (
 )
 # Texts of two sentences each, of which the reader makes a finding each.
 SHELF = [" ".join(SAID[n : n + 2]) for n in range(0, len(SAID), 2)]
-_FENCE = re.compile(r"[0-9a-f]{16}")  # another one in each prompt
 _NAMES = re.compile(r"^(F\d+) \(", re.M)
 REMARK = {
     "kind": "unclear",
@@ -79,9 +78,8 @@ class Reviser(ReadingModel):
 
     def answer(self, call: ModelCall) -> str:
         said = call.messages[-1].content
-        asked = hashlib.sha256(_FENCE.sub("", said).encode()).hexdigest()[:12]
         if self._witness is not None:
-            self._witness.note(f"{call.label or call.system[:24]}:{asked}", asked)
+            kills.note_prompt(self._witness, call)
         fields = (call.form.json_schema.get("properties") or {}) if call.form else {}
         self.kinds.append(next(iter(fields), call.label))
         if "sections" in fields:
@@ -106,10 +104,6 @@ def _turned(report: str) -> str:
     return "\n\n".join(["## The lamp", *reversed(body)])
 
 
-def warm_up() -> None:
-    kills.warm_up()
-
-
 def research(
     database: str, witness: str, *, research_id: str | None = None, kill: Sequence[Any] | None = None
 ) -> dict[str, Any]:
@@ -127,12 +121,8 @@ def research(
     )
     result = engine.resume(research_id) if research_id else engine.run(QUESTION)
     return {
-        "research_id": result.research_id,
-        "status": result.status.value,
-        "message": result.message,
-        "report": result.report,
+        **kills.shown(result, store),
         "claims": [claim.model_dump(mode="json") for claim in result.claims],
         "limits": [limit.message for limit in result.limits],
         "events": [event.name for event in engine.events(result.research_id)],
-        "commits": store.commits,
     }

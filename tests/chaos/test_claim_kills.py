@@ -7,15 +7,13 @@ import asyncio
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from claim_runs import FALSE, QUESTION, Liar, Shelf
+from kills import Runs, remains, runs_of, units
 
 from deep_research import DeepResearch
 from deep_research.models.base import ModelCall, OnText, Reply
-from deep_research.testing.kills import remains
-from deep_research.testing.warm import Exit, WarmParent
 from deep_research.testing.witness import Witness
 
 pytestmark = pytest.mark.timed
@@ -24,25 +22,16 @@ TOLD = ("status", "report", "claims", "repairs", "limits")
 
 
 @pytest.fixture(scope="module")
-def parent() -> Iterator[WarmParent]:
-    with WarmParent("claim_runs") as warm:
-        yield warm
-
-
-def research(parent: WarmParent, folder: Path, **more: Any) -> Exit:
-    folder.mkdir(exist_ok=True)
-    return parent.run("claim_runs:research", database=folder / "runs.db", witness=folder / "calls", **more)
-
-
-def units(folder: Path) -> list[str]:
-    return [call.unit for call in Witness(folder / "calls").calls()]
+def runs() -> Iterator[Runs]:
+    with runs_of("claim_runs") as made:
+        yield made
 
 
 @pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.slow)])  # each fourth commit, and all
 def test_a_run_killed_between_draft_judge_repair_and_report_gives_the_same_report(
-    parent: WarmParent, folder: Path, each: int
+    runs: Runs, folder: Path, each: int
 ) -> None:
-    whole = research(parent, folder / "whole").ok()
+    whole = runs.research(folder / "whole").ok()
     assert whole["status"] == "completed", whole["message"]
     assert whole["repairs"][0]["before"] == f"{FALSE}."
     assert FALSE not in whole["report"]
@@ -62,14 +51,14 @@ def test_a_run_killed_between_draft_judge_repair_and_report_gives_the_same_repor
     ):  # behind the report the critic works in REFINEMENT: back to before there is a draft
         first -= each
         place = folder / f"killed-{first}"
-        left = research(parent, place, kill=(first, "after"))
+        left = runs.research(place, kill=(first, "after"))
         assert left.killed_by == signal.SIGKILL
         done = units(place)
         before = remains(place / "runs.db", folder / "copy")
         end = before.seqs[-1]
         last = whole["events"][end - 1]
         reached.add((before.state.phase, last))
-        answer = research(parent, place, research_id=before.runs[0]).ok()
+        answer = runs.research(place, research_id=before.runs[0]).ok()
         lost = last == "model.settled"  # an answer that was not recorded is lost with the process
         if {key: answer[key] for key in TOLD} != {key: whole[key] for key in TOLD}:
             wrong[first, last] = "another report"

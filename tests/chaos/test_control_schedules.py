@@ -23,12 +23,12 @@ from typing import Any
 
 import pytest
 from control_runs import BEGUN, OVER, PATIENCE
+from kills import commits
+from warm_parent import WarmParent
 
 from deep_research.state import ControlKind
 from deep_research.state import events as ev
 from deep_research.store import SQLiteStore
-from deep_research.testing.kills import commits
-from deep_research.testing.warm import WarmParent
 from deep_research.testing.witness import Witness
 
 pytestmark = pytest.mark.timed
@@ -126,7 +126,7 @@ class Played:
 
 @pytest.fixture(scope="module")
 def parent() -> Iterator[WarmParent]:
-    with WarmParent("control_runs") as warm:
+    with WarmParent("kills", "control_runs") as warm:
         yield warm
 
 

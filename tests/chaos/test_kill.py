@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kills import copied, remains, violations
+from warm_parent import Exit, WarmParent
 
-from deep_research.testing.kills import copied, remains, violations
-from deep_research.testing.warm import Exit, WarmParent
 from deep_research.testing.witness import Witness
 
 pytestmark = pytest.mark.timed
 
-RESEARCH = "deep_research.testing.kills:research"
+RESEARCH = "kills:research"
 LONG = {"iterations": 3, "sub_queries": 5, "follow_ups": 5, "sources": 1, "batch_bytes": 900}
 WIDE = {**LONG, "sources": 2, "max_concurrent": 5}
 AT_LEAST = 70
@@ -27,7 +27,7 @@ AT_LEAST = 70
 
 @pytest.fixture(scope="module")
 def parent() -> Iterator[WarmParent]:
-    with WarmParent("deep_research.testing.kills") as warm:
+    with WarmParent("kills") as warm:
         yield warm
 
 

@@ -6,14 +6,11 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from kills import Runs, remains, runs_of, units
 
 from deep_research.state.identity import sub_query_id
-from deep_research.testing.kills import remains
-from deep_research.testing.warm import Exit, WarmParent
-from deep_research.testing.witness import Witness
 
 pytestmark = pytest.mark.timed
 
@@ -33,41 +30,34 @@ TOLD = ("status", "report", "sub_queries", "guidance")
 
 
 @pytest.fixture(scope="module")
-def parent() -> Iterator[WarmParent]:
-    with WarmParent("plan_kill_runs") as warm:
-        yield warm
+def runs() -> Iterator[Runs]:
+    with runs_of("plan_kill_runs") as made:
+        yield made
 
 
-def research(parent: WarmParent, folder: Path, **more: Any) -> Exit:
-    folder.mkdir(exist_ok=True)
-    return parent.run(
-        "plan_kill_runs:research", database=folder / "runs.db", witness=folder / "calls", **more
-    )
-
-
-def units(folder: Path, of: str = "calls") -> list[str]:
-    return [call.unit.partition(":")[2] for call in Witness(folder / of).calls()]
+def told_of(folder: Path, of: str = "calls") -> list[str]:
+    return [unit.partition(":")[2] for unit in units(folder, of)]
 
 
 @pytest.mark.parametrize("moment", ["after", "before"])
 def test_a_run_killed_at_any_commit_around_its_plan_does_what_was_answered_once(
-    parent: WarmParent, folder: Path, moment: str
+    runs: Runs, folder: Path, moment: str
 ) -> None:
-    whole = research(parent, folder / "whole", answers=ANSWERS).ok()
+    whole = runs.research(folder / "whole", answers=ANSWERS).ok()
     assert whole["status"] == "completed", whole["message"]
-    assert units(folder / "whole") == WANTED
-    assert len(units(folder / "whole", "calls-plans")) == 2
+    assert told_of(folder / "whole") == WANTED
+    assert len(told_of(folder / "whole", "calls-plans")) == 2
     assert whole["guidance"] == [SENTENCE]
     wrong, reached = {}, set()
     for commit in range(2, whole["commits"]):
         place = folder / f"killed-{commit}"
-        left = research(parent, place, answers=ANSWERS, kill=(commit, moment))
+        left = runs.research(place, answers=ANSWERS, kill=(commit, moment))
         assert left.killed_by == signal.SIGKILL
         before = remains(place / "runs.db", folder / f"copy-{commit}")
         last = whole["events"][before.seqs[-1] - 1]
         reached.add(last)
-        done = research(parent, place, research_id=before.runs[0], answers=ANSWERS).ok()
-        searched, plans = units(place), units(place, "calls-plans")
+        done = runs.research(place, research_id=before.runs[0], answers=ANSWERS).ok()
+        searched, plans = told_of(place), told_of(place, "calls-plans")
         lost_search = len(searched) - len(WANTED)
         if {key: done[key] for key in TOLD} != {key: whole[key] for key in TOLD}:
             wrong[commit, last] = "another run"

@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 import virtual_time
+from kills import Runs, remains, runs_of, units
 from revision_runs import QUESTION, WORDS, Reviser, Shelf
 
 from deep_research import DeepResearch
 from deep_research.testing.doubles import FakeClock
-from deep_research.testing.kills import remains
-from deep_research.testing.warm import Exit, WarmParent
-from deep_research.testing.witness import Witness
 
 TOLD = ("status", "report", "claims", "limits")
 pytestmark = pytest.mark.timed
@@ -27,18 +25,9 @@ ANSWER = 10.0  # seconds of virtual time
 
 
 @pytest.fixture(scope="module")
-def parent() -> Iterator[WarmParent]:
-    with WarmParent("revision_runs") as warm:
-        yield warm
-
-
-def research(parent: WarmParent, folder: Path, **more: Any) -> Exit:
-    folder.mkdir(exist_ok=True)
-    return parent.run("revision_runs:research", database=folder / "runs.db", witness=folder / "calls", **more)
-
-
-def units(folder: Path) -> list[str]:
-    return [call.unit for call in Witness(folder / "calls").calls()]
+def runs() -> Iterator[Runs]:
+    with runs_of("revision_runs") as made:
+        yield made
 
 
 def unfinished(events: list[str]) -> int:
@@ -52,9 +41,9 @@ def unfinished(events: list[str]) -> int:
 
 @pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.slow)])  # each fourth commit, and all
 def test_a_run_killed_between_last_pass_critique_revision_and_comparison_gives_the_same_report(
-    parent: WarmParent, folder: Path, each: int
+    runs: Runs, folder: Path, each: int
 ) -> None:
-    whole = research(parent, folder / "whole").ok()
+    whole = runs.research(folder / "whole").ok()
     assert whole["status"] == "completed", whole["message"]
     asked = units(folder / "whole")
     assert len(asked) == len(set(asked)) == 9
@@ -69,12 +58,12 @@ def test_a_run_killed_between_last_pass_critique_revision_and_comparison_gives_t
     while True:
         first -= each
         place = folder / f"killed-{first}"
-        left = research(parent, place, kill=(first, "after"))
+        left = runs.research(place, kill=(first, "after"))
         assert left.killed_by == signal.SIGKILL
         before = remains(place / "runs.db", folder / "copy")
         events = whole["events"][: before.seqs[-1]]
         reached.add(events[-1])
-        answer = research(parent, place, research_id=before.runs[0]).ok()
+        answer = runs.research(place, research_id=before.runs[0]).ok()
         again = len(units(place)) - len(asked)
         if {key: answer[key] for key in TOLD} != {key: whole[key] for key in TOLD}:
             wrong[first, events[-1]] = "another report"
@@ -88,10 +77,10 @@ def test_a_run_killed_between_last_pass_critique_revision_and_comparison_gives_t
 
 @pytest.mark.parametrize("when", ["after", pytest.param("before", marks=pytest.mark.slow)])
 def test_a_run_killed_between_two_sections_asks_for_none_again_that_is_in_the_log(
-    parent: WarmParent, folder: Path, when: str
+    runs: Runs, folder: Path, when: str
 ) -> None:
     """At every commit from the outline to the draft."""
-    whole = research(parent, folder / "whole").ok()
+    whole = runs.research(folder / "whole").ok()
     asked = units(folder / "whole")
     wrong: dict[int, str] = {}
     kept: set[int] = set()
@@ -99,7 +88,7 @@ def test_a_run_killed_between_two_sections_asks_for_none_again_that_is_in_the_lo
     while True:
         first -= 1
         place = folder / f"killed-{first}"
-        assert research(parent, place, kill=(first, when)).killed_by == signal.SIGKILL
+        assert runs.research(place, kill=(first, when)).killed_by == signal.SIGKILL
         before = remains(place / "runs.db", folder / "copy")
         events = whole["events"][: before.seqs[-1]]
         if "report.drafted" in events:
@@ -109,7 +98,7 @@ def test_a_run_killed_between_two_sections_asks_for_none_again_that_is_in_the_lo
         done = events.count("piece.written")
         kept.add(done)
         assert len(before.state.pieces) == done
-        answer = research(parent, place, research_id=before.runs[0]).ok()
+        answer = runs.research(place, research_id=before.runs[0]).ok()
         again = len(units(place)) - len(asked)
         if {key: answer[key] for key in TOLD} != {key: whole[key] for key in TOLD}:
             wrong[first] = "another report"

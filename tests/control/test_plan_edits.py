@@ -2,8 +2,7 @@
 
 import pytest
 
-from deep_research.errors import UsageError
-from deep_research.research.plan_edits import PlanDraft, SlipError, estimate_line, plan_answer
+from deep_research.research.plan_edits import PlanDraft, SlipError, estimate_line
 
 ABOUT = {
     "sub_queries": [
@@ -42,27 +41,6 @@ def answered(*lines):
     for line in lines:
         assert draft.take(line) is None
     return draft.take("ok")
-
-
-@pytest.mark.parametrize(
-    ("words", "answer"),
-    [
-        ("approve", "approve"),
-        (" Approve. ", "approve"),
-        ("ok", "approve"),
-        ("Leave out the boats.", "Leave out the boats."),
-        ('{"sub_queries": [{"query": "oil"}]}', {"sub_queries": [{"query": "oil"}]}),
-        ("[1, 2]", [1, 2]),
-    ],
-)
-def test_an_answer_in_words_is_approval_an_edited_plan_or_a_sentence(words, answer):
-    assert plan_answer(words) == answer
-
-
-@pytest.mark.parametrize("words", ['{"sub_queries": [', "{oil}", "[" * 100_000])
-def test_json_that_is_none_is_refused(words):
-    with pytest.raises(UsageError, match="is no JSON"):
-        plan_answer(words)
 
 
 @pytest.mark.parametrize(

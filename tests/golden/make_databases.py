@@ -30,8 +30,11 @@ from deep_research.sources.search import SearchRequest, SearchResult
 from deep_research.state import DeepResearchPhase, SourceQuality, SupervisorAction
 from deep_research.supervisor.hooks import Verdict
 from deep_research.testing import FakeClock, ScriptedSearch, parking_hooks
-from deep_research.testing.kills import MortalStore
 from deep_research.testing.prompt_reading import ReadingModel
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from kills import MortalStore
 
 DATABASES = Path(__file__).resolve().parents[1] / "data" / "golden"
 CORPUS = Path(deep_research.__file__).resolve().parents[1] / "docs" / "examples" / "corpus"

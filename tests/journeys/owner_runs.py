@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import kills
+
 from deep_research.research import DeepResearch
-from deep_research.testing import kills
 from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "Who built the tower of the Orm lighthouse, and what were its keepers, lens and bell?"
@@ -17,10 +18,6 @@ DOCUMENTS = {
     "lens.md": "# Lens\n\nThe zanzibar lens of the Orm lighthouse was ground in Paris and lit in 1843.\n",
     "bell.md": "# Bell\n\nThe quillon bell of the Orm lighthouse was rung in fog every thirty seconds.\n",
 }
-
-
-def warm_up() -> None:
-    kills.warm_up()
 
 
 def research(
@@ -46,11 +43,7 @@ def research(
         result = made.resume(research_id) if research_id else made.run(QUESTION)
         events = [event.name for event in made.events(result.research_id)]
     return {
-        "research_id": result.research_id,
-        "status": result.status.value,
-        "message": result.message,
-        "report": result.report,
+        **kills.shown(result, store),
         "events": events,
-        "commits": store.commits,
         "searched": [s.query for s in result.state.sub_queries if s.status == "completed"],
     }

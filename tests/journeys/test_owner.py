@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 from owner_runs import QUESTION
-
-from deep_research.testing.warm import WarmParent
+from warm_parent import WarmParent
 
 pytestmark = pytest.mark.timed
 
@@ -24,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def parent() -> Iterator[WarmParent]:
-    with WarmParent("owner_runs") as warm:
+    with WarmParent("kills", "owner_runs") as warm:
         yield warm
 
 

@@ -2,13 +2,12 @@
 
 import asyncio
 import base64
-import logging
-import pickle
 import traceback
 from functools import partial
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote
 
 import pytest
+from key_leaks import leaks, loud_logs, seen_in, seen_of
 
 from deep_research.errors import DeepResearchError
 from deep_research.models.anthropic import AnthropicMessages
@@ -32,42 +31,7 @@ LOGGERS = ("httpx", "httpx2", "httpcore", "httpcore2", "anthropic", "openai", "a
 CALL = ModelCall(messages=(Message(content="Note it."),), max_output=1_000, timeout=0.15)
 
 
-def forms(key):
-    """A key as it is, URL-encoded, escaped, and in base64 wherever it may begin in what is encoded."""
-    yield key
-    yield from {quote(key), quote(key, safe=""), quote_plus(key)} - {key}
-    for offset in range(3):
-        for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            yield encode(b"-" * offset + key.encode())[4 if offset else 0 : -4].decode()
-
-
-def leaks(text):
-    return [name for name, key in KEYS.items() for form in forms(key) if form in text]
-
-
-class Loudest(logging.Handler):
-    """Keeps all there is in a record."""
-
-    def __init__(self):
-        super().__init__(logging.DEBUG)
-        self.setFormatter(logging.Formatter())
-        self.kept = []
-
-    def emit(self, record):
-        self.kept.append(f"{self.format(record)} {record.__dict__!r}")
-
-
-@pytest.fixture
-def logs(monkeypatch):
-    handler, root = Loudest(), logging.getLogger()
-    monkeypatch.setattr(root, "level", logging.DEBUG)
-    for name in LOGGERS:
-        monkeypatch.setattr(logging.getLogger(name), "level", logging.DEBUG)
-        logging.getLogger(name).manager._clear_cache()
-    root.addHandler(handler)
-    yield handler.kept
-    root.removeHandler(handler)
-    root.manager._clear_cache()
+logs = loud_logs(*LOGGERS)
 
 
 @pytest.fixture
@@ -92,22 +56,6 @@ async def failed(ask):
     except DeepResearchError as error:
         return error
     return None
-
-
-def seen_in(error):
-    """All that a crash report may show of an error, of what led to it, and of what that was about."""
-    while error is not None:
-        yield from traceback.TracebackException.from_exception(error, capture_locals=True).format()
-        yield f"{error} {error!r} {vars(error)!r}"
-        error = error.__cause__ or error.__context__
-
-
-def seen_of(thing):
-    yield f"{thing!r} {thing} {vars(thing) if hasattr(thing, '__dict__') else ''!r}"
-    try:
-        yield pickle.dumps(thing).decode("latin-1")
-    except Exception as error:
-        yield repr(error)
 
 
 async def no_sleep(_seconds):
@@ -145,8 +93,8 @@ def test_no_key_is_in_any_log_error_traceback_or_object_over_all_faults(logs, ke
         value.removeprefix("Bearer ") for value in sent
     }, "the keys were not even used"
     assert len(logs) > 1000 / each
-    assert leaks("\n".join(shown)) == []
-    assert leaks("\n".join(logs)) == []
+    assert leaks("\n".join(shown), KEYS) == []
+    assert leaks("\n".join(logs), KEYS) == []
 
 
 BARE = ("401", "500", "reset", "html-200", "bad-json", "sse-error", "sse-cut-abrupt")
@@ -179,10 +127,10 @@ def test_an_error_of_a_bare_provider_shows_no_key_even_with_all_variables(quotes
                         trace = traceback.TracebackException.from_exception(error, capture_locals=True)
                         shown += trace.format()
             runner.run(provider.aclose())
-    assert leaks("\n".join(shown)) == []
+    assert leaks("\n".join(shown), KEYS) == []
 
 
 def test_a_form_of_a_key_is_found_wherever_it_hides():
     key = KEYS["ollama"]
     for hidden in (key, quote(key), base64.b64encode(f"user:{key}".encode()).decode()):
-        assert leaks(f"before {hidden} after")
+        assert leaks(f"before {hidden} after", KEYS)

@@ -2,17 +2,18 @@
 
 import pytest
 
-from deep_research.models import anthropic_wire, openai, openai_chat
+from deep_research.models import anthropic_wire
 from deep_research.models.ollama import Ollama
+from deep_research.models.openai_base import usage_of
 from deep_research.models.profiles import Price
 
 
 def chat(given, out):
-    return openai_chat._usage({"prompt_tokens": given, "completion_tokens": out})
+    return usage_of({"prompt_tokens": given, "completion_tokens": out}, given="prompt", made="completion")
 
 
 def responses(given, out):
-    return openai._usage({"input_tokens": given, "output_tokens": out})
+    return usage_of({"input_tokens": given, "output_tokens": out}, given="input", made="output")
 
 
 def anthropic(given, out):

@@ -1,12 +1,8 @@
 """What the tests of phases share: a phase with a model over a journal in memory, and reports of some findings."""
 
 import asyncio
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # test files are imported by path and find no neighbours
 
 from deep_research.budget.metered import ModelRoles, RunModels
 from deep_research.models.model_pool import ModelPool, Shared

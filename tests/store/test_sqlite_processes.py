@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_parent import WarmParent
 
 from deep_research import DeepResearch, RunStatus
 from deep_research.errors import (
@@ -28,7 +29,6 @@ from deep_research.store import Lane, Owner, SQLiteStore
 from deep_research.testing import FakeClock, ScriptedSearch, Witness, scripted_agents
 from deep_research.testing.doubles import results
 from deep_research.testing.store_bench import Bench, Listener
-from deep_research.testing.warm import WarmParent
 
 pytestmark = pytest.mark.timed
 
@@ -38,7 +38,7 @@ AT_ONCE = 20
 
 @pytest.fixture(scope="module")
 def parent() -> Iterator[WarmParent]:
-    with WarmParent("deep_research.testing.kills", __name__) as warm:
+    with WarmParent("kills", __name__) as warm:
         yield warm
 
 

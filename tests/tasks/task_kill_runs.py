@@ -3,8 +3,6 @@ What a child of a `WarmParent` does."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 import sqlite3
 import sys
 from collections.abc import Sequence
@@ -12,20 +10,18 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-for place in (HERE, HERE.parent):
-    sys.path.insert(0, str(place))
+sys.path.insert(0, str(Path(__file__).parent))
 
-from task_runs import DONE, TaskModel, attempt_of, engine, number_of, task_of  # noqa: E402
+import kills
+from task_runs import DONE, TaskModel, attempt_of, engine, number_of, task_of
 
-from deep_research.models.base import ModelCall  # noqa: E402
-from deep_research.testing import ScriptedSearch, kills  # noqa: E402
-from deep_research.testing.doubles import FakeClock, page, results  # noqa: E402
-from deep_research.testing.witness import Witness  # noqa: E402
+from deep_research.models.base import ModelCall
+from deep_research.testing import ScriptedSearch
+from deep_research.testing.doubles import FakeClock, page, results
+from deep_research.testing.witness import Witness
 
 QUESTION = "What is known of the keepers of the light?"
 PLAN = ("keepers of the first light", "keepers of the second light")
-_MARK = re.compile(r"[0-9a-f]{16}")  # another one in each prompt
 
 
 class Worker(TaskModel):
@@ -36,9 +32,7 @@ class Worker(TaskModel):
         self._witness = Witness(witness)
 
     def answer(self, call: ModelCall) -> str:
-        said = call.messages[-1].content
-        asked = hashlib.sha256(_MARK.sub("", said).encode()).hexdigest()[:12]
-        self._witness.note(f"{call.form.name if call.form else 'text'}:{asked}", asked)
+        kills.note_prompt(self._witness, call, call.form.name if call.form else "text")
         return super().answer(call)
 
 
@@ -72,10 +66,6 @@ class Watched(kills.MortalStore):
         super().die_at(*moment)
 
 
-def warm_up() -> None:
-    kills.warm_up()
-
-
 def research(
     database: str, witness: str, *, research_id: str | None = None, kill: Sequence[Any] | None = None
 ) -> dict[str, Any]:
@@ -91,10 +81,7 @@ def research(
     )
     result = made.resume(research_id) if research_id else made.run(QUESTION)
     return {
-        "research_id": result.research_id,
-        "status": result.status.value,
-        "message": result.message,
-        "report": result.report,
+        **kills.shown(result, store),
         "findings": [finding.model_dump(mode="json") for finding in result.findings],
         "gaps": [gap.description for gap in result.gaps],
         "tasks": [
@@ -102,7 +89,6 @@ def research(
             for task in result.state.tasks
         ],
         "events": [event.name for event in made.events(result.research_id)],
-        "commits": store.commits,
         "lengths": store.lengths,
     }
 

@@ -7,11 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from task_runs import DONE, FOUND, QUESTION, SEARCH, TaskModel, engine, number_of, orm, task_of
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 import virtual_time
+from task_runs import DONE, FOUND, QUESTION, SEARCH, TaskModel, engine, number_of, orm, task_of
 
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.doubles import page, results

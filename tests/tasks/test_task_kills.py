@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kills import Runs, copied, remains, runs_of, units
 
 from deep_research.state import events as ev
-from deep_research.testing.kills import copied, remains
-from deep_research.testing.warm import Exit, WarmParent
-from deep_research.testing.witness import Witness
 
 pytestmark = pytest.mark.timed
 
@@ -24,27 +22,16 @@ LOST = ("model.settled", "model.reserved")  # an answer, or what its tools gave,
 
 
 @pytest.fixture(scope="module")
-def parent() -> Iterator[WarmParent]:
-    with WarmParent("task_kill_runs") as warm:
-        yield warm
-
-
-def research(parent: WarmParent, folder: Path, **more: Any) -> Exit:
-    folder.mkdir(exist_ok=True)
-    return parent.run(
-        "task_kill_runs:research", database=folder / "runs.db", witness=folder / "calls", **more
-    )
-
-
-def units(folder: Path, of: str = "calls") -> list[str]:
-    return [call.unit for call in Witness(folder / of).calls()]
+def runs() -> Iterator[Runs]:
+    with runs_of("task_kill_runs") as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
-def whole(parent: WarmParent, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def whole(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The run that nobody kills, with what it asked and searched for."""
     folder = tmp_path_factory.mktemp("whole")
-    answer = research(parent, folder).ok()
+    answer = runs.research(folder).ok()
     asked, searched = units(folder), units(folder, "calls-searches")
     assert answer["status"] == "completed", answer["message"]
     assert answer["events"].count("task.dispatched") == 3
@@ -62,17 +49,17 @@ def in_steps(database: Path) -> int:
     return sum(ev.decode(*row).step.searches for row in rows)
 
 
-def killed(parent: WarmParent, whole: dict[str, Any], tmp_path: Path, commit: int) -> tuple[str, int, str]:
+def killed(runs: Runs, whole: dict[str, Any], tmp_path: Path, commit: int) -> tuple[str, int, str]:
     """The run killed after a commit and resumed: the event that was the last, the length of the log, and what is wrong
     with what came of it."""
     folder = tmp_path / f"killed-{commit}"
-    left = research(parent, folder, kill=(commit, "after"))
+    left = runs.research(folder, kill=(commit, "after"))
     assert left.killed_by == signal.SIGKILL
     before = remains(folder / "runs.db", tmp_path / "copy")
     length = before.seqs[-1]
     last = whole["events"][length - 1]
     searched = len(units(folder, "calls-searches"))
-    answer = research(parent, folder, research_id=before.runs[0]).ok()
+    answer = runs.research(folder, research_id=before.runs[0]).ok()
     again = len(units(folder)) - len(whole["asked"])
     searched_again = len(units(folder, "calls-searches")) - len(whole["searched"])
     # Steps are made side by side: a search of one may be made and not recorded when an answer to another is.
@@ -90,21 +77,21 @@ def killed(parent: WarmParent, whole: dict[str, Any], tmp_path: Path, commit: in
 
 @pytest.mark.parametrize("event", ["task.dispatched", "task.step", "task.finished", "task.reviewed"])
 def test_a_run_killed_between_dispatch_and_review_goes_on_where_it_was(
-    parent: WarmParent, whole: dict[str, Any], tmp_path: Path, event: str
+    runs: Runs, whole: dict[str, Any], tmp_path: Path, event: str
 ) -> None:
     ends = [whole["events"][length - 1] for length in whole["lengths"] if length]
     commit = ends.index(event) + 1
-    assert killed(parent, whole, tmp_path, commit)[::2] == (event, "")
+    assert killed(runs, whole, tmp_path, commit)[::2] == (event, "")
 
 
 @pytest.mark.parametrize("each", [7, pytest.param(1, marks=pytest.mark.slow)])  # each seventh commit, and all
 def test_a_run_killed_at_any_commit_of_its_tasks_asks_no_recorded_step_again(
-    parent: WarmParent, whole: dict[str, Any], tmp_path: Path, each: int
+    runs: Runs, whole: dict[str, Any], tmp_path: Path, each: int
 ) -> None:
     first = whole["events"].index("task.dispatched")
     wrong, reached = {}, set()
     for commit in range(2, whole["commits"], each):
-        last, length, problem = killed(parent, whole, tmp_path, commit)
+        last, length, problem = killed(runs, whole, tmp_path, commit)
         reached.add(last)
         if problem:
             wrong[commit, last] = problem

@@ -15,14 +15,12 @@ from lxml.html import HtmlElement
 
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
-from deep_research.sources.extract.html_text import without_site
-from deep_research.sources.extract.titles import title_of_head
+from deep_research.sources.extract.titles import is_title, title_of_head
 
 _BELOW = 4  # lines below the title, in which it may stand
 _LONGEST = 160  # characters of such a line; what is longer is text
 _TITLES = ("h1", "h2", "h3")
 _TITLE = 500  # characters of a title that are looked at
-_SHORT_TITLE = 8  # characters; a lower heading with fewer is no title by being in that of the page
 _BLOCKS = (
     "p",
     "div",
@@ -104,7 +102,7 @@ def _below_title(tree: HtmlElement) -> Iterator[str]:
     walk: Any = etree.iterwalk(tree, events=("start",), tag=(*_TITLES, *_LINES))
     for _, element in walk:
         if element.tag in _TITLES:
-            left = _BELOW if element.tag == "h1" or _is_title(element, head) else 0
+            left = _BELOW if element.tag == "h1" or is_title(element, head) else 0
         elif left and next(element.iterdescendants(*_BLOCKS), None) is None:
             walk.skip_subtree()
             line = " ".join(" ".join(element.itertext()).split()).replace(" ,", ",")
@@ -114,8 +112,3 @@ def _below_title(tree: HtmlElement) -> Iterator[str]:
                 left -= 1
                 if not is_hidden(element) and next(element.iterancestors(*_OF_OTHERS), None) is None:
                     yield line
-
-
-def _is_title(heading: HtmlElement, head: str) -> bool:
-    text = " ".join(heading.text_content().split())
-    return len(text) >= _SHORT_TITLE and without_site(head, text) == text

@@ -15,9 +15,8 @@ from lxml.html import HtmlElement
 
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
-from deep_research.sources.extract.html_text import without_site
 from deep_research.sources.extract.texts import parse_date
-from deep_research.sources.extract.titles import title_of_head
+from deep_research.sources.extract.titles import is_title, title_of_head
 
 _LONGEST = 80  # characters
 # In the order of the year. Of months of several names each is there, and what they are cut to.
@@ -126,7 +125,6 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _CELLS = ("li", "dd")  # which tell of many things: a day in them has to say what it is
 _ICONS = ("i", "span", "img", "br")
 _MOST_ICONS = 3
-_SHORT_TITLE = 8  # characters; a lower heading with fewer is no title by being in that of the page
 _SAYS_SO = regex(
     r"(?:^|[\s_-])(?:author\w{0,20}|byline|dateline|date|meta|posted|published|publication|pub|pubdate|timestamp)(?=$|[\s_-])",
     re.IGNORECASE,
@@ -182,14 +180,9 @@ def shown_days(tree: HtmlElement) -> Iterator[str]:
 def _titles(tree: HtmlElement) -> set[HtmlElement]:
     """The headings of the first rank, and lower ones that are the page's title."""
     head = title_of_head(tree)[: 4 * _PROSE]
-    lower = (each for each in islice(tree.iter("h2", "h3"), _MOST) if _is_title(each, head))
+    lower = (each for each in islice(tree.iter("h2", "h3"), _MOST) if is_title(each, head))
     first = (each for each in islice(tree.iter("h1"), _MOST) if each.text_content().strip())
     return {*first, *lower}
-
-
-def _is_title(heading: HtmlElement, head: str) -> bool:
-    text = " ".join(heading.text_content().split())
-    return len(text) >= _SHORT_TITLE and without_site(head, text) == text
 
 
 def _line(element: HtmlElement) -> str:

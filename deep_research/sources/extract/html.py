@@ -87,14 +87,21 @@ def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
     is_laid_out = tell_laid_out(tree)
     about = metadata.about(tree)
     head = titles.title_of_head(tree)
-    element, _ = titles.heading(tree, [about.title, head])
-    heading = titles.text_of(element)
+    heading = titles.text_of(titles.heading(tree, [about.title, head]))
     _drop_marks(tree)
+    _drop_empty(tree)
     html_tables.level(tree)
     text = whole(tree) if is_laid_out else main_content(tree)
     if heading and text and heading not in text[: len(heading) + 1000]:
         text = f"# {heading}\n\n{text}"
     return titles.title(head, about.title, about.site, heading), text, about
+
+
+def _drop_empty(tree: HtmlElement) -> None:
+    """Takes out what only makes room within an item: a boundary there would break it."""
+    for room in tree.xpath(".//li//div[not(normalize-space()) and not(.//img or .//svg or .//input)]"):
+        if room.getparent() is not None:
+            room.drop_tree()
 
 
 def _drop_marks(tree: HtmlElement) -> None:

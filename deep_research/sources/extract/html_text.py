@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
-from deep_research.sources.extract.html_tokens import Start, Text, tokens
 from deep_research.sources.extract.plaintext import words
 
 _DROPPED = words(
@@ -14,16 +16,12 @@ _DROPPED = words(
     "dialog button select textarea datalist xmp noembed noframes math"
 )
 _MENUS = ("navigation", "search")  # roles of elements that are not called so
-_VOID = words("area base br col embed hr img input link meta param source track wbr")
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _BLOCKS = words(
     "address article blockquote body caption center dd details div dl dt fieldset figcaption figure h1 h2 h3 "
     "h4 h5 h6 hgroup hr html legend li main menu ol p pre section summary table tbody tfoot thead tr ul"
 )
 _CELLS = frozenset(("td", "th"))
-_CONTAINERS = (_BLOCKS | _CELLS | _DROPPED) - _VOID
-_CLOSES_ITSELF = words("p li dt dd tr td th")
-_CLOSES_PARAGRAPH = _BLOCKS
 _SHAPED = frozenset(("li", "dd", "tr", *_HEADINGS))
 _ROW_ENDS = frozenset(("tr", "table", "tbody", "thead", "tfoot", "caption", *_HEADINGS))
 _LAYOUT_CELL = 300  # characters; a row with more text than this is a piece of a page
@@ -48,8 +46,8 @@ class Page:
 
 def extract(html: str) -> Page:
     """The readable content of ``html``. A page that is nothing but a form is read all the same."""
-    page = _Extractor(_DROPPED).run(html)
-    return page if page.text else _Extractor(_DROPPED - {"form"}).run(html)
+    page = _Extractor(_DROPPED).read(html)
+    return page if page.text else _Extractor(_DROPPED - {"form"}).read(html)
 
 
 def without_site(title: str, heading: str) -> str:
@@ -60,13 +58,14 @@ def without_site(title: str, heading: str) -> str:
 
 
 class _Extractor:
-    """Folds the tokens of a page into text."""
+    """Folds a page into text, as lxml finds tags and words in it: it closes what its author left open."""
 
     def __init__(self, dropped: frozenset[str]) -> None:
         self._dropped = dropped
-        self._open: list[str] = []  # open containers, and everything inside a hidden one
-        self._counts: dict[str, int] = {}
-        self._hidden_from: int | None = None  # depth of the outermost element that is not shown
+        self._open: list[str] = []  # blocks and cells that are shown
+        self._counts: Counter[str] = Counter()  # of all that is open
+        self._unseen = 0  # elements that are open in one that is not shown, this included
+        self._unseen_in = ""  # its name
         self._line: list[str] = []
         self._blocks: list[str] = []
         self._main: list[str] = []  # those inside <main>
@@ -81,14 +80,14 @@ class _Extractor:
         self._metas: dict[str, str] = {}
         self._times: list[str] = []
 
-    def run(self, html: str) -> Page:
-        for token in tokens(html):
-            if isinstance(token, Text):
-                self._text(token.data)
-            elif isinstance(token, Start):
-                self._start(token)
-            else:
-                self._end(token.name)
+    def read(self, html: str) -> Page:
+        if html.strip():
+            from lxml import etree  # Markdown without HTML needs none of it
+
+            # In linear time whatever the input, and however deep it is.
+            parser = etree.HTMLParser(target=self, encoding="utf-8", huge_tree=True)
+            with suppress(etree.XMLSyntaxError):  # nothing in it but comments
+                etree.fromstring(html.encode("utf-8", "replace"), parser)
         self._flush("pre" if self._pre else "")
         title = without_site(
             " ".join("".join(self._title).split()),
@@ -99,82 +98,55 @@ class _Extractor:
         text = main if len(main) >= _MAIN_LENGTH else "".join(self._blocks).strip()
         return Page(text, title, dates + self._times)
 
-    def _text(self, data: str) -> None:
-        innermost = self._open[-1] if self._open else ""
-        if innermost == "title":
-            if not self._counts.get("svg"):
+    def data(self, data: str) -> None:
+        if self._counts["title"]:
+            if not self._counts["svg"]:
                 self._title.append(data)
             return
-        if self._hidden_from is None:
+        if not self._unseen:
             self._line.append(data)
-            if self._counts.get("td") and not self._has_facts and not data.isspace():
+            if self._counts["td"] and not self._has_facts and not data.isspace():
                 cell = next((name for name in reversed(self._open[-8:]) if name in _CELLS), "")
-                self._has_facts = cell == "td" and not self._counts.get("thead")
-        elif self._open[self._hidden_from] != "header":
+                self._has_facts = cell == "td" and not self._counts["thead"]
+        elif self._unseen_in != "header":
             return
-        if self._counts.get("h1") and not self._heading_done:
+        if self._counts["h1"] and not self._heading_done:
             self._first_heading.append(data)
 
-    def _start(self, tag: Start) -> None:
-        name = tag.name
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
         if name == "meta":
-            key = (
-                tag.attributes.get("property")
-                or tag.attributes.get("name")
-                or tag.attributes.get("itemprop")
-                or ""
-            )
-            self._metas.setdefault(key.lower(), tag.attributes.get("content", ""))
-        elif name == "time" and "datetime" in tag.attributes and len(self._times) < 10:
-            self._times.append(tag.attributes["datetime"])
-        if name in _CLOSES_PARAGRAPH and self._open and self._open[-1] == "p":
-            self._end("p")
-        if name in _CLOSES_ITSELF and self._open and self._open[-1] == name:
-            self._end(name)
-        if name in _VOID:
-            self._void(name)
-            return
-        hidden = name in self._dropped or _is_unseen(tag.attributes)
-        shown = self._hidden_from is None
-        if shown and (name in _BLOCKS or name in _CELLS):
+            key = attributes.get("property") or attributes.get("name") or attributes.get("itemprop") or ""
+            self._metas.setdefault(key.lower(), attributes.get("content", ""))
+        elif name == "time" and "datetime" in attributes and len(self._times) < 10:
+            self._times.append(attributes["datetime"])
+        if not self._unseen and (name in _BLOCKS or name in _CELLS):
             self._boundary(name)
-        if name in _CONTAINERS or hidden or not shown or name == "title":
-            if hidden and shown:
-                self._hidden_from = len(self._open)
-            self._open.append(name)
-            self._counts[name] = self._counts.get(name, 0) + 1
-        if shown and not hidden and name == "pre":
-            self._pre += 1
-
-    def _end(self, name: str) -> None:
-        if not self._counts.get(name):
-            if name == "p":
-                self._boundary(name)
+        elif not self._unseen and name == "br":
+            self._line.append("\n" if self._pre else _BREAK)
+        self._counts[name] += 1
+        if self._unseen:
+            self._unseen += 1
             return
-        while self._open:
-            closed = self._open.pop()
-            self._counts[closed] -= 1
-            if self._hidden_from is None:
-                self._closed(closed)
-            elif len(self._open) <= self._hidden_from:
-                self._hidden_from = None
-            if closed == name:
-                break
+        if name in self._dropped or _is_unseen(attributes):
+            self._unseen, self._unseen_in = 1, name
+            return
+        if name in _BLOCKS or name in _CELLS:
+            self._open.append(name)
+        self._pre += name == "pre"
+
+    def end(self, name: str) -> None:
+        self._counts[name] -= 1
+        if self._unseen:
+            self._unseen -= 1
+        elif name in _BLOCKS or name in _CELLS:
+            self._open.pop()
+            if name in _BLOCKS:
+                self._boundary(name, closing=name)
+            self._pre -= name == "pre"
         self._heading_done = self._heading_done or (name == "h1" and bool(self._first_heading))
 
-    def _closed(self, name: str) -> None:
-        if name in _BLOCKS:
-            self._boundary(name, closing=name)
-        if name == "pre":
-            self._pre = max(0, self._pre - 1)
-
-    def _void(self, name: str) -> None:
-        if self._hidden_from is not None:
-            return
-        if name == "br":
-            self._line.append("\n" if self._pre else _BREAK)
-        elif name == "hr":
-            self._flush()
+    def close(self) -> None:
+        """All was read."""
 
     def _boundary(self, name: str, closing: str = "") -> None:
         """A block or cell begins or ends: what stood before it is a block of its own."""
@@ -184,7 +156,7 @@ class _Extractor:
             self._has_cells = True
         elif self._pre and name != "pre":
             self._line.append("\n")
-        elif self._counts.get("tr") and name not in _ROW_ENDS and sum(map(len, self._line)) < _LAYOUT_CELL:
+        elif self._counts["tr"] and name not in _ROW_ENDS and sum(map(len, self._line)) < _LAYOUT_CELL:
             self._line.append(" ")  # a paragraph in a cell; in a table that lays out a page they are long
         else:
             self._flush(closing)
@@ -209,7 +181,7 @@ class _Extractor:
         if kind in _HEADINGS:
             self._write("", f"{_HEADINGS[kind]} {text.replace(chr(10), ' ')}")
         elif kind in ("li", "dd"):
-            depth = min(self._counts.get("ul", 0) + self._counts.get("ol", 0), 6)
+            depth = min(self._counts["ul"] + self._counts["ol"], 6)
             self._write("item", "  " * max(0, depth - 1) + f"- {text}")
         elif kind == "tr" and (" | " in text or len(text) < _LAYOUT_CELL):
             self._write_row(text.replace("\n", " "), has_facts)
@@ -239,10 +211,10 @@ class _Extractor:
     def _write(self, kind: str, block: str) -> None:
         written = ("\n" if kind and kind == self._last else "\n\n") + block
         self._blocks.append(written)
-        if self._counts.get("main"):
+        if self._counts["main"]:
             self._main.append(written)
         self._last = kind
 
 
-def _is_unseen(attributes: dict[str, str]) -> bool:
+def _is_unseen(attributes: Mapping[str, str]) -> bool:
     return attributes.get("role", "").strip().lower() in _MENUS or is_hidden(attributes)

@@ -30,7 +30,6 @@ _TAGS = {
     "row": "tr",
     "quote": "blockquote",
     "lb": "br",
-    "p": "p",
     "table": "table",
 }
 
@@ -50,10 +49,12 @@ def whole(tree: HtmlElement) -> str:
 def between(found: str, whole: str) -> str:
     """What ``whole`` says from the first to the last block that ``found`` has: its headings, prose, tables and code, and
     of the rest what ``found`` has too. Of two texts that have little in common ``found``."""
-    known = set(_runs(found))
+    known = {*_runs(found), *(run for line in found.split("\n") for run in _runs(line))}
     blocks = blocks_of(whole)
     hits = [_is_hit(block, known) for block in blocks]
-    sure = [place for place, block in enumerate(blocks) if hits[place] and len(_words(block)) >= _RUN]
+    sure = [
+        n for n, block in enumerate(blocks) if hits[n] and (_is_laid_out(block) or len(_words(block)) >= _RUN)
+    ]
     if len(known.intersection(_runs(whole))) < _MOSTLY * len(known) or not sure:
         return found
     first, last = sure[0], sure[-1]
@@ -124,17 +125,18 @@ def blocks_of(text: str) -> list[str]:
 
 
 def _is_hit(block: str, known: set[tuple[str, ...]]) -> bool:
-    """Whether half of a block stands in a text that has the ``known`` runs of words."""
-    runs = list(_runs(block))
-    return 0 < len(runs) <= sum(run in known for run in runs) / _MOSTLY
+    """Whether half of a block, or of its lines, stands in a text that has the ``known`` runs of words."""
+    lines = [run for line in block.split("\n") for run in _runs(line)]
+    return any(
+        0 < len(runs) <= sum(run in known for run in runs) / _MOSTLY for runs in (list(_runs(block)), lines)
+    )
 
 
 def _runs(text: str) -> Iterator[tuple[str, ...]]:
-    """The runs of words of each of its lines; a line of fewer words is one."""
-    for line in text.split("\n"):
-        words = _words(line)
-        if words:
-            yield from (tuple(words[n : n + _RUN]) for n in range(max(1, len(words) - _RUN + 1)))
+    """The runs of words of a text; of one of fewer words these."""
+    words = _words(text)
+    if words:
+        yield from (tuple(words[n : n + _RUN]) for n in range(max(1, len(words) - _RUN + 1)))
 
 
 def _words(text: str) -> list[str]:
@@ -143,6 +145,11 @@ def _words(text: str) -> list[str]:
 
 def _is_content(block: str) -> bool:
     """Whether a block is a heading, a table, code, or prose."""
-    if block.startswith(("#", *_FENCES)) or (" | " in block and "\n" in block):
+    if block.startswith("#") or _is_laid_out(block):
         return True
     return len(block.split()) >= _PROSE and _ENDED.search(block) is not None
+
+
+def _is_laid_out(block: str) -> bool:
+    """Whether a block is a table or a piece of code."""
+    return block.startswith(_FENCES) or (" | " in block and "\n" in block)

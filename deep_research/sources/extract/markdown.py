@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from markdown_it import MarkdownIt, helpers
 from markdown_it.token import Token
@@ -23,7 +23,6 @@ from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.hiding import is_hidden
-from deep_research.sources.extract.html_tokens import End, Start, tokens
 from deep_research.sources.extract.plaintext import UnreadableError, words
 
 _FRONT_MATTER = regex(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -36,6 +35,12 @@ _BOX = regex(
     r"[ \t]*+(?:[a-z][\w-]{1,30}|\{[^{}\n]{1,60}\})[ \t]*+(?:\[(?P<named>[^\]\n]{0,200})\]|(?P<title>[^\n]{0,200}))"
 )
 _TEMPLATE = regex(r"\{(?:%[^%\n]{0,300}%|\{[^{}\n]{0,300}\})\}")
+# A tag of HTML, or what is none although it looks like one.
+_TAG = regex(
+    r"<!--.*?(?:-->|\Z)|<(?P<closing>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<rest>(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+)>",
+    re.DOTALL,
+)
+_ATTRIBUTE = regex(r"([\w-]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?")
 _HIDDEN = words("script style template svg iframe")
 # Elements of HTML. What else stands in angle brackets is meant to be seen: ``List<String>``, ``cp <file>``.
 _HTML = _HIDDEN | words(
@@ -76,6 +81,12 @@ def readable(text: str) -> str:
         raise
     except Exception as error:  # whatever the library fails at
         raise UnreadableError(f"Markdown that cannot be read ({type(error).__name__})") from error
+
+
+class _Tag(NamedTuple):
+    name: str
+    is_closing: bool
+    is_unseen: bool
 
 
 class _Parser(MarkdownIt):
@@ -126,7 +137,7 @@ class _Reader:
         self._hidden = ""  # the name of the element that is open and not shown, and how often it is
         self._depth = 0
         self._closings = Counter(  # still to come: what is never closed hides nothing
-            tag.name for token in _html(found) for tag in tokens(token.content) if isinstance(tag, End)
+            tag.name for token in _html(found) for tag in _tags(token.content) if tag.is_closing
         )
 
     def read(self) -> str:
@@ -179,10 +190,10 @@ class _Reader:
         said: list[str] = []
         for token in children:
             if token.type == "html_inline":
-                tag = next(tokens(token.content), None)
-                is_known = not isinstance(tag, Start | End) or tag.name in _HTML
+                tag = next(_tags(token.content), None)
+                is_known = tag is None or tag.name in _HTML
                 self._follow(token.content)
-                text = "\n" if isinstance(tag, Start) and tag.name == "br" else ""
+                text = "\n" if tag and tag.name == "br" and not tag.is_closing else ""
                 said.append(text if is_known else self._shown(token.content))
             elif token.type in ("softbreak", "hardbreak"):
                 said.append("\n")
@@ -201,17 +212,16 @@ class _Reader:
 
     def _follow(self, html: str) -> None:
         """Keeps track of whether what comes next is in an element that is not shown."""
-        for tag in tokens(html):
-            if isinstance(tag, Start):
-                if tag.name == self._hidden:
-                    self._depth += 1
-                elif not self._hidden and self._closings[tag.name] > 0 and _is_unseen(tag):
-                    self._hidden, self._depth = tag.name, 1
-            elif isinstance(tag, End):
+        for tag in _tags(html):
+            if tag.is_closing:
                 self._closings[tag.name] -= 1
                 if tag.name == self._hidden:
                     self._depth -= 1
                     self._hidden = self._hidden if self._depth else ""
+            elif tag.name == self._hidden:
+                self._depth += 1
+            elif not self._hidden and self._closings[tag.name] > 0 and tag.is_unseen:
+                self._hidden, self._depth = tag.name, 1
 
 
 def _html(found: Sequence[Token]) -> Iterator[Token]:
@@ -223,8 +233,15 @@ def _html(found: Sequence[Token]) -> Iterator[Token]:
                 yield child
 
 
-def _is_unseen(tag: Start) -> bool:
-    return tag.name in _HIDDEN or is_hidden(tag.attributes)
+def _tags(html: str) -> Iterator[_Tag]:
+    for found in _TAG.finditer(html):
+        if found["name"]:
+            attributes = {
+                each[1].lower(): each[2] or each[3] or each[4] or ""
+                for each in _ATTRIBUTE.finditer(found["rest"])
+            }
+            name = found["name"].lower()
+            yield _Tag(name, found["closing"] != "", name in _HIDDEN or is_hidden(attributes))
 
 
 def _is_field_line(line: str) -> bool:

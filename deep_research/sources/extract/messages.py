@@ -7,13 +7,16 @@ from __future__ import annotations
 import json
 import os
 import struct
-from dataclasses import asdict
-from datetime import date
-from typing import Any
+from dataclasses import asdict, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from deep_research.errors import ExtractionError
 from deep_research.evidence.copies import fingerprint
 from deep_research.sources.extract.document import Document
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 LENGTH = struct.Struct(">Q")
 
@@ -75,27 +78,21 @@ def document_of(answer: dict[str, Any]) -> Document:
             data["passing"] = True
         raise ExtractionError(why[:500], **data)
     try:
-        day = answer["published"]
-        pages = tuple(answer["pages"])
-        if not all(
-            isinstance(answer[key], str)
-            for key in ("title", "text", "author", "unread", "snapshot_hash", "fingerprint", "manual")
-        ):
-            raise TypeError
-        if not all(isinstance(page, int) and 0 <= page <= len(answer["text"]) for page in pages):
-            raise ValueError
-        language = answer["language"]
-        return Document(
-            title=answer["title"],
-            text=answer["text"],
-            published=date.fromisoformat(day) if day else None,
-            author=answer["author"],
-            unread=answer["unread"][:_UNREAD],
-            language=str(language) if language else None,
-            pages=pages,
-            snapshot_hash=answer["snapshot_hash"],
-            fingerprint=answer["fingerprint"][:_FINGERPRINT],
-            manual=answer["manual"][:_MANUAL],
-        )
-    except (KeyError, TypeError, ValueError):
+        found = _documents().validate_python(answer)
+    except ValueError:
         raise ExtractionError("reading it crashed", crashed=True) from None
+    if not all(0 <= page <= len(found.text) for page in found.pages):
+        raise ExtractionError("reading it crashed", crashed=True)
+    return replace(
+        found,
+        unread=found.unread[:_UNREAD],
+        fingerprint=found.fingerprint[:_FINGERPRINT],
+        manual=found.manual[:_MANUAL],
+    )
+
+
+@cache
+def _documents() -> TypeAdapter[Document]:
+    from pydantic import TypeAdapter  # the child has no use for it
+
+    return TypeAdapter(Document)

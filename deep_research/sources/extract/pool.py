@@ -19,10 +19,9 @@ from typing import Any
 from deep_research.errors import ExtractionError
 from deep_research.forks import guard
 from deep_research.sources.extract.child import Child, Limits
-from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document
 from deep_research.sources.extract.messages import document_of
 
-MAX_TEXT_BYTES = 2_000_000
 MAX_RAW_BYTES = 60_000_000  # each format has a lower cap of its own
 _JOBS_EACH = 200  # after so many a child is replaced: parsers leak
 _WALL = 12.0  # seconds that may pass for each of computing
@@ -90,21 +89,10 @@ class Extractor:
             self._cancel(job)
             raise
 
-    def extract_now(
-        self, raw: bytes, *, media_type: str = "", name: str = "", max_text_bytes: int = MAX_TEXT_BYTES
-    ) -> Document:
-        """The same for a thread that can wait."""
-        job = self._submit(raw, media_type, name, max_text_bytes)
-        try:
-            return job.future.result()
-        except BaseException:
-            self._cancel(job)
-            raise
-
     def submit(
         self, raw: bytes, *, media_type: str = "", name: str = "", max_text_bytes: int = MAX_TEXT_BYTES
     ) -> Future[Document]:
-        """The same for a thread that has other things to do meanwhile."""
+        """The same for a thread."""
         return self._submit(raw, media_type, name, max_text_bytes).future
 
     async def aclose(self) -> None:

@@ -18,6 +18,7 @@ _MUCH = 0.4  # of a title that a heading must be, to be one and not the name of 
 _MOST = 40  # headings that are looked at
 _LONGEST = 500  # characters of a title
 _LONG = 20  # characters; what is longer is no name of a site
+_SHORT = 8  # characters; a lower heading with fewer is no title by being in that of the page
 
 
 def title_of_head(tree: HtmlElement) -> str:
@@ -28,20 +29,26 @@ def title_of_head(tree: HtmlElement) -> str:
     return ""
 
 
-def heading(tree: HtmlElement, said: list[str]) -> tuple[HtmlElement | None, bool]:
-    """The heading of the page, and whether it is one of the titles ``said`` in its head: else it is the first, rather
-    in the main part than in what stands above it."""
+def heading(tree: HtmlElement, said: list[str]) -> HtmlElement | None:
+    """The heading of the page: one of the titles ``said`` in its head, else the first, rather in the main part than in
+    what stands above it."""
     found = list(islice(_within(tree, ("main", "article"), "h1"), _MOST))
     every = list(islice(tree.iter("h1"), _MOST))
     titles = [title[:_LONGEST] for title in said if title]
     for among in (found, every):
         best = max(among, key=lambda each: _likeness(text_of(each)[:_LONGEST], titles), default=None)
         if best is not None and _likeness(text_of(best), titles):
-            return best, True
+            return best
     if found:
-        return found[0], False
+        return found[0]
     under = next(_within(tree, ("main",), "h2"), None)
-    return (every[0] if every and under is None else None), False
+    return every[0] if every and under is None else None
+
+
+def is_title(heading: HtmlElement, head: str) -> bool:
+    """Whether a lower heading is the title of the page, as its ``head`` has it."""
+    text = " ".join(heading.text_content().split())
+    return len(text) >= _SHORT and without_site(head, text) == text
 
 
 def _within(tree: HtmlElement, outer: tuple[str, ...], tag: str) -> Iterator[HtmlElement]:

@@ -67,12 +67,9 @@ class Robots:
         self._asking: dict[str, _Asking] = {}
         renew_in_children(self)
 
-    async def allows(self, url: str) -> bool:
-        """Whether the site lets us read the page. Raises `Refused` for an address that may not be fetched at all."""
-        return not await self.refusal(url)
-
     async def refusal(self, url: str) -> str:
-        """Why the site does not let us read the page, as a sentence; "" when it does."""
+        """Why the site does not let us read the page, as a sentence; "" when it does. Raises `Refused` for an address
+        that may not be fetched at all."""
         target = target_of(url)
         rules = await self._rules(target)
         if rules.closed:

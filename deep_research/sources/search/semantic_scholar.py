@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from pydantic import SecretStr
-
 from deep_research.sources.search.base import (
     Scholarly,
     SearchFilters,
@@ -29,7 +27,7 @@ from deep_research.sources.search.fields import (
 )
 from deep_research.sources.search.identifiers import arxiv_id, at_arxiv, at_doi, doi
 from deep_research.sources.search.keys import SEMANTIC_SCHOLAR
-from deep_research.sources.search.web_service import SECONDS, HttpSearch, MalformedError
+from deep_research.sources.search.web_service import HttpSearch, MalformedError
 
 KEY_VARIABLE = SEMANTIC_SCHOLAR.optional[0]
 
@@ -56,14 +54,7 @@ class SemanticScholar(HttpSearch):
     key_header = ("x-api-key", "")
     longest_query = 300
 
-    def __init__(
-        self,
-        *,
-        api_key: SecretStr | str | None = None,
-        base_url: str | None = None,
-        timeout: float = SECONDS,
-    ) -> None:
-        super().__init__(api_key=api_key, base_url=base_url, timeout=timeout)
+    def _set_up(self) -> None:
         self.per_minute = 60.0 if self._key else _WITHOUT_A_KEY
 
     async def _find(self, request: SearchRequest) -> Sequence[SearchResult]:

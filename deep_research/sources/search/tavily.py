@@ -8,7 +8,6 @@ from datetime import date, timedelta
 from typing import Any, ClassVar
 
 import httpx
-from pydantic import SecretStr
 from tavily import AsyncTavilyClient, errors
 
 from deep_research.models.clients import PerLoop
@@ -16,7 +15,7 @@ from deep_research.models.clients_bodies import read_json
 from deep_research.sources.search.base import SearchRequest, SearchResult, SourceType, Trouble
 from deep_research.sources.search.fields import address, day, domains, line, only, record, records
 from deep_research.sources.search.keys import TAVILY
-from deep_research.sources.search.web_service import MOST_VALUES, SECONDS, HttpSearch, MalformedError
+from deep_research.sources.search.web_service import MOST_VALUES, HttpSearch, MalformedError
 
 KEY_VARIABLE = TAVILY.required[0]
 
@@ -46,14 +45,7 @@ class Tavily(HttpSearch):
     key_variable = KEY_VARIABLE
     longest_query = 400
 
-    def __init__(
-        self,
-        *,
-        api_key: SecretStr | str | None = None,
-        base_url: str | None = None,
-        timeout: float = SECONDS,
-    ) -> None:
-        super().__init__(api_key=api_key, base_url=base_url, timeout=timeout)
+    def _set_up(self) -> None:
         self._sdks = PerLoop(self._sdk, _nothing)
 
     async def aclose(self) -> None:

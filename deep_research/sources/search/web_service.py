@@ -69,6 +69,10 @@ class HttpSearch(SearchProvider):
         if self._key is None and self.key_variable in self.needs.required:
             raise missing(self.name, self.needs.required)
         self._clients = PerLoop(self._client, httpx.AsyncClient.aclose)
+        self._set_up()
+
+    def _set_up(self) -> None:
+        """What follows from the key and the address that it is made with."""
 
     @property
     def account(self) -> str:

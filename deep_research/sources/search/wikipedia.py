@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import httpx
-from pydantic import SecretStr
 
 from deep_research.errors import SearchError
 from deep_research.models.clients import checked_url
@@ -25,7 +24,7 @@ from deep_research.sources.search.fields import (
     whole,
 )
 from deep_research.sources.search.keys import WIKIPEDIA
-from deep_research.sources.search.web_service import SECONDS, HttpSearch, MalformedError, Params
+from deep_research.sources.search.web_service import HttpSearch, MalformedError, Params
 from deep_research.unpacking import BodyError
 
 LICENSE = "CC BY-SA 4.0"
@@ -61,14 +60,7 @@ class Wikipedia(HttpSearch):
     longest_query = 300
     says_who = True
 
-    def __init__(
-        self,
-        *,
-        api_key: SecretStr | str | None = None,
-        base_url: str | None = None,
-        timeout: float = SECONDS,
-    ) -> None:
-        super().__init__(api_key=api_key, base_url=base_url, timeout=timeout)
+    def _set_up(self) -> None:
         self.keeps_language = _EDITION in self.base_url
 
     def _checked(self, url: str) -> str:

@@ -7,9 +7,10 @@ import asyncio
 from deep_research.errors import ModelError
 from deep_research.models.base import Message
 from deep_research.models.failures import Verdict
-from deep_research.testing.model_bench import CALL, PATIENCE, WAYS, Bench, until
+from deep_research.testing.model_bench import CALL, WAYS, Bench
 from deep_research.testing.pace import Lateness, Pace
 from deep_research.testing.servers import Fault
+from deep_research.testing.service_bench import PATIENCE, until
 
 _SECONDS = 0.25
 # Tried in turn: a machine that stands still until the deadline sends nothing.
@@ -49,19 +50,6 @@ async def a_count_is_left_in_time(bench: Bench) -> None:
     assert pace.seconds < _SECONDS * 20
     assert isinstance(raised, ModelError), f"{raised!r} in place of a ModelError"
     assert raised.verdict == Verdict.TRANSIENT
-
-
-async def a_deadline_of_the_caller_is_the_callers(bench: Bench) -> None:
-    """It is no `ModelError`, but the `TimeoutError` that the caller waits for."""
-    await bench.send()  # a connection is there: one that is cut short while it is made may stay open
-    bench.server.faults = [Fault("hang", times=None)]
-    for streamed in WAYS:
-        try:
-            async with asyncio.timeout(0.1):
-                await bench.send(streamed=streamed)
-        except TimeoutError:
-            continue
-        raise AssertionError("the caller's deadline was not heard")
 
 
 async def who_cancels_closes_the_connection(bench: Bench) -> None:

@@ -6,9 +6,10 @@ import socket
 
 from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict
-from deep_research.testing.model_bench import PATIENCE, WAYS, Bench
+from deep_research.testing.model_bench import WAYS, Bench
 from deep_research.testing.servers import FAULT_KINDS, Fault
 from deep_research.testing.servers.http import Reply
+from deep_research.testing.service_bench import PATIENCE
 
 _SLOW = ("hang", "drip-body", "drip-headers", "sse-hang")
 _MEBIBYTE = 2**20

@@ -1,14 +1,11 @@
-"""Keys: which one is used, and that none is shown. And what a provider cannot be made of."""
+"""Keys: which one is used, and that none is shown."""
 
 from __future__ import annotations
 
 import asyncio
-import io
-import logging
 import os
 import pickle
 import traceback
-from collections.abc import Callable
 from unittest.mock import patch
 
 from deep_research.errors import ConfigurationError, ModelError
@@ -28,15 +25,6 @@ _ENVIRONMENT = {
     "OPENAI_CUSTOM_HEADERS": f"authorization: Bearer {_STRANGER}\nx-api-key: {_STRANGER}",
     "OLLAMA_API_KEY": _STRANGER,
 }
-_NO_ADDRESSES = (
-    "ftp://127.0.0.1",
-    "nonsense",
-    "http://",
-    "http://[::1",
-    "http://127.0.0.1:many",
-    "//127.0.0.1",
-    "\x00",
-)
 _FAILURES = ("401", "429", "500", "close", "html-200", "bad-json", "sse-error", "sse-reset")
 
 
@@ -46,12 +34,6 @@ async def the_key_that_was_given_is_the_one_that_is_used(bench: Bench) -> None:
         served = (await bench.send(provider=provider)).served[0]
     assert _STRANGER not in str(served.headers)
     assert KEY in str(served.headers)
-
-
-async def a_proxy_of_the_environment_is_not_asked_for_this_machine(bench: Bench) -> None:
-    nowhere = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"), "http://127.0.0.1:9")
-    with patch.dict(os.environ, nowhere):
-        assert (await bench.send()).answer.text
 
 
 async def no_error_shows_the_key(bench: Bench) -> None:
@@ -77,47 +59,11 @@ async def no_traceback_shows_the_key(bench: Bench) -> None:
             assert KEY not in "".join(trace.format()), kind
 
 
-async def no_log_shows_the_key(bench: Bench) -> None:
-    """At the level of SDKs where everything is logged."""
-    written = io.StringIO()
-    handler = logging.StreamHandler(written)
-    root = logging.getLogger()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
-    try:
-        for streamed in WAYS:
-            await bench.send(streamed=streamed)
-            bench.server.faults = ["401"]
-            await bench.send(streamed=streamed)
-    finally:
-        root.removeHandler(handler)
-        root.setLevel(level)
-    assert KEY not in written.getvalue()
-
-
-async def the_provider_does_not_show_the_key(bench: Bench) -> None:
-    provider = bench.provider()
-    await bench.send()
-    assert KEY not in f"{provider} {provider!r} {vars(provider)}"
-    try:
-        shown = pickle.dumps(provider)
-    except Exception as error:  # that it cannot be pickled is as well
-        shown = f"{error} {error!r}".encode()
-    assert KEY.encode() not in shown
-
-
 def without_a_key_nothing_is_made(bench: Bench) -> None:
     with patch.dict(os.environ, clear=True):
         for key in (None, "", "  \n"):
-            error = _unusable(lambda key=key: bench.provider(key=key))  # type: ignore[misc]
+            error = expect(ConfigurationError, lambda key=key: bench.provider(key=key))  # type: ignore[misc]
             assert "API_KEY" in str(error)
-
-
-def a_key_that_is_none_is_refused_and_not_shown(bench: Bench) -> None:
-    for key in ("sk-ключ-0123456789", "sk-one\nsk-two-0123456789", "sk-\x00-0123456789"):
-        error = _unusable(lambda key=key: bench.provider(key=key))  # type: ignore[misc]
-        assert "0123456789" not in f"{error!r} {error.data}"
 
 
 async def white_space_around_a_key_is_left_out(bench: Bench) -> None:
@@ -125,14 +71,3 @@ async def white_space_around_a_key_is_left_out(bench: Bench) -> None:
     served = (await bench.send(provider=provider)).served[0]
     assert served.headers.get("authorization", f"Bearer {KEY}") == f"Bearer {KEY}"
     assert served.headers.get("x-api-key", KEY) == KEY
-
-
-def what_is_no_address_is_refused(bench: Bench) -> None:
-    for url in _NO_ADDRESSES:
-        _unusable(lambda url=url: bench.provider(url=url))  # type: ignore[misc]
-
-
-def _unusable(make: Callable[[], object]) -> ConfigurationError:
-    error = expect(ConfigurationError, make)
-    assert "\n" not in str(error)
-    return error

@@ -45,6 +45,12 @@ async def no_more_come_than_were_asked_for(bench: Bench) -> None:
         assert len((await bench.search(limit=limit)).found) == limit
 
 
+async def one_connection_serves_many_searches(bench: Bench) -> None:
+    for _ in range(3):
+        assert (await bench.search(limit=1)).found
+    assert bench.server.accepted == 1
+
+
 async def all_come_when_there_are_fewer(bench: Bench) -> None:
     bench.holds(hits(3))
     assert len((await bench.search(limit=12)).found) == 3

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from deep_research.testing.pace import Lateness, Pace
-from deep_research.testing.search_bench import Bench, Outcome, until
+from deep_research.testing.search_bench import Bench, Outcome
 from deep_research.testing.servers import Fault
+from deep_research.testing.service_bench import until
 
 # Tried in turn: a machine that stands still until the deadline asks nobody.
 _SECONDS = (0.2, 0.2, 0.2, 0.8, 3.2, 12.8)
@@ -23,20 +24,6 @@ async def a_body_that_drips_is_left_in_time(bench: Bench) -> None:
 
 async def headers_that_drip_are_left_in_time(bench: Bench) -> None:
     await _in_time(bench, Fault("drip-headers", times=None, interval=0.05))
-
-
-async def a_deadline_of_the_caller_is_the_callers(bench: Bench) -> None:
-    """It is no `SearchError`, but the `TimeoutError` that the caller waits for."""
-    assert (
-        await bench.search()
-    ).found  # a connection is there: one that is cut short while it is made may stay open
-    bench.server.faults = [Fault("hang", times=None)]
-    try:
-        async with asyncio.timeout(0.05):
-            await bench.search()
-    except TimeoutError:
-        return
-    raise AssertionError("the caller's deadline was not heard")
 
 
 async def who_cancels_closes_the_connection(bench: Bench) -> None:

@@ -1,41 +1,67 @@
-"""Documents are read as they were checked by hand: each file of `documents` as the text beside it."""
+"""Documents are read as they were checked by hand: each file of `tests/data/readers` as the text beside it.
+
+Pages of cases have each of them in a paragraph or table of its own, so that a text that changes shows which it is.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from deep_research.evidence.plain import clean
 from deep_research.evidence.rows import clauses
+from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import read
 from deep_research.sources.extract.texts import read_document
 
-DOCUMENTS = Path(__file__).with_name("documents")
-SOURCES = sorted(path for path in DOCUMENTS.glob("*/*") if path.suffix != ".txt")
+INPUTS = Path(__file__).parents[2] / "data" / "readers"
+SOURCES = sorted(path for path in INPUTS.iterdir() if not path.name.endswith(".expected.txt"))
+ABOUT = {
+    "news": ("Ines Okafor", date(2025, 3, 14)),
+    "manual": ("The Tidequeue authors", None),
+    "encyclopedia": ("Contributors to Openpedia", date(2024, 11, 30)),  # of the last change
+    "government": ("Ministry of Waters", date(2025, 1, 20)),
+    "forum": ("", date(2023, 7, 2)),
+}
+
+
+def document(source: Path) -> Document:
+    if source.suffix == ".html":
+        return read(source.read_bytes(), "text/html; charset=utf-8", f"https://x.example/{source.stem}")
+    return read(source.read_bytes(), name=source.name)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
 def test_a_document_is_read_as_it_was_checked_by_hand(source: Path) -> None:
-    text = read(source.read_bytes(), name=source.name).text
-    assert text == source.with_suffix(".txt").read_text(encoding="utf-8").rstrip("\n")
+    text = document(source).text
+    assert text == source.with_suffix(".expected.txt").read_text(encoding="utf-8").rstrip("\n")
     assert clean(text) == text
-
-
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
-def test_what_a_reader_does_not_see_is_not_in_the_text(source: Path) -> None:
-    text = read(source.read_bytes(), name=source.name).text
+    # What a reader does not see is not in the text.
     assert "canary" not in text
     assert "gone" not in text.replace("b c gone", "")
 
 
+@pytest.mark.parametrize("name", ABOUT)
+def test_a_page_says_who_wrote_it_and_when(name: str) -> None:
+    found = document(INPUTS / f"{name}.html")
+    assert ((found.author, found.published), found.language) == (ABOUT[name], "en")
+
+
+def test_formulas_within_formulas_take_linear_time(seconds: Callable[..., float]) -> None:
+    page = f"<p>It is so.</p><math>{'<mrow><mi>a</mi>' * 200}{'</mrow>' * 200}</math>" * 60
+    raw = f"<html><body>{page}</body></html>".encode()
+    assert seconds(1, lambda: read(raw, "text/html", "https://x.example/", 1_000_000)) < 4
+
+
 @pytest.mark.parametrize(
-    ("name", "row"), [("tables.md", "Mole | 35 | old tall"), ("tables.rst", "Mole | 35 | old; tall")]
+    ("name", "row"), [("md-tables.md", "Mole | 35 | old tall"), ("rst-tables.rst", "Mole | 35 | old; tall")]
 )
 def test_the_rows_of_a_table_find_their_headers(name: str, row: str) -> None:
-    source = next(path for path in SOURCES if path.name == name)
-    text = read_document(source.read_bytes(), name).text
+    text = document(INPUTS / name).text
     start = text.index(row)
     told = clauses(text, start, start + len(row))
     assert told == [f"Light: Mole; Height (m): 35; Note: {row.rpartition('| ')[2]}"]

@@ -130,7 +130,7 @@ def test_what_is_declared_is_followed_whatever_it_looks_like() -> None:
     ],
 )
 def test_each_kind_of_text_is_read_so(extractor: Extractor, name: str, document: str) -> None:
-    read = extractor.extract_now(document.encode("cp1251"), name=name)
+    read = extractor.submit(document.encode("cp1251"), name=name).result()
     assert "Анна Сергеева" in read.text
     assert read.language == "ru" or name == "a.csv"
 
@@ -145,7 +145,7 @@ def test_signs_by_chance_are_refused_as_ever(extractor: Extractor) -> None:
                 with pytest.raises(UnreadableError):
                     decode(raw)
     with pytest.raises(ExtractionError):
-        extractor.extract_now(bytes(chance.choices(range(1, 256), k=4_000)), name="a.txt")
+        extractor.submit(bytes(chance.choices(range(1, 256), k=4_000)), name="a.txt").result()
 
 
 @pytest.mark.timed

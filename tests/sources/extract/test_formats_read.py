@@ -15,7 +15,7 @@ from deep_research.evidence.plain import clean
 from deep_research.evidence.rows import clauses
 from deep_research.sources.extract import Document, Extractor
 
-PAGES = Path(__file__).with_name("pages")
+INPUTS = Path(__file__).parents[2] / "data" / "readers"
 
 
 @pytest.fixture(scope="module")
@@ -30,30 +30,8 @@ def row(document: Document, line: str) -> list[str]:
     return clauses(document.text, start, start + len(line))
 
 
-@pytest.mark.parametrize(
-    ("name", "author", "published"),
-    [
-        ("news", "Ines Okafor", date(2025, 3, 14)),
-        ("manual", "The Tidequeue authors", None),
-        ("encyclopedia", "Contributors to Openpedia", date(2024, 11, 30)),  # of the last change
-        ("government", "Ministry of Waters", date(2025, 1, 20)),
-        ("forum", "", date(2023, 7, 2)),
-    ],
-)
-def test_a_page_is_read_as_it_was_checked_by_hand(
-    extractor: Extractor, name: str, author: str, published: date | None
-) -> None:
-    raw = (PAGES / f"{name}.html").read_bytes()
-    document = extractor.extract_now(
-        raw, media_type="text/html; charset=utf-8", name=f"https://x.example/{name}"
-    )
-    assert document.text == (PAGES / f"{name}.txt").read_text(encoding="utf-8").rstrip("\n")
-    assert (document.author, document.published, document.language) == (author, published, "en")
-    assert clean(document.text) == document.text
-
-
 def test_rows_of_a_page_find_their_headers(extractor: Extractor) -> None:
-    document = extractor.extract_now((PAGES / "government.html").read_bytes(), media_type="text/html")
+    document = extractor.submit((INPUTS / "government.html").read_bytes(), media_type="text/html").result()
     assert row(document, "Mole | 3.40 | 0.397 | 2") == [
         "Station: Mole; Highest: 3.40; Mean: 0.397; Days missing: 2"
     ]
@@ -63,12 +41,14 @@ def test_a_day_in_the_text_is_not_the_day_of_publication(extractor: Extractor) -
     page = (
         b"<html><body><main><h1>Works</h1><p>Published 3 May 2019. " + b"The works were done by then. " * 20
     )
-    assert extractor.extract_now(page, media_type="text/html").published is None
+    assert extractor.submit(page, media_type="text/html").result().published is None
 
 
 def test_comments_in_a_listing_are_part_of_it(extractor: Extractor) -> None:
     page = "<main><h1>H</h1><p>{}</p><pre><span class='comment'># why\n</span>run()\n\nstop()</pre></main>"
-    text = extractor.extract_now(page.format("Read this first. " * 20).encode(), media_type="text/html").text
+    text = (
+        extractor.submit(page.format("Read this first. " * 20).encode(), media_type="text/html").result().text
+    )
     assert "```\n# why\nrun()\n\nstop()\n```" in text
 
 
@@ -92,14 +72,14 @@ def test_comments_in_a_listing_are_part_of_it(extractor: Extractor) -> None:
 )
 def test_a_page_without_a_text_says_what_is_there_instead(extractor: Extractor, page: str, why: str) -> None:
     with pytest.raises(ExtractionError, match=why):
-        extractor.extract_now(
+        extractor.submit(
             f"<!doctype html><html><body>{page}</body></html>".encode(), media_type="text/html"
-        )
+        ).result()
 
 
 def test_a_page_where_one_must_log_in_to_reply_is_read(extractor: Extractor) -> None:
     page = "<h1>Costs</h1><p>The bridge cost 380 million pounds.</p><p>You must log in to reply.</p>"
-    assert "380 million" in extractor.extract_now(page.encode(), media_type="text/html").text
+    assert "380 million" in extractor.submit(page.encode(), media_type="text/html").result().text
 
 
 @pytest.mark.parametrize(
@@ -112,12 +92,12 @@ def test_a_page_where_one_must_log_in_to_reply_is_read(extractor: Extractor) -> 
 )
 def test_the_charset_of_header_or_page_is_followed(extractor: Extractor, media_type: str, head: str) -> None:
     page = f"<html><head>{head}</head><body><p>{'Café à la crème. ' * 20}</p></body></html>"
-    assert "Café à la crème." in extractor.extract_now(page.encode("cp1252"), media_type=media_type).text
+    assert "Café à la crème." in extractor.submit(page.encode("cp1252"), media_type=media_type).result().text
 
 
 def test_the_columns_of_a_paper_are_read_one_after_the_other(extractor: Extractor) -> None:
-    document = extractor.extract_now(made.paper(), media_type="application/pdf")
-    assert document.text == (PAGES / "paper.txt").read_text(encoding="utf-8").rstrip("\n")
+    document = extractor.submit(made.paper(), media_type="application/pdf").result()
+    assert document.text == (INPUTS / "paper.expected.txt").read_text(encoding="utf-8").rstrip("\n")
     assert document.title == "A Survey of Forty Harbour Walls"
     assert document.author == "Ines Okafor; Tom Marsh"
     assert document.published is None  # when a file was made is no day of publication
@@ -126,7 +106,7 @@ def test_the_columns_of_a_paper_are_read_one_after_the_other(extractor: Extracto
 def test_a_report_loses_its_running_headers_and_page_numbers_and_keeps_its_pages(
     extractor: Extractor,
 ) -> None:
-    document = extractor.extract_now(made.report(), name="report.pdf")
+    document = extractor.submit(made.report(), name="report.pdf").result()
     assert "Annual Report" not in document.text
     assert "Page " not in document.text
     assert "cold store, which was opened in May." in document.text
@@ -138,8 +118,8 @@ def test_a_report_loses_its_running_headers_and_page_numbers_and_keeps_its_pages
 
 
 def test_a_word_document_is_read_in_order(extractor: Extractor) -> None:
-    document = extractor.extract_now(made.document(), name="survey.docx")
-    assert document.text == (PAGES / "survey.txt").read_text(encoding="utf-8").rstrip("\n")
+    document = extractor.submit(made.document(), name="survey.docx").result()
+    assert document.text == (INPUTS / "survey.expected.txt").read_text(encoding="utf-8").rstrip("\n")
     assert (document.title, document.author) == ("Survey of the inner wall", "Ines Okafor")
     assert row(document, "East | 120 m | 31") == ["Section: East; Length: 120 m; Cracks: 31"]
 
@@ -149,35 +129,35 @@ def test_a_table_of_any_dialect_is_rows_with_headers(extractor: Extractor, mark:
     lines = ("Station,Highest,Note", "Mole,3.40,", 'Skerry,3.12,"wet, windy"')
     raw = "\r\n".join(line.replace(",", mark) if '"' not in line else
                       mark.join(("Skerry", "3.12", '"wet, windy"')) for line in lines).encode()  # fmt: skip
-    document = extractor.extract_now(raw, name="tides.csv")
+    document = extractor.submit(raw, name="tides.csv").result()
     assert document.text == "Station | Highest | Note\nMole | 3.40 |\nSkerry | 3.12 | wet, windy"
     assert row(document, "Skerry | 3.12 | wet, windy") == ["Station: Skerry; Highest: 3.12; Note: wet, windy"]
 
 
 def test_numbers_with_nothing_but_spaces_between_them_are_rows(extractor: Extractor) -> None:
-    document = extractor.extract_now(b"x  y  z\n1  2.5 -3\n10 20  1e3\n", name="measured.csv")
+    document = extractor.submit(b"x  y  z\n1  2.5 -3\n10 20  1e3\n", name="measured.csv").result()
     assert document.text == "x | y | z\n1 | 2.5 | -3\n10 | 20 | 1e3"
 
 
 def test_facts_are_not_taken_for_names_of_columns(extractor: Extractor) -> None:
-    document = extractor.extract_now(b"Mole,3.40,1831\nSkerry,3.12,1850\n", name="tides.csv")
+    document = extractor.submit(b"Mole,3.40,1831\nSkerry,3.12,1850\n", name="tides.csv").result()
     assert document.text.startswith("| | |\nMole | 3.40 | 1831\n")
 
 
 def test_a_title_above_the_names_of_columns_is_none_of_them(extractor: Extractor) -> None:
     rows = "Station,Highest,Year\nMole,3.40,1831\nSkerry,3.12,1850"
-    document = extractor.extract_now(f"Tides of Cornwall,,\n{rows}\n".encode(), name="tides.csv")
+    document = extractor.submit(f"Tides of Cornwall,,\n{rows}\n".encode(), name="tides.csv").result()
     assert document.text.startswith("Tides of Cornwall\n\nStation | Highest | Year\nMole | 3.40 | 1831\n")
     assert row(document, "Mole | 3.40 | 1831") == ["Station: Mole; Highest: 3.40; Year: 1831"]
     for first in ("1831,,", "Mole,3.40,"):  # a fact is no title
-        document = extractor.extract_now(f"{first}\n{rows}\n".encode(), name="tides.csv")
+        document = extractor.submit(f"{first}\n{rows}\n".encode(), name="tides.csv").result()
         assert document.text.startswith("| | |\n")
 
 
 def test_values_of_json_that_are_pieces_of_a_page_are_read_as_such(extractor: Extractor) -> None:
     body = "<p>The wall is <b>nine</b> metres high.</p><p style='display:none'>An order.</p><p>It stands.</p>"
     raw = json.dumps({"body": body, "size": "<9 m>", "sign": "<img src='x'>", "note": "a </b> tag"}).encode()
-    assert extractor.extract_now(raw, name="wall.json").text == (
+    assert extractor.submit(raw, name="wall.json").result().text == (
         "body: The wall is nine metres high. It stands.\nsize: <9 m>\nsign: <img src='x'>\nnote: a </b> tag"
     )
 
@@ -187,7 +167,7 @@ def test_json_is_an_outline_and_records_are_a_table(extractor: Extractor) -> Non
         b'{"title": "Tides", "date": "2024-03-05", "author": {"name": "I. Okafor"}, "station": {"name": "Mole",'
         b' "open": true}, "tags": ["sea", "wall"], "readings": [{"day": 1, "level": 3.4}, {"day": 2, "level": null}]}'
     )
-    document = extractor.extract_now(raw, media_type="application/json")
+    document = extractor.submit(raw, media_type="application/json").result()
     assert (document.title, document.author, document.published) == ("Tides", "I. Okafor", date(2024, 3, 5))
     assert document.text == (
         "title: Tides\ndate: 2024-03-05\nauthor:\n- name: I. Okafor\nstation:\n- name: Mole\n- open: yes\n"
@@ -197,23 +177,23 @@ def test_json_is_an_outline_and_records_are_a_table(extractor: Extractor) -> Non
 
 def test_lines_of_json_are_read_and_a_cut_one_is_left_out(extractor: Extractor) -> None:
     raw = b"".join(b'{"name": "n%d", "level": %d}\n' % (n, n) for n in range(20)) + b'{"name": "n'
-    text = extractor.extract_now(raw, name="x.jsonl").text
+    text = extractor.submit(raw, name="x.jsonl").result().text
     assert text.startswith("name | level\nn0 | 0\n")
     assert text.endswith("n19 | 19")
 
 
 def test_figures_of_json_are_told_as_they_are_written(extractor: Extractor) -> None:
     raw = b'[{"rate": 0.100, "scale": 0.00008444750807826456}, {"rate": 1.50e3, "scale": 12345678901234567890.5}]'
-    assert extractor.extract_now(raw, name="x.json").text == (
+    assert extractor.submit(raw, name="x.json").result().text == (
         "rate | scale\n0.100 | 0.00008444750807826456\n1.50e3 | 12345678901234567890.5"
     )
-    assert extractor.extract_now(b'{"rate": 2.0}\n{"rate": 3.10}', name="x.jsonl").text.endswith("3.10")
+    assert extractor.submit(b'{"rate": 2.0}\n{"rate": 3.10}', name="x.jsonl").result().text.endswith("3.10")
 
 
 def test_json_that_is_nested_too_deeply_is_refused(extractor: Extractor) -> None:
     for depth in (100, 100_000):
         with pytest.raises(ExtractionError, match="nested") as caught:
-            extractor.extract_now(b"[" * depth + b"1" + b"]" * depth, name="x.json")
+            extractor.submit(b"[" * depth + b"1" + b"]" * depth, name="x.json").result()
         assert caught.value.data["limit"] == "size"
 
 
@@ -223,7 +203,7 @@ def test_a_feed_is_its_entries(extractor: Extractor) -> None:
         b"<pubDate>Fri, 14 Mar 2025 08:00:00 GMT</pubDate><description>&lt;p&gt;All of it.&lt;/p&gt;</description>"
         b"</item></channel></rss>"
     )
-    document = extractor.extract_now(raw, media_type="application/rss+xml")
+    document = extractor.submit(raw, media_type="application/rss+xml").result()
     assert document.text == "# Harbour news\n\n## Wall mended\n\nFri, 14 Mar 2025 08:00:00 GMT\n\nAll of it."
     assert document.published == date(2025, 3, 14)
 
@@ -245,14 +225,14 @@ def test_a_feed_is_its_entries(extractor: Extractor) -> None:
 def test_plain_texts_are_read_as_in_a_corpus(
     extractor: Extractor, raw: bytes, media_type: str, name: str, says: str
 ) -> None:
-    document = extractor.extract_now(raw, media_type=media_type, name=name)
+    document = extractor.submit(raw, media_type=media_type, name=name).result()
     assert document.title == says
     assert "They come and go." in document.text
 
 
 def test_the_language_is_told_when_it_is_clear(extractor: Extractor) -> None:
     german = "Die Mauer wurde im Winter gebaut und ist nach dem Sturm nicht mehr so hoch wie sie war. " * 3
-    assert extractor.extract_now(german.encode(), media_type="text/plain").language == "de"
+    assert extractor.submit(german.encode(), media_type="text/plain").result().language == "de"
     japanese = "灯台は1841年に建てられた。"
-    assert extractor.extract_now(japanese.encode(), media_type="text/plain").language == "ja"
-    assert extractor.extract_now(b"4711 0815 ok", media_type="text/plain").language is None
+    assert extractor.submit(japanese.encode(), media_type="text/plain").result().language == "ja"
+    assert extractor.submit(b"4711 0815 ok", media_type="text/plain").result().language is None

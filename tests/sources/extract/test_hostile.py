@@ -172,4 +172,4 @@ def test_no_entity_is_expanded(extractor: Extractor, name: str) -> None:
 
 def test_after_all_that_it_still_reads(extractor: Extractor) -> None:
     make: Callable[[], bytes] = hostile.HTML_CASES["NULs"]
-    assert extractor.extract_now(make(), media_type="text/html").title == "T"
+    assert extractor.submit(make(), media_type="text/html").result().title == "T"

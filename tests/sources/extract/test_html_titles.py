@@ -72,7 +72,7 @@ def time_to_find_the_heading(headings: int) -> float:
     took = []
     for _ in range(5):
         begun = process_time()
-        assert titles.text_of(titles.heading(tree, ["The wall of Mole"])[0]) == "Wall 0"
+        assert titles.text_of(titles.heading(tree, ["The wall of Mole"])) == "Wall 0"
         took.append(process_time() - begun)
     return min(took)
 

@@ -15,7 +15,7 @@ from deep_research.sources.extract.pdf import unread_pages
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import read
 
-DOCUMENTS = Path(__file__).parent / "documents" / "pdf"
+INPUTS = Path(__file__).parents[2] / "data" / "readers"
 PROSE = (
     "The harbour of Mole was dredged in 1931 to a depth of nine",
     "metres, and its outer wall was raised by two courses of granite",
@@ -47,7 +47,7 @@ def prose(left: float = 50, top: float = 700) -> str:
 
 
 def test_pages_begin_where_their_text_does_also_within_a_sentence() -> None:
-    found = document((DOCUMENTS / "running-heads.pdf").read_bytes())
+    found = document((INPUTS / "pdf-running-heads.pdf").read_bytes())
     assert [found.text[page:].split(" ")[0] for page in found.pages] == ["The", "that", "The"]
 
 

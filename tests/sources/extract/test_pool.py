@@ -50,28 +50,28 @@ def test_a_child_that_goes_wrong_is_a_reason_and_the_next_job_is_done(
     extractor = naughty(workers=1, seconds=2.5 if what == "hang" else 600, cpu_seconds=10)
     begun = time.monotonic()
     with pytest.raises(ExtractionError) as caught:
-        extractor.extract_now(what.encode())
+        extractor.submit(what.encode()).result()
     assert why in str(caught.value)
     assert caught.value.data.get("limit") == limit
     # What ran out, or is ours to mend, says nothing of the file.
     assert bool(caught.value.data.get("passing")) == (limit in ("time", "memory") or what == "import")
     assert time.monotonic() - begun < 300  # what went wrong is noticed, not waited for
     extractor._limits = replace(extractor._limits, seconds=600.0)
-    assert extractor.extract_now(b"echo hello").text == "hello"
+    assert extractor.submit(b"echo hello").result().text == "hello"
 
 
 @pytest.mark.timed
 def test_a_child_that_computes_for_too_long_is_ended_by_its_own_limit(naughty: Make) -> None:
     extractor = naughty(workers=1, cpu_seconds=1, seconds=600)
     with pytest.raises(ExtractionError, match="1 s of computing") as caught:
-        extractor.extract_now(b"cpu")
+        extractor.submit(b"cpu").result()
     assert caught.value.data["limit"] == "time"
     for _ in range(3):
-        assert extractor.extract_now(b"wait 0.1").text == "0.1"
+        assert extractor.submit(b"wait 0.1").result().text == "0.1"
 
 
 def test_what_a_parser_prints_is_no_answer(naughty: Make) -> None:
-    assert naughty().extract_now(b"print aloud").text == "aloud"
+    assert naughty().submit(b"print aloud").result().text == "aloud"
 
 
 @pytest.mark.timed
@@ -81,14 +81,14 @@ def test_a_child_has_no_network(naughty: Make) -> None:
         server.listen()
         server.settimeout(0.2)
         with pytest.raises(ExtractionError):
-            naughty().extract_now(f"connect {server.getsockname()[1]}".encode())
+            naughty().submit(f"connect {server.getsockname()[1]}".encode()).result()
         with pytest.raises(TimeoutError):
             server.accept()
 
 
 def test_a_child_writes_no_file(naughty: Make, tmp_path: Path) -> None:
     with pytest.raises(ExtractionError):
-        naughty().extract_now(f"write {tmp_path / 'x'}".encode())
+        naughty().submit(f"write {tmp_path / 'x'}".encode()).result()
     assert not (tmp_path / "x").exists()
 
 
@@ -96,14 +96,14 @@ def test_a_child_sees_no_key_and_stands_in_no_folder_of_ours(
     naughty: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", "canary")
-    seen = naughty().extract_now(b"environment").text
+    seen = naughty().submit(b"environment").result().text
     assert "KEY" not in seen
     assert seen.endswith(" /")
 
 
 def test_a_child_cannot_raise_its_limits(naughty: Make) -> None:
     memory, files, cores, descriptors = map(
-        int, naughty(memory=300 << 20).extract_now(b"limits").text.split()
+        int, naughty(memory=300 << 20).submit(b"limits").result().text.split()
     )
     assert (memory, files, cores) == (300 << 20, 0, 0)
     assert descriptors <= 64
@@ -112,7 +112,7 @@ def test_a_child_cannot_raise_its_limits(naughty: Make) -> None:
 @pytest.mark.timed
 def test_a_child_killed_from_outside_is_told_and_replaced(naughty: Make) -> None:
     extractor = naughty(workers=1)
-    extractor.extract_now(b"echo")
+    extractor.submit(b"echo").result()
     future = extractor.submit(b"hang")
     # One that is killed before it has begun is replaced in silence, and the next one has the job.
     while not future.done():
@@ -122,11 +122,11 @@ def test_a_child_killed_from_outside_is_told_and_replaced(naughty: Make) -> None
         time.sleep(0.05)
     with pytest.raises(ExtractionError, match="from outside"):
         future.result(300)
-    idle = int(extractor.extract_now(b"echo").title)
+    idle = int(extractor.submit(b"echo").result().title)
     os.kill(idle, signal.SIGKILL)
     while _is_running(idle):
         time.sleep(0.01)
-    assert extractor.extract_now(b"echo there").text == "there"
+    assert extractor.submit(b"echo there").result().text == "there"
 
 
 def test_a_child_is_used_again_and_replaced_after_many_jobs(
@@ -134,7 +134,7 @@ def test_a_child_is_used_again_and_replaced_after_many_jobs(
 ) -> None:
     monkeypatch.setattr(pool, "_JOBS_EACH", 3)
     extractor = naughty(workers=1)
-    seen = [extractor.extract_now(b"echo").title for _ in range(7)]
+    seen = [extractor.submit(b"echo").result().title for _ in range(7)]
     assert seen[0] == seen[1] == seen[2] != seen[3] == seen[4] == seen[5] != seen[6]
 
 
@@ -142,12 +142,12 @@ def test_a_child_is_used_again_and_replaced_after_many_jobs(
 def test_an_idle_child_is_ended(naughty: Make, children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_IDLE", 0.05)
     extractor = naughty()
-    extractor.extract_now(b"echo")
+    extractor.submit(b"echo").result()
     end = time.monotonic() + 300
     while children() and time.monotonic() < end:
         time.sleep(0.02)
     assert children() == []
-    assert extractor.extract_now(b"echo again").text == "again"
+    assert extractor.submit(b"echo again").result().text == "again"
 
 
 @pytest.mark.timed
@@ -229,7 +229,7 @@ def test_two_hundred_jobs_over_two_loops_and_four_threads_get_each_its_own_answe
 
     def plain(numbers: range) -> None:
         for number in numbers:
-            check(number, extractor.extract_now(f"echo {number}".encode()).text)
+            check(number, extractor.submit(f"echo {number}".encode()).result().text)
 
     with ThreadPoolExecutor(6) as threads:
         work = [threads.submit(loop, range(n * 50, n * 50 + 50)) for n in range(2)]
@@ -242,14 +242,14 @@ def test_two_hundred_jobs_over_two_loops_and_four_threads_get_each_its_own_answe
 @pytest.mark.timed
 def test_a_copy_of_this_process_has_children_of_its_own(naughty: Make) -> None:
     extractor = naughty(workers=1)
-    ours = extractor.extract_now(b"echo").title
+    ours = extractor.submit(b"echo").result().title
     running = extractor.submit(b"wait 0.3")
     reading, writing = os.pipe()
     copy = os.fork()
     if not copy:
         code = 1
         try:
-            theirs = extractor.extract_now(b"echo").title
+            theirs = extractor.submit(b"echo").result().title
             os.write(writing, theirs.encode())
             extractor.close()
             code = 0
@@ -261,7 +261,7 @@ def test_a_copy_of_this_process_has_children_of_its_own(naughty: Make) -> None:
     assert os.waitpid(copy, 0)[1] == 0
     assert theirs not in ("", ours)
     assert running.result(300).title == ours
-    assert extractor.extract_now(b"echo").title == ours
+    assert extractor.submit(b"echo").result().title == ours
 
 
 @pytest.mark.timed
@@ -279,7 +279,7 @@ def test_closing_ends_what_runs_and_what_waits_and_a_later_job_starts_anew(
         assert caught.value.data["passing"]
     assert time.monotonic() - begun < 300  # they would hang on
     assert children() == []
-    assert extractor.extract_now(b"echo again").text == "again"
+    assert extractor.submit(b"echo again").result().text == "again"
 
 
 def test_closing_from_a_loop_does_not_block_it(naughty: Make, children: Children) -> None:
@@ -296,7 +296,7 @@ def test_closing_from_a_loop_does_not_block_it(naughty: Make, children: Children
 def test_everything_ends_with_the_interpreter(tmp_path: Path) -> None:
     code = (
         "from deep_research.sources.extract import Extractor\n"
-        "e = Extractor(); e.extract_now(b'hello there', name='a.txt'); e.submit(b'x' * 1000, name='b.txt')\n"
+        "e = Extractor(); e.submit(b'hello there', name='a.txt').result(); e.submit(b'x' * 1000, name='b.txt')\n"
         "print([c.pid for c in e._children])"
     )
     done = subprocess.run(
@@ -316,7 +316,7 @@ def test_everything_ends_with_the_interpreter(tmp_path: Path) -> None:
 def test_a_child_leaves_when_its_parent_is_killed(naughty: Make, tmp_path: Path) -> None:
     code = (
         "from deep_research.sources.extract import Extractor\n"
-        "import time; e = Extractor(); e.extract_now(b'hello there', name='a.txt')\n"
+        "import time; e = Extractor(); e.submit(b'hello there', name='a.txt').result()\n"
         "print([c.pid for c in e._children][0], flush=True); time.sleep(600)"
     )
     parent = subprocess.Popen(
@@ -371,12 +371,12 @@ def test_a_large_document_is_sent_without_keeping_the_loop_waiting(
 
 def test_an_answer_that_is_longer_than_was_asked_for_is_refused(naughty: Make) -> None:
     with pytest.raises(ExtractionError, match="crashed"):
-        naughty().extract_now(b"echo " + b"x" * 2_000_000, max_text_bytes=1000)
+        naughty().submit(b"echo " + b"x" * 2_000_000, max_text_bytes=1000).result()
 
 
 def test_threads_leave_with_their_work(naughty: Make) -> None:
     extractor = naughty()
-    extractor.extract_now(b"echo")
+    extractor.submit(b"echo").result()
     extractor.close()
     assert not [thread for thread in threading.enumerate() if thread.name == "extractor"]
 
@@ -401,7 +401,7 @@ from deep_research.sources.extract import Extractor, child
 sys.path.insert(0, sys.argv[1])
 child._WORKER = "naughty_worker"
 extractor = Extractor(seconds=600)
-extractor.extract_now(b"echo hello")
+extractor.submit(b"echo hello").result()
 extractor.submit(b"hang")
 print(*(each.pid for each in extractor._children), flush=True)
 time.sleep(600)
@@ -456,7 +456,7 @@ def test_what_came_of_a_job_is_told_before_its_child_has_ended(
     monkeypatch.setattr(Child, "end", last)
     extractor = naughty(workers=1, seconds=0.2)
     with pytest.raises(ExtractionError, match="took longer than"):
-        extractor.extract_now(b"wait 300")
+        extractor.submit(b"wait 300").result()
     told.set()
     extractor._limits = replace(extractor._limits, seconds=600.0)
-    assert extractor.extract_now(b"echo hello").text == "hello"
+    assert extractor.submit(b"echo hello").result().text == "hello"

@@ -111,9 +111,9 @@ def test_a_reader_of_another_package_reads_its_files_in_a_child(notes: Path) -> 
     extractor = Extractor(workers=1)
     try:
         for given in ({"name": "a.note"}, {"media_type": "text/x-note; charset=utf-8"}):
-            assert extractor.extract_now(b"the wall", **given).text == "THE WALL"  # type: ignore[arg-type]
+            assert extractor.submit(b"the wall", **given).result().text == "THE WALL"  # type: ignore[arg-type]
         with pytest.raises(ExtractionError, match="damaged"):
-            extractor.extract_now(b"leave", name="a.note")
+            extractor.submit(b"leave", name="a.note").result()
     finally:
         extractor.close()
     assert readers.version_for(".note") == "note, notes 1.0"

@@ -15,13 +15,17 @@ SITE = "http://site.org"
 RULES = b"User-agent: *\nDisallow: /private\nAllow: /private/open\nDisallow: /*.pdf$\n"
 
 
+async def allows(rules, url):
+    return not await rules.refusal(url)
+
+
 def robots(web, **more):
     return Robots(Fetcher(limits=FetchLimits(seconds=300.0), guard=web.guard()), **more)
 
 
 def allowed(answer, path="/private/x"):
     with Web({"/robots.txt": answer} if answer else {}) as web:
-        return asyncio.run(robots(web).allows(SITE + path))
+        return asyncio.run(allows(robots(web), SITE + path))
 
 
 @pytest.mark.parametrize(
@@ -63,12 +67,12 @@ def test_a_file_that_is_not_for_us_allows_everything(status):
 def test_a_site_with_a_fault_allows_nothing_for_a_while(answer, time):
     async def journey(web):
         rules = robots(web, clock=time)
-        assert not await rules.allows(SITE)
+        assert not await allows(rules, SITE)
         assert "could not be had" in await rules.refusal(SITE)
         web.pages["/robots.txt"] = reply(b"")
-        assert not await rules.allows(SITE)
+        assert not await allows(rules, SITE)
         time.now += 301
-        assert await rules.allows(SITE)
+        assert await allows(rules, SITE)
 
     with Web({"/robots.txt": answer}) as web:
         asyncio.run(journey(web))
@@ -76,7 +80,7 @@ def test_a_site_with_a_fault_allows_nothing_for_a_while(answer, time):
 
 def test_redirects_are_followed_and_none_leads_inside():
     with Web({"/robots.txt": reply(status="301 Go", Location="/there"), "/there": reply(RULES)}) as web:
-        assert not asyncio.run(robots(web).allows(f"{SITE}/private"))
+        assert not asyncio.run(allows(robots(web), f"{SITE}/private"))
     assert not allowed(reply(status="301 Go", Location="http://127.0.0.1/"))
 
 
@@ -99,7 +103,7 @@ def test_a_file_is_asked_for_once_by_all_loops_and_again_after_its_time(time):
         rules = robots(web, clock=time)
 
         async def many():
-            return await asyncio.gather(*(rules.allows(f"{SITE}/{n}") for n in range(20)))
+            return await asyncio.gather(*(allows(rules, f"{SITE}/{n}") for n in range(20)))
 
         threads = [threading.Thread(target=lambda: asyncio.run(many())) for _ in range(4)]
         for thread in threads:
@@ -129,7 +133,7 @@ def test_who_is_cancelled_while_asking_leaves_it_to_the_next():
 
         web.pages["/robots.txt"] = slow
         rules = robots(web)
-        first, second = (asyncio.create_task(rules.allows(f"{SITE}/private")) for _ in range(2))
+        first, second = (asyncio.create_task(allows(rules, f"{SITE}/private")) for _ in range(2))
         await arrived.wait()
         first.cancel()
         go.set()
@@ -143,8 +147,8 @@ def test_who_is_cancelled_while_asking_leaves_it_to_the_next():
 def test_each_origin_has_rules_of_its_own():
     async def journey(web):
         rules = robots(web)
-        assert not await rules.allows("http://a.org/private")
-        assert await rules.allows("http://b.org/private")
+        assert not await allows(rules, "http://a.org/private")
+        assert await allows(rules, "http://b.org/private")
 
     with Web({"a.org/robots.txt": reply(RULES)}) as web:
         asyncio.run(journey(web))
@@ -158,7 +162,7 @@ def test_a_delay_is_kept_up_to_a_bound(asked, given):
     async def journey(web):
         rules = robots(web)
         assert rules.delay(SITE) is None
-        await rules.allows(SITE)
+        await allows(rules, SITE)
         assert rules.delay(f"{SITE}/any") == given
 
     with Web({"/robots.txt": reply(f"User-agent: *\nCrawl-delay: {asked}\n".encode())}) as web:
@@ -171,10 +175,10 @@ def test_what_is_kept_is_bounded(monkeypatch):
     async def journey(web):
         rules = robots(web)
         for n in range(20):
-            await rules.allows(f"http://s{n}.org/")
+            await allows(rules, f"http://s{n}.org/")
         assert len(rules._kept) == 8
         monkeypatch.setattr("deep_research.sources.fetch.robots._KEPT_BYTES", 3 * len(RULES))
-        await rules.allows("http://another.org/")
+        await allows(rules, "http://another.org/")
         assert rules._size <= 3 * len(RULES)
 
     with Web({"/robots.txt": reply(RULES)}) as web:
@@ -184,7 +188,7 @@ def test_what_is_kept_is_bounded(monkeypatch):
 def test_an_address_that_may_not_be_fetched_is_not_asked_about():
     with Web() as web:
         with pytest.raises(Refused):
-            asyncio.run(robots(web).allows("http://127.0.0.1/"))
+            asyncio.run(allows(robots(web), "http://127.0.0.1/"))
         assert not web.asked
 
 

@@ -1,26 +1,30 @@
 """Killing an engine before or after a chosen commit, and what must hold whatever was killed.
 
-The functions without a leading underscore run in children of a `deep_research.testing.warm.WarmParent`; the rest
-looks at what a killed process left.
+`warm_up` and `research` run in children of a `warm_parent.WarmParent`; the rest looks at what a killed process left.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import os
+import re
 import shutil
 import signal
 import socket
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from warm_parent import Exit, WarmParent
+
 from deep_research.errors import RunBusyError
-from deep_research.research import DeepResearch
+from deep_research.models.base import ModelCall
+from deep_research.research import DeepResearch, ResearchResult
 from deep_research.sources.search import SearchRequest, SearchResult
 from deep_research.state import DeepResearchState, Record, RunStatus
 from deep_research.state import events as ev
@@ -32,6 +36,7 @@ from deep_research.testing.doubles import FakeClock, ScriptedSearch, codeword, r
 from deep_research.testing.witness import Witness
 
 QUESTION = "Who kept the light?"
+_FENCE = re.compile(r"[0-9a-f]{16}")  # another one in each prompt
 
 
 class MortalStore(SQLiteStore):
@@ -104,16 +109,29 @@ def research(
     except RunBusyError:
         return {"status": "busy", "commits": store.commits}
     return {
-        "research_id": result.research_id,
-        "status": result.status.value,
-        "message": result.message,
-        "report": result.report,
+        **shown(result, store),
         "citations": [citation.model_dump(mode="json") for citation in result.citations],
         "findings": [finding.model_dump(mode="json") for finding in result.findings],
         "gaps": [gap.model_dump(mode="json") for gap in result.gaps],
         "sources": [source.id for source in result.sources],
+    }
+
+
+def shown(result: ResearchResult, store: MortalStore) -> dict[str, Any]:
+    """What every child tells of its run."""
+    return {
+        "research_id": result.research_id,
+        "status": result.status.value,
+        "message": result.message,
+        "report": result.report,
         "commits": store.commits,
     }
+
+
+def note_prompt(witness: Witness, call: ModelCall, name: str = "") -> None:
+    """Has a witness told what a model is asked, the same for the same prompt."""
+    asked = hashlib.sha256(_FENCE.sub("", call.messages[-1].content).encode()).hexdigest()[:12]
+    witness.note(f"{name or call.label or call.system[:24]}:{asked}", asked)
 
 
 def _uneven(request: SearchRequest) -> list[SearchResult]:
@@ -125,6 +143,33 @@ def _uneven(request: SearchRequest) -> list[SearchResult]:
 def _wait_at(gate: int) -> None:
     with socket.create_connection(("127.0.0.1", gate), timeout=300) as connection:
         connection.recv(1)
+
+
+# Whose children they are
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs in children of a ``parent``, by the function ``research`` of a ``module``, each in a folder of its own."""
+
+    parent: WarmParent
+    module: str
+
+    def research(self, folder: Path, **more: Any) -> Exit:
+        folder.mkdir(exist_ok=True)
+        target = f"{self.module}:research"
+        return self.parent.run(target, database=folder / "runs.db", witness=folder / "calls", **more)
+
+
+@contextmanager
+def runs_of(module: str) -> Iterator[Runs]:
+    with WarmParent("kills", module) as parent:
+        yield Runs(parent, module)
+
+
+def units(folder: Path, of: str = "calls") -> list[str]:
+    """What the witness of the run in a folder saw."""
+    return [call.unit for call in Witness(folder / of).calls()]
 
 
 # What it left

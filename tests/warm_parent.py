@@ -50,7 +50,7 @@ class WarmParent:
 
     def __enter__(self) -> WarmParent:
         code = f"from {__name__} import serve; serve({list(self._modules)!r})"
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own words
+        self._process = subprocess.Popen(
             [sys.executable, "-c", code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
