@@ -19,7 +19,8 @@ from deep_research.phases.analysis.handoff import (
 )
 from deep_research.phases.analysis.loading import Shortening, Texts, with_text
 from deep_research.phases.analysis.portions import whole
-from deep_research.phases.analysis.reading_plan import Planning, left_out
+from deep_research.phases.analysis.reading_on import found_again
+from deep_research.phases.analysis.reading_plan import Planning, left_out, unread
 from deep_research.phases.analysis.requoting import (
     A_READING,
     RequoteInput,
@@ -110,21 +111,23 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         taken = await self._take_tasks(texts)
         state = journal.state
         quoted = quoted_by_tasks(state)
-        earlier = state.analyzed - state.analyzed_now
+        read_on = state.reading.read_on if state.reading is not None else frozenset()
+        earlier = (state.analyzed - state.analyzed_now) | read_on
         sources = [s for s in state.sources if s.id not in earlier | quoted and s.content_hash]
-        plan, counter = await self._plan(sources, state, texts, models)
+        again = [s for s in found_again(state) if s.id not in quoted]
+        plan, counter = await self._plan(sources, again, state, texts, models)
         total = len(plan.portions)
-        remaining = [p for p in plan.portions if any(i not in state.analyzed for i in p.source_ids)]
+        remaining = [p for p in plan.portions if unread(p, plan, state)]
         await together(
             (partial(self._unit, portion, plan, state, texts, counter, models) for portion in remaining),
             at_once=self.limits.max_concurrent,
             check=journal.check,
         )
-        unread = [*await self._dropped(plan, journal.state, texts), *left_out(plan, journal.state)]
+        left = [*await self._dropped(plan, journal.state, texts), *left_out(plan, journal.state)]
         # What was found in earlier rounds, or before a retry, was not read together with this.
         # Each task's findings are a reading of their own; gaps are named when all of them are put together.
         readings = max(total + taken + bool(earlier), 2 * bool(taken))
-        await self._weigh(journal.state, total + taken, readings, texts, models, unread)
+        await self._weigh(journal.state, total + taken, readings, texts, models, left)
 
     async def _take_tasks(self, texts: Texts) -> int:
         """What tasks found becomes findings, a unit for each task; of how many that was in this iteration."""
@@ -141,7 +144,12 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         return taken_now(texts.journal.state)
 
     async def _plan(
-        self, sources: Sequence[Source], state: DeepResearchState, texts: Texts, models: RunModels | None
+        self,
+        sources: Sequence[Source],
+        known: Sequence[Source],
+        state: DeepResearchState,
+        texts: Texts,
+        models: RunModels | None,
     ) -> tuple[ReadingPlan, Counter]:
         """What is read in which calls, and how it is counted. An agent may set its own ``batch_bytes``; or, if it uses a
         model, tell by ``room_for_sources`` what a call has room for, of which it takes ``call_tokens`` at most. Then the
@@ -149,13 +157,13 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         if not hasattr(self.agent, "room_for_sources"):
             most = int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes))
             return whole(sources, most), Counter()
-        if not sources:
+        if not sources and not known and state.reading is None:
             return ReadingPlan(), Counter()
         told = self._told(state)
         room: Room = await self.agent.room_for_sources(told, self._model(models))
         if state.reading is not None:
             return state.reading, room.counter
-        plan, notes = await self._planning(room, models).plan(sources, state, told, texts)
+        plan, notes = await self._planning(room, models).plan(sources, known, state, told, texts)
         await texts.journal.record(ReadingPlanned(plan=plan), *notes)
         return plan, room.counter
 
@@ -187,7 +195,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     ) -> None:
         by_id = {s.id: s for s in state.sources}
         # Of a portion that was planned for a model some may have been read without one.
-        sources = [by_id[i] for i in portion.source_ids if i not in state.analyzed]
+        remaining = unread(portion, plan, state)
+        sources = [by_id[i] for i in portion.source_ids if i in remaining]
         note = f"reading {len(sources)} sources"
         texts.journal.progress(Progress(phase=self.phase, message=note, total=len(plan.portions)))
         alone = len(plan.portions) == 1 and state.analyzed <= state.analyzed_now
@@ -235,10 +244,10 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     def _can_ask_again(self, state: DeepResearchState, models: RunModels) -> bool:
         """Whether the caps leave a request beside one for each other reading that is not recorded, and one for what all
         have in common. Several may ask at a time: each of them counts among those that are not recorded."""
-        portions = state.reading.portions if state.reading is not None else ()
-        unread = sum(any(i not in state.analyzed for i in portion.source_ids) for portion in portions)
+        plan = state.reading or ReadingPlan()
+        remaining = sum(bool(unread(portion, plan, state)) for portion in plan.portions)
         spare = models.affordable(ModelRole.ANALYZER, self.phase, *A_READING, now=True)
-        return spare is None or spare >= max(1, unread) + (len(portions) > 1)
+        return spare is None or spare >= max(1, remaining) + (len(plan.portions) > 1)
 
     def _shortening(self, told: AnalyzerInput, counter: Counter, models: RunModels | None) -> Shortening:
         query = told.looked_for
@@ -262,8 +271,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     async def _dropped(self, plan: ReadingPlan, state: DeepResearchState, texts: Texts) -> list[Event]:
         """Those that a model is given nothing of count as read only once all others are: until then an agent that reads
         everything may take its place."""
-        unread = [t.source_id for t in plan.triage if t.extent is Extent.NOTHING]
-        passed = tuple(i for i in unread if i not in state.analyzed)
+        nothing = [t.source_id for t in plan.triage if t.extent is Extent.NOTHING]
+        passed = tuple(i for i in nothing if i not in state.analyzed)
         left = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
         if not left:
             return [SourcesAnalyzed(source_ids=passed)] if passed else []

@@ -23,6 +23,7 @@ from deep_research.state import (
     Extent,
     Limit,
     ModelRole,
+    Portion,
     ReadingPlan,
     Sending,
     Source,
@@ -33,6 +34,12 @@ PHASE = DeepResearchPhase.ANALYSIS
 BESIDE_DOUBTS = (
     3  # requests that a cap has to leave: for the doubtful sources, a reading, and what readings share
 )
+
+
+def unread(portion: Portion, plan: ReadingPlan, state: DeepResearchState) -> frozenset[str]:
+    """The sources of a portion that are still to be read. One that an earlier round read in part is when this one has."""
+    once = (state.analyzed_now if i in plan.read_on else state.analyzed for i in portion.source_ids)
+    return frozenset(i for i, read in zip(portion.source_ids, once, strict=True) if i not in read)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +56,19 @@ class Planning:
     decide: Decide
 
     async def plan(
-        self, sources: Sequence[Source], state: DeepResearchState, told: AnalyzerInput, texts: Texts
+        self,
+        sources: Sequence[Source],
+        known: Sequence[Source],
+        state: DeepResearchState,
+        told: AnalyzerInput,
+        texts: Texts,
     ) -> tuple[ReadingPlan, tuple[LimitReached, ...]]:
-        """The plan, and what is told of how it was made. Raises `WindowError` when what is protected does not fit."""
-        choice = await self._chosen(sources, state, told, texts)
+        """What is read of new ``sources``, after them what further of ``known`` ones, and what is told of how that was
+        chosen. Raises `WindowError` when what is protected does not fit."""
+        choice = await self._chosen(sources, known, state, told, texts)
         triage = {item.source_id: item for item in choice.triage}
         read = [s for s in sources if s.id not in triage or triage[s.id].extent is not Extent.NOTHING]
+        read += [s for s in known if s.id in triage]
         plan = await off_loop(
             len(read),
             planned,
@@ -67,13 +81,18 @@ class Planning:
         return plan.model_copy(update={"triage": choice.triage}), choice.told
 
     async def _chosen(
-        self, sources: Sequence[Source], state: DeepResearchState, told: AnalyzerInput, texts: Texts
+        self,
+        sources: Sequence[Source],
+        known: Sequence[Source],
+        state: DeepResearchState,
+        told: AnalyzerInput,
+        texts: Texts,
     ) -> Chosen:
         """How much of each source is read. When the phase is done again, the first choice gave too little: all is."""
         rules = self.room.rules
         if not (rules.enabled and rules.read_sections) or state.attempt:
             return Chosen()
-        return await chosen(sources, told, texts, rules, self._decided)
+        return await chosen(sources, known, told, texts, rules, self._decided)
 
     async def _decided(self, handoff: DoubtInput) -> DoubtOutput | None:
         """What the agent's model says of doubtful sources, where the caps leave a request for that beside a reading and

@@ -184,6 +184,8 @@ def excerpt(text: str, triage: Triage | None) -> str:
 
 def limits_of(triage: Sequence[Triage], iteration: int) -> list[Limit]:
     """What a reader of the report is told of it, in one line."""
+    read_on = sum(item.further for item in triage)
+    triage = [item for item in triage if not item.further]
     in_part = sum(item.extent is Extent.SECTIONS for item in triage)
     lists = sum(item.because == LISTED and item.extent is Extent.NOTHING for item in triage)
     far = sum(item.because == NOT_NEAR for item in triage)
@@ -194,9 +196,17 @@ def limits_of(triage: Sequence[Triage], iteration: int) -> list[Limit]:
         *([f"{said} not at all, since a model saw nothing in them that helps"] if said else []),
         *([f"{lists} not at all, since they only list entries"] if lists else []),
     ]
-    if not told:
-        return []
-    many = "1 source" if len(triage) == 1 else f"{len(triage)} sources"
     of_round = "" if iteration == 1 else f" of round {iteration}"
-    message = f"Of {many}{of_round} a model read {'; '.join(told)} (read_sections)."
-    return [Limit(name=LIMIT, message=message)]
+    messages = []
+    if told:
+        messages.append(f"Of {_many(len(triage))}{of_round} a model read {'; '.join(told)} (read_sections).")
+    if read_on:
+        messages.append(
+            f"Of {_many(read_on)} of earlier rounds a model read further sections in round {iteration}"
+            " (read_sections)."
+        )
+    return [Limit(name=LIMIT, message=message) for message in messages]
+
+
+def _many(sources: int) -> str:
+    return "1 source" if sources == 1 else f"{sources} sources"
