@@ -86,10 +86,21 @@ def chosen(*texts, asked=(QUESTION,), rank=1, protected=frozenset(), rules=None)
         (ANSWER, Extent.WHOLE, "short"),
         ("\n\n".join(f"{ANSWER} Case {n}." for n in range(40)), Extent.WHOLE, "most of it"),
         (LISTING, Extent.NOTHING, "list of entries"),
+        ("\n".join(f"- lock {n}, Locks of tables, {n}" for n in range(9)), Extent.NOTHING, "list of entries"),
+        ("\n".join(f"Lock {n}: waits {n} seconds" for n in range(9)), Extent.WHOLE, "short"),
         (filler(9), Extent.NOTHING, "comes near"),
         (GERMAN, Extent.WHOLE, "another language"),
     ],
-    ids=["a long text", "a short one", "all to the point", "an index", "of something else", "in German"],
+    ids=[
+        "a long text",
+        "a short text",
+        "all to the point",
+        "an index",
+        "a short one",
+        "short data",
+        "of something else",
+        "in German",
+    ],
 )
 def test_a_source_is_read_as_far_as_it_speaks_of_what_is_asked(text, extent, because):
     made = chosen(long_text(3), text)[1]

@@ -12,7 +12,7 @@ from deep_research.evidence.support import written_in
 from deep_research.phases.analysis.handoff import AnalyzerInput
 from deep_research.state import Extent, Limit, Source, Span, Triage
 
-SHORT = 700  # characters of a source that is read whole, whatever it is: it costs little
+SHORT = 700  # characters of a source that is read whole, unless it only lists names: it costs little
 MOST = 0.95  # of a text, from which on all of it is read
 LEFT_OUT = "\n\n[…]\n\n"
 LOOKED_AT = 4_000  # characters by which it is told what a text is written in
@@ -92,10 +92,10 @@ def _looked(
 
     if source.id in protected:
         return made(Extent.WHOLE, WISHED)
-    if len(text) <= SHORT:
-        return made(Extent.WHOLE, FEW)
     if is_listing(text):
         return made(Extent.NOTHING, LISTED)
+    if len(text) <= SHORT:
+        return made(Extent.WHOLE, FEW)
     language = written_in(text[:LOOKED_AT])
     if language and asked_in and language != asked_in:
         return made(Extent.WHOLE, OTHER_LANGUAGE)
