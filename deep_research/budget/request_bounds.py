@@ -23,6 +23,7 @@ PARTS = 4  # of a long text, as a rule, when a model chooses what is kept of it;
 CLAIMS_AT_ONCE, EACH_CLAIM = 30, 700  # that a judge sees in a request, and tokens of each with its passages
 MOST_DOUBTED = 8_000  # tokens of titles, headings and passages of sources that a model is asked about
 MOST_REQUOTED = 14_000  # tokens of quotes that are asked for again, with a passage each
+MOST_READ_ON = 5  # sources of earlier rounds of which further sections are read in a round
 USES = 4  # of tools in a step
 SHOWN = 6_000  # tokens that a step shows, at most
 MOST_REVIEWED = 6_000  # tokens of a finding with its quotes
@@ -179,7 +180,7 @@ def at_most(kinds: Kinds, scale: Scale, rounds: list[int]) -> Iterator[Asked]:
         if kinds.step is not None:
             known += queries * kinds.step.output
         if kinds.read is not None and sources:
-            calls, each = _readings(sources, scale)
+            calls, each = _readings(sources + MOST_READ_ON * (number > 1), scale)
             beside = min(known, kinds.read.room // BESIDE)
             yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.read, calls, around + beside + each)
             yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.decide, 1, around + MOST_DOUBTED)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from deep_research.assembly import make_models
+from deep_research.budget.content_budget import DEFAULTS
 from deep_research.budget.metered import ModelRoles, RunModels
 from deep_research.errors import DeepResearchError
 from deep_research.evals.evaluation import ALL, Figures, Progress
@@ -50,7 +51,7 @@ SHORTEST = 6  # words of a sentence that counts as said twice
 _Object = TypeVar("_Object", bound=BaseModel)
 _SENTENCE = regex(r"[^.!?\n]+[.!?\n]?")
 _WORD = regex(r"\w+")
-_AGENTS: dict[str, tuple[Callable[..., Phase[Any, Any]], Callable[[], Any]]] = {
+_AGENTS: dict[str, tuple[Callable[..., Phase[Any, Any]], Callable[..., Any]]] = {
     "planner": (PlanningPhase, LLMPlanner),
     "analyzer": (AnalysisPhase, LLMAnalyzer),
     "synthesizer": (SynthesisPhase, LLMSynthesizer),
@@ -100,10 +101,11 @@ async def evaluate_agents(
 
 @dataclass(slots=True)
 class _Told:
-    """Hands a model on and remembers how many requests each object took."""
+    """Hands a model on and remembers what it was asked, and how many requests each object took."""
 
     inner: LanguageModel
     objects: list[int] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -117,14 +119,20 @@ class _Told:
         return self.inner.room(output)
 
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
+        self.asked.append(_text_of(call))
         return await self.inner.text(call, on_piece=on_piece)
 
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
+        self.asked.append(_text_of(call))
         self.objects.append(0)
         place = len(self.objects) - 1
         given = await self.inner.object(call, answer)
         self.objects[place] = given.requests
         return given
+
+
+def _text_of(call: ModelCall) -> str:
+    return " ".join("\n".join((call.system, *(message.content for message in call.messages))).split())
 
 
 class _Models(RunModels):
@@ -147,8 +155,9 @@ async def _figures(case: Golden, roles: ModelRoles) -> tuple[dict[str, float], s
     thought: Reflection | None = None
     try:
         if case.agent in PHASES:
-            phase_of, agent = _AGENTS[case.agent]
-            await phase_of(agent()).run(journal.state, journal, models)
+            phase_of, agent_of = _AGENTS[case.agent]
+            agent = agent_of(replace(DEFAULTS, model_triage=True)) if case.model_triage else agent_of()
+            await phase_of(agent).run(journal.state, journal, models)
         else:
             phase = journal.state.phase
             model = models.model(ModelRole.SUPERVISOR, phase)
@@ -160,6 +169,9 @@ async def _figures(case: Golden, roles: ModelRoles) -> tuple[dict[str, float], s
     figures: dict[str, float] = {} if error else measured(case, state, thought)
     if error:
         figures["coverage"] = 0.0
+    if case.told or case.untold:
+        asked = "\n".join(text for told in models.told for text in told.asked)
+        figures["told"] = fmean([x in asked for x in case.told] + [x not in asked for x in case.untold])
     if objects:
         figures["first_try"] = fmean(requests == 1 for requests in objects)
     figures["failed"] = float(bool(error))
@@ -176,6 +188,8 @@ def measured(case: Golden, state: DeepResearchState, thought: Reflection | None 
     wanted = [any(word.casefold() in folded for word in fact) for fact in case.facts]
     wanted += [word.casefold() not in folded for word in case.never]
     figures = {"coverage": fmean(wanted), "repetition": repetition(said)}
+    if case.held:
+        figures["held"] = fmean(word.casefold() not in folded for word in case.held)
     if case.agent != "supervisor":
         figures["language"] = float(language_of(said) == case.written_in)
     metadata = state.report_metadata
@@ -183,7 +197,8 @@ def measured(case: Golden, state: DeepResearchState, thought: Reflection | None 
         figures["citations"] = _share(len(state.findings), state.unfounded + state.unknown_ids)
     elif case.agent == "synthesizer" and metadata is not None:
         figures["citations"] = _share(metadata.citations_count, metadata.removed_references)
-        figures["length"] = float(WITHIN[0] <= metadata.word_count / case.words <= WITHIN[1])
+        if not case.short:
+            figures["length"] = float(WITHIN[0] <= metadata.word_count / case.words <= WITHIN[1])
         if case.draft:
             figures["kept"] = _kept(case, state)
     elif case.agent == "refiner" and case.gaps:
@@ -214,9 +229,15 @@ def _said(case: Golden, state: DeepResearchState, thought: Reflection | None) ->
     if case.agent == "planner":
         return "\n".join([state.research_brief or "", *(s.query for s in state.current_sub_queries())])
     if case.agent == "analyzer":
+        found = [f"{finding.content} ({finding.confidence})" for finding in state.findings]
         filled = [f"(fills {names[gap.id]})" for gap in state.gaps if gap.addressed]
         against = [f"(contradiction: {conflict.description})" for conflict in state.contradictions]
-        return "\n".join([*(f.content for f in state.findings), *filled, *against])
+        addresses = {page.url for page in case.pages}
+        pages = {source.id: source for source in state.sources if source.url in addresses}
+        rated = [f"({page.title}: {page.quality})" for page in pages.values()]
+        triage = state.reading.triage if state.reading else ()
+        read = [f"(read of {pages[x.source_id].title}: {x.extent})" for x in triage if x.source_id in pages]
+        return "\n".join([*found, *filled, *against, *rated, *read])
     if case.agent == "synthesizer":
         return (state.report or "").split("\n## References")[0]
     lines = [state.recommendation.rationale if state.recommendation else "", *state.report_improvements]
@@ -251,6 +272,8 @@ def _means(rows: Sequence[dict[str, float]]) -> dict[str, float]:
         "length",
         "kept",
         "language",
+        "held",
+        "told",
         "first_try",
         "requests",
         "input_tokens",

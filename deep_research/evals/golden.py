@@ -52,6 +52,17 @@ class GoldenFinding(BaseModel):
     quote: str
 
 
+class GoldenPage(BaseModel):
+    """A source that is no document of the sample corpus; ``about`` is its metadata."""
+
+    url: str
+    title: str
+    text: str
+    quality: SourceQuality = SourceQuality.UNKNOWN
+    published: date | None = None
+    about: dict[str, str] = {}
+
+
 class GoldenRemark(BaseModel):
     kind: RemarkKind
     heading: str
@@ -59,9 +70,14 @@ class GoldenRemark(BaseModel):
 
 
 class Golden(BaseModel):
-    """One case. ``sources`` are documents of the sample corpus; of each of the ``facts`` one wording must be found in
-    what the agent gives, and of ``never`` none; ``written_in`` is the language it must be in. ``bad`` is an answer that
-    is to show in the figures. ``draft`` is a report that is to be revised, with F1, F2 … for its findings, by the
+    """One case. ``sources`` are documents of the sample corpus, ``pages`` stand before them; of each of the ``facts``
+    one wording must be found in what the agent gives, and of ``never`` none; ``written_in`` is the language it must be
+    in. ``bad`` is an answer that is to show in the figures; what is ``held`` must not be in what comes even of that: code
+    stands against it. ``told`` are words that have to stand in what a model is sent, and ``untold`` such as may not, so
+    that another prompt shows. ``requests`` are so many as the work takes; ``texts`` are answers that are no object, by
+    the label of their request (the heading of a section, "last pass"), ``bad_texts`` those that are otherwise in the bad
+    answer. ``shows`` is what the case is for. The answers of a ``short`` one are shorter than they should be, and their
+    length is not looked at. ``draft`` is a report that is to be revised, with F1, F2 … for its findings, by the
     ``remarks`` on it, under whose headings alone something may change; ``glance`` are titles and snippets that a search
     of the web shows before a plan."""
 
@@ -72,6 +88,16 @@ class Golden(BaseModel):
     question: str
     answer: str
     bad: str = ""
+    texts: dict[str, str] = {}
+    bad_texts: dict[str, str] = {}
+    shows: str = ""
+    held: list[str] = []
+    told: list[str] = []
+    untold: list[str] = []
+    requests: int = 1
+    short: bool = False
+    pages: list[GoldenPage] = []
+    model_triage: bool = False
     facts: list[list[str]]
     never: list[str] = []
     language: str | None = None
@@ -91,8 +117,13 @@ class Golden(BaseModel):
 
     def journal(self) -> MemoryJournal:
         """The state before the agent's work, with the texts of its sources."""
-        texts = {name: document_of(name) for name in self.sources}
-        sources = tuple(_source(name, title, text) for name, (title, text) in texts.items())
+        texts = {page.url: (page.title, page.text) for page in self.pages}
+        texts |= {name: document_of(name) for name in self.sources}
+        pages = [_page(page, place) for place, page in enumerate(self.pages)]
+        documents = [
+            _source(name, *texts[name], len(pages) + place) for place, name in enumerate(self.sources)
+        ]
+        sources = (*pages, *documents)
         by_name = dict(zip(texts, sources, strict=True))
         findings = tuple(
             _finding(given, by_name[given.source], texts[given.source][1]) for given in self.findings
@@ -124,6 +155,16 @@ class Golden(BaseModel):
             claims = Checker(state, by_hash).claims(state.report_draft, {})
             state = state.model_copy(update={"claims": claims})
         return MemoryJournal(state, texts=[text for _, text in texts.values()])
+
+    @property
+    def has_bad(self) -> bool:
+        """Whether there is a bad answer to tell from the good one."""
+        return bool(self.bad or self.bad_texts)
+
+    def badly(self) -> Golden:
+        """The case with the bad answer."""
+        answers = {"answer": self.bad or self.answer, "texts": self.texts | self.bad_texts}
+        return self.model_copy(update=answers)
 
     def draft_of(self, findings: Sequence[Finding]) -> str:
         """The draft with the ids of its findings."""
@@ -175,7 +216,7 @@ class ByHand(ModelProvider):
         self._case = case
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
-        text = self._case.answer
+        text = self._case.texts.get(call.label, self._case.answer)
         if call.form is not None:
             text = json.dumps(_fitting(_object(text), call.form.json_schema), ensure_ascii=False)
         elif on_text is not None:
@@ -195,13 +236,19 @@ def _fitting(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[st
     return {key: value for key, value in answer.items() if key in known}
 
 
-def _source(name: str, title: str, text: str) -> Source:
+def _page(page: GoldenPage, place: int) -> Source:
+    given = {"quality": page.quality, "published": page.published, "metadata": page.about}
+    return _source(page.url, page.title, page.text, place).model_copy(update=given)
+
+
+def _source(name: str, title: str, text: str, place: int) -> Source:
     content = Content.of(text)
     return Source(
         id=f"src-{Content.of(name).hash[:12]}",
         sub_query_id="",
         title=title,
         url=name,
+        rank=place,
         content_hash=content.hash,
         length=len(text),
         quality=SourceQuality.HIGH,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from deep_research.evidence.passages import BlockKind, Passage, blocks, passages
@@ -66,16 +66,19 @@ class Questions:
         )
         return Scanned(source_id, tuple(cut), tuple(terms), headings)
 
-    def relevance(self, scanned: Sequence[Scanned]) -> dict[str, list[float]]:
+    def relevance(
+        self, scanned: Sequence[Scanned], asked: Iterable[str] | None = None
+    ) -> dict[str, list[float]]:
         """Of each passage, by the id of its source, how near it comes (0 to 1) to the best passage of all sources for
-        the question that it is nearest to."""
+        the question that it is nearest to, of those that are ``asked``; of all where none are named."""
         every = [terms for source in scanned for terms in source.terms]
         holding = Counter(term for terms in every for term in terms)
         total = max(1, sum(map(bool, every)))
         best = [0.0] * len(every)
-        for asked in self.asked:
+        for question in self.asked if asked is None else dict.fromkeys(asked):
             weights = {
-                term: weight * rarity(total, holding[term]) for term, weight in question_terms(asked).items()
+                term: weight * rarity(total, holding[term])
+                for term, weight in question_terms(question).items()
             }
             scores = [_score(terms, weights) for terms in every]
             top = max(scores, default=0.0)
@@ -94,11 +97,11 @@ def _score(terms: Terms, weights: Mapping[str, float]) -> float:
     )
 
 
-def around(source: Scanned, places: Iterable[int]) -> tuple[Span, ...]:
+def around(source: Scanned, places: Iterable[int], without: Set[int] = frozenset()) -> tuple[Span, ...]:
     """The passages of so many places with one before and one after each, in order, those that follow each other as one
-    span; and the headings that they stand under."""
+    span, and none of the places ``without``; and the headings that they stand under."""
     count = len(source.passages)
-    wanted = {n for place in places for n in (place - 1, place, place + 1) if 0 <= n < count}
+    wanted = {n for place in places for n in (place - 1, place, place + 1) if 0 <= n < count} - without
     first = [n for n in sorted(wanted) if n - 1 not in wanted]
     last = [n for n in sorted(wanted) if n + 1 not in wanted]
     runs = [

@@ -399,9 +399,9 @@ class ModelSettled(Event):
 class ReadingPlanned(Event):
     """What this pass of ANALYSIS reads in which calls: a resumed run reads the same."""
 
-    CURRENT: ClassVar[int] = 2
+    CURRENT: ClassVar[int] = 3
     type: Literal["reading.planned"] = "reading.planned"
-    version: int = 2
+    version: int = 3
     plan: ReadingPlan
 
 
@@ -583,6 +583,7 @@ UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("sources.analyzed", 4): _same,  # 5: the tasks whose findings these are
     ("run.created", 6): _same,  # 7: whether a model is asked about doubtful sources
     ("setup.changed", 4): _same,  # 5: the same
+    ("reading.planned", 2): _same,  # 3: whether other sections of a source were read before
 }
 
 

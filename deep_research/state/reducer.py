@@ -43,11 +43,12 @@ from deep_research.state.records import (
     Reference,
     Remark,
     Source,
+    Span,
     SubQuery,
 )
 from deep_research.state.report import Citation, ReportMetadata
 from deep_research.state.run import Abort, DeepResearchState, RunOptions
-from deep_research.state.sending import ReadingPlan, Sending
+from deep_research.state.sending import Extent, ReadingPlan, Sending, SentItem
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Reservation, Spent, Usage
 from deep_research.state.tasks import TaskFinding, TaskState
@@ -59,6 +60,7 @@ _COLLECTIONS = frozenset(
         "sources",
         "analyzed",
         "analyzed_now",
+        "sections_read",
         "findings",
         "gaps",
         "contradictions",
@@ -141,6 +143,7 @@ class Fold:
         self.sources: dict[str, Source] = {s.id: s for s in base.sources}
         self.analyzed: set[str] = set(base.analyzed)
         self.analyzed_now: set[str] = set(base.analyzed_now)
+        self.sections_read: dict[str, tuple[Span, ...]] = dict(base.sections_read)
         self.findings: dict[str, Finding] = {f.id: f for f in base.findings}
         self.gaps: dict[str, Gap] = {g.id: g for g in base.gaps}
         self.contradictions: dict[str, Contradiction] = {c.id: c for c in base.contradictions}
@@ -200,6 +203,7 @@ class Fold:
                 sources=self._sources,
                 analyzed=frozenset(self.analyzed),
                 analyzed_now=frozenset(self.analyzed_now),
+                sections_read=dict(self.sections_read),
                 findings=self._findings,
                 gaps=tuple(sorted(self.gaps.values(), key=lambda g: (g.iteration, g.rank))),
                 contradictions=tuple(self.contradictions.values()),
@@ -530,6 +534,8 @@ def _task_reviewed(state: Fold, event: ev.TaskReviewed) -> None:
 def _analyzed(state: Fold, event: ev.SourcesAnalyzed) -> None:
     state.analyzed.update(event.source_ids)
     state.analyzed_now.update(event.source_ids)
+    if not event.findings:
+        _passed_over(state, event.source_ids)
     for finding in event.findings:
         known = state.findings.get(finding.id)
         state.findings[finding.id] = finding if known is None else _joined(state, known, finding)
@@ -549,6 +555,15 @@ def _analyzed(state: Fold, event: ev.SourcesAnalyzed) -> None:
     state.references.update((r, None) for r in event.references)
     for task_id in event.task_ids:
         state.tasks[task_id] = state.tasks[task_id].model_copy(update={"taken": True})
+
+
+def _passed_over(state: Fold, source_ids: Iterable[str]) -> None:
+    """Of what a plan has nothing read of, all remains to be read."""
+    triage = state.reading.triage if state.reading else ()
+    nothing = {item.source_id for item in triage if item.extent is Extent.NOTHING}
+    for source_id in source_ids:
+        if source_id in nothing:
+            state.sections_read.setdefault(source_id, ())
 
 
 def _joined(state: Fold, known: Finding, other: Finding) -> Finding:
@@ -773,12 +788,17 @@ def _reading_planned(state: Fold, event: ev.ReadingPlanned) -> None:
 
 @_on(ev.ContentSent)
 def _content_sent(state: Fold, event: ev.ContentSent) -> None:
+    if event.phase is DeepResearchPhase.ANALYSIS:
+        _sections_sent(state, event.sending)
     known = state.sent.get(event.phase)
     if known is None or event.phase is not DeepResearchPhase.ANALYSIS:
         state.sent[event.phase] = event.sending
         return
-    items = {item.id: item for item in (*known.items, *event.sending.items)}
-    again = items.keys() & {item.id for item in event.sending.items} & {item.id for item in known.items}
+    before = {item.id: item for item in known.items}
+    further = state.reading.read_on if state.reading else frozenset()
+    now = [_more_of(before[i.id], i) if i.id in further & before.keys() else i for i in event.sending.items]
+    items = before | {item.id: item for item in now}
+    again = before.keys() & {item.id for item in now} - further
     # What is read once more counts as it was read last, and so does the room that it had.
     had = sum(item.current_tokens for item in known.items)
     left = sum(item.current_tokens for item in known.items if item.id not in again)
@@ -788,6 +808,28 @@ def _content_sent(state: Fold, event: ev.ContentSent) -> None:
         + event.sending.available,
         archived=known.archived | event.sending.archived,
     )
+
+
+def _more_of(known: SentItem, more: SentItem) -> SentItem:
+    """What was sent of a source in two rounds, other sections in each."""
+    return SentItem(
+        id=known.id,
+        original_tokens=known.original_tokens + more.original_tokens,
+        current_tokens=known.current_tokens + more.current_tokens,
+    )
+
+
+def _sections_sent(state: Fold, sending: Sending) -> None:
+    """Which sections of sources were read, where not all was."""
+    triage = {item.source_id: item for item in state.reading.triage} if state.reading else {}
+    for item in sending.items:
+        if not item.current_tokens:
+            continue
+        chosen = triage.get(item.id)
+        if chosen is None or chosen.extent is Extent.WHOLE:
+            state.sections_read.pop(item.id, None)
+        else:
+            state.sections_read[item.id] = (*state.sections_read.get(item.id, ()), *chosen.spans)
 
 
 @_on(ev.HookFailed)

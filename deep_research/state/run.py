@@ -33,6 +33,7 @@ from deep_research.state.records import (
     Reference,
     Remark,
     Source,
+    Span,
     SubQuery,
 )
 from deep_research.state.report import Citation, ReportMetadata
@@ -110,20 +111,21 @@ class DeepResearchState(Record):
     ``phase`` is where the machine stands; ``phase_done`` says whether the phase's own work in this attempt is
     finished; ``attempt`` counts its retries in this iteration from 0; ``analyzed`` are all sources that were read,
     ``analyzed_now`` those of them that this pass of ANALYSIS read; ``refined`` is the last iteration whose gaps
-    were assessed; ``completeness`` (0 to 1) is the share of the question that the findings answer; ``reservations``
-    are requests to models of which no end is known: in flight, or lost with their task; ``sent`` is what agents with
-    models were given, by phase, and ``reading`` what this pass of ANALYSIS gives them. ``iteration_spent`` and
-    ``phase_spent`` are what had been spent, such requests included, when the iteration and this pass of the phase began;
-    ``parts`` are those of the question and ``verdicts`` what was found of each;
+    were assessed; ``sections_read`` are those that a model was given of sources of which it was not given all, by id,
+    none where it was given nothing; ``completeness`` (0 to 1) is the share of the question that the findings answer;
+    ``reservations`` are requests to models of which no end is known: in flight, or lost with their task; ``sent`` is
+    what agents with models were given, by phase, and ``reading`` what this pass of ANALYSIS gives them.
+    ``iteration_spent`` and ``phase_spent`` are what had been spent, such requests included, when the iteration and
+    this pass of the phase began; ``parts`` are those of the question and ``verdicts`` what was found of each;
     ``claims`` are those of the report and ``repairs`` what was done to them; ``pieces`` are the hashes of what is
     written of a long report, by name, ``draft`` is one of which the report is still to be written, and ``judgements``
-    what the judge said of its claims; ``report_draft`` is that of the report, with ids of findings; ``tasks`` are those
-    that sub-queries were made; ``remarks`` are the refiner's on it, ``references`` where the sources point to for more;
-    ``pages_left`` are addresses that were found and are read under a higher cap;
-    ``plan_approved``: its owner agreed to the plan; ``searching_stopped``: he wants nothing more searched;
-    ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
-    had been measured of the texts of each model; ``setup`` is what the run works with, None where an older version of
-    the package made it; ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
+    what the judge said of its claims; ``report_draft`` is that of the report, with ids of findings; ``tasks`` are
+    those that sub-queries were made; ``remarks`` are the refiner's on it, ``references`` where the sources point to
+    for more; ``pages_left`` are addresses that were found and are read under a higher cap; ``plan_approved``: its
+    owner agreed to the plan; ``searching_stopped``: he wants nothing more searched; ``phase_answers`` is how many
+    requests of the agent of the phase had been answered then, and ``bytes_a_token`` what had been measured of the
+    texts of each model; ``setup`` is what the run works with, None where an older version of the package made it;
+    ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
     All collections keep the order in which they rank: sub-queries and their tasks by index, sources by score, those
     without one after them by (sub-query index, rank), findings by iteration and first source, gaps by (iteration, rank),
     limits by name.
@@ -147,6 +149,7 @@ class DeepResearchState(Record):
     sources: tuple[Source, ...] = ()
     analyzed: frozenset[str] = frozenset()
     analyzed_now: frozenset[str] = frozenset()
+    sections_read: dict[str, tuple[Span, ...]] = Field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()

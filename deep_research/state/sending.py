@@ -42,13 +42,14 @@ class Extent(StrEnum):
 
 class Triage(Record):
     """How much of a source is read, and why. ``spans`` are the sections, in code points of its text; ``by`` is who chose,
-    a model's name or "code"."""
+    a model's name or "code". ``further``: an earlier round read other sections of it."""
 
     source_id: str
     extent: Extent
     spans: tuple[Span, ...] = ()
     because: str = ""
     by: str = "code"
+    further: bool = False
 
 
 class ReadingPlan(Record):
@@ -63,6 +64,11 @@ class ReadingPlan(Record):
     cap: str | None = None
     gave_way: str | None = None
     triage: tuple[Triage, ...] = ()
+
+    @property
+    def read_on(self) -> frozenset[str]:
+        """The sources of which an earlier round read other sections, by id."""
+        return frozenset(item.source_id for item in self.triage if item.further)
 
 
 class Sending(Record):

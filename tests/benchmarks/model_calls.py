@@ -6,6 +6,7 @@ import asyncio
 import statistics
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import count
 from typing import Any
 
 from pydantic import BaseModel
@@ -68,12 +69,17 @@ async def _ours(name: str) -> tuple[float, float, float]:
         return models.model(ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS)
 
     model, alone = model_over(MemoryJournal(state)), model_over(Unwatched(state))
-    call = ModelCall(messages=(Message(content=PROMPT),), max_output=1_000)
+    numbers = count(1_000)
+
+    def call() -> ModelCall:
+        """In other words each time: a run asks nothing more than four times in the same."""
+        return ModelCall(messages=(Message(content=f"{PROMPT}{next(numbers)}"),), max_output=1_000)
+
     try:
         return (
-            await _cpu(lambda: model.text(call)),
-            await _cpu(lambda: model.object(call, Towers)),
-            await _cpu(lambda: alone.text(call)),
+            await _cpu(lambda: model.text(call())),
+            await _cpu(lambda: model.object(call(), Towers)),
+            await _cpu(lambda: alone.text(call())),
         )
     finally:
         await pool.aclose()

@@ -6,22 +6,30 @@ import random
 import pytest
 
 from deep_research.budget.content_budget import ContentRules
+from deep_research.errors import ModelError
 from deep_research.evidence.relevance import Questions
+from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
+from deep_research.phases.analysis.reading_on import LONGEST_READ_ON, MOST_READ_ON
 from deep_research.phases.analysis.triage import excerpt, limits_of, look, triaged
+from deep_research.phases.base import WorkLimits
 from deep_research.state import (
+    ConfidenceLevel,
     DeepResearchPhase,
     DeepResearchState,
     Extent,
+    Finding,
     RunOptions,
+    Sending,
+    SentItem,
     Source,
     Span,
     SubQuery,
     Triage,
 )
 from deep_research.state.events import ReadingPlanned
-from deep_research.state.journal import Content
+from deep_research.state.journal import Content, MemoryJournal
 from deep_research.testing.models import ScriptedProvider
 from deep_research.testing.prompt_reading import blocks
 
@@ -78,10 +86,21 @@ def chosen(*texts, asked=(QUESTION,), rank=1, protected=frozenset(), rules=None)
         (ANSWER, Extent.WHOLE, "short"),
         ("\n\n".join(f"{ANSWER} Case {n}." for n in range(40)), Extent.WHOLE, "most of it"),
         (LISTING, Extent.NOTHING, "list of entries"),
+        ("\n".join(f"- lock {n}, Locks of tables, {n}" for n in range(9)), Extent.NOTHING, "list of entries"),
+        ("\n".join(f"Lock {n}: waits {n} seconds" for n in range(9)), Extent.WHOLE, "short"),
         (filler(9), Extent.NOTHING, "comes near"),
         (GERMAN, Extent.WHOLE, "another language"),
     ],
-    ids=["a long text", "a short one", "all to the point", "an index", "of something else", "in German"],
+    ids=[
+        "a long text",
+        "a short text",
+        "all to the point",
+        "an index",
+        "a short one",
+        "short data",
+        "of something else",
+        "in German",
+    ],
 )
 def test_a_source_is_read_as_far_as_it_speaks_of_what_is_asked(text, extent, because):
     made = chosen(long_text(3), text)[1]
@@ -236,3 +255,197 @@ def test_what_was_chosen_is_what_a_resumed_run_reads(work):
 )
 def test_only_what_was_left_out_is_told(triage, told):
     assert [limit.message for limit in limits_of(triage, 2)] == told
+
+
+# Sources of earlier rounds, read on
+
+
+VACUUM = "Two billion transactions may pass between two vacuums of a table before the server stops."
+SEARCH = "How many transactions may pass between two vacuums of a table?"
+
+
+def manual(seed=1, more=f"## Vacuum\n\n{VACUUM}"):
+    return f"{long_text(seed)}\n\n{more}\n\n{filler(seed + 90)}"
+
+
+def second_round(texts, *, found=None, extents=None, fresh=(), **more):
+    """A state in which all ``texts`` were triaged and read in round 1, and those of the places ``found`` were found again
+    by the search of round 2, beside ``fresh`` ones."""
+    every = [*texts, *fresh]
+    sources = tuple(source(n, text) for n, text in enumerate(every))
+    before = chosen(*texts)
+    known = {t.source_id: t.spans for t in before if t.extent is not Extent.WHOLE}
+    again = tuple(s.id for n, s in enumerate(sources) if found is None or n in found or n >= len(texts))
+    return state(
+        every,
+        iteration=2,
+        analyzed=frozenset(s.id for s in sources[: len(texts)]),
+        sections_read=known if extents is None else extents,
+        sub_queries=(
+            SubQuery(id="subq-a", query="deadlock check wait"),
+            SubQuery(id="subq-b", query=SEARCH, iteration=2, index=1, source_ids=again),
+        ),
+        **more,
+    )
+
+
+def answering(call):
+    """Quotes whichever of the two answers the sources have."""
+    findings = [
+        {
+            "content": said,
+            "source_ids": [label.removeprefix("source ")],
+            "quotes": [{"source_id": label.removeprefix("source "), "quote": said}],
+        }
+        for label, body in blocks(call.messages[-1].content).items()
+        for said in (ANSWER, VACUUM)
+        if label.startswith("source ") and said in body
+    ]
+    return {"findings": findings} if call.form.name == "Reading" else {}
+
+
+def read_again(work, texts, fresh=(), provider=None, **more):
+    provider = provider or ScriptedProvider(lambda call: json.dumps(answering(call)))
+    before = second_round(texts, fresh=fresh, **more)
+    journal = work(AnalysisPhase(LLMAnalyzer()), before, provider, texts=[*texts, *fresh])
+    prompts = [c.messages[-1].content for c in provider.calls if c.form.name == "Reading"]
+    return prompts, before, journal
+
+
+def test_a_later_round_reads_the_sections_of_a_known_source_that_its_search_asks_for(work):
+    prompts, before, journal = read_again(work, [manual()])
+    assert len(prompts) == 1
+    assert VACUUM in prompts[0]
+    assert "## Vacuum" in prompts[0]
+    assert ANSWER not in prompts[0]  # it was read in the first round
+    (finding,) = journal.state.findings
+    assert [q.quote for q in finding.quotes] == [VACUUM]
+    (quote,) = finding.quotes
+    assert manual()[quote.start : quote.end] == VACUUM
+    (chosen_now,) = journal.state.reading.triage
+    assert chosen_now.further
+    assert "found it again" in chosen_now.because
+    (name, read) = next(iter(journal.state.sections_read.items()))
+    assert read == (*before.sections_read[name], *chosen_now.spans)
+    assert [limit.message for limit in journal.state.limits] == [
+        "Of 1 source of earlier rounds a model read further sections in round 2 (read_sections)."
+    ]
+
+
+def test_no_section_is_read_twice_however_many_rounds_ask_for_it(work):
+    (first,) = chosen(manual())
+    read = [excerpt(manual(), first)]
+    held = second_round([manual()])
+    for _ in range(3):
+        provider = ScriptedProvider(lambda call: json.dumps(answering(call)))
+        journal = work(AnalysisPhase(LLMAnalyzer()), held, provider, texts=[manual()])
+        read += [c.messages[-1].content for c in provider.calls if c.form.name == "Reading"]
+        held = second_round([manual()], extents=journal.state.sections_read)
+    assert len(read) == 2
+    assert [sum(said in text for text in read) for said in (ANSWER, VACUUM)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"found": ()},
+        {"extents": {}},
+        {"attempt": 1},
+    ],
+    ids=["not found again", "read whole", "the phase is done again"],
+)
+def test_a_known_source_is_not_read_on(work, more):
+    prompts, _, journal = read_again(work, [manual()], **more)
+    assert prompts == []
+    assert not journal.state.limits
+
+
+def test_of_a_source_of_which_nothing_was_read_the_section_that_is_wanted_now_is(work):
+    far = f"{filler(7)}\n\n## Vacuum\n\n{VACUUM}\n\n{filler(8)}"
+    assert [t.extent for t in chosen(long_text(), far)] == [Extent.SECTIONS, Extent.NOTHING]
+    prompts, _, journal = read_again(work, [long_text(), far])
+    assert len(prompts) == 1
+    assert VACUUM in prompts[0]
+    assert len(prompts[0]) < len(far) / 2
+    assert journal.state.findings
+
+
+def test_new_sources_are_read_beside_it_as_without_it(work):
+    fresh = f"{filler(20)}\n\n## Transactions\n\n{VACUUM.replace('Two', 'Three')}\n\n{filler(21)}"
+    with_it, _, journal = read_again(work, [manual()], fresh=[fresh])
+    without, _, alone = read_again(work, [manual()], fresh=[fresh], extents={})
+    assert len(with_it) == len(without) == 1
+    assert VACUUM in with_it[0]
+    assert VACUUM not in without[0]
+    assert journal.state.reading.triage[:1] == alone.state.reading.triage
+    assert journal.state.analyzed == {s.id for s in journal.state.sources}
+
+
+def test_so_many_sources_are_read_on_at_most_those_that_come_nearest(work):
+    texts = [manual(n, f"## Vacuum {n}\n\n{VACUUM}") for n in range(1, 10)]
+    _, _, journal = read_again(work, texts)
+    plan = journal.state.reading
+    assert len(plan.triage) == MOST_READ_ON == 5
+    assert {i for portion in plan.portions for i in portion.source_ids} == plan.read_on
+
+
+def test_of_one_source_so_much_is_read_on_at_most(work):
+    ships = OF_SHIPS.format(1700) * 9
+    more = "\n\n".join(f"## Vacuum {n}\n\n{VACUUM} {ships}\n\n{filler(n + 200, 1)}" for n in range(40))
+    _, _, journal = read_again(work, [manual(1, more)])
+    (made,) = journal.state.reading.triage
+    wanted = more.count(VACUUM)
+    read = excerpt(manual(1, more), made)
+    assert 1 <= read.count(VACUUM) < wanted
+    assert len(read) < 4 * LONGEST_READ_ON  # with one passage on each side of each
+
+
+def test_fidelity_counts_what_was_read_of_a_source_in_all_rounds(work):
+    texts = [manual()]
+    first = Sending(
+        items=(SentItem(id="src-000000000000", original_tokens=400, current_tokens=400),), available=1_000
+    )
+    _, _, journal = read_again(work, texts, sent={DeepResearchPhase.ANALYSIS: first})
+    (item,) = journal.state.sent[DeepResearchPhase.ANALYSIS].items
+    assert item.original_tokens == item.current_tokens > 400
+
+
+KNOWN = Finding(
+    id="find-000000000001",
+    content=ANSWER,
+    confidence=ConfidenceLevel.MEDIUM,
+    source_ids=("src-000000000000",),
+)
+
+
+@pytest.mark.parametrize("portions", [1, 2])
+def test_a_run_that_was_killed_while_it_read_on_reads_what_remains_once(work, portions):
+    """The unit that was recorded is not done again, and what readings have in common is asked for as without a kill."""
+    texts = [manual(n, f"## Vacuum {n}\n\n{VACUUM}") for n in range(1, 1 + portions)]
+    phase = AnalysisPhase(LLMAnalyzer(), limits=WorkLimits(max_concurrent=1))
+    phase.agent.call_tokens = 10  # a source in a call
+    asked = []
+
+    def reading_then(fails_at):
+        def answer(call):
+            asked.append(call.form.name)
+            if len(asked) == fails_at:
+                return failure(Verdict.PARK, "come back tomorrow", model="m", retry_after=9_000)
+            return json.dumps(answering(call))
+
+        return ScriptedProvider(answer)
+
+    held = second_round(texts, findings=(KNOWN,))
+    journal = MemoryJournal(held, texts=texts)
+    work(phase, None, reading_then(0), journal=journal)
+    whole, asked = asked, []
+    assert whole.count("Reading") == portions
+    assert whole[-1] == "Merge"
+    for fails_at in range(1, len(whole) + 1):
+        journal = MemoryJournal(held, texts=texts)
+        with pytest.raises(ModelError, match="tomorrow"):
+            work(phase, None, reading_then(fails_at), journal=journal)
+        work(phase, None, reading_then(0), journal=journal)
+        assert asked[: fails_at - 1] + asked[fails_at:] == whole
+        assert len(journal.state.findings) == 2
+        asked = []

@@ -4,10 +4,11 @@ where one is asked."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deep_research.budget.content_budget import ContentRules
 from deep_research.errors import WorkError
+from deep_research.evidence.relevance import Questions
 from deep_research.phases.analysis.doubts import (
     LONGEST_PASSAGE,
     MOST_DOUBTFUL,
@@ -18,9 +19,11 @@ from deep_research.phases.analysis.doubts import (
 )
 from deep_research.phases.analysis.handoff import AnalyzerInput
 from deep_research.phases.analysis.loading import Texts
+from deep_research.phases.analysis.reading_on import read_on
 from deep_research.phases.analysis.triage import (
     LIMIT,
     Doubt,
+    Looked,
     decided,
     doubts_of,
     questions_of,
@@ -44,12 +47,37 @@ class Chosen:
 
 
 async def chosen(
-    sources: Sequence[Source], told: AnalyzerInput, texts: Texts, rules: ContentRules, decide: Decide
+    sources: Sequence[Source],
+    known: Sequence[Source],
+    told: AnalyzerInput,
+    texts: Texts,
+    rules: ContentRules,
+    decide: Decide,
 ) -> Chosen:
-    """Whatever goes wrong with the model's part of it, code's choice stands."""
+    """How much is read of new ``sources``, and what further of ``known`` ones, of which the journal has what was read."""
     questions = questions_of(told)
     protected = frozenset(s.id for s in sources if told.weights.is_protected(s))
     looked = await texts.looked(sources, questions, protected)
+    choice = await _of_new(sources, looked, told, texts, questions, rules, decide)
+    if not known:
+        return choice
+    again = await texts.looked(known, questions, frozenset())
+    read = texts.journal.state.sections_read
+    size = len(sources) + len(known)
+    further = await off_loop(size, read_on, again, looked, read, told, questions, rules)
+    return replace(choice, triage=(*choice.triage, *further))
+
+
+async def _of_new(
+    sources: Sequence[Source],
+    looked: Sequence[Looked],
+    told: AnalyzerInput,
+    texts: Texts,
+    questions: Questions,
+    rules: ContentRules,
+    decide: Decide,
+) -> Chosen:
+    """Whatever goes wrong with the model's part of it, code's choice stands."""
     triage = await off_loop(len(sources), triaged, looked, questions, rules)
     if not rules.model_triage:
         return Chosen(triage)

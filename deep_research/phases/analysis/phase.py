@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 
-from deep_research.budget.allocation import ItemClass
-from deep_research.budget.content_budget import ContentRules
-from deep_research.budget.metered import RunModels, shorter
+from deep_research.budget.metered import RunModels
 from deep_research.budget.tokens import Counter
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.logs import get_log
-from deep_research.phases.analysis.choosing import Chosen, chosen
 from deep_research.phases.analysis.doubts import DoubtInput, DoubtOutput
 from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
@@ -22,7 +18,9 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.analysis.loading import Shortening, Texts, with_text
-from deep_research.phases.analysis.portions import Calls, paid, planned, whole
+from deep_research.phases.analysis.portions import whole
+from deep_research.phases.analysis.reading_on import found_again
+from deep_research.phases.analysis.reading_plan import Planning, left_out, unread
 from deep_research.phases.analysis.requoting import (
     A_READING,
     RequoteInput,
@@ -31,7 +29,6 @@ from deep_research.phases.analysis.requoting import (
     with_requotes,
 )
 from deep_research.phases.analysis.task_findings import as_answer, quoted_by_tasks, taken_now, untaken
-from deep_research.phases.analysis.triage import limits_of
 from deep_research.phases.analysis.weighing import (
     analyzed,
     fillings,
@@ -83,9 +80,6 @@ from deep_research.state.events import (
 from deep_research.state.journal import Journal
 
 TEXT_UNIT = 250  # characters of findings that are weighed, or of texts that they are set against, in the time of one item
-BESIDE_DOUBTS = (
-    3  # requests that a cap has to leave: for the doubtful sources, a reading, and what readings share
-)
 SURVEYED = 200  # sources that are looked at together, the best by what is known of them
 
 log = get_log("analysis")
@@ -117,22 +111,23 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         taken = await self._take_tasks(texts)
         state = journal.state
         quoted = quoted_by_tasks(state)
-        earlier = state.analyzed - state.analyzed_now
+        read_on = state.reading.read_on if state.reading is not None else frozenset()
+        earlier = (state.analyzed - state.analyzed_now) | read_on
         sources = [s for s in state.sources if s.id not in earlier | quoted and s.content_hash]
-        plan, counter = await self._plan(sources, state, texts, models)
+        again = [s for s in found_again(state) if s.id not in quoted]
+        plan, counter = await self._plan(sources, again, state, texts, models)
         total = len(plan.portions)
-        unread = [p for p in plan.portions if any(i not in state.analyzed for i in p.source_ids)]
+        remaining = [p for p in plan.portions if unread(p, plan, state)]
         await together(
-            (partial(self._unit, portion, plan, state, texts, counter, models) for portion in unread),
+            (partial(self._unit, portion, plan, state, texts, counter, models) for portion in remaining),
             at_once=self.limits.max_concurrent,
             check=journal.check,
         )
-        left_out = [*await self._dropped(plan, journal.state, texts), *_left_out(plan, journal.state)]
-        left_out += [LimitReached(limit=limit) for limit in limits_of(plan.triage, state.iteration)]
+        left = [*await self._dropped(plan, journal.state, texts), *left_out(plan, journal.state)]
         # What was found in earlier rounds, or before a retry, was not read together with this.
         # Each task's findings are a reading of their own; gaps are named when all of them are put together.
         readings = max(total + taken + bool(earlier), 2 * bool(taken))
-        await self._weigh(journal.state, total + taken, readings, texts, models, left_out)
+        await self._weigh(journal.state, total + taken, readings, texts, models, left)
 
     async def _take_tasks(self, texts: Texts) -> int:
         """What tasks found becomes findings, a unit for each task; of how many that was in this iteration."""
@@ -149,7 +144,12 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         return taken_now(texts.journal.state)
 
     async def _plan(
-        self, sources: Sequence[Source], state: DeepResearchState, texts: Texts, models: RunModels | None
+        self,
+        sources: Sequence[Source],
+        known: Sequence[Source],
+        state: DeepResearchState,
+        texts: Texts,
+        models: RunModels | None,
     ) -> tuple[ReadingPlan, Counter]:
         """What is read in which calls, and how it is counted. An agent may set its own ``batch_bytes``; or, if it uses a
         model, tell by ``room_for_sources`` what a call has room for, of which it takes ``call_tokens`` at most. Then the
@@ -157,69 +157,28 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         if not hasattr(self.agent, "room_for_sources"):
             most = int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes))
             return whole(sources, most), Counter()
-        if not sources:
+        if not sources and not known and state.reading is None:
             return ReadingPlan(), Counter()
         told = self._told(state)
         room: Room = await self.agent.room_for_sources(told, self._model(models))
         if state.reading is not None:
             return state.reading, room.counter
-        choice = await self._chosen(sources, state, told, texts, room.rules, models)
-        triage = {item.source_id: item for item in choice.triage}
-        read = [s for s in sources if s.id not in triage or triage[s.id].extent is not Extent.NOTHING]
-        plan = await off_loop(
-            len(read),
-            planned,
-            read,
-            await texts.sizes(read, triage, room.counter),
-            self._calls(room, models, made=choice.requests),
-            weights=told.weights,
-            rules=room.rules,
-        )
-        plan = plan.model_copy(update={"triage": choice.triage})
-        await texts.journal.record(ReadingPlanned(plan=plan), *choice.told)
+        plan, notes = await self._planning(room, models).plan(sources, known, state, told, texts)
+        await texts.journal.record(ReadingPlanned(plan=plan), *notes)
         return plan, room.counter
 
-    async def _chosen(
-        self,
-        sources: Sequence[Source],
-        state: DeepResearchState,
-        told: AnalyzerInput,
-        texts: Texts,
-        rules: ContentRules,
-        models: RunModels | None,
-    ) -> Chosen:
-        """How much of each source is read. When the phase is done again, the first choice gave too little: all is."""
-        if not (rules.enabled and rules.read_sections) or state.attempt:
-            return Chosen()
-        return await chosen(sources, told, texts, rules, partial(self._decide, models))
+    def _planning(self, room: Room, models: RunModels | None) -> Planning:
+        return Planning(
+            room=room,
+            call=getattr(self.agent, "call_tokens", room.tokens),
+            around=getattr(self.agent, "around_source", 0),
+            models=models,
+            shortens=models is not None and self._shortens(models),
+            decide=partial(self._decide, models),
+        )
 
     async def _decide(self, models: RunModels | None, handoff: DoubtInput) -> DoubtOutput | None:
-        """What the agent's model says of doubtful sources, where the caps leave a request for that beside a reading and
-        what all readings have in common."""
-        spare = models.affordable(ModelRole.ANALYZER, self.phase, *A_READING, now=True) if models else 0
-        if spare is not None and spare < BESIDE_DOUBTS:
-            return None
         return await self.ask_also("decide", handoff, DoubtOutput, models)
-
-    def _calls(self, room: Room, models: RunModels | None, *, made: int = 0) -> Calls:
-        """The calls that there is room and money for; so many of them were ``made`` before the reading."""
-        call = min(getattr(self.agent, "call_tokens", room.tokens), room.tokens)
-        around = getattr(self.agent, "around_source", 0)
-        calls = Calls(room.rules.reading_tokens, call, room.tokens, around)
-        if models is None:
-            return calls
-        calls = paid(
-            calls,
-            beside=room.beside,
-            answers=tuple(shorter(room.answer)),
-            at_most=1.0 if room.counter.exact else room.counter.bytes_a_token,
-            affordable=partial(models.affordable_by_cap, ModelRole.ANALYZER, self.phase),
-        )
-        if calls.most is not None and made:
-            calls = replace(calls, most=max(1, calls.most - made))
-        if calls.most is not None and self._shortens(models):
-            return replace(calls, most=max(1, calls.most // 2))  # the other half of the share is for that
-        return calls
 
     def _shortens(self, models: RunModels) -> bool:
         """Whether a model chooses what is kept of sources that are too long."""
@@ -236,7 +195,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     ) -> None:
         by_id = {s.id: s for s in state.sources}
         # Of a portion that was planned for a model some may have been read without one.
-        sources = [by_id[i] for i in portion.source_ids if i not in state.analyzed]
+        remaining = unread(portion, plan, state)
+        sources = [by_id[i] for i in portion.source_ids if i in remaining]
         note = f"reading {len(sources)} sources"
         texts.journal.progress(Progress(phase=self.phase, message=note, total=len(plan.portions)))
         alone = len(plan.portions) == 1 and state.analyzed <= state.analyzed_now
@@ -284,10 +244,10 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     def _can_ask_again(self, state: DeepResearchState, models: RunModels) -> bool:
         """Whether the caps leave a request beside one for each other reading that is not recorded, and one for what all
         have in common. Several may ask at a time: each of them counts among those that are not recorded."""
-        portions = state.reading.portions if state.reading is not None else ()
-        unread = sum(any(i not in state.analyzed for i in portion.source_ids) for portion in portions)
+        plan = state.reading or ReadingPlan()
+        remaining = sum(bool(unread(portion, plan, state)) for portion in plan.portions)
         spare = models.affordable(ModelRole.ANALYZER, self.phase, *A_READING, now=True)
-        return spare is None or spare >= max(1, unread) + (len(portions) > 1)
+        return spare is None or spare >= max(1, remaining) + (len(plan.portions) > 1)
 
     def _shortening(self, told: AnalyzerInput, counter: Counter, models: RunModels | None) -> Shortening:
         query = told.looked_for
@@ -311,8 +271,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     async def _dropped(self, plan: ReadingPlan, state: DeepResearchState, texts: Texts) -> list[Event]:
         """Those that a model is given nothing of count as read only once all others are: until then an agent that reads
         everything may take its place."""
-        unread = [t.source_id for t in plan.triage if t.extent is Extent.NOTHING]
-        passed = tuple(i for i in unread if i not in state.analyzed)
+        nothing = [t.source_id for t in plan.triage if t.extent is Extent.NOTHING]
+        passed = tuple(i for i in nothing if i not in state.analyzed)
         left = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
         if not left:
             return [SourcesAnalyzed(source_ids=passed)] if passed else []
@@ -433,30 +393,3 @@ def _problems(shortening: Shortening) -> list[LimitReached]:
     """Why a model that was to choose what is kept of sources could not."""
     messages = (f"Sources were shortened without a model: {problem}" for problem in shortening.problems)
     return [LimitReached(limit=Limit(name="summarizer", message=message)) for message in messages]
-
-
-def _left_out(plan: ReadingPlan, state: DeepResearchState) -> list[Event]:
-    """What of the sources was not read, or not whole, and why."""
-    sent = state.sent.get(DeepResearchPhase.ANALYSIS, Sending())
-    read = [i for i in sent.items if i.id in state.analyzed_now and i.current_tokens]
-    cut = [item for item in read if item.current_tokens < item.original_tokens]
-    why = f"To keep within {plan.cap}" if plan.cap else "For want of room"
-    opening = why if state.iteration == 1 else f"{why}, in round {state.iteration},"
-    name = f"{plan.cap}:{DeepResearchPhase.ANALYSIS}" if plan.cap else "window"
-    limits = []
-    if cut:
-        whole_ = sum(item.original_tokens for item in read)
-        left = sum(min(item.current_tokens, item.original_tokens) for item in read)
-        share = f"{100 * left / whole_:.0f} %" if 200 * left > whole_ else "less than 1 %"
-        were = "1 source was" if len(cut) == 1 else f"{len(cut)} of {len(read)} sources were"
-        message = f"{opening} {were} read in part: the model was given {share} of the text of all."
-        limits.append(Limit(name=name, message=message))
-    dropped = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
-    if dropped:
-        were = "1 source was" if len(dropped) == 1 else f"{len(dropped)} sources were"
-        skipped = tuple(source.url or source.title for source in dropped)
-        limits.append(Limit(name=name, message=f"{opening} {were} not read at all.", skipped=skipped))
-    if plan.gave_way == ItemClass.TOP.value:
-        message = f"{opening} less was read of the best sources than is meant to be."
-        limits.append(Limit(name=name, message=message))
-    return [LimitReached(limit=limit) for limit in limits]

@@ -12,7 +12,7 @@ from deep_research.evidence.support import written_in
 from deep_research.phases.analysis.handoff import AnalyzerInput
 from deep_research.state import Extent, Limit, Source, Span, Triage
 
-SHORT = 700  # characters of a source that is read whole, whatever it is: it costs little
+SHORT = 700  # characters of a source that is read whole, unless it only lists names: it costs little
 MOST = 0.95  # of a text, from which on all of it is read
 LEFT_OUT = "\n\n[…]\n\n"
 LOOKED_AT = 4_000  # characters by which it is told what a text is written in
@@ -92,10 +92,10 @@ def _looked(
 
     if source.id in protected:
         return made(Extent.WHOLE, WISHED)
-    if len(text) <= SHORT:
-        return made(Extent.WHOLE, FEW)
     if is_listing(text):
         return made(Extent.NOTHING, LISTED)
+    if len(text) <= SHORT:
+        return made(Extent.WHOLE, FEW)
     language = written_in(text[:LOOKED_AT])
     if language and asked_in and language != asked_in:
         return made(Extent.WHOLE, OTHER_LANGUAGE)
@@ -184,6 +184,8 @@ def excerpt(text: str, triage: Triage | None) -> str:
 
 def limits_of(triage: Sequence[Triage], iteration: int) -> list[Limit]:
     """What a reader of the report is told of it, in one line."""
+    read_on = sum(item.further for item in triage)
+    triage = [item for item in triage if not item.further]
     in_part = sum(item.extent is Extent.SECTIONS for item in triage)
     lists = sum(item.because == LISTED and item.extent is Extent.NOTHING for item in triage)
     far = sum(item.because == NOT_NEAR for item in triage)
@@ -194,9 +196,17 @@ def limits_of(triage: Sequence[Triage], iteration: int) -> list[Limit]:
         *([f"{said} not at all, since a model saw nothing in them that helps"] if said else []),
         *([f"{lists} not at all, since they only list entries"] if lists else []),
     ]
-    if not told:
-        return []
-    many = "1 source" if len(triage) == 1 else f"{len(triage)} sources"
     of_round = "" if iteration == 1 else f" of round {iteration}"
-    message = f"Of {many}{of_round} a model read {'; '.join(told)} (read_sections)."
-    return [Limit(name=LIMIT, message=message)]
+    messages = []
+    if told:
+        messages.append(f"Of {_many(len(triage))}{of_round} a model read {'; '.join(told)} (read_sections).")
+    if read_on:
+        messages.append(
+            f"Of {_many(read_on)} of earlier rounds a model read further sections in round {iteration}"
+            " (read_sections)."
+        )
+    return [Limit(name=LIMIT, message=message) for message in messages]
+
+
+def _many(sources: int) -> str:
+    return "1 source" if sources == 1 else f"{sources} sources"

@@ -1,0 +1,76 @@
+"""What a kill costs between the answer of a model and the record of its unit: that answer, once, and true books."""
+
+import json
+
+import pytest
+
+from deep_research.phases.analysis import AnalysisPhase
+from deep_research.phases.analysis.llm import LLMAnalyzer
+from deep_research.phases.base import WorkLimits
+from deep_research.state import DeepResearchPhase, DeepResearchState, Source, SubQuery
+from deep_research.state.events import ModelReserved, ModelSettled, SourcesAnalyzed
+from deep_research.state.journal import Content, MemoryJournal
+from deep_research.testing.models import ScriptedProvider
+from deep_research.testing.prompt_reading import reading
+
+QUESTION = "Who built the towers on the reef?"
+TEXTS = [f"The tower number {n} on the reef was built by keeper Mole{n} in {1800 + n}." for n in range(3)]
+
+
+class Killed(BaseException):
+    """The end of the process."""
+
+
+class Mortal(MemoryJournal):
+    """Dies at the record of a unit, so often; what was recorded before is in its state."""
+
+    deaths = 0
+
+    async def record(self, *events, contents=()):
+        if self.deaths and any(isinstance(event, SourcesAnalyzed) for event in events):
+            self.deaths -= 1
+            raise Killed
+        await super().record(*events, contents=contents)
+
+
+def analysed(work, deaths):
+    state = DeepResearchState(
+        query=QUESTION,
+        phase=DeepResearchPhase.ANALYSIS,
+        sub_queries=(SubQuery(id="subq-a", query="builders of the towers"),),
+        sources=tuple(
+            Source(
+                id=f"src-{n:012x}",
+                sub_query_id="subq-a",
+                title=f"Page {n}",
+                rank=n,
+                content_hash=Content.of(text).hash,
+                length=len(text),
+            )
+            for n, text in enumerate(TEXTS)
+        ),
+    )
+    journal = Mortal(state, texts=TEXTS)
+    journal.deaths = deaths
+    phase = AnalysisPhase(LLMAnalyzer(), limits=WorkLimits(max_concurrent=1))
+    phase.agent.call_tokens = 10  # a source in a call
+    provider = ScriptedProvider(lambda c: json.loads(reading(c.messages[-1].content, c.form.json_schema)))
+    for _ in range(deaths):
+        with pytest.raises(Killed):
+            work(phase, None, provider, journal=journal)
+    work(phase, None, provider, journal=journal)
+    return provider, journal
+
+
+@pytest.mark.parametrize("deaths", [0, 1, 3])
+def test_an_answer_whose_unit_was_not_recorded_is_asked_for_once_more_and_paid_as_often(work, deaths):
+    plain, whole = analysed(work, 0)
+    provider, journal = analysed(work, deaths)
+    assert len(provider.calls) == len(plain.calls) + deaths
+    assert journal.state.usage.model_calls == len(provider.calls)  # none is in the books twice
+    settled = [event for event in journal.events if isinstance(event, ModelSettled)]
+    reserved = [event for event in journal.events if isinstance(event, ModelReserved)]
+    assert len(settled) == len(reserved) == len(provider.calls)
+    assert journal.state.usage.input_tokens == sum(event.tokens.input for event in settled)
+    assert not journal.state.reservations
+    assert journal.state.findings == whole.state.findings
