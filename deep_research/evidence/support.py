@@ -113,6 +113,15 @@ class SourceText:
         told = [cell for cell in cells if cell.strip()]
         return self.reader.keys(told[0]) if len(told) > 1 else frozenset()
 
+    def rows_with(self, words: str) -> list[tuple[int, int]]:
+        """Where the rows of tables stand that have all of some words. None where too many sentences have each of them: of
+        those only the first are filed."""
+        keys = self.reader.keys(words)
+        rarest = min((self.filed.get(key, ()) for key in sorted(keys)), key=len, default=())
+        if len(rarest) >= _MOST_FILED:
+            return []
+        return [self.spans[at] for at in rarest if at in self._rows and keys <= self.keys(at)]
+
     def read(self, place: int) -> Statement:
         """The sentence at a place as it is compared."""
         if place not in self._read:

@@ -15,12 +15,98 @@ from deep_research.sources.extract.readers import read
 from deep_research.state import DeepResearchState, Finding
 
 KINDS = ("md", "html", "csv")
-_FIRST = "Al Bor Cas Dun El Fen Gar Hol Is Jor Kel Lun Mar Nor Os Pel Quen Ros Sel Tor Ul Ves Wex Yar Zel".split()
-_LAST = "bridge dale field gate haven ingham ley mouth ness port stead ton wick worth".split()
-_PERSONS = "Ada Ben Cora Dan Edith Finn Greta Hugo Ines Jan Karl Lena Mona Nils Olga Piet Rosa Sven".split()
-_STUFFS = ("brick", "granite", "cast iron", "oak", "concrete", "white stone", "red sandstone", "steel and glass")
-_COUNTRIES = ("Spain", "France", "Norway", "United States", "Chile", "Japan", "New Zealand", "South Africa", "Peru")
-_NOTES = ("closed to visitors", "rebuilt after a fire", "the oldest of its kind", "disputed", "sold twice", "in use")
+_FIRST = (
+    "Al",
+    "Bor",
+    "Cas",
+    "Dun",
+    "El",
+    "Fen",
+    "Gar",
+    "Hol",
+    "Is",
+    "Jor",
+    "Kel",
+    "Lun",
+    "Mar",
+    "Nor",
+    "Os",
+    "Pel",
+    "Quen",
+    "Ros",
+    "Sel",
+    "Tor",
+    "Ul",
+    "Ves",
+    "Wex",
+    "Yar",
+    "Zel",
+)
+_LAST = (
+    "bridge",
+    "dale",
+    "field",
+    "gate",
+    "haven",
+    "ingham",
+    "ley",
+    "mouth",
+    "ness",
+    "port",
+    "stead",
+    "ton",
+    "wick",
+    "worth",
+)
+_PERSONS = (
+    "Ada",
+    "Ben",
+    "Cora",
+    "Dan",
+    "Edith",
+    "Finn",
+    "Greta",
+    "Hugo",
+    "Ines",
+    "Jan",
+    "Karl",
+    "Lena",
+    "Mona",
+    "Nils",
+    "Olga",
+    "Piet",
+    "Rosa",
+    "Sven",
+)
+_STUFFS = (
+    "brick",
+    "granite",
+    "cast iron",
+    "oak",
+    "concrete",
+    "white stone",
+    "red sandstone",
+    "steel and glass",
+)
+_COUNTRIES = (
+    "Spain",
+    "France",
+    "Norway",
+    "United States",
+    "Chile",
+    "Japan",
+    "New Zealand",
+    "South Africa",
+    "Peru",
+)
+_NOTES = (
+    "closed to visitors",
+    "rebuilt after a fire",
+    "the oldest of its kind",
+    "disputed",
+    "sold twice",
+    "in use",
+)
 _THINGS = ("Lighthouse", "Bridge", "Station", "Mill", "Harbour", "Library")
 _PROSE = (
     "The figures were taken from the yearly returns of the keepers, which lie in the archive of the harbour office.",
@@ -92,11 +178,16 @@ def _pair(rng: random.Random, kind: str, size: int) -> tuple[Repeated, Repeated]
     thing = rng.choice(_THINGS)
     columns = rng.sample(COLUMNS, size - 1)
     names = list(dict.fromkeys(_place(rng) for _ in range(rng.randint(3, MOST_ROWS))))
-    table = [[thing, *(c.heading for c in columns)], *([n, *(_value(rng, c) for c in columns)] for n in names)]
+    table = [
+        [thing, *(c.heading for c in columns)],
+        *([n, *(_value(rng, c) for c in columns)] for n in names),
+    ]
     tables = [table]
     if rng.random() < SECOND:
         more = rng.sample([c for c in COLUMNS if c not in columns], 2)
-        tables.append([[thing, *(c.heading for c in more)], *([n, *(_value(rng, c) for c in more)] for n in names)])
+        tables.append(
+            [[thing, *(c.heading for c in more)], *([n, *(_value(rng, c) for c in more)] for n in names)]
+        )
     title = f"{thing} register of {_place(rng)}"
     text = read(_written(kind, title, tables), name=f"register.{kind}").text
     book = source(7, title, text)
@@ -109,7 +200,9 @@ def _pair(rng: random.Random, kind: str, size: int) -> tuple[Repeated, Repeated]
     told = rng.sample(table[1:], min(len(names), rng.randint(2, 5)))
     a, b = rng.sample(range(1 if size > 2 else 0, size), 2)
     cited = rng.choice(("row", "cells"))
-    alike = [[_otherwise(rng, cell, column) for cell, column in zip(row[1:], columns, strict=True)] for row in told]
+    alike = [
+        [_otherwise(rng, cell, column) for cell, column in zip(row[1:], columns, strict=True)] for row in told
+    ]
     plain = [[row[0], *cells] for row, cells in zip(told, alike, strict=True)]
     swapped = [_exchanged(row, a, b) for row in told]
     ids = [findings[row[0]].id for row in told]
@@ -164,16 +257,18 @@ def _written(kind: str, title: str, tables: Sequence[Sequence[Sequence[str]]]) -
         prose = "".join(f"<p>{said}</p>" for said in _PROSE)
         page = f"<title>{title}</title></head><body><article><h1>{title}</h1>{prose}{made}</article></body>"
         return f"<html><head>{page}</html>".encode()
-    made = "\n\n".join(
-        "\n".join((f"| {' | '.join(table[0])} |", "|---" * len(table[0]) + "|", *(f"| {' | '.join(r)} |" for r in table[1:])))
-        for table in tables
-    )
+    made = "\n\n".join(map(_markdown, tables))
     return f"# {title}\n\n{' '.join(_PROSE)}\n\n{made}\n".encode()
+
+
+def _markdown(table: Sequence[Sequence[str]]) -> str:
+    header, *rows = (f"| {' | '.join(row)} |" for row in table)
+    return "\n".join((header, "|---" * len(table[0]) + "|", *rows))
 
 
 def _place(rng: random.Random) -> str:
     name = rng.choice(_FIRST) + rng.choice(_LAST)
-    return f"{rng.choice(('North', 'South', 'Old', 'New'))} {name}" if rng.random() < 0.2 else name  # noqa: PLR2004
+    return f"{rng.choice(('North', 'South', 'Old', 'New'))} {name}" if rng.random() < 0.2 else name
 
 
 def _value(rng: random.Random, column: Column) -> str:
