@@ -30,7 +30,7 @@ from deep_research.patterns import regex
 from deep_research.report.cells import misplaced
 from deep_research.report.cited import Cited
 from deep_research.report.draft_claims import DraftClaim, draft_claims
-from deep_research.report.own_lines import GAPS, gap_lines, own_lines
+from deep_research.report.own_lines import FIXED, GAPS, gap_lines, own_lines
 from deep_research.state import (
     Aspect,
     Claim,
@@ -57,10 +57,13 @@ def checked_claims(
     state: DeepResearchState,
     texts: Mapping[str, str],
     judgements: Mapping[str, Judgement] | None = None,
+    *,
+    partial: bool = False,
 ) -> tuple[Claim, ...]:
     """The claims of a draft with what carries them. ``texts`` are saved texts by their hash; of a source whose text is
-    not among them its quotes alone are looked at. ``judgements`` are those of the judge, by claim."""
-    return Checker(state, texts).claims(draft, judgements or {})
+    not among them its quotes alone are looked at. ``judgements`` are those of the judge, by claim. ``partial`` says
+    that the report is put together because the run was stopped."""
+    return Checker(state, texts, partial=partial).claims(draft, judgements or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,10 @@ class _Draft:
     own_lines: frozenset[str]
     gap_lines: frozenset[str]
 
+    def is_untrue_of_the_run(self, told: DraftClaim) -> bool:
+        """Whether a claim is a line of the engine that holds of other runs."""
+        return not told.cites and plainly(told.text) in _FIXED_LINES - self.own_lines
+
     @cached_property
     def cells(self) -> dict[Span, DraftClaim]:
         """Those of its tables, by their places."""
@@ -104,10 +111,12 @@ _BY_THE_LOG = _Carried(Support(ClaimVerdict.SUPPORTED, 1.0, 1.0), basis=ClaimBas
 
 @dataclass
 class Checker:
-    """Checks the claims of one run. ``texts`` may grow while it is used: they are read when they are needed."""
+    """Checks the claims of one run. ``texts`` may grow while it is used: they are read when they are needed.
+    ``partial`` is for a report that is put together because the run was stopped: no other may say so."""
 
     state: DeepResearchState
     texts: Mapping[str, str]
+    partial: bool = False
     cited: Cited = field(init=False)
     _drafts: dict[str, _Draft] = field(default_factory=dict)
     _repeats: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
@@ -146,7 +155,7 @@ class Checker:
         if draft not in self._drafts:
             every = draft_claims(draft)
             cited = {i for told in every for i in told.cites}
-            own = _lines(own_lines(self.state, cited))
+            own = _lines(own_lines(self.state, cited, partial=self.partial))
             self._drafts[draft] = _Draft(every, written_in(draft), own, _lines(gap_lines(self.state)))
         return self._drafts[draft]
 
@@ -172,6 +181,9 @@ class Checker:
         language = draft.language
         if draft.tells_of_the_run(told):
             return _BY_THE_LOG
+        if draft.is_untrue_of_the_run(told):
+            reason = Discrepancy(aspect=Aspect.WORDS, claimed=told.text)
+            return _Carried(replace(_NOTHING, reasons=(reason,)), basis=ClaimBasis.RUN)
         if told.cites:
             return self._by(told, told.cites, language, inherited=False)
         if not self._reader(language).read(told.text).tokens:
@@ -324,6 +336,9 @@ def _lines(told: Iterable[str]) -> frozenset[str]:
     every = list(told)
     parts = (line[span.start : span.end] for line in every for span in sentences(line))
     return frozenset(map(plainly, (*every, *parts)))
+
+
+_FIXED_LINES = _lines(FIXED)
 
 
 def _statement(told: DraftClaim) -> str:
