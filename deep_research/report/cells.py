@@ -1,8 +1,9 @@
 """Whether a cell of a report stands in the column that its source has it in. Pure.
 
 A table of a source says of each value what it is of (the row) and what it is (the heading of its column). A cell of a
-report whose row and heading name such a value, and that has another one of that table in its place, says what the
-source denies, though all of its words stand there.
+report whose row and heading name such a value says what the source says where it has that very value, whatever its
+heading seems to deny ("without"); where it has another one of that table, it says what the source denies, though all of
+its words stand there.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from deep_research.evidence.statements import value_of
+from deep_research.evidence.support import plainly
 from deep_research.evidence.units import measured, unit_name
 from deep_research.patterns import regex
 from deep_research.state import Aspect, Discrepancy, Quote
@@ -69,11 +71,8 @@ def misplaced(
         row = Row(("Name", "Height", "Year"), ("Orm", "64 m", "1870"), quote)
         misplaced("1870", "Orm", "Height", [row]).reason.found  # 64 m
     """
-    of, column, told = words(name), _heading(heading), words(cell)
-    if not (of and column and told):
-        return None
-    every = [row for row in named if row.under(column)]
-    rows = [row for row in every if row.is_of(of)] or [row for row in every if row.begins_with(of)]
+    column, told = _heading(heading), words(cell)
+    rows = _of(name, column, named) if told else []
     if any(_may_be(cell, own) for row in rows for own in row.under(column)):
         return None
     for row in rows:
@@ -82,6 +81,20 @@ def misplaced(
             found = row.under(column)[0]
             return Misplaced(Discrepancy(aspect=_aspect(told), claimed=cell, found=found), row.quote)
     return None
+
+
+def placed(cell: str, name: str, heading: str, named: Iterable[Row]) -> Quote | None:
+    """The row of the source that has the very cell where a report has it."""
+    column, told = _heading(heading), plainly(cell)
+    rows = _of(name, column, named) if told else []
+    return next((row.quote for row in rows if told in map(plainly, row.under(column))), None)
+
+
+def _of(name: str, column: Words, named: Iterable[Row]) -> list[Row]:
+    """The rows of a name that have such a column; else those that have more words in it."""
+    of = words(name)
+    every = [row for row in named if of and column and row.under(column)]
+    return [row for row in every if row.is_of(of)] or [row for row in every if row.begins_with(of)]
 
 
 def words(text: str) -> Words:

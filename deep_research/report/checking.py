@@ -27,7 +27,7 @@ from deep_research.evidence.support import (
 )
 from deep_research.evidence.vocabulary import vocabulary
 from deep_research.patterns import regex
-from deep_research.report.cells import misplaced
+from deep_research.report.cells import misplaced, placed
 from deep_research.report.cited import Cited
 from deep_research.report.draft_claims import DraftClaim, draft_claims
 from deep_research.report.own_lines import FIXED, GAPS, gap_lines, own_lines
@@ -210,16 +210,19 @@ class Checker:
     def _in_place(
         self, told: DraftClaim, cites: tuple[str, ...], found: Support, evidence: tuple[Quote, ...]
     ) -> tuple[Support, tuple[Quote, ...]]:
-        """What was found of a cell, where no table of its sources has another value in its place: one that is of its row
-        and has its heading, or the other way round."""
+        """What was found of a cell, where no table of its sources has it, or another value, in its place: that of its row
+        under its heading, or the other way round."""
         heading = told.heading.rpartition(" > ")[2]
-        if told.kind is not ClaimKind.CELL or not told.row or found.verdict is ClaimVerdict.CONTRADICTED:
-            return found, evidence
-        if plainly(told.row) in self._titles(cites):
+        if told.kind is not ClaimKind.CELL or not told.row or plainly(told.row) in self._titles(cites):
             return found, evidence
         for name, column in ((told.row, heading), (heading, told.row)):
-            with_value = self.cited.rows(f"{column} {told.text}", cites)
-            wrong = misplaced(told.text, name, column, self.cited.rows(name, cites), with_value)
+            rows = self.cited.rows(name, cites)
+            if (row := placed(told.text, name, column, rows)) is not None:
+                return Support(ClaimVerdict.SUPPORTED, 1.0, 1.0), tuple(dict.fromkeys((row, *evidence)))
+            if found.verdict is ClaimVerdict.CONTRADICTED:
+                continue
+            others = self.cited.rows(f"{column} {told.text}", cites)
+            wrong = misplaced(told.text, name, column, rows, others)
             if wrong is not None:
                 against = replace(
                     found,

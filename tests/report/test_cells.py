@@ -6,7 +6,7 @@ from orm_light import finding, source, state
 
 from deep_research.evidence.quotation import readable
 from deep_research.phases.synthesis.repair import repaired_by_code
-from deep_research.report.cells import Row, misplaced
+from deep_research.report.cells import Row, misplaced, placed
 from deep_research.report.checking import Checker
 from deep_research.state import ClaimVerdict, Quote
 
@@ -58,6 +58,23 @@ def test_of_several_rows_of_one_name_any_may_have_the_value():
 
 def test_a_value_of_another_row_in_the_same_column_is_misplaced_too():
     assert misplaced("41", "Orm", "Height", [row(ORM)], [row(HARE)]).reason.found == "64"
+
+
+PLACED = {
+    "its value": ("yes", "Orm", "Open", True),
+    "in other marks": ("**31 km**", "Orm", "Range", True),
+    "under the heading without its unit": ("64", "Orm", "Height", True),
+    "with another unit": ("64 ft", "Orm", "Height", False),
+    "another sign": ("<64", "Orm", "Height", False),
+    "in another column": ("1870", "Orm", "Height", False),
+    "of another row": ("41", "Orm", "Height", False),
+    "where the source has none": ("", "Hare", "Range", False),
+}
+
+
+@pytest.mark.parametrize(("cell", "name", "heading", "is_there"), PLACED.values(), ids=PLACED)
+def test_a_cell_is_placed_where_the_source_has_the_very_value(cell, name, heading, is_there):
+    assert placed(cell, name, heading, [row(HARE), row(ORM)]) == (QUOTE if is_there else None)
 
 
 # In a report
@@ -131,6 +148,17 @@ def test_a_cell_in_another_column_than_its_source_has_it_in_is_contradicted(draf
         for quote in claim.evidence:
             text = TEXTS[quote.content_hash]
             assert text[quote.start : quote.end] == quote.quote
+
+
+def test_a_heading_that_seems_to_deny_says_nothing_against_a_cell_that_stands_under_it():
+    text = "# Calls\n\nCall | With a key | Without it\nsearch | all of it | a part of it\nread | none | all\n"
+    page = source(12, "Calls", text)
+    start = text.index("search |")
+    told = finding(12, "search", page, text, text[start : text.index("\n", start)])
+    checker = Checker(state(sources=(page,), findings=(told,)), {page.content_hash: text})
+    draft = f"| Call | Without it |\n|---|---|\n| search | a part of it [{told.id}] |\n"
+    (claim,) = checker.claims(draft, {})
+    assert (claim.verdict, claim.evidence[0].quote) == (SUPPORTED, "search | all of it | a part of it")
 
 
 def test_what_the_row_cites_counts_before_what_another_finding_says():
