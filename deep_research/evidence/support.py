@@ -335,7 +335,7 @@ class _Comparison:
 
     def _of_other_rows(self) -> list[Token]:
         """The numbers, dates and names that stand nowhere but in rows of tables about other things, where a row is about
-        what the claim is about."""
+        what the claim is about. What stands in more sentences than are filed may stand anywhere."""
         claimed = self._weights.keys()
         if (
             not any((row := self._pool.row_of(at)) and row <= claimed for at in self._near)
@@ -354,6 +354,7 @@ class _Comparison:
             and token.key in self._held
             and not self._pool.has_in_titles(token.key)
             and (holding := list(self._pool.filed(token.key)))
+            and len(holding) == self._pool.count(token.key)
             and all(map(is_of_another, holding))
         ]
 
