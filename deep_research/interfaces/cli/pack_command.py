@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 
 from deep_research.errors import PackError, UsageError
 from deep_research.interfaces.cli import text
@@ -67,7 +67,7 @@ def result_in(path: str) -> ResearchResult:
 
 
 def _opened(path: str) -> PackedRun:
-    if not (path and Path(path).exists()):  # no name at all is the path of this folder
+    if not (path and os.path.exists(path)):  # no name at all is the path of this folder
         raise PackError(
             f"There is no file {path!r}.", hint="Give the path of a pack, or the id of a run.", path=path
         )

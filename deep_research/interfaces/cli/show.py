@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -56,7 +57,7 @@ def _is_file(given: str) -> bool:
     """Whether a pack is meant, and not a run: a file that there is, or the name of one."""
     if not given or RUN_ID.match(given):
         return False
-    return Path(given).exists() or Path(given).suffix.casefold() == ".zip"
+    return os.path.exists(given) or Path(given).suffix.casefold() == ".zip"
 
 
 def _shown(session: Look, result: ResearchResult) -> int:
