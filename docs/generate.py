@@ -133,6 +133,10 @@ same with `zsh`, and `deep-research completion fish | source`.
   findings (each once), tokens and dollars of models, seconds of work by all who worked on it. What nobody counted is
   unknown: dollars where a price is, all of it for a run whose log could not be read. Seconds are as of what the run
   recorded last; a killed process loses those since. They are unknown for runs of versions that did not count them.
+- Below the report `run` and `show` say, where it is so, that not all that was found reached the models, and of how many
+  of the parts of the question the report tells.
+- `show FILE` opens an evidence pack as a run that is only read: what is damaged, foreign, newer or made to do harm ends
+  in one line and with 2, and nothing is written but the file of `--out`.
 - `list --limit 20` prints a page; `--after ID` with the last run of a page goes on with the next.
 """
 JSON_CONTRACT = """\
@@ -140,7 +144,7 @@ JSON_CONTRACT = """\
 
 | command | prints |
 | --- | --- |
-| `run`, `resume`, `show` | one object with the fields of `ResearchResult` |
+| `run`, `resume`, `show` | one object with the fields of `ResearchResult` (`show FILE`: of the run in the pack) |
 | `run --estimate` | one object: `iterations`, `searches`, `fetches`, `model_calls`, `input_tokens`, `output_tokens`, \
 `cost_usd` (each `low` and `high`), `phases` (the same by phase), `models` by role, `unpriced`, `caps`, `notes` |
 | `show --budget` | one object: `caps` (`name`, `cap`, `used`), `usage`, `fidelity`, `least_kept` (texts that were \

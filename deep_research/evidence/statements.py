@@ -141,7 +141,7 @@ class Reader:
     def _key(self, word: str) -> str:
         """Of a word in lower case; empty where it tells nothing by itself. That of a number begins with ``#``."""
         word = word.replace("’", "'")
-        if word[0].isdigit() and (value := _value(word)) is not None:
+        if word[0].isdigit() and (value := value_of(word)) is not None:
             return f"#{value:.12g}"
         if word in self._function or word.endswith(("n't", "n’t")):
             return ""
@@ -183,7 +183,7 @@ def reader(language: str) -> Reader:
     return Reader(language)
 
 
-def _value(number: str) -> float | None:
+def value_of(number: str) -> float | None:
     """Of "1,031", "2.5", "57" or "57th"; commas group by three, and else stand for a point."""
     number = number.rstrip("sthndr")
     plain = number.replace(",", "") if _GROUPED.fullmatch(number) else number.replace(",", ".")

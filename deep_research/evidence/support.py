@@ -113,6 +113,15 @@ class SourceText:
         told = [cell for cell in cells if cell.strip()]
         return self.reader.keys(told[0]) if len(told) > 1 else frozenset()
 
+    def rows_with(self, words: str) -> list[tuple[int, int]]:
+        """Where the rows of tables stand that have all of some words. None where too many sentences have each of them: of
+        those only the first are filed."""
+        keys = self.reader.keys(words)
+        rarest = min((self.filed.get(key, ()) for key in sorted(keys)), key=len, default=())
+        if len(rarest) >= _MOST_FILED:
+            return []
+        return [self.spans[at] for at in rarest if at in self._rows and keys <= self.keys(at)]
+
     def read(self, place: int) -> Statement:
         """The sentence at a place as it is compared."""
         if place not in self._read:
@@ -326,7 +335,7 @@ class _Comparison:
 
     def _of_other_rows(self) -> list[Token]:
         """The numbers, dates and names that stand nowhere but in rows of tables about other things, where a row is about
-        what the claim is about."""
+        what the claim is about. What stands in more sentences than are filed may stand anywhere."""
         claimed = self._weights.keys()
         if (
             not any((row := self._pool.row_of(at)) and row <= claimed for at in self._near)
@@ -345,6 +354,7 @@ class _Comparison:
             and token.key in self._held
             and not self._pool.has_in_titles(token.key)
             and (holding := list(self._pool.filed(token.key)))
+            and len(holding) == self._pool.count(token.key)
             and all(map(is_of_another, holding))
         ]
 

@@ -113,13 +113,17 @@ def quotes_in(value: object) -> Iterator[Quote | Citation]:
 
 
 def report_written(events: Sequence[ev.Event]) -> tuple[ev.ReportWritten, DeepResearchState] | None:
-    """The last report, and the state that its claims were checked in: the log up to where its phase or the run ends.
-    None where there is no report."""
+    """The last report, and the state that its claims were checked in: the log up to where its phase or the run ends. A
+    whole one that a stop made partial is told as it was checked, as a whole one. None where there is no report."""
     reports = [(n, event) for n, event in enumerate(events) if isinstance(event, ev.ReportWritten)]
     if not reports:
         return None
-    # One that a stop made partial is told again without its draft.
     last, report = next((each for each in reversed(reports) if each[1].draft), reports[-1])
+    if report.metadata.partial:
+        whole = (each for each in reversed(reports) if not each[1].metadata.partial)
+        if (before := next(whole, None)) is not None and before[1].draft == report.draft:
+            last = before[0]
+            report = report.model_copy(update={"metadata": before[1].metadata})
     with_it = takewhile(lambda event: not isinstance(event, _AFTER_REPORT), events[last:])
     return report, fold([*events[:last], *with_it]).snapshot()
 

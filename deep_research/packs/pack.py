@@ -3,6 +3,7 @@ never written to disk, and each member is held against the manifest. Whether wha
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -111,7 +112,7 @@ class Pack(Evidence):
 
 
 def _opened(path: Path, name: str) -> BinaryIO:
-    why = "is no file" if path.exists() and not path.is_file() else ""
+    why = "is no file" if os.path.exists(path) and not os.path.isfile(path) else ""
     try:
         file = None if why else path.open("rb")
         if file is not None and path.stat().st_size > MAX_BYTES:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from deep_research.packs.evidence import Failure
 from deep_research.state import Claim, DeepResearchState
 from deep_research.state.events import ReportWritten
 
-Check = Callable[[str, DeepResearchState, Mapping[str, str]], tuple[Claim, ...]]
 SCORE_WITHIN = 1e-6
 
 
-def recomputed(draft: str, state: DeepResearchState, texts: Mapping[str, str]) -> tuple[Claim, ...]:
+class Check(Protocol):
+    """Makes the claims of a draft with their verdicts, from the saved texts by their hash. ``partial`` says that the
+    report was put together because the run was stopped."""
+
+    def __call__(
+        self, draft: str, state: DeepResearchState, texts: Mapping[str, str], *, partial: bool
+    ) -> tuple[Claim, ...]: ...
+
+
+def recomputed(
+    draft: str, state: DeepResearchState, texts: Mapping[str, str], *, partial: bool
+) -> tuple[Claim, ...]:
     """The claims of a draft with their verdicts, by code alone. ``texts`` are the saved ones, by their hash."""
     from deep_research.report.checking import checked_claims  # brings the rules of all languages along
 
-    return checked_claims(draft, state, texts)
+    return checked_claims(draft, state, texts, partial=partial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +45,8 @@ def compared(
     report: ReportWritten, state: DeepResearchState, texts: Mapping[str, str], check: Check
 ) -> Comparison:
     # A report that is put together at a stop is checked against its quotes alone.
-    ours = check(report.draft, state, {} if report.metadata.partial else texts)
+    partial = report.metadata.partial
+    ours = check(report.draft, state, {} if partial else texts, partial=partial)
     own = next((claim.checker for claim in ours), "")
     failures: list[Failure] = []
     differing: list[Failure] = []

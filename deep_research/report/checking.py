@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from deep_research.evidence.inquiry import expected
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.statements import Kind, Reader, reader
 from deep_research.evidence.support import (
+    BELOW,
     FEW,
     SPECIFIC,
     SourceText,
@@ -26,9 +27,10 @@ from deep_research.evidence.support import (
 )
 from deep_research.evidence.vocabulary import vocabulary
 from deep_research.patterns import regex
+from deep_research.report.cells import misplaced, placed
 from deep_research.report.cited import Cited
 from deep_research.report.draft_claims import DraftClaim, draft_claims
-from deep_research.report.own_lines import GAPS, gap_lines, own_lines
+from deep_research.report.own_lines import FIXED, GAPS, gap_lines, own_lines
 from deep_research.state import (
     Aspect,
     Claim,
@@ -39,10 +41,11 @@ from deep_research.state import (
     Discrepancy,
     Judgement,
     Quote,
+    Span,
 )
 from deep_research.state.identity import claim_id
 
-CHECKER = "support 3"  # raised with whatever changes a verdict
+CHECKER = "support 4"  # raised with whatever changes a verdict
 _WORD = regex(r"\w+")
 WORDS_OF_A_CELL = 2  # that say something without their row
 _FIGURES = (Aspect.NUMBER, Aspect.DATE)
@@ -54,10 +57,13 @@ def checked_claims(
     state: DeepResearchState,
     texts: Mapping[str, str],
     judgements: Mapping[str, Judgement] | None = None,
+    *,
+    partial: bool = False,
 ) -> tuple[Claim, ...]:
     """The claims of a draft with what carries them. ``texts`` are saved texts by their hash; of a source whose text is
-    not among them its quotes alone are looked at. ``judgements`` are those of the judge, by claim."""
-    return Checker(state, texts).claims(draft, judgements or {})
+    not among them its quotes alone are looked at. ``judgements`` are those of the judge, by claim. ``partial`` says
+    that the report is put together because the run was stopped."""
+    return Checker(state, texts, partial=partial).claims(draft, judgements or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ class _Carried:
         return self.support.verdict is ClaimVerdict.SUPPORTED
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Draft:
     """A draft as it is looked at: what it claims, in which language, and which lines the log bears out."""
 
@@ -83,6 +89,15 @@ class _Draft:
     language: str
     own_lines: frozenset[str]
     gap_lines: frozenset[str]
+
+    def is_untrue_of_the_run(self, told: DraftClaim) -> bool:
+        """Whether a claim is a line of the engine that holds of other runs."""
+        return not told.cites and plainly(told.text) in _FIXED_LINES - self.own_lines
+
+    @cached_property
+    def cells(self) -> dict[Span, DraftClaim]:
+        """Those of its tables, by their places."""
+        return {told.place: told for told in self.claims if told.kind is ClaimKind.CELL}
 
     def tells_of_the_run(self, told: DraftClaim) -> bool:
         """Whether a claim is a line of the engine on the research itself, where it stands."""
@@ -96,10 +111,12 @@ _BY_THE_LOG = _Carried(Support(ClaimVerdict.SUPPORTED, 1.0, 1.0), basis=ClaimBas
 
 @dataclass
 class Checker:
-    """Checks the claims of one run. ``texts`` may grow while it is used: they are read when they are needed."""
+    """Checks the claims of one run. ``texts`` may grow while it is used: they are read when they are needed.
+    ``partial`` is for a report that is put together because the run was stopped: no other may say so."""
 
     state: DeepResearchState
     texts: Mapping[str, str]
+    partial: bool = False
     cited: Cited = field(init=False)
     _drafts: dict[str, _Draft] = field(default_factory=dict)
     _repeats: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
@@ -138,7 +155,7 @@ class Checker:
         if draft not in self._drafts:
             every = draft_claims(draft)
             cited = {i for told in every for i in told.cites}
-            own = _lines(own_lines(self.state, cited))
+            own = _lines(own_lines(self.state, cited, partial=self.partial))
             self._drafts[draft] = _Draft(every, written_in(draft), own, _lines(gap_lines(self.state)))
         return self._drafts[draft]
 
@@ -149,6 +166,14 @@ class Checker:
             return claim.verdict in (ClaimVerdict.UNSUPPORTED, ClaimVerdict.CONTRADICTED)
         return is_doubted(claim.verdict, claim.reasons, language=self.cited.language)
 
+    def said_by(self, cites: tuple[str, ...], claim: Claim, draft: str) -> tuple[Support, tuple[Quote, ...]]:
+        """What the sources of some findings say of a claim of the draft, which may cite others: of a cell with its row,
+        in its column."""
+        told = self._read(draft).cells.get(claim.place)
+        if told is None:
+            return self.cited.support(claim.text, cites)
+        return self._in_place(told, cites, *self._of_cell(told, cites, self._read(draft).language))
+
     # How a claim is carried
 
     def _carried(self, told: DraftClaim, draft: _Draft) -> _Carried | None:
@@ -156,12 +181,15 @@ class Checker:
         language = draft.language
         if draft.tells_of_the_run(told):
             return _BY_THE_LOG
+        if draft.is_untrue_of_the_run(told):
+            reason = Discrepancy(aspect=Aspect.WORDS, claimed=told.text)
+            return _Carried(replace(_NOTHING, reasons=(reason,)), basis=ClaimBasis.RUN)
         if told.cites:
             return self._by(told, told.cites, language, inherited=False)
         if not self._reader(language).read(told.text).tokens:
             return None
         near = self._by(told, told.near, language, inherited=True) if told.near else None
-        if near is not None and near.is_supported:
+        if near is not None and (near.is_supported or _is_denied_in_its_row(told, near)):
             return near
         return self._elsewhere(told, near, language)
 
@@ -176,8 +204,34 @@ class Checker:
             return None
         if self._names_source(told, cites):
             return _Carried(Support(ClaimVerdict.SUPPORTED, 1.0, 1.0), (), findings, inherited=inherited)
-        found, evidence = self._of_cell(told, cites, language)
+        found, evidence = self._in_place(told, cites, *self._of_cell(told, cites, language))
         return _Carried(found, evidence, findings, inherited=inherited)
+
+    def _in_place(
+        self, told: DraftClaim, cites: tuple[str, ...], found: Support, evidence: tuple[Quote, ...]
+    ) -> tuple[Support, tuple[Quote, ...]]:
+        """What was found of a cell, where no table of its sources has it, or another value, in its place: that of its row
+        under its heading, or the other way round."""
+        heading = told.heading.rpartition(" > ")[2]
+        if told.kind is not ClaimKind.CELL or not told.row or plainly(told.row) in self._titles(cites):
+            return found, evidence
+        for name, column in ((told.row, heading), (heading, told.row)):
+            rows = self.cited.rows(name, cites)
+            if (row := placed(told.text, name, column, rows)) is not None:
+                return Support(ClaimVerdict.SUPPORTED, 1.0, 1.0), tuple(dict.fromkeys((row, *evidence)))
+            if found.verdict is ClaimVerdict.CONTRADICTED:
+                continue
+            others = self.cited.rows(f"{column} {told.text}", cites)
+            wrong = misplaced(told.text, name, column, rows, others)
+            if wrong is not None:
+                against = replace(
+                    found,
+                    verdict=ClaimVerdict.CONTRADICTED,
+                    score=min(found.score, BELOW),
+                    reasons=(wrong.reason,),
+                )
+                return against, tuple(dict.fromkeys((wrong.quote, *evidence)))
+        return found, evidence
 
     def _of_cell(
         self, told: DraftClaim, cites: tuple[str, ...], language: str
@@ -212,6 +266,7 @@ class Checker:
         best = near
         if repeated := self._repeated(told, language):
             found, evidence = self.cited.support(_statement(told), repeated, language)
+            found, evidence = self._in_place(told, repeated, found, evidence)
             again = _Carried(found, evidence, repeated, inherited=True)
             if again.is_supported or best is None or found.score > best.support.score:
                 best = again
@@ -273,11 +328,20 @@ class Checker:
         return reader(language or self.cited.language)
 
 
+def _is_denied_in_its_row(told: DraftClaim, near: _Carried) -> bool:
+    """Whether what a row cites says otherwise than a cell of it: that is what its reader looks at. A sentence may be of
+    another source than the next reference."""
+    return told.kind is ClaimKind.CELL and near.support.verdict is ClaimVerdict.CONTRADICTED
+
+
 def _lines(told: Iterable[str]) -> frozenset[str]:
     """Lines and their sentences, as they are compared."""
     every = list(told)
     parts = (line[span.start : span.end] for line in every for span in sentences(line))
     return frozenset(map(plainly, (*every, *parts)))
+
+
+_FIXED_LINES = _lines(FIXED)
 
 
 def _statement(told: DraftClaim) -> str:

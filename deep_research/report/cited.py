@@ -15,6 +15,7 @@ from deep_research.evidence.language import language_of
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.prepared import Prepared
 from deep_research.evidence.quotation import readable
+from deep_research.evidence.rows import headers, split_cells
 from deep_research.evidence.sites import host_of
 from deep_research.evidence.support import (
     SENTENCES,
@@ -27,6 +28,7 @@ from deep_research.evidence.support import (
     written_in,
 )
 from deep_research.patterns import regex
+from deep_research.report.cells import Row
 from deep_research.state import DeepResearchState, Finding, Quote, Source
 
 MOST_SENTENCES = (
@@ -90,6 +92,7 @@ class Cited:
         default_factory=dict
     )
     _quoted: dict[str, dict[str, Quote]] = field(default_factory=dict)
+    _rows: dict[tuple[str, str], tuple[Row, ...]] = field(default_factory=dict)
 
     def missing(self, finding_ids: Iterable[str]) -> tuple[str, ...]:
         """The hashes of the texts that these findings quote, of those that it does not have."""
@@ -111,6 +114,21 @@ class Cited:
             passages = (texts[place.source].quote(place.span.start, place.span.end) for place in found.places)
             self._said[key] = found, tuple(passages)
         return self._said[key]
+
+    def rows(self, words: str, cites: Sequence[str]) -> list[Row]:
+        """The rows of tables with all of some words, in the sources of some findings, of which the columns are named."""
+        found: list[Row] = []
+        for source in self.sources(cites):
+            for text in self._texts_of(source, cites):
+                key = words, text.key
+                if key not in self._rows:
+                    self._rows[key] = tuple(
+                        Row(tuple(header), tuple(split_cells(text.text[start:end])), text.quote(start, end))
+                        for start, end in self._prepare(text).rows_with(words)
+                        if (header := headers(text.text, start, end))
+                    )
+                found += self._rows[key]
+        return found
 
     def nearest(self, text: str, finding_id: str) -> Quote | None:
         """The sentence of a finding's quotes that says most of a statement, where it says enough of it."""

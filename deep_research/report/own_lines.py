@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from deep_research.evidence.agreement import level_of
 from deep_research.report.caution import caution
-from deep_research.state import AbortReason, ConfidenceLevel, Contradiction, DeepResearchState, Gap
+from deep_research.state import (
+    AbortReason,
+    ConfidenceLevel,
+    Contradiction,
+    DeepResearchState,
+    Finding,
+    Gap,
+    Source,
+)
 from deep_research.state.limitations import limitations
 
 SURE = {
@@ -21,6 +30,8 @@ STOPPED = {
     AbortReason.CANCELLED: "Partial report: the research was cancelled.",
     AbortReason.TIMEOUT: "Partial report: the time allowed ran out.",
 }
+# Each holds of some runs alone.
+FIXED = (*filter(None, SURE.values()), ALL_WITHDRAWN, IN_THEIR_WORDS, IN_OTHER_WORDS, *STOPPED.values())
 DIFFER = "They differ; nothing here decides which is right, or whether they are of one thing."
 GAPS = "Gaps and limits"  # the heading of what was not found, and of what was left out
 LIMITS = "Limits of this research"  # the heading of what was left out, in a report that a model wrote
@@ -62,18 +73,36 @@ def gap_lines(state: DeepResearchState) -> Iterator[str]:
     yield from map(gap_line, state.unresolved_gaps())
 
 
-def own_lines(state: DeepResearchState, cited: Iterable[str]) -> Iterator[str]:
-    """The lines that hold of a run whose report cites these findings."""
-    yield from filter(None, SURE.values())
-    yield from (ALL_WITHDRAWN, IN_THEIR_WORDS, IN_OTHER_WORDS, *STOPPED.values())
+def own_lines(state: DeepResearchState, cited: Iterable[str], *, partial: bool = False) -> Iterator[str]:
+    """The lines that hold of a run whose report cites these findings. ``partial`` says that the report was put together
+    because the run was stopped."""
+    cited = set(cited)
+    told = [finding for finding in state.findings if finding.id in cited]
+    levels = {level_of(finding.probability) for finding in told if finding.probability is not None}
+    yield from filter(None, (SURE[level] for level in levels & SURE.keys()))
+    if state.findings and not parted(state.findings, state.sources)[0]:
+        yield ALL_WITHDRAWN
+    yield IN_OTHER_WORDS if state.own_words else IN_THEIR_WORDS
+    if partial:
+        yield from STOPPED.values()
     yield from (limit.line for limit in limitations(state))
     yield DIFFER
     for conflict in state.contradictions:
         if better := better_borne_out(conflict):
             yield f"They differ. {capital(better)}"
             yield f"{subject_of(conflict)}: {better}"
-    cited = set(cited)
-    if little := caution((f for f in state.findings if f.id in cited), state.sources):
+    if little := caution(told, state.sources):
         yield little
     uncited = {finding.id for finding in state.findings}.difference(cited)
     yield from map(left_out, range(1, len(uncited) + 1))
+
+
+def parted(findings: Iterable[Finding], sources: Iterable[Source]) -> tuple[list[Finding], list[Finding]]:
+    """The findings that stand, and apart from them those that only retracted works make."""
+    retracted = {source.id for source in sources if source.metadata.get("retracted")}
+    sound: list[Finding] = []
+    withdrawn: list[Finding] = []
+    for finding in findings:
+        is_withdrawn = bool(finding.source_ids) and retracted.issuperset(finding.source_ids)
+        (withdrawn if is_withdrawn else sound).append(finding)
+    return sound, withdrawn

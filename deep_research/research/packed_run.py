@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from deep_research.errors import UsageError
-from deep_research.packs import Manifest, Pack, PackStore, Verification, verified
+from deep_research.packs import Failure, Manifest, Pack, PackStore, Verification, verified
 from deep_research.research.result import ResearchResult
 from deep_research.state import Citation, DeepResearchState, Quote, Source
 from deep_research.state.events import Event
@@ -61,6 +61,10 @@ class PackedRun:
         """The saved text of a source, a citation, a quote or a content hash. Raises `ContentMissingError`."""
         (body,) = self.store.contents([content_hash_of(source)])
         return readable(body)
+
+    def damage(self) -> tuple[Failure, ...]:
+        """Its files that are not as the manifest has them; `verify` looks at what they say, too."""
+        return tuple(self._pack.faults())
 
     def verify(self) -> Verification:
         """Every hash, span and verdict made again, without a network. It shows damage, not who made the pack."""

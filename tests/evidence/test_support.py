@@ -64,6 +64,13 @@ def test_what_a_table_says_of_another_thing_carries_nothing(statement, wanted):
     assert not (wanted and found is ClaimVerdict.SUPPORTED)
 
 
+def test_what_stands_in_more_rows_than_are_filed_may_stand_in_any_of_them():
+    rows = "".join(f"| Ka{n}dale | {n + 3000} m | Spain |\n" for n in range(600))
+    text = f"# Lights\n\n| Light | Length | Country |\n| --- | --- | --- |\n{rows}"
+    assert verdict("Ka7dale: Spain", text) == (ClaimVerdict.SUPPORTED, set())
+    assert verdict("Ka590dale: Spain", text) == (ClaimVerdict.SUPPORTED, set())
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -71,7 +71,7 @@ def changed(
     return made
 
 
-def stand_in(draft: str, state: Any, texts: Mapping[str, str]) -> tuple[Claim, ...]:
+def stand_in(draft: str, state: Any, texts: Mapping[str, str], *, partial: bool = False) -> tuple[Claim, ...]:
     """A checker: each line of a draft is a claim, supported where a text has its words."""
     found = []
     for number, line in enumerate(draft.splitlines()):

@@ -137,7 +137,7 @@ HOSTILE: dict[str, tuple[Callable[[Members], bytes], str]] = {
 }
 
 
-@pytest.mark.parametrize("command", ["verify", "replay"])
+@pytest.mark.parametrize("command", ["verify", "replay", "show"])
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_pack_ends_in_one_line_and_writes_nothing(
     case: str,

@@ -219,7 +219,7 @@ def test_members_that_are_missing_or_too_many_are_named(members: Members, tmp_pa
 # Verdicts
 
 
-def _stricter(draft: str, state: Any, texts: Any) -> Any:
+def _stricter(draft: str, state: Any, texts: Any, *, partial: bool) -> Any:
     return tuple(
         claim.model_copy(update={"checked": ClaimVerdict.UNSUPPORTED, "checker": "stand-in 2"})
         for claim in stand_in(draft, state, texts)
@@ -236,7 +236,7 @@ def test_verdicts_of_another_version_of_the_checker_are_told_and_are_no_damage(p
 def test_verdicts_are_made_from_the_state_before_the_phase_of_the_report_ended(packed: Path) -> None:
     seen: list[Any] = []
 
-    def check(draft: str, state: Any, texts: Any) -> Any:
+    def check(draft: str, state: Any, texts: Any, *, partial: bool) -> Any:
         seen.append(state)
         return stand_in(draft, state, texts)
 
@@ -246,6 +246,43 @@ def test_verdicts_are_made_from_the_state_before_the_phase_of_the_report_ended(p
     assert state.phase == "synthesis"
     assert state.completed_at is None
     assert state.decisions[-1].action == "execute_synthesis"
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["a whole one", "one that is put together"])
+def test_a_report_that_a_stop_makes_partial_is_checked_as_it_was_then(
+    whole: bool, run: Any, tmp_path: Path
+) -> None:
+    """A whole one was checked against its texts before; one that is put together at the stop, against its quotes."""
+    run_id, store = run
+    last = max(n for n, row in enumerate(store.rows) if row.type == "report.written")
+    *before, written = changed(
+        store.rows[: last + 1],
+        "report.written",
+        lambda body: body.update(claims=body["claims"] if whole else _unread(body)),
+    )
+
+    def stop(body: dict[str, Any]) -> None:
+        body["seq"] += whole
+        body["metadata"].update(partial=True)
+
+    (stopped,) = changed([written], written.type, stop)
+    stopped = type(stopped)(stopped.seq + whole, stopped.type, stopped.version, stopped.body)
+    rows = [*before, *([written] if whole else []), stopped]
+    pack_run(Held(rows, store.texts), run_id, tmp_path / "stopped.zip")  # type: ignore[arg-type]
+    seen: list[bool] = []
+
+    def check(draft: str, state: Any, texts: Any, *, partial: bool) -> Any:
+        seen.append(partial)
+        assert bool(texts) is whole
+        return stand_in(draft, state, texts)
+
+    assert lines(verify(tmp_path / "stopped.zip", check)) == []
+    assert seen == [not whole]
+
+
+def _unread(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The claims of a report as they are without the texts."""
+    return [claim.model_dump(mode="json") for claim in stand_in(body["draft"], None, {})]
 
 
 def test_a_report_of_before_there_were_claims_verifies_and_is_said_to_have_none(

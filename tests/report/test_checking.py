@@ -129,7 +129,6 @@ def test_a_lack_that_cites_a_source_is_set_against_that_source():
 
 OWN = {
     "what the engine says of itself": f"{IN_THEIR_WORDS}",
-    "how sure it is": "Probably.",
     "a limit of the run": "- 3 pages could not be read.",
     "what was left out": "2 further findings are left out to keep the wanted length.",
 }

@@ -39,6 +39,17 @@ def claims_line(counts: ClaimCounts | None) -> str:
     return f"{said}, {counts.marked} marked [unsupported]" if counts.marked else said
 
 
+def coverage_line(result: ResearchResult) -> str:
+    """How much of the question the report tells of, in a line; "" where that is all, or nobody knows."""
+    metadata = result.report_metadata
+    told = [bool(v.claim_ids) for v in result.verdicts if v.claim_ids is not None]
+    if metadata is None or metadata.coverage is None or all(told):
+        return ""
+    if len(told) == 1:
+        return "The report tells nothing of what was asked."
+    return f"The report tells of {sum(told) or 'none'} of the {len(told)} parts of the question."
+
+
 def _lines(result: ResearchResult, columns: int) -> Iterator[str]:
     yield text.clip(f"{result.research_id}: {text.line(result.query)}", columns)
     counts = result.report_metadata.claims if result.report_metadata else None

@@ -10,7 +10,6 @@ from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.fidelity_line import fidelity_in_words, share_in_words
 from deep_research.interfaces.cli.session import Look
 from deep_research.research import ResearchResult
-from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, ModelSpend
 from deep_research.state.spending import plus
 
@@ -20,7 +19,7 @@ _KEPT = ("KEPT", "LEVEL", "IN", "ARCHIVED", "TEXT")
 
 
 def show_budget(session: Look, result: ResearchResult) -> None:
-    accounts = Accounts.of(result.state, archive_bytes=_archive_bytes(session.settings))
+    accounts = Accounts.of(result.state, archive_bytes=_archive_bytes(session))
     console = session.console
     if session.args.json:
         console.print(accounts.model_dump_json())
@@ -28,11 +27,14 @@ def show_budget(session: Look, result: ResearchResult) -> None:
         console.print("\n".join(_lines(accounts, min(text.COLUMNS, console.columns))))
 
 
-def _archive_bytes(settings: Settings) -> int:
+def _archive_bytes(session: Look) -> int:
+    """Nothing for the run of a pack: the archive of this machine is not its own."""
     from deep_research.assembly import make_archive
 
+    if session.packed:
+        return 0
     try:
-        return sum(entry.size for entry in make_archive(settings).list())
+        return sum(entry.size for entry in make_archive(session.settings).list())
     except StoreError:  # `doctor` tells of it
         return 0
 

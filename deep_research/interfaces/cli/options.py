@@ -261,9 +261,9 @@ COMMANDS = (
     ),
     Command(
         name="show",
-        summary="Print the report of a run again.",
+        summary="Print the report of a run again, or of the run in a pack.",
         example="deep-research show deepres-0123456789ab --out report.md",
-        arguments=(_ID,),
+        arguments=(("ID", f"{_ID[1]} Or the file that `pack` wrote, which is only read."),),
         options=(
             _OUT,
             Option(flag="--budget", help="Print instead what it was allowed, and what it spent on what."),

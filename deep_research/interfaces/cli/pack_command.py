@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shlex
 from collections.abc import Iterator
-from pathlib import Path
 
 from deep_research.errors import PackError, UsageError
 from deep_research.interfaces.cli import text
@@ -13,7 +14,7 @@ from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.session import Look
 from deep_research.interfaces.cli.show import print_event
 from deep_research.packs import Verification
-from deep_research.research import open_pack
+from deep_research.research import PackedRun, ResearchResult, open_pack
 from deep_research.state.identity import RUN_ID
 
 _MOST_FAILURES = 10
@@ -49,12 +50,28 @@ async def verify(session: Look) -> int:
 
 
 def _verified(path: str) -> Verification:
-    if not (path and Path(path).exists()):  # no name at all is the path of this folder
+    with _opened(path) as run:
+        return run.verify()
+
+
+def result_in(path: str) -> ResearchResult:
+    """That of the run in a pack, each file of which is as its manifest has it. Raises `PackError`, `PackVersionError`."""
+    with _opened(path) as run:
+        for failure in run.damage():
+            raise PackError(
+                f"{path} is damaged: {failure.line}.",
+                hint=f"`deep-research verify {shlex.quote(path)}` names all that fails.",
+                path=path,
+            )
+        return run.result
+
+
+def _opened(path: str) -> PackedRun:
+    if not (path and os.path.exists(path)):  # no name at all is the path of this folder
         raise PackError(
             f"There is no file {path!r}.", hint="Give the path of a pack, or the id of a run.", path=path
         )
-    with open_pack(path) as run:
-        return run.verify()
+    return open_pack(path)
 
 
 def _lines(found: Verification) -> Iterator[str]:

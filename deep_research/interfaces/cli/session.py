@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """A command that looks at runs: its arguments, its streams, the settings in force, the runs."""
+    """A command that looks at runs: its arguments, its streams, the settings in force, the runs. ``packed`` says that
+    its run is in a pack, with which nobody goes on."""
 
     args: Namespace
     console: Console
     settings: Settings
     runs: Runs | DeepResearch
+    packed: bool = False
 
     @property
     def talks(self) -> bool:
@@ -33,8 +35,10 @@ class Look:
         return bool(self.args.verbose or not (self.args.quiet or self.args.json))
 
     def again(self, verb: str, run_id: str) -> str:
-        """The command that does something with a run of this session, "" when the run was kept in memory only."""
-        return "" if self.settings.store == "memory" else command_line(self.args, verb, run_id)
+        """The command that does something with a run of this session, "" when the run was kept in memory only, or is in a
+        pack."""
+        kept = self.settings.store != "memory" and not self.packed
+        return command_line(self.args, verb, run_id) if kept else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
 
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli import standing, text
 from deep_research.interfaces.cli.describe import described
 from deep_research.interfaces.cli.session import Look, Session
+from deep_research.research import ResearchResult
 from deep_research.research.runs import RunSummary
 from deep_research.state.events import Event, encode
+from deep_research.state.identity import RUN_ID
 
 
 async def list_runs(session: Look) -> int:
@@ -38,10 +44,25 @@ async def status(session: Look) -> int:
 
 
 async def show(session: Look) -> int:
-    from deep_research.interfaces.cli.fidelity_line import fidelity_line
-    from deep_research.interfaces.cli.summary import conclude, deliver
+    """A run of the data directory; or that of a pack, of which no more is believed than what is read."""
+    given = session.args.id
+    if not _is_file(given):
+        return _shown(session, await session.runs.aresult(given))
+    from deep_research.interfaces.cli.pack_command import result_in
 
-    result = await session.runs.aresult(session.args.id)
+    return _shown(replace(session, packed=True), await asyncio.to_thread(result_in, given))
+
+
+def _is_file(given: str) -> bool:
+    """Whether a pack is meant, and not a run: a file that there is, or the name of one."""
+    if not given or RUN_ID.match(given):
+        return False
+    return os.path.exists(given) or Path(given).suffix.casefold() == ".zip"
+
+
+def _shown(session: Look, result: ResearchResult) -> int:
+    from deep_research.interfaces.cli.summary import conclude, deliver, told_with
+
     if session.args.budget:
         from deep_research.interfaces.cli.cost import show_budget
 
@@ -55,8 +76,8 @@ async def show(session: Look) -> int:
     deliver(session, result)
     if result.status != "completed":
         conclude(session, result)
-    elif session.talks and (said := fidelity_line(result.fidelity)):
-        session.console.note(said)
+    elif session.talks and (told := told_with(result)):
+        session.console.note(*told)
     return 0
 
 

@@ -6,7 +6,7 @@ import json
 import sys
 
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.claim_list import claims_line
+from deep_research.interfaces.cli.claim_list import claims_line, coverage_line
 from deep_research.interfaces.cli.fidelity_line import fidelity_line
 from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.interfaces.cli.output_file import write_whole
@@ -49,25 +49,36 @@ def conclude(session: Look, result: ResearchResult) -> None:
 
 
 def _closing(session: Look, result: ResearchResult) -> list[str]:
-    """One line, below it the gaps when there was no evidence, above it what was not sent of what was found. A terminal
-    gets it folded, its command on a line of its own."""
-    said, command = _words(session, result)
-    sent = [line] if (line := fidelity_line(result.fidelity)) else []
+    """One line, below it the gaps when there was no evidence, above it what was not sent of what was found, and not told
+    of what was asked. A terminal gets it folded, its command on a line of its own."""
+    said, command = (_in_pack(result), "") if session.packed else _words(session, result)
+    above = told_with(result)
     gaps = [gap.description for gap in result.gaps if not gap.addressed and result.reason == "no_evidence"]
     listed = [f"  - {text.line(gap)}" for gap in gaps[:_MOST_GAPS]]
     if len(gaps) > _MOST_GAPS:
         listed.append(f"  - and {len(gaps) - _MOST_GAPS} more")
     if sys.stderr is None or not sys.stderr.isatty():
-        return [*sent, f"{said} {command}".rstrip(), *listed]
+        return [*above, f"{said} {command}".rstrip(), *listed]
     columns = text.size(sys.stderr).columns - 1
     folded = [part for line in listed for part in text.fold(line, columns, "    ")]
-    above = [part for line in sent for part in text.fold(line, columns)]
     return [
-        *above,
+        *(part for line in above for part in text.fold(line, columns)),
         *text.fold(text.line(said), columns),
         *([command] if command else []),
         *folded,
     ]
+
+
+def told_with(result: ResearchResult) -> list[str]:
+    """What a reader of the report should know of it: how much reached the models, and which share of the question it
+    tells of."""
+    return [line for line in (fidelity_line(result.fidelity), coverage_line(result)) if line]
+
+
+def _in_pack(result: ResearchResult) -> str:
+    """How the run of a pack stands: nobody goes on with it from there."""
+    why = f" ({result.reason})" if result.reason else ""
+    return f"The run in this pack is {result.status}{why}: {result.message or _counts(result)}"
 
 
 def _words(session: Look, result: ResearchResult) -> tuple[str, str]:

@@ -27,6 +27,7 @@ from deep_research.report.own_lines import (
     SURE,
     gap_line,
     left_out,
+    parted,
 )
 from deep_research.state import Contradiction, Finding, Source, SourceQuality
 
@@ -56,7 +57,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     """The report's text with ids for references; ``notice`` is a line to stand on top of it. The wanted length is that of
     the passages: headings, differing figures, limits and references come on top."""
     sources = {source.id: source for source in handoff.sources}
-    sound, withdrawn = _parted(_ordered(handoff.findings, sources), sources)
+    sound, withdrawn = parted(_ordered(handoff.findings, sources), handoff.sources)
     told = _first(sound or withdrawn, handoff)
     kept = within(handoff.words, told)
     blocks = [f"# {escaped(_shortened(handoff.original_query))}"]
@@ -116,15 +117,6 @@ def has_word_of(finding: Finding, wish: str, question: str) -> bool:
 
 def _wished(findings: Sequence[Finding]) -> list[str]:
     return [_cited([_told(f)], [f.id]) for f in findings]
-
-
-def _parted(
-    findings: Sequence[Finding], sources: Mapping[str, Source]
-) -> tuple[list[Finding], list[Finding]]:
-    """The findings, and apart from them those that only retracted works make."""
-    retracted = {source.id for source in sources.values() if source.metadata.get("retracted")}
-    withdrawn = [f for f in findings if f.source_ids and retracted.issuperset(f.source_ids)]
-    return [f for f in findings if f not in withdrawn], withdrawn
 
 
 def within(words: int, findings: Sequence[Finding]) -> list[Finding]:

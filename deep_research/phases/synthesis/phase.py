@@ -246,7 +246,7 @@ def earlier_draft(state: DeepResearchState) -> Draft:
 
 def partial_report(state: DeepResearchState, text: str, writer: str) -> ReportWritten:
     """The event of a report that is put together because the run was stopped. What its quotes do not carry is marked."""
-    checker = Checker(state, {})
+    checker = Checker(state, {}, partial=True)
     draft = Draft(text=withheld(plain(text), state), writer=writer, repairs=())
     failing = [claim for claim in checker.claims(draft.text, {}) if checker.fails(claim)]
     draft = draft.model_copy(update={"text": marked(draft.text, failing)})

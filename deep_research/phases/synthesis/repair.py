@@ -51,7 +51,7 @@ def _mended(
 ) -> tuple[Repair | None, str]:
     """What is done to one claim, and what stands in its place in the draft."""
     others = tuple(i for i in checker.cited.repeated(claim.text) if i not in claim.finding_ids)
-    bearing = _bearing(claim, others, checker)
+    bearing = _bearing(claim, others, draft, checker)
     if bearing:
         stands = draft[claim.place.start : claim.place.end]
         repair = Repair(kind=RepairKind.CITED, before=claim.text, after=claim.text, reasons=claim.reasons)
@@ -74,10 +74,10 @@ def _mended(
     return (None, "") if cites or alone else (_removal(claim), "")
 
 
-def _bearing(claim: Claim, others: Sequence[str], checker: Checker) -> tuple[str, ...]:
+def _bearing(claim: Claim, others: tuple[str, ...], draft: str, checker: Checker) -> tuple[str, ...]:
     """Other findings whose sources carry the claim, by themselves or with those that it cites."""
     for cites in (others, (*claim.finding_ids, *others)):
-        found, evidence = checker.cited.support(claim.text, cites)
+        found, evidence = checker.said_by(cites, claim, draft)
         if others and found.verdict is ClaimVerdict.SUPPORTED:
             bearers = {quote.source_id for quote in evidence}
             return tuple(i for i in cites if bearers.intersection(checker.cited.source_ids(i)))

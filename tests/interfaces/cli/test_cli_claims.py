@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cli_double import QUESTION, Done, Double
 
-from deep_research.interfaces.cli.claim_list import claims_line, show_claims
+from deep_research.interfaces.cli.claim_list import claims_line, coverage_line, show_claims
 from deep_research.interfaces.cli.describe import gist
 from deep_research.phases.synthesis import SynthesizerOutput
 from deep_research.research import DeepResearch
@@ -221,3 +221,36 @@ def test_whatever_a_claim_holds_stays_within_eighty_columns_and_does_not_act() -
         "now: New A",
     ):
         assert said in told
+
+
+def test_a_report_that_leaves_out_a_part_of_the_question_says_so_in_a_line(
+    cli: Cli, liar: Callable[..., DeepResearch]
+) -> None:
+    said = "The report tells of 1 of the 2 parts of the question."
+    done = cli("run", QUESTION, engine=liar)
+    assert done.err.splitlines()[-2] == said
+    (listed,) = cli("list", "--json").json
+    assert cli("show", listed["research_id"]).err == f"{said}\n"
+    assert cli("show", listed["research_id"], "--json").json["report_metadata"]["coverage"] == 0.5
+    for quiet in ("--json", "--quiet"):
+        assert said not in cli("run", QUESTION, quiet, engine=liar).err
+
+
+COVERAGE = {
+    "all": ([("a",), ("b", "c")], 1.0, ""),
+    "some": ([("a",), (), ()], 0.3333, "The report tells of 1 of the 3 parts of the question."),
+    "none": ([(), ()], 0.0, "The report tells of none of the 2 parts of the question."),
+    "nothing of one": ([()], 0.0, "The report tells nothing of what was asked."),
+    "nobody knows": ([None, None], None, ""),
+    "before there were claims": ([(), ()], None, ""),
+}
+
+
+@pytest.mark.parametrize(("told", "share", "said"), COVERAGE.values(), ids=COVERAGE)
+def test_how_much_of_the_question_is_told_is_said_where_it_is_not_all(
+    told: list[Any], share: float | None, said: str
+) -> None:
+    verdicts = [SimpleNamespace(claim_ids=ids) for ids in told]
+    result: Any = SimpleNamespace(verdicts=verdicts, report_metadata=ReportMetadata(coverage=share))
+    assert coverage_line(result) == said
+    assert coverage_line(SimpleNamespace(verdicts=verdicts, report_metadata=None)) == ""  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from cli_double import QUESTION, Done
+from cli_double import QUESTION, Done, Double
 
 Cli = Callable[..., Done]
 
@@ -77,8 +77,18 @@ def test_json_is_the_manifest_the_verification_and_an_event_a_line(cli: Cli, run
         (["verify", "missing.zip"], "There is no file 'missing.zip'"),
         (["verify", ""], "There is no file ''"),
         (["replay", ""], "'' is no file"),
+        (["show", "missing.zip"], "There is no file 'missing.zip'"),
+        (["show", "there.zip"], "no zip archive"),
+        (["show", "."], "is no file"),
+        (["show", ""], "is no run id"),
+        (["show", "nonsense"], "is no run id"),
+        (["show", "deepres-00000000beef"], "No run 'deepres-00000000beef'"),
         (["replay", "deepres-0123456789ab"], "`deep-research pack ID --out FILE` makes one of a run"),
         (["verify", "."], "is no file"),
+        (["verify", "x" * 5_000], "There is no file"),
+        (["replay", "x" * 5_000], "cannot be read"),
+        (["show", "x" * 5_000], "is no run id"),
+        (["show", "x" * 5_000 + ".zip"], "There is no file"),
         (["verify", "there.zip"], "no zip archive"),
         (["replay", "there.zip"], "no zip archive"),
         (["replay", "missing.zip"], "cannot be read"),
@@ -99,3 +109,51 @@ def test_force_replaces_a_file(cli: Cli, run_id: str) -> None:
     Path("run.zip").write_text("mine")
     assert cli("pack", run_id, "--out", "run.zip", "--force").code == 0
     assert cli("verify", "run.zip").code == 0
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--claims",), ("--budget",), ("--claims", "--json")])
+def test_the_run_of_a_pack_is_shown_as_where_it_was_made(
+    cli: Cli, plain: Cli, run_id: str, home: Path, options: tuple[str, ...]
+) -> None:
+    cli("pack", run_id, "--out", "run.zip")
+    there = cli("show", run_id, *options)
+    cli("delete", run_id)
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    for command in (cli, plain):
+        shown = command("show", "run.zip", *options)
+        assert (shown.code, shown.out, shown.err) == (0, there.out, there.err)
+    after = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    assert after.keys() == before.keys()
+    assert after[Path("run.zip")] == before[Path("run.zip")]
+
+
+def test_the_report_of_a_pack_is_written_where_it_is_asked_for(cli: Cli, plain: Cli, run_id: str) -> None:
+    cli("pack", run_id, "--out", "run.zip")
+    shown = plain("show", "./run.zip", "--out", "report.md")
+    assert (shown.code, shown.out) == (0, "")
+    assert Path("report.md").read_text("utf-8") == plain("show", "run.zip").out
+
+
+def test_nothing_is_offered_to_go_on_with_the_run_of_a_pack(cli: Cli) -> None:
+    run_id = cli("run", QUESTION, "--json", search=[Double(empty=True)]).json["research_id"]
+    cli("pack", run_id, "--out", "run.zip")
+    shown = cli("show", "run.zip")
+    assert (shown.code, shown.out) == (0, "")
+    assert shown.err.startswith("The run in this pack is aborted (no_evidence): ")
+    assert "deep-research" not in shown.err
+
+
+@pytest.mark.parametrize("member", ["events.jsonl", "report.md", "texts/", "manifest.json"])
+def test_a_damaged_pack_is_not_shown(cli: Cli, run_id: str, member: str) -> None:
+    cli("pack", run_id, "--out", "run.zip")
+    with ZipFile("run.zip") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = next(name for name in members if name.startswith(member))
+    spoiled = members[name].replace(b"Bell Rock" if member != "manifest.json" else b"size", b"Well Rock", 1)
+    assert spoiled != members[name]
+    with ZipFile("flipped.zip", "w") as archive:
+        for each, body in {**members, name: spoiled}.items():
+            archive.writestr(each, body)
+    done = cli("show", "flipped.zip")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert name in done.err

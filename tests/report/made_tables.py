@@ -1,0 +1,301 @@
+"""Tables that are made up, as sources write them and as reports repeat them: truly, or with two columns exchanged."""
+
+from __future__ import annotations
+
+import html
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from orm_light import finding, source
+
+from deep_research.evidence.quotation import readable
+from deep_research.sources.extract.readers import read
+from deep_research.state import DeepResearchState, Finding
+
+KINDS = ("md", "html", "csv")
+_FIRST = (
+    "Al",
+    "Bor",
+    "Cas",
+    "Dun",
+    "El",
+    "Fen",
+    "Gar",
+    "Hol",
+    "Is",
+    "Jor",
+    "Kel",
+    "Lun",
+    "Mar",
+    "Nor",
+    "Os",
+    "Pel",
+    "Quen",
+    "Ros",
+    "Sel",
+    "Tor",
+    "Ul",
+    "Ves",
+    "Wex",
+    "Yar",
+    "Zel",
+)
+_LAST = (
+    "bridge",
+    "dale",
+    "field",
+    "gate",
+    "haven",
+    "ingham",
+    "ley",
+    "mouth",
+    "ness",
+    "port",
+    "stead",
+    "ton",
+    "wick",
+    "worth",
+)
+_PERSONS = (
+    "Ada",
+    "Ben",
+    "Cora",
+    "Dan",
+    "Edith",
+    "Finn",
+    "Greta",
+    "Hugo",
+    "Ines",
+    "Jan",
+    "Karl",
+    "Lena",
+    "Mona",
+    "Nils",
+    "Olga",
+    "Piet",
+    "Rosa",
+    "Sven",
+)
+_STUFFS = (
+    "brick",
+    "granite",
+    "cast iron",
+    "oak",
+    "concrete",
+    "white stone",
+    "red sandstone",
+    "steel and glass",
+)
+_COUNTRIES = (
+    "Spain",
+    "France",
+    "Norway",
+    "United States",
+    "Chile",
+    "Japan",
+    "New Zealand",
+    "South Africa",
+    "Peru",
+)
+_NOTES = (
+    "closed to visitors",
+    "rebuilt after a fire",
+    "the oldest of its kind",
+    "disputed",
+    "sold twice",
+    "in use",
+)
+_THINGS = ("Lighthouse", "Bridge", "Station", "Mill", "Harbour", "Library")
+_PROSE = (
+    "The figures were taken from the yearly returns of the keepers, which lie in the archive of the harbour office.",
+    "Where a return was lost, those who looked after the place were asked for it, and their answers were compared.",
+    "The register has been kept since the office was founded, and is printed once in ten years for all who want it.",
+)
+MOST_ROWS = 9
+ALIKE = 0.3  # of the true cells that say it a little otherwise
+SECOND = 0.3  # of the sources that have a second table of the same things
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading, what its values look like, and the unit that its heading has."""
+
+    heading: str
+    kind: str
+    unit: str = ""
+
+
+COLUMNS = (
+    Column("Country", "country"),
+    Column("Built", "year"),
+    Column("First lit", "year"),
+    Column("Reopened in", "year"),
+    Column("Height", "metres"),
+    Column("Depth", "metres"),
+    Column("Length (m)", "plain", "m"),
+    Column("Width (m)", "plain", "m"),
+    Column("Weight", "tonnes"),
+    Column("Share of visitors", "percent"),
+    Column("Share of cost", "percent"),
+    Column("Visitors per year", "count"),
+    Column("Steps", "small"),
+    Column("Staff", "small"),
+    Column("Cost", "money"),
+    Column("Engineer", "person"),
+    Column("Owner", "person"),
+    Column("Material", "stuff"),
+    Column("Listed", "yes"),
+    Column("Open to the public", "yes"),
+    Column("Opened on", "date"),
+    Column("Note", "note"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A table of a report: ``draft`` is its Markdown, ``true`` says of each cell, by its row's name and its heading,
+    whether it stands where it stands in the source."""
+
+    draft: str
+    true: Mapping[tuple[str, str, str], bool]
+    state: DeepResearchState
+    texts: Mapping[str, str]
+    kind: str
+    columns: int
+
+
+def made(count: int, seed: int = 28) -> Iterator[tuple[Repeated, Repeated]]:
+    """Each a report that repeats a table as it stands, and one with two of its columns exchanged."""
+    sizes = list(product(KINDS, range(2, 7)))
+    for number in range(count):
+        kind, size = sizes[number % len(sizes)]
+        yield _pair(random.Random(f"{seed} {number}"), kind, size)
+
+
+def _pair(rng: random.Random, kind: str, size: int) -> tuple[Repeated, Repeated]:
+    thing = rng.choice(_THINGS)
+    columns = rng.sample(COLUMNS, size - 1)
+    names = list(dict.fromkeys(_place(rng) for _ in range(rng.randint(3, MOST_ROWS))))
+    table = [
+        [thing, *(c.heading for c in columns)],
+        *([n, *(_value(rng, c) for c in columns)] for n in names),
+    ]
+    tables = [table]
+    if rng.random() < SECOND:
+        more = rng.sample([c for c in COLUMNS if c not in columns], 2)
+        tables.append(
+            [[thing, *(c.heading for c in more)], *([n, *(_value(rng, c) for c in more)] for n in names)]
+        )
+    title = f"{thing} register of {_place(rng)}"
+    text = read(_written(kind, title, tables), name=f"register.{kind}").text
+    book = source(7, title, text)
+    rows = [line for line in text.split("\n") if " | " in line]
+    of = {name: next(row for row in rows if row.split(" | ")[0].strip(" |") == name) for name in names}
+    findings = {name: _finding(n, of[name], book, text) for n, name in enumerate(names, 100)}
+    state = DeepResearchState(
+        query=f"What is known of each {thing.lower()}?", sources=(book,), findings=tuple(findings.values())
+    )
+    told = rng.sample(table[1:], min(len(names), rng.randint(2, 5)))
+    a, b = rng.sample(range(1 if size > 2 else 0, size), 2)
+    cited = rng.choice(("row", "cells"))
+    alike = [
+        [_otherwise(rng, cell, column) for cell, column in zip(row[1:], columns, strict=True)] for row in told
+    ]
+    plain = [[row[0], *cells] for row, cells in zip(told, alike, strict=True)]
+    swapped = [_exchanged(row, a, b) for row in told]
+    ids = [findings[row[0]].id for row in told]
+    texts = {book.content_hash: text}
+
+    def repeated(rows: Sequence[Sequence[str]], true: Mapping[tuple[str, str, str], bool]) -> Repeated:
+        return Repeated(_draft(table[0], rows, ids, cited), true, state, texts, kind, size)
+
+    header = table[0]
+    true = {(row[0], header[n], row[n].strip("*")): True for row in plain for n in range(1, size)}
+    found = {
+        (row[0], header[n], row[n]): row[n] == was[n] and row[0] == was[0]
+        for row, was in zip(swapped, told, strict=True)
+        for n in range(1, size)
+    }
+    return repeated(plain, true), repeated(swapped, found)
+
+
+def _exchanged(row: Sequence[str], a: int, b: int) -> list[str]:
+    made = list(row)
+    made[a], made[b] = row[b], row[a]
+    return made
+
+
+def _finding(number: int, row: str, book, text: str) -> Finding:
+    start = text.index(row)
+    return finding(number, readable(text, start, start + len(row)), book, text, row)
+
+
+def _draft(header: Sequence[str], rows: Sequence[Sequence[str]], ids: Sequence[str], cited: str) -> str:
+    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+    for row, each in zip(rows, ids, strict=True):
+        cells = [row[0], *(f"{cell} [{each}]" if cited == "cells" and cell else cell for cell in row[1:])]
+        lines.append(f"| {' | '.join(cells)}{f' [{each}]' if cited == 'row' else ''} |")
+    return "# What is known\n\n" + "\n".join(lines) + "\n"
+
+
+def _written(kind: str, title: str, tables: Sequence[Sequence[Sequence[str]]]) -> bytes:
+    if kind == "csv":  # one table a file
+        rows = tables[0]
+        return "\n".join(",".join(f'"{cell}"' for cell in row) for row in rows).encode()
+    if kind == "html":
+        made = "".join(
+            "<table>"
+            + "".join(
+                f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>"
+                for tag, row in zip(["th", *["td"] * len(table)], table, strict=False)
+            )
+            + "</table>"
+            for table in tables
+        )
+        prose = "".join(f"<p>{said}</p>" for said in _PROSE)
+        page = f"<title>{title}</title></head><body><article><h1>{title}</h1>{prose}{made}</article></body>"
+        return f"<html><head>{page}</html>".encode()
+    made = "\n\n".join(map(_markdown, tables))
+    return f"# {title}\n\n{' '.join(_PROSE)}\n\n{made}\n".encode()
+
+
+def _markdown(table: Sequence[Sequence[str]]) -> str:
+    header, *rows = (f"| {' | '.join(row)} |" for row in table)
+    return "\n".join((header, "|---" * len(table[0]) + "|", *rows))
+
+
+def _place(rng: random.Random) -> str:
+    name = rng.choice(_FIRST) + rng.choice(_LAST)
+    return f"{rng.choice(('North', 'South', 'Old', 'New'))} {name}" if rng.random() < 0.2 else name
+
+
+def _value(rng: random.Random, column: Column) -> str:
+    return {
+        "country": lambda: rng.choice(_COUNTRIES),
+        "year": lambda: str(rng.randint(1700, 2020)),
+        "metres": lambda: f"{rng.randint(3, 160)}{rng.choice(('', '', f'.{rng.randint(1, 9)}'))} m",
+        "plain": lambda: str(rng.randint(3, 900)),
+        "tonnes": lambda: f"{rng.randint(2, 900)} t",
+        "percent": lambda: f"{rng.randint(1, 99)} %",
+        "count": lambda: f"{rng.randint(2, 900)},{rng.randint(0, 999):03}",
+        "small": lambda: str(rng.randint(2, 400)),
+        "money": lambda: f"${rng.randint(2, 90)} million",
+        "person": lambda: f"{rng.choice(_PERSONS)} {_place(rng).split()[-1]}",
+        "stuff": lambda: rng.choice(_STUFFS),
+        "yes": lambda: rng.choice(("yes", "no")),
+        "date": lambda: f"{rng.randint(1900, 2020)}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}",
+        "note": lambda: rng.choice(_NOTES),
+    }[column.kind]()
+
+
+def _otherwise(rng: random.Random, cell: str, column: Column) -> str:
+    """The same, as one may write it: with the unit of the heading, without the comma of thousands, in bold."""
+    if rng.random() >= ALIKE:
+        return cell
+    if column.unit:
+        return f"{cell} {column.unit}"
+    if column.kind == "count":
+        return cell.replace(",", "")
+    return f"**{cell}**" if column.kind != "metres" else f"about {cell}"
