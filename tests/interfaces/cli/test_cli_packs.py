@@ -8,6 +8,8 @@ from zipfile import ZipFile
 import pytest
 from cli_double import QUESTION, Done, Double
 
+pytestmark = pytest.mark.timed
+
 Cli = Callable[..., Done]
 
 
