@@ -13,6 +13,7 @@ from deep_research.evals.datasets import Nugget, documents
 from deep_research.evals.metrics import nugget_coverage
 from deep_research.evidence.passages import sentences
 from deep_research.patterns import regex
+from deep_research.report.caution import OPENING
 from deep_research.sources.documents.terms import STOP_WORDS, stem
 
 WORDS = 550  # of the body that are looked at
@@ -62,13 +63,14 @@ def stems(text: str) -> AbstractSet[str]:
 
 def body_sentences(report: str, words: int = WORDS) -> list[str]:
     """The sentences of the first ``words`` words of a report's body: without its headings, its references, and what
-    it says of its own gaps. The numbers of references count as words and are then left out."""
+    it says of itself (its gaps, how little it rests on). The numbers of references count as words and are then left out."""
     text = _NUMBERS.sub("", _first(words, "\n".join(_body(report.splitlines()))))
     return [text[span.start : span.end] for span in sentences(text)]
 
 
 def report_body(report: str) -> str:
-    """A report without its headings, its references, the numbers of references, and what it says of its own gaps."""
+    """A report without its headings, its references, the numbers of references, and what it says of itself (its gaps,
+    how little it rests on)."""
     return _NUMBERS.sub("", "\n".join(_body(report.splitlines()))).strip()
 
 
@@ -77,7 +79,7 @@ def _body(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         if heading := _HEADING.match(line):
             kept = line[heading.end() :].rstrip(" \t#") not in _NO_BODY
-        yield line if kept and not heading else ""
+        yield line if kept and not heading and not line.startswith(f"*{OPENING}") else ""
 
 
 def _first(count: int, text: str) -> str:

@@ -34,6 +34,8 @@ from deep_research.settings import Settings, load_settings
 
 REPORT = """# Who built it?
 
+*Read with caution: this report rests on 2 findings.*
+
 ## Summary
 
 The tower off Arbroath is old. [1] Robert Stevenson, Jr. built it in 1810. [2, 3]
@@ -68,7 +70,7 @@ def test_an_answer_is_held_whatever_its_case_articles_and_punctuation(
     assert holds(text, answers) is held
 
 
-def test_the_parts_of_a_body_leave_out_headings_references_and_gaps() -> None:
+def test_the_parts_of_a_body_leave_out_headings_references_and_what_a_report_says_of_itself() -> None:
     body = report_body(REPORT)
     assert first_sentence(body) == "The tower off Arbroath is old."
     assert first_paragraph(body) == "The tower off Arbroath is old. Robert Stevenson, Jr. built it in 1810."

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from lxml import etree
-from lxml.html import HtmlElement, HTMLParser, document_fromstring
+from lxml.html import HtmlElement, HTMLParser, document_fromstring, tostring
 
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
@@ -63,6 +63,12 @@ def read(raw: bytes, asked: Asked) -> Document:
         manual=manuals.folder_of(page),
         max_text_bytes=asked.max_text_bytes,
     )
+
+
+def in_paragraphs(page: str) -> str:
+    """A page whose prose is laid out in one piece with headings and paragraphs instead; any other as it is."""
+    tree = _tree(page)
+    return tostring(tree, encoding="unicode") if tree is not None and tell_laid_out(tree) else page
 
 
 def _tree(page: str) -> HtmlElement | None:

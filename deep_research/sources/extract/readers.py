@@ -66,7 +66,7 @@ class _Own:
 
 
 _OWN = {
-    Format.HTML: _Own("html", 4, "trafilatura", _PARSED),
+    Format.HTML: _Own("html", 5, "trafilatura", _PARSED),
     Format.PDF: _Own("pdf", 2, "liteparse"),
     Format.DOCX: _Own("docx", 1),
     Format.CSV: _Own("tables", 1),

@@ -119,6 +119,10 @@ def _read_html(raw: bytes, charset: str) -> tuple[str, str, date | None, str]:
     from deep_research.sources.extract import html_text, manuals
 
     written = decode_page(raw, charset)
+    if "<pre" in written.lower():
+        from deep_research.sources.extract.html import in_paragraphs
+
+        written = in_paragraphs(written)
     page = html_text.extract(written)
     days = (parse_date(value) for value in page.dates)
     day = next((day for day in days if day), None)

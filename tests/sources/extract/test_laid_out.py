@@ -6,6 +6,7 @@ import pytest
 
 from deep_research.evidence.passages import BlockKind, blocks
 from deep_research.sources.extract.readers import read
+from deep_research.sources.extract.texts import read_document
 
 MANUAL = """\
 DREDGE(8)                   Harbour Manual                   DREDGE(8)
@@ -69,6 +70,13 @@ def test_a_manual_page_has_its_headings_and_each_of_its_entries_as_a_paragraph()
         "depth_limit (9) How deep, in metres, the basin is dredged at most, the outer wall left out." in told
     )
     assert "load_limit (400) How much the barge takes on before it goes out to sea." in told
+
+
+def test_a_small_page_of_a_folder_is_told_the_same_way() -> None:
+    page = f"<title>dredge</title><pre>{MANUAL}</pre>".encode()
+    small = read_document(page, "dredge.html")
+    assert "## LIMITS" in small.text
+    assert small.text == read(page, name="dredge.html").text
 
 
 def test_a_word_that_goes_on_in_the_next_line_is_whole_again() -> None:
