@@ -18,6 +18,7 @@ from deep_research.testing.witness import Witness
 pytestmark = pytest.mark.timed
 
 BOUND = 300.0
+HELD = ("--set", "operation_timeout=3600")  # the search that is held must outlast the start of the others
 SHORT = ("--set", "lease_ttl=1", "--set", "heartbeat=0.1")  # an owner that hangs is waited for for two leases
 CLI = """
 import asyncio, sys
@@ -60,7 +61,7 @@ class Prompts:
 
     def owner(self, *options: str) -> tuple[subprocess.Popen[str], str]:
         """A process in the middle of the second search of its run, and the id of that."""
-        process = self.begin("run", "Who kept the light?", *options, waits=True)
+        process = self.begin("run", "Who kept the light?", *HELD, *options, waits=True)
         self.until((self.folder / "inside").exists, process)
         (row,) = self.store.runs()
         return process, row.run_id
