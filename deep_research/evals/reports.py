@@ -63,7 +63,8 @@ def stems(text: str) -> AbstractSet[str]:
 
 def body_sentences(report: str, words: int = WORDS) -> list[str]:
     """The sentences of the first ``words`` words of a report's body: without its headings, its references, and what
-    it says of itself (its gaps, how little it rests on). The numbers of references count as words and are then left out."""
+    it says of itself (its gaps, how little it rests on). The numbers of references count as words, and are then left
+    out."""
     text = _NUMBERS.sub("", _first(words, "\n".join(_body(report.splitlines()))))
     return [text[span.start : span.end] for span in sentences(text)]
 

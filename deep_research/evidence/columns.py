@@ -16,13 +16,13 @@ from deep_research.evidence.answer_kinds import holds_kind
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.passages import BlockKind
-from deep_research.evidence.vocabulary import WORD
 from deep_research.patterns import regex
 
 MAX_TITLE = 100  # characters of a title by which other sources name one
 KEPT = 160  # candidates that are looked at closely
 KEPT_OF_TOPICS = 320
 BRIDGES, FURTHER = 4, 40  # sentences that lead to a source, and of that source, held against each other
+_ANNOUNCING = regex(r"[:：][\s*_]*\Z")
 _BRACKETED = regex(r"\s*\([^)]*\)\s*$")
 
 Terms = frozenset[str]
@@ -179,6 +179,10 @@ class View:
     def text(self, c: Candidate) -> str:
         return self.document(c).text[c.start : c.end]
 
+    def announces(self, c: Candidate) -> bool:
+        """Whether it ends with a colon, and says what follows it."""
+        return _ANNOUNCING.search(self.document(c).text, c.start, c.end) is not None
+
     def terms(self, c: Candidate) -> Terms:
         """All its terms."""
         known = self._terms.get(id(c))
@@ -287,5 +291,11 @@ COLUMNS: Mapping[str, Column] = {
 
 def leans(view: View, c: Candidate) -> bool:
     """Whether a sentence opens with a word that points back."""
-    opening = WORD.search(view.text(c))
-    return opening is not None and opening.group().casefold() in view.inquiry.words.leaning
+    words = view.inquiry.words
+    return words.opening(view.text(c)) in words.leaning
+
+
+def points_back(view: View, c: Candidate) -> bool:
+    """Whether it opens with one that points to what the sentence before it says, which no name or title can stand for."""
+    words = view.inquiry.words
+    return words.opening(view.text(c)) in words.pointing

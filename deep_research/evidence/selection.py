@@ -1,16 +1,18 @@
 """Which candidates a report shows: the best one first, then each next for its score and for what it adds. Pure.
 
-A chosen sentence is shown as a passage: with its neighbours in the section, whole sentences, up to the length wanted.
+A chosen sentence is shown as a passage: after the sentence that its first word points back to, before the items that it
+announces, and with its neighbours in the section where it is short.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from math import inf
 
 from deep_research.evidence.candidates import Candidate
-from deep_research.evidence.columns import View, leans
+from deep_research.evidence.columns import View, leans, points_back
 from deep_research.evidence.passages import BlockKind
 
 SAME = 1.0  # what of its score a candidate loses that repeats one
@@ -19,13 +21,16 @@ DEAR = 0.0125  # what each word costs of what comes after the first
 REPEATED = 0.8  # of the terms of the shorter of two, that they share when one repeats the other
 SCRAP = 4  # words that say nothing by themselves
 SHORT, LONG = 15, 40  # words to which a passage grows, and that it has at most
+NEEDED = 60  # words that it has at most with what its sentence does not stand without
+ANSWERING = 2  # sentences of a passage that are marked, but for those that go together
 MOST = 60  # candidates that are chosen
 FLOOR = 2.5  # below the best score nothing is shown to fill
 
 
 @dataclass(slots=True)
 class Passage:
-    """Candidates ``first`` to ``last`` of a document, of which those at ``marked`` were chosen."""
+    """Candidates ``first`` to ``last`` of a document, of which those at ``marked`` were chosen. It ``breaks_off`` where
+    the list goes on that it announces."""
 
     document: str
     first: int
@@ -33,6 +38,7 @@ class Passage:
     score: float
     words: int
     marked: list[int] = field(default_factory=list)
+    breaks_off: bool = False
 
 
 def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FLOOR) -> list[int]:
@@ -96,9 +102,10 @@ def passages(view: View, scores: Sequence[float], words: int) -> list[Passage]:
         c = view.candidates[i]
         home = next((p for p in found if p.document == c.document and p.first <= c.place <= p.last), None)
         if home:
-            home.marked.append(c.place)
+            if len(home.marked) < ANSWERING:
+                home.marked.append(c.place)
             continue
-        passage = _grown(view, c, scores[i], min(LONG, left), found)
+        passage = _grown(view, c, scores[i], left, found)
         if passage.words > left and found:
             continue
         found.append(passage)
@@ -108,29 +115,47 @@ def passages(view: View, scores: Sequence[float], words: int) -> list[Passage]:
     return found
 
 
+def announced(view: View, c: Candidate) -> list[Candidate]:
+    """The items of the list that a candidate announces."""
+    after = view.document(c).candidates[c.place + 1 :] if view.announces(c) else []
+    return list(takewhile(lambda item: item.kind is BlockKind.ITEM and item.heading == c.heading, after))
+
+
 def _grown(view: View, c: Candidate, score: float, most: int, others: Sequence[Passage]) -> Passage:
+    """A candidate with what it points back to, the items that it announces, which are marked too, and its neighbours
+    while it is short."""
     every = view.document(c).candidates
-    if c.kind in (BlockKind.TABLE, BlockKind.CODE):
-        return Passage(c.document, c.place, c.place, score, len(view.text(c).split()), [c.place])
     size = len(view.text(c).split())
     first = last = c.place
+    if c.kind in (BlockKind.TABLE, BlockKind.CODE):
+        return Passage(c.document, first, last, score, size, [c.place])
     taken = {p for o in others if o.document == c.document for p in range(o.first, o.last + 1)}
-    while size < SHORT:
-        beside = [last + 1, first - 1]
-        if first == c.place and leans(view, c):
-            beside.reverse()
-        fits = [
-            p
-            for p in beside
-            if 0 <= p < len(every)
-            and p not in taken
-            and every[p].heading == c.heading
-            and every[p].kind not in (BlockKind.TABLE, BlockKind.CODE)
-            and view.terms(every[p])
-            and size + len(view.text(every[p]).split()) <= most
-        ]
-        if not fits:
+
+    def beside(place: int, limit: int) -> int:
+        """The words of a neighbour that the passage can take, 0 where it cannot."""
+        if not 0 <= place < len(every) or place in taken or every[place].heading != c.heading:
+            return 0
+        if every[place].kind in (BlockKind.TABLE, BlockKind.CODE) or not view.terms(every[place]):
+            return 0
+        words = len(view.text(every[place]).split())
+        return words if size + words <= min(limit, most) else 0
+
+    while points_back(view, every[first]) and (words := beside(first - 1, NEEDED)):
+        first, size = first - 1, size + words
+    items = announced(view, c)
+    for item in items:
+        if not (words := beside(item.place, NEEDED)):
             break
-        first, last = min(first, fits[0]), max(last, fits[0])
-        size += len(view.text(every[fits[0]]).split())
-    return Passage(c.document, first, last, score, size, [c.place])
+        last, size = item.place, size + words
+    marked = list(range(c.place, last + 1))
+    if items and last < items[-1].place:
+        return Passage(c.document, first, last, score, size, marked, breaks_off=True)
+    while size < SHORT:
+        before, after = beside(first - 1, LONG), beside(last + 1, LONG)
+        if before and (not after or (first == c.place and leans(view, c))):
+            first, size = first - 1, size + before
+        elif after:
+            last, size = last + 1, size + after
+        else:
+            break
+    return Passage(c.document, first, last, score, size, marked)

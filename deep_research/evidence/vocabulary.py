@@ -54,6 +54,7 @@ class Vocabulary:
     stemmer: str
     function: frozenset[str]
     leaning: frozenset[str]
+    pointing: frozenset[str]
     polar: frozenset[str]
     opens: Mapping[str, tuple[str, ...]]
     cues: Mapping[str, frozenset[str]]
@@ -63,6 +64,11 @@ class Vocabulary:
     def terms(self, text: str) -> list[str]:
         """The stems of the words of a text that tell something, in their order."""
         return [self.stem(w) for w in WORD.findall(text.casefold()) if w not in self.function]
+
+    def opening(self, text: str) -> str:
+        """Its first word, in lower case."""
+        word = WORD.search(text)
+        return word.group().casefold() if word else ""
 
     def stem(self, word: str) -> str:
         return _stem(self.stemmer, word)
@@ -87,6 +93,7 @@ def vocabularies() -> Mapping[str, Vocabulary]:
             stemmer=table["stemmer"],
             function=frozenset(table["function"].split()),
             leaning=frozenset(table["leaning"].split()),
+            pointing=frozenset(table["pointing"].split()),
             polar=frozenset(table["polar"].split()),
             opens={kind: tuple(openings) for kind, openings in table["opens"].items()},
             cues={kind: frozenset(words.split()) for kind, words in table["cues"].items()},

@@ -16,7 +16,7 @@ from deep_research.evidence.columns import COLUMNS, View
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.ranker import default_ranker, signals
-from deep_research.evidence.selection import LONG, choose, passages
+from deep_research.evidence.selection import LONG, NEEDED, choose, passages
 from deep_research.evidence.vocabulary import vocabularies, vocabulary
 
 ROCK = """# The Mole light
@@ -197,6 +197,57 @@ def test_passages_keep_to_their_words_and_never_overlap(
     assert all(p.first <= place <= p.last for p in found for place in p.marked)
     chosen = choose(seen, scores, words)
     assert len(chosen) == len(set(chosen))
+
+
+LEAVE = """# Leave
+
+Everybody is to be in the harbour office for one whole year first. This is called the waiting time of a keeper, and a
+keeper who asks for leave of the harbour office has to meet it.
+
+He may bring forward as many hours of his watch as he has kept on the days before the new year.
+
+## Ways
+
+A keeper of the harbour office who asks for unpaid leave may choose one of these ways:
+
+- Half a year at once.
+- A day a week.
+
+{more}
+"""
+PASSAGES = [
+    (
+        "what points back comes after what it points to",
+        "What is called the waiting time?",
+        "Everybody",
+        "meet it.",
+    ),
+    (
+        "what is announced comes with it",
+        "How may a keeper choose unpaid leave?",
+        "A keeper of",
+        "A day a week.",
+    ),
+    ("a pronoun is told by the heading", "Who may bring forward hours?", "He may", "new year."),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "last"), [p[1:] for p in PASSAGES], ids=[p[0] for p in PASSAGES]
+)
+def test_a_passage_stands_by_itself(question: str, first: str, last: str) -> None:
+    seen = view(question, LEAVE)
+    (passage, *_) = passages(seen, default_ranker().scores(seen), 200)
+    every = seen.pool.documents[0].candidates[passage.first : passage.last + 1]
+    shown = seen.pool.documents[0].text[every[0].start : every[-1].end]
+    assert shown.startswith(first)
+    assert shown.endswith(last)
+
+
+def test_of_a_long_list_that_is_announced_the_first_items_come_with_it() -> None:
+    seen = view("How may a keeper choose unpaid leave?", LEAVE.format(more="- A week a month.\n" * 40))
+    (passage, *_) = passages(seen, default_ranker().scores(seen), 200)
+    assert NEEDED - 4 < passage.words <= NEEDED
 
 
 def test_the_probability_is_lower_without_the_evidence() -> None:

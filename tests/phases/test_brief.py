@@ -15,7 +15,7 @@ from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerOutput, SourceText
 from deep_research.phases.synthesis.extractive import DEFAULT_WORDS, LEAST, within
 from deep_research.report.markup import code_block, is_code
-from deep_research.state import ConfidenceLevel, Finding
+from deep_research.state import ClaimVerdict, ConfidenceLevel, Finding
 from deep_research.testing import FakeClock, parking_hooks
 
 PAGES = {
@@ -60,7 +60,21 @@ def test_an_item_keeps_the_heading_that_it_stands_under(corpus: Path) -> None:
     with engine(corpus) as research:
         report = research.run("Is keeping goats allowed in the Mole light?").report or ""
     assert "goats" in report
-    assert "Not allowed" in report
+    assert "Not allowed: Keeping goats" in report.split("## ")[1]
+    assert report.count("Not allowed: ") == 1  # further items stand under it
+
+
+def test_a_long_list_breaks_off_where_that_is_seen_and_is_borne_out(tmp_path: Path) -> None:
+    items = "\n".join(
+        f"- The {name} lamp of brass and glass." for name in ("north", "south", "east", "west") * 3
+    )
+    (tmp_path / "lamps.md").write_text(f"# Lamps\n\nThe lamps that a keeper may light are:\n\n{items}\n")
+    with engine(tmp_path) as research:
+        result = research.run("Which lamps may a keeper light?")
+    (answer, *_) = (result.report or "").split("## Answer\n\n")[1].splitlines()
+    assert answer.startswith("The lamps that a keeper may light are: The north lamp")
+    assert answer.endswith("of brass and glass. … [1]")
+    assert all(claim.verdict is ClaimVerdict.SUPPORTED for claim in result.claims)
 
 
 def test_nothing_is_told_where_nothing_is_near(corpus: Path) -> None:

@@ -14,7 +14,7 @@ from deep_research.evidence.candidates import STEP, Candidate, Document, Pool, r
 from deep_research.evidence.columns import View
 from deep_research.evidence.inquiry import Inquiry, read_question, standing
 from deep_research.evidence.passages import BlockKind
-from deep_research.evidence.quotation import readable
+from deep_research.evidence.quotation import BREAKS_OFF, readable
 from deep_research.evidence.ranker import Ranker, default_ranker
 from deep_research.evidence.selection import Passage, choose, passages
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SourceText
@@ -207,7 +207,7 @@ def _finding(view: View, passage: Passage, best: float) -> AnalyzedFinding:
     text = document.text[start:end]
     marked = [document.candidates[place] for place in passage.marked]
     return AnalyzedFinding(
-        content=_content(document.text, candidates),
+        content=_content(document.text, candidates) + (BREAKS_OFF if passage.breaks_off else ""),
         confidence=ConfidenceLevel.LOW,
         source_ids=(document.id,),
         quotes=(AnalyzedQuote(source_id=document.id, quote=text, start=start),),

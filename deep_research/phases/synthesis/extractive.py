@@ -12,8 +12,9 @@ from deep_research.evidence.agreement import level_of
 from deep_research.evidence.candidates import STEP
 from deep_research.evidence.figures import figures
 from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.quotation import readable
+from deep_research.evidence.quotation import BREAKS_OFF, ITEM_MARK, readable
 from deep_research.evidence.selection import FLOOR
+from deep_research.patterns import regex
 from deep_research.phases.base import off_loop
 from deep_research.phases.synthesis.conflicts import conflicts, published
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
@@ -38,6 +39,8 @@ MAX_TITLE = 200  # characters
 OTHERS = "Further findings"
 WITHDRAWN = "From works that were retracted"
 _QUALITIES = (SourceQuality.LOW, SourceQuality.UNKNOWN, SourceQuality.MEDIUM, SourceQuality.HIGH)
+# What parts a sentence from the next one, or from an item.
+_BETWEEN = regex(rf"\s*|{ITEM_MARK.pattern}")
 _ENDS = ".!?:…\"”'»)"
 _OF_STEPS = ("gate:planning", "gate:analysis")  # what the supervisor is advised of, in terms of the engine
 
@@ -148,29 +151,31 @@ def _answer(best: Sequence[Finding]) -> list[str]:
 
 
 def _told(best: Finding) -> str:
-    """The best sentence of a passage, and the next one where that was chosen too, an item after the heading it stands
-    under; of a row or of code all of it."""
+    """The best sentence of a passage, and the next ones where they were chosen too or it does not stand without them, an
+    item after the heading it stands under; of a row or of code all of it."""
     quote = best.quotes[0] if best.quotes else None
     if quote is None or not best.marked or " | " in quote.quote or is_code(quote.quote):
         return _whole(best)
     first, *others = best.marked
     start, end = first.start - quote.start, first.end - quote.start
-    after = next((span for span in others if 0 <= span.start - first.end < 3), None)
-    if after and len(quote.quote[start : after.end - quote.start].split()) <= ANSWER_WORDS:
-        end = after.end - quote.start
+    for span in others:
+        after = span.end - quote.start
+        if _BETWEEN.fullmatch(quote.quote, end, span.start - quote.start) is not None:
+            end = after if len(quote.quote[start:after].split()) <= ANSWER_WORDS else end
     section = best.heading.rpartition(STEP)[2]
     under = f"{section}: " if section and best.content.startswith(f"{section}: ") else ""
-    return f"{under}{readable(quote.quote, start, end)}"
+    goes_on = BREAKS_OFF if end == len(quote.quote) and best.content.endswith(BREAKS_OFF) else ""
+    return f"{under}{readable(quote.quote, start, end)}{goes_on}"
 
 
 def _passages(
     findings: Sequence[Finding], sources: Mapping[str, Source], answers: Sequence[Finding] = ()
 ) -> list[str]:
     """The findings under what they are about or the title of their source, and their section; the passage of an answer
-    only where it says more than that."""
+    only where it says more than that, or what comes before it."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
-        if finding not in answers or len(finding.content) > 2 * len(_told(finding)):
+        if finding not in answers or _says_more(finding):
             section = finding.heading.rpartition(STEP)[2]
             groups.setdefault((_about(finding, sources), section), []).append(finding)
     blocks: list[str] = []
@@ -178,9 +183,22 @@ def _passages(
     for (about, section), inside in groups.items():
         blocks += [f"## {escaped(about)}"] if about != last else []
         blocks += [f"### {escaped(section)}"] if section and section != about else []
-        blocks += _paragraphs(inside)
+        blocks += _paragraphs([_under(f, section) for f in inside])
         last = about
     return blocks
+
+
+def _says_more(answer: Finding) -> bool:
+    """Whether its passage says twice as much as it, or what it points back to."""
+    told, passage = _told(answer), answer.content
+    words = read_question(told).words
+    points_back = words.opening(told) in words.pointing and not passage.startswith(told)
+    return len(passage) > (1 if points_back else 2) * len(told)
+
+
+def _under(finding: Finding, section: str) -> Finding:
+    """An item without its heading, which stands over it."""
+    return finding.model_copy(update={"content": finding.content.removeprefix(f"{section}: ")})
 
 
 def _about(finding: Finding, sources: Mapping[str, Source]) -> str:
