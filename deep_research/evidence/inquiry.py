@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 
 from deep_research.evidence.language import ENGLISH, language_of
 from deep_research.evidence.sentences import sentence_spans
-from deep_research.evidence.vocabulary import FILE, Vocabulary, vocabulary
+from deep_research.evidence.vocabulary import FILE, WORD, Vocabulary, vocabulary
 from deep_research.evidence.words import unmarked
 from deep_research.evidence.words import words as words_of
 from deep_research.patterns import regex
@@ -24,6 +24,7 @@ _CLAUSE = regex(r"[,;:]\s+")
 _WORDS_OF_A_TOPIC = 12  # a request that asks for nothing short and has more terms is one
 _BROAD = 40  # distinct terms of a request for a survey of all that it names
 _BARE = 3  # terms up to which a request that asks nothing is only the name of a subject
+_OPENING = 3  # words in which a piece of a question says that it asks: "for how long", "in which year"
 _SHORT = 400  # characters of a request whose wording is looked at
 # The kinds of answer that a part may expect.
 KINDS = ("", "number", "date", "person", "place", "list", "definition", "manner", "reason", "polar")
@@ -34,12 +35,15 @@ _ANY_ANSWER = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """How questions of a language are worded: ``breaks`` is where a part ends, ``comparing`` are words that ask something
-    of several things together, ``relations`` rows of words of one relation, ``overview`` the words that ask for an
+    """How questions of a language are worded: ``breaks`` is where a part ends, ``asking`` are the words that ask, of
+    which the ``subordinate`` ones also open a clause that asks nothing, ``comparing`` are words that ask something of
+    several things together, ``relations`` rows of words of one relation, ``overview`` the words that ask for an
     overview, ``bidding`` those beside them, ``sides`` what is usually told of a subject, ``wishing`` the words with which
     something is wished for."""
 
     breaks: re.Pattern[str]
+    asking: frozenset[str]
+    subordinate: frozenset[str]
     comparing: frozenset[str]
     relations: tuple[str, ...]
     overview: frozenset[str]
@@ -109,7 +113,9 @@ def read_question(text: str, language: str = "") -> Inquiry:
     named += [match.group(1) for match in _QUOTED.finditer(text)]
     names = frozenset(term for name in named for term in words.terms(name)) & frozenset(terms)
     inquiry = Inquiry(text, language, terms, names, expected(text, words), ())
-    return replace(inquiry, parts=_parts(inquiry), subject=_subject(inquiry))
+    parts = _parts(inquiry)
+    inquiry = replace(inquiry, parts=parts, expects=parts[0].expects if len(parts) == 1 else inquiry.expects)
+    return replace(inquiry, subject=_subject(inquiry))
 
 
 def expected(text: str, words: Vocabulary) -> str:
@@ -134,15 +140,27 @@ def _parts(inquiry: Inquiry) -> tuple[Part, ...]:
     words = inquiry.words
     line = " ".join(inquiry.text.split())
     sentences = (line[start:end] for start, end in sentence_spans(line, 0, len(line)))
-    pieces = [p.strip(" ,.") for sentence in sentences for p in inquiry.forms.breaks.split(sentence)]
-    pieces = [piece for piece in pieces if words.terms(piece)]
+    every = [p.strip(" ,.") for sentence in sentences for p in inquiry.forms.breaks.split(sentence)]
+    every = [piece for piece in every if words.terms(piece)]
+    pieces = [piece for piece in every if _asks(piece, inquiry)] or every
     if len(pieces) < 2:
-        return (Part(inquiry.text, line, inquiry.terms, inquiry.expects),)
-    queries = [piece if n == 0 else _alone(piece, pieces[0], inquiry) for n, piece in enumerate(pieces)]
+        kind = expected(pieces[0], words) if len(every) > 1 else inquiry.expects
+        return (Part(inquiry.text, line, inquiry.terms, kind),)
+    named = " ".join(every[: every.index(pieces[0]) + 1])  # what is said before the first of them, too
+    queries = [piece if piece == named else _alone(piece, named, inquiry) for piece in pieces]
     return tuple(
         Part(piece, query, tuple(words.terms(query)), expected(piece, words))
         for piece, query in zip(pieces, queries, strict=True)
     )
+
+
+def _asks(piece: str, inquiry: Inquiry) -> bool:
+    """Whether a piece of a question asks something, and does not tell what the others are asked of."""
+    words, form = inquiry.words, inquiry.forms
+    said = [word.casefold() for word in WORD.findall(piece)[: _OPENING + 1]]
+    if said[0] in form.subordinate and words.polar.isdisjoint(said[1:2]):
+        return False
+    return expected(piece, words) != "" or not form.asking.isdisjoint(said[:_OPENING])
 
 
 def _alone(piece: str, first: str, inquiry: Inquiry) -> str:
@@ -208,6 +226,8 @@ def _forms() -> Mapping[str, Forms]:
         joining = "|".join(asked["joining"].split())
         found[language] = Forms(
             breaks=regex(rf"[?;]+\s*|(?:,?\s+(?:{joining})|[,.!])\s+(?=(?:{opening})\b)", re.IGNORECASE),
+            asking=frozenset(asked["opening"].split()),
+            subordinate=frozenset(asked["subordinate"].split()),
             comparing=frozenset(asked["comparing"].split()),
             relations=tuple(asked.get("relations", ())),
             overview=frozenset(asked["overview"].split()),

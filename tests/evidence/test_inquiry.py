@@ -22,7 +22,15 @@ from deep_research.evidence.words import stem
         ),
         ("What is a joule? Where is Ghent?", ["What is a joule", "Where is Ghent"]),
         ("What did Dr. Mole write?", ["What did Dr. Mole write?"]),
-        ("The Mole is old. Who built it?", ["The Mole is old", "Who built it Mole"]),
+        ("The Mole is old. Who built it?", ["The Mole is old. Who built it?"]),
+        ("When I lit the lamp, how far did it shine?", ["When I lit the lamp, how far did it shine?"]),
+        ("When was it lit, how far did it shine?", ["When was it lit", "how far did it shine lit"]),
+        ("We keep two lamps in the Mole; which is lit?", ["We keep two lamps in the Mole; which is lit?"]),
+        (
+            "We keep the Mole. Who built it, and how long was it dark?",
+            ["Who built it Mole", "how long was it dark Mole"],
+        ),
+        ("Der Turm ist alt. Wer baute ihn?", ["Der Turm ist alt. Wer baute ihn?"]),
         (
             "Who kept Boston Light and what was his pay?",
             ["Who kept Boston Light", "what was his pay Boston Light"],

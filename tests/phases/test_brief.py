@@ -100,6 +100,25 @@ def test_no_length_asked_for_means_no_filler() -> None:
     assert within(DEFAULT_WORDS - 1, passages) == passages
 
 
+@pytest.mark.parametrize(("probability", "shown"), [(0.9, 14), (0.5, 8), (0.2, 5), (0.02, 5)])
+def test_the_less_likely_it_is_the_less_is_told_but_never_only_a_scrap(
+    probability: float, shown: int
+) -> None:
+    passages = [
+        Finding(
+            id=f"find-{n:012x}",
+            content="word " * 49,
+            confidence=ConfidenceLevel.LOW,
+            source_ids=("src-1",),
+            rank=n,
+            relevance=1.0,
+            probability=probability,
+        )
+        for n in range(15)
+    ]
+    assert len(within(DEFAULT_WORDS, passages)) == shown
+
+
 @pytest.mark.parametrize("phase", ["gathering", "analysis", "synthesis"])
 def test_a_resumed_run_writes_the_same_brief(corpus: Path, phase: str, tmp_path: Path) -> None:
     question = "How tall is the tower of the Mole light?"

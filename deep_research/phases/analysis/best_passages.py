@@ -88,6 +88,10 @@ def best_passages(
         if len(parts) == 1
         else {p.id: _told(standing(p, question), pool, PART_WORDS, ranker, p) for p in parts}
     )
+    if whole.found is not Found.NOT_FOUND and all(told.found is Found.NOT_FOUND for told in asked.values()):
+        # Too little for any part is enough for all of them together: the part that it is rather of has it.
+        served = _served(whole.findings[0], {part: told.view for part, told in asked.items()})
+        asked |= {served: whole} if served else {}
     wished = {wish: _wished(wish, question, pool, ranker) for wish in wishes}
     first = [
         told.findings[0].model_copy(update={"part_id": part})

@@ -33,6 +33,7 @@ from deep_research.report.own_lines import (
 from deep_research.state import Contradiction, Finding, Source, SourceQuality
 
 DEFAULT_WORDS = 800  # the setting's: no length was asked for
+DOUBTFUL_WORDS = 250  # shown of what comes near where it is unlikely that it holds the answer
 LEAST = exp(-FLOOR)  # of the best one's relevance, below which nothing is shown where no length was asked for
 ANSWER_WORDS = 75
 MAX_TITLE = 200  # characters
@@ -128,7 +129,7 @@ def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
     kept: list[Finding] = []
     asked_for = words != DEFAULT_WORDS
     if not asked_for and findings and findings[0].probability is not None:
-        words = round(words * findings[0].probability)
+        words = max(DOUBTFUL_WORDS, round(words * findings[0].probability))
     heard: set[tuple[str, ...]] = set()
     for finding in findings:
         if kept and not asked_for and finding.rank is not None and finding.relevance < LEAST:
