@@ -142,7 +142,8 @@ def _parts(inquiry: Inquiry) -> tuple[Part, ...]:
     sentences = (line[start:end] for start, end in sentence_spans(line, 0, len(line)))
     every = [p.strip(" ,.") for sentence in sentences for p in inquiry.forms.breaks.split(sentence)]
     every = [piece for piece in every if words.terms(piece)]
-    pieces = [piece for piece in every if _asks(piece, inquiry)] or every
+    asking = [] if inquiry.is_broad else [piece for piece in every if _asks(piece, inquiry)]
+    pieces = asking or every  # all that a broad request names is to be covered
     if len(pieces) < 2:
         kind = expected(pieces[0], words) if len(every) > 1 else inquiry.expects
         return (Part(inquiry.text, line, inquiry.terms, kind),)
