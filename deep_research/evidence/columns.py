@@ -296,6 +296,7 @@ def leans(view: View, c: Candidate) -> bool:
 
 
 def points_back(view: View, c: Candidate) -> bool:
-    """Whether it opens with one that points to what the sentence before it says, which no name or title can stand for."""
+    """Whether a sentence opens with a word that points to what the one before it says. A title tells who "he" is, and
+    not what "this" is."""
     words = view.inquiry.words
     return words.opening(view.text(c)) in words.pointing

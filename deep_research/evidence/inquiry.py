@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
@@ -36,14 +36,15 @@ _ANY_ANSWER = frozenset(
 @dataclass(frozen=True, slots=True)
 class Forms:
     """How questions of a language are worded: ``breaks`` is where a part ends, ``asking`` are the words that ask, of
-    which the ``subordinate`` ones also open a clause that asks nothing, ``comparing`` are words that ask something of
-    several things together, ``relations`` rows of words of one relation, ``overview`` the words that ask for an
-    overview, ``bidding`` those beside them, ``sides`` what is usually told of a subject, ``wishing`` the words with which
-    something is wished for."""
+    which the ``subordinate`` ones also open a clause that asks nothing, ``commanding`` those that bid something,
+    ``comparing`` are words that ask something of several things together, ``relations`` rows of words of one relation,
+    ``overview`` the words that ask for an overview, ``bidding`` those beside them, ``sides`` what is usually told of a
+    subject, ``wishing`` the words with which something is wished for."""
 
     breaks: re.Pattern[str]
     asking: frozenset[str]
     subordinate: frozenset[str]
+    commanding: frozenset[str]
     comparing: frozenset[str]
     relations: tuple[str, ...]
     overview: frozenset[str]
@@ -139,29 +140,48 @@ def expected(text: str, words: Vocabulary) -> str:
 def _parts(inquiry: Inquiry) -> tuple[Part, ...]:
     words = inquiry.words
     line = " ".join(inquiry.text.split())
-    sentences = (line[start:end] for start, end in sentence_spans(line, 0, len(line)))
-    every = [p.strip(" ,.") for sentence in sentences for p in inquiry.forms.breaks.split(sentence)]
-    every = [piece for piece in every if words.terms(piece)]
-    asking = [] if inquiry.is_broad else [piece for piece in every if _asks(piece, inquiry)]
-    pieces = asking or every  # all that a broad request names is to be covered
-    if len(pieces) < 2:
-        kind = expected(pieces[0], words) if len(every) > 1 else inquiry.expects
-        return (Part(inquiry.text, line, inquiry.terms, kind),)
-    named = " ".join(every[: every.index(pieces[0]) + 1])  # what is said before the first of them, too
-    queries = [piece if piece == named else _alone(piece, named, inquiry) for piece in pieces]
+    pieces = list(_pieces(line, inquiry))
+    # All that a broad request names is to be covered; else what is told before the first question is no part.
+    first = 0 if inquiry.is_broad else next((n for n, (_, asks) in enumerate(pieces) if asks), 0)
+    context = " ".join(piece for piece, _ in pieces[:first])
+    asked = [piece for piece, _ in pieces[first:] if words.terms(piece)]
+    if len(asked) < 2 or (context and not words.terms(pieces[first][0])):
+        kind = expected(f"{asked[0]}?", words) if asked and context else ""
+        return (Part(inquiry.text, line, inquiry.terms, kind or inquiry.expects),)
+    opening = _alone(asked[0], context, inquiry) if context else asked[0]
+    queries = [opening, *(_alone(piece, f"{context} {asked[0]}", inquiry) for piece in asked[1:])]
     return tuple(
         Part(piece, query, tuple(words.terms(query)), expected(piece, words))
-        for piece, query in zip(pieces, queries, strict=True)
+        for piece, query in zip(asked, queries, strict=True)
     )
 
 
-def _asks(piece: str, inquiry: Inquiry) -> bool:
-    """Whether a piece of a question asks something, and does not tell what the others are asked of."""
+def _pieces(line: str, inquiry: Inquiry) -> Iterator[tuple[str, bool]]:
+    """The pieces of a question, and whether each asks something."""
+    for start, end in sentence_spans(line, 0, len(line)):
+        sentence = line[start:end]
+        cuts = [*inquiry.forms.breaks.finditer(sentence), None]
+        here = 0
+        for cut in cuts:
+            piece = sentence[here : cut.start() if cut else None]
+            here = cut.end() if cut else here
+            mark = cut.group().strip() if cut else sentence[-1:]
+            if piece := piece.strip(" ,."):
+                yield piece, mark.startswith("?") or _asks(piece, inquiry, is_clause=mark == ",")
+
+
+def _asks(piece: str, inquiry: Inquiry, *, is_clause: bool) -> bool:
+    """Whether a piece without a question mark asks or bids something. ``is_clause``: with nothing but a comma another
+    one follows it, as "when I lit the lamp" is followed."""
     words, form = inquiry.words, inquiry.forms
-    said = [word.casefold() for word in WORD.findall(piece)[: _OPENING + 1]]
-    if said[0] in form.subordinate and words.polar.isdisjoint(said[1:2]):
+    opening, *others = [word.casefold() for word in WORD.findall(piece)[:_OPENING]] or [""]
+    if is_clause and opening in form.subordinate and others and others[0] in words.function - words.polar:
         return False
-    return expected(piece, words) != "" or not form.asking.isdisjoint(said[:_OPENING])
+    return (
+        bool(expected(piece, words))
+        or opening in form.commanding
+        or not form.asking.isdisjoint([opening, *others])
+    )
 
 
 def _alone(piece: str, first: str, inquiry: Inquiry) -> str:
@@ -177,7 +197,7 @@ def standing(part: QuestionPart, question: str) -> Inquiry:
     """A part of a question, read as a question that stands alone, with the kind of answer that the part expects."""
     inquiry = read_question(question)
     known = {each.text: each.query for each in inquiry.parts}
-    text = known.get(part.text) or _alone(part.text, inquiry.parts[0].text, inquiry)
+    text = known.get(part.text) or _alone(part.text, inquiry.parts[0].query, inquiry)
     read = read_question(text, inquiry.language)
     return replace(read, expects=part.expects) if part.expects != read.expects else read
 
@@ -229,6 +249,7 @@ def _forms() -> Mapping[str, Forms]:
             breaks=regex(rf"[?;]+\s*|(?:,?\s+(?:{joining})|[,.!])\s+(?=(?:{opening})\b)", re.IGNORECASE),
             asking=frozenset(asked["opening"].split()),
             subordinate=frozenset(asked["subordinate"].split()),
+            commanding=frozenset(asked["commanding"].split()),
             comparing=frozenset(asked["comparing"].split()),
             relations=tuple(asked.get("relations", ())),
             overview=frozenset(asked["overview"].split()),

@@ -6,9 +6,9 @@ announces, and with its neighbours in the section where it is short.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import islice, takewhile
 from math import inf
 
 from deep_research.evidence.candidates import Candidate
@@ -115,10 +115,16 @@ def passages(view: View, scores: Sequence[float], words: int) -> list[Passage]:
     return found
 
 
-def announced(view: View, c: Candidate) -> list[Candidate]:
-    """The items of the list that a candidate announces."""
-    after = view.document(c).candidates[c.place + 1 :] if view.announces(c) else []
-    return list(takewhile(lambda item: item.kind is BlockKind.ITEM and item.heading == c.heading, after))
+def _items_of(view: View, c: Candidate) -> Iterable[Candidate]:
+    """The items of the list that a candidate announces, up to one that announces others."""
+    if c.kind is BlockKind.ITEM or not view.announces(c):
+        return []
+    after = islice(view.document(c).candidates, c.place + 1, None)
+
+    def is_of_it(item: Candidate) -> bool:
+        return item.kind is BlockKind.ITEM and item.heading == c.heading and not view.announces(item)
+
+    return takewhile(is_of_it, after)
 
 
 def _grown(view: View, c: Candidate, score: float, most: int, others: Sequence[Passage]) -> Passage:
@@ -135,23 +141,31 @@ def _grown(view: View, c: Candidate, score: float, most: int, others: Sequence[P
         """The words of a neighbour that the passage can take, 0 where it cannot."""
         if not 0 <= place < len(every) or place in taken or every[place].heading != c.heading:
             return 0
-        if every[place].kind in (BlockKind.TABLE, BlockKind.CODE) or not view.terms(every[place]):
+        if every[place].kind in (BlockKind.TABLE, BlockKind.CODE):
+            return 0
+        if (
+            place < first and every[place].kind is not c.kind
+        ):  # the heading of an item is not that of the text after it
             return 0
         words = len(view.text(every[place]).split())
         return words if size + words <= min(limit, most) else 0
 
     while points_back(view, every[first]) and (words := beside(first - 1, NEEDED)):
         first, size = first - 1, size + words
-    items = announced(view, c)
-    for item in items:
+    for item in _items_of(view, c):
         if not (words := beside(item.place, NEEDED)):
             break
         last, size = item.place, size + words
     marked = list(range(c.place, last + 1))
-    if items and last < items[-1].place:
+    if c.place < last and any(
+        o.kind is BlockKind.ITEM and o.heading == c.heading for o in every[last + 1 : last + 2]
+    ):
         return Passage(c.document, first, last, score, size, marked, breaks_off=True)
     while size < SHORT:
-        before, after = beside(first - 1, LONG), beside(last + 1, LONG)
+        before, after = (
+            beside(place, LONG) if 0 <= place < len(every) and view.terms(every[place]) else 0
+            for place in (first - 1, last + 1)
+        )
         if before and (not after or (first == c.place and leans(view, c))):
             first, size = first - 1, size + before
         elif after:

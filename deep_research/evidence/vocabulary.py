@@ -66,9 +66,9 @@ class Vocabulary:
         return [self.stem(w) for w in WORD.findall(text.casefold()) if w not in self.function]
 
     def opening(self, text: str) -> str:
-        """Its first word, in lower case."""
+        """Its first word, in lower case; none where it is the first piece of one, as of "so-called"."""
         word = WORD.search(text)
-        return word.group().casefold() if word else ""
+        return word.group().casefold() if word and text[word.end() : word.end() + 1] != "-" else ""
 
     def stem(self, word: str) -> str:
         return _stem(self.stemmer, word)

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.inquiry import forms, read_question
+from deep_research.evidence.inquiry import forms, read_question, standing
 from deep_research.evidence.relations import related
 from deep_research.evidence.words import stem
+from deep_research.state import QuestionPart
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,12 @@ from deep_research.evidence.words import stem
             ["Who built it Mole", "how long was it dark Mole"],
         ),
         ("Der Turm ist alt. Wer baute ihn?", ["Der Turm ist alt. Wer baute ihn?"]),
+        ("Summarise the causes. Who was mayor?", ["Summarise the causes", "Who was mayor Summarise causes"]),
+        ("Who built the Mole? And its colour?", ["Who built the Mole", "And its colour Mole"]),
+        ("When exactly was it lit? Who lit it?", ["When exactly was it lit", "Who lit it exactly lit"]),
+        ("Wo genau steht er? Wer baute ihn?", ["Wo genau steht er", "Wer baute ihn genau steht"]),
+        ("My lamp smokes. What can I do? It is new.", ["My lamp smokes. What can I do? It is new."]),
+        ("\u0345? Who built it?", ["\u0345", "Who built it"]),
         (
             "Who kept Boston Light and what was his pay?",
             ["Who kept Boston Light", "what was his pay Boston Light"],
@@ -49,6 +56,24 @@ from deep_research.evidence.words import stem
 )
 def test_each_part_of_a_question_stands_alone(question, parts):
     assert [part.query for part in read_question(question).parts] == parts
+
+
+@pytest.mark.parametrize(
+    ("question", "expects"),
+    [
+        ("We keep the Mole. For how long was it dark?", "number"),
+        ("The Mole is old. To whom did it belong?", "person"),
+        ("I keep two lamps. Which is lit?", "list"),
+        ("I keep two lamps and want a third", ""),
+    ],
+)
+def test_what_is_told_before_a_question_leaves_the_kind_of_its_answer(question, expects):
+    assert read_question(question).expects == expects
+
+
+def test_a_part_that_was_put_in_other_words_takes_the_names_told_before_the_question():
+    part = QuestionPart(id="part-1", text="How high is its tower")
+    assert "Mole" in standing(part, "The Mole is old. Who built it? How long was it dark?").text
 
 
 @pytest.mark.parametrize(

@@ -244,6 +244,56 @@ def test_a_passage_stands_by_itself(question: str, first: str, last: str) -> Non
     assert shown.endswith(last)
 
 
+OTHER = """# Ways
+
+The lamp mode of a keeper may have one of these values:
+
+- on
+- off
+- auto
+
+## Not allowed
+
+- Burning of straw in the yard of the office.
+
+This list is not whole, but keeping goats is allowed for a keeper who has asked the harbour office.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        (
+            "What values may the lamp mode have?",
+            "The lamp mode of a keeper may have one of these values:\n\n- on\n- off\n- auto",
+        ),
+        (
+            "Is keeping goats allowed for a keeper?",
+            "This list is not whole, but keeping goats is allowed for a keeper who has asked the harbour office.",
+        ),
+    ],
+)
+def test_a_list_of_small_words_is_whole_and_no_item_stands_before_other_text(
+    question: str, shown: str
+) -> None:
+    seen = view(question, OTHER)
+    (passage, *_) = passages(seen, default_ranker().scores(seen), 200)
+    document = seen.pool.documents[0]
+    assert (
+        document.text[document.candidates[passage.first].start : document.candidates[passage.last].end]
+        == shown
+    )
+
+
+def test_a_list_ends_where_an_item_announces_another() -> None:
+    food = "A keeper of the office may eat all of the following:\n\n- apples of the yard\n- plants, but for:\n  - hemlock"
+    seen = view("What may a keeper of the office eat?", food)
+    passage = passages(seen, default_ranker().scores(seen), 200)[0]
+    assert passage.first == 0
+    assert passage.last == 1
+    assert passage.breaks_off
+
+
 def test_of_a_long_list_that_is_announced_the_first_items_come_with_it() -> None:
     seen = view("How may a keeper choose unpaid leave?", LEAVE.format(more="- A week a month.\n" * 40))
     (passage, *_) = passages(seen, default_ranker().scores(seen), 200)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+from dataclasses import replace
+from math import log
 from pathlib import Path
 
 import pytest
 
 from deep_research import DeepResearch, RunStatus
+from deep_research.evidence.inquiry import question_parts
+from deep_research.evidence.ranker import default_ranker
 from deep_research.phases.analysis.best_passages import best_passages
 from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerOutput, SourceText
 from deep_research.phases.synthesis.extractive import DEFAULT_WORDS, LEAST, within
 from deep_research.report.markup import code_block, is_code
-from deep_research.state import ClaimVerdict, ConfidenceLevel, Finding
+from deep_research.state import ClaimVerdict, ConfidenceLevel, Finding, Found
 from deep_research.testing import FakeClock, parking_hooks
 
 PAGES = {
@@ -82,6 +86,22 @@ def test_nothing_is_told_where_nothing_is_near(corpus: Path) -> None:
         result = research.run("What is the melting point of tungsten carbide?")
     assert result.status is RunStatus.ABORTED
     assert result.report is None
+
+
+@pytest.mark.parametrize("sure", [0.2, 0.6])
+def test_of_parts_of_which_none_is_found_alone_the_one_that_fits_is_partly_found(sure: float) -> None:
+    text = "# Mole\n\nThe Mole is lit for 90 days, whether there is fog or not.\n"
+    question = "How long does the Mole wait before a storm, and when did its keeper sleep?"
+    ranker = replace(default_ranker(), signals={}, bias=log(sure / (1 - sure)))
+    parts = question_parts(question)
+    chosen = best_passages(
+        question, [SourceText(id="s", title="Mole", content=text)], 100, parts=parts, ranker=ranker
+    )
+    assert [(part.expects, told.verdict) for part, told in zip(parts, chosen.verdicts, strict=True)] == [
+        ("number", Found.PARTLY),
+        ("date", Found.NOT_FOUND),
+    ]
+    assert "90 days" in chosen.findings[0].content
 
 
 def test_no_length_asked_for_means_no_filler() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import exp
 from statistics import fmean
@@ -90,8 +90,9 @@ def best_passages(
     )
     if whole.found is not Found.NOT_FOUND and all(told.found is Found.NOT_FOUND for told in asked.values()):
         # Too little for any part is enough for all of them together: the part that it is rather of has it.
-        served = _served(whole.findings[0], {part: told.view for part, told in asked.items()})
-        asked |= {served: whole} if served else {}
+        fitting = {part: told.view for part, told in asked.items() if told.fits}
+        served = _served(whole.findings[0], fitting)
+        asked |= {served: replace(whole, sure=NEAR)} if served else {}  # partly, however sure the whole is
     wished = {wish: _wished(wish, question, pool, ranker) for wish in wishes}
     first = [
         told.findings[0].model_copy(update={"part_id": part})

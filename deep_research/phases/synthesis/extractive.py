@@ -14,6 +14,7 @@ from deep_research.evidence.figures import figures
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.quotation import BREAKS_OFF, ITEM_MARK, readable
 from deep_research.evidence.selection import FLOOR
+from deep_research.evidence.vocabulary import Vocabulary
 from deep_research.patterns import regex
 from deep_research.phases.base import off_loop
 from deep_research.phases.synthesis.conflicts import conflicts, published
@@ -72,14 +73,14 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     inquiry = read_question(handoff.original_query)
     differing = list(handoff.contradictions)
     if kept and (inquiry.is_topic or inquiry.subject):
-        blocks += ["## Overview", *_passages(kept, sources)]
+        blocks += ["## Overview", *_passages(kept, sources, inquiry.words)]
     elif kept:
         best = {v.finding_ids[0] for v in handoff.verdicts if v.finding_ids}
         answers = [f for f in kept if f.id in best and f.rank is not None] or kept[:1]
         wished = [f for f in kept[: len(handoff.wishes)] if _is_wished(f, handoff) and f not in answers]
         given, differing = _figures(handoff, sound or withdrawn)
         blocks += ["## Answer", *_wished(wished), *_answer(answers), *given]
-        blocks += _passages(kept, sources, answers)
+        blocks += _passages(kept, sources, inquiry.words, answers)
     blocks += conflicts(differing, handoff.findings, handoff.sources)
     if sound and withdrawn:
         blocks += [f"## {WITHDRAWN}", *_paragraphs(within(handoff.words // 4, withdrawn))]
@@ -125,7 +126,8 @@ def _wished(findings: Sequence[Finding]) -> list[str]:
 
 def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
     """The best that fit into ``words``, at least one. Where no length was asked for, only those that are not far below
-    the best, and the fewer the less likely they hold the answer. One that is too long leaves its place to the next."""
+    the best, and the fewer the less likely they hold the answer, but `DOUBTFUL_WORDS` of them. One that is too long
+    leaves its place to the next."""
     kept: list[Finding] = []
     asked_for = words != DEFAULT_WORDS
     if not asked_for and findings and findings[0].probability is not None:
@@ -170,13 +172,16 @@ def _told(best: Finding) -> str:
 
 
 def _passages(
-    findings: Sequence[Finding], sources: Mapping[str, Source], answers: Sequence[Finding] = ()
+    findings: Sequence[Finding],
+    sources: Mapping[str, Source],
+    words: Vocabulary,
+    answers: Sequence[Finding] = (),
 ) -> list[str]:
     """The findings under what they are about or the title of their source, and their section; the passage of an answer
     only where it says more than that, or what comes before it."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
-        if finding not in answers or _says_more(finding):
+        if finding not in answers or _says_more(finding, words):
             section = finding.heading.rpartition(STEP)[2]
             groups.setdefault((_about(finding, sources), section), []).append(finding)
     blocks: list[str] = []
@@ -189,17 +194,17 @@ def _passages(
     return blocks
 
 
-def _says_more(answer: Finding) -> bool:
+def _says_more(answer: Finding, words: Vocabulary) -> bool:
     """Whether its passage says twice as much as it, or what it points back to."""
     told, passage = _told(answer), answer.content
-    words = read_question(told).words
     points_back = words.opening(told) in words.pointing and not passage.startswith(told)
     return len(passage) > (1 if points_back else 2) * len(told)
 
 
 def _under(finding: Finding, section: str) -> Finding:
     """An item without its heading, which stands over it."""
-    return finding.model_copy(update={"content": finding.content.removeprefix(f"{section}: ")})
+    content = finding.content.removeprefix(f"{section}: ") if section else finding.content
+    return finding.model_copy(update={"content": content})
 
 
 def _about(finding: Finding, sources: Mapping[str, Source]) -> str:

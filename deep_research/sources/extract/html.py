@@ -67,7 +67,7 @@ def read(raw: bytes, asked: Asked) -> Document:
 
 def in_paragraphs(page: str) -> str:
     """A page whose prose is laid out in one piece with headings and paragraphs instead; any other as it is."""
-    tree = _tree(page)
+    tree = _tree(unpadded(_DECLARATION.sub("", page)))
     return tostring(tree, encoding="unicode") if tree is not None and tell_laid_out(tree) else page
 
 

@@ -18,6 +18,7 @@ MOSTLY = 0.5  # of the text of its page: what is less is an example in it
 LEAST_BLOCKS = 3
 MOST_LINES = 40_000  # each becomes an element of the page
 LONGEST_HEADING = 60
+_FORBIDDEN = regex(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in an element
 _WORD = regex(r"\S+")
 _PLAIN = regex(r"[(\"']?[^\W\d_]+(?:[-'][^\W\d_]+)*[)\"']?[.,;:?!)]*")
 _LETTERS = regex(r"[^\W\d_]+")
@@ -39,7 +40,7 @@ def tell_laid_out(tree: HtmlElement) -> bool:
         parent = element.getparent()
         if parent is None or not is_prose(text):
             continue
-        paragraphs = DIV(*_elements(text.expandtabs()))
+        paragraphs = DIV(*_elements(_FORBIDDEN.sub("", text).expandtabs()))
         paragraphs.tail = element.tail
         parent.replace(element, paragraphs)
         done = True

@@ -79,6 +79,12 @@ def test_a_small_page_of_a_folder_is_told_the_same_way() -> None:
     assert small.text == read(page, name="dredge.html").text
 
 
+def test_what_an_element_cannot_hold_is_left_out() -> None:
+    struck = MANUAL.replace("depth_limit", "d\bdepth_limit\x01\uffff")
+    page = f"<?xml version='1.0' encoding='utf-8'?><pre>{struck}</pre>".encode()
+    assert "ddepth_limit (9)" in read_document(page, "dredge.html").text
+
+
 def test_a_word_that_goes_on_in_the_next_line_is_whole_again() -> None:
     assert "a strong breeze; a breeze does" in " ".join(text_of(MANUAL).split())
 
