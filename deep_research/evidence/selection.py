@@ -22,7 +22,7 @@ REPEATED = 0.8  # of the terms of the shorter of two, that they share when one r
 SCRAP = 4  # words that say nothing by themselves
 SHORT, LONG = 15, 40  # words to which a passage grows, and that it has at most
 NEEDED = 60  # words that it has at most with what its sentence does not stand without
-ANSWERING = 2  # sentences of a passage that are marked, but for those that go together
+ANSWERING = 2  # sentences of a passage that may stand in the answer, besides the items of a list
 MOST = 60  # candidates that are chosen
 FLOOR = 2.5  # below the best score nothing is shown to fill
 
@@ -141,11 +141,9 @@ def _grown(view: View, c: Candidate, score: float, most: int, others: Sequence[P
         """The words of a neighbour that the passage can take, 0 where it cannot."""
         if not 0 <= place < len(every) or place in taken or every[place].heading != c.heading:
             return 0
-        if every[place].kind in (BlockKind.TABLE, BlockKind.CODE):
-            return 0
-        if (
-            place < first and every[place].kind is not c.kind
-        ):  # the heading of an item is not that of the text after it
+        kind = every[place].kind
+        # The heading of an item, which may deny, is not that of the text after it.
+        if kind in (BlockKind.TABLE, BlockKind.CODE) or (place < first and kind is not c.kind):
             return 0
         words = len(view.text(every[place]).split())
         return words if size + words <= min(limit, most) else 0
