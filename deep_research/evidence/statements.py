@@ -23,8 +23,8 @@ _SPACELESS = (
     "\u3041-\u30ff\u3400-\u9fff\u0e00-\u0e7f"  # scripts that part no words: each character is a token
 )
 _TOKEN = regex(
-    r"(?P<number>\d+(?:[.,]\d+)*)(?:st|nd|rd|th)?(?![^\W_])"
-    rf"|[%$€£°]|[{_SPACELESS}]|(?:[^\W\d_]\.){{2,}}|(?:(?![{_SPACELESS}_])\w)+(?:['’]\w+)*"
+    r"\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![^\W_])"
+    rf"|[%$€£°]|[{_SPACELESS}]|(?:[^\W\d_]\.){{2,}}|[^\W_{_SPACELESS}]+(?:['’]\w+)*"
 )
 _LOWER = regex(r"(?<!\w)[^\W\d_A-ZÀ-Þ][^\W\d_]*")
 _GROUPED = regex(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
@@ -33,6 +33,7 @@ _SYMBOL = regex(r"[A-Z]\w*[A-Z\d]|\w+\d\w*")  # an abbreviation or an identifier
 _OPENS = regex(r"(?:\A|[.!?:|*#>\n])[\s\"“«(*_-]*\Z")
 _LOOK_BACK = 4  # characters in which a mark stands after which a capital says nothing
 _JOINING = frozenset((" ", "-", "", "\u00a0"))
+_NO_KEY = frozenset(("",))  # of what tells nothing
 _YEARS = (1000, 2100)
 _DIGITS_OF_A_YEAR = 4
 _LAST_DAY = 31
@@ -105,12 +106,11 @@ class Reader:
 
     def keys(self, text: str) -> frozenset[str]:
         """What the words and numbers of a text are compared by, each once; a quicker look than `read`."""
-        found = {self._keys[match.group()] for match in _TOKEN.finditer(unjoined(text).casefold())}
-        return frozenset(found - {""})
+        return frozenset(map(self._keys.__getitem__, set(_TOKEN.findall(unjoined(text).casefold())))) - _NO_KEY
 
     def plain(self, text: str) -> frozenset[str]:
         """The keys of the words that a text writes in lower case: a capital on one of them names nothing."""
-        return frozenset({self._keys[word] for word in _LOWER.findall(text)} - {""})
+        return frozenset(map(self._keys.__getitem__, set(_LOWER.findall(text)))) - _NO_KEY
 
     def read(self, text: str, is_plain: Callable[[str], bool] = lambda _: False) -> Statement:
         """What is compared of a sentence. ``is_plain`` says of a key whether its word is no name where it opens it."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -75,7 +74,7 @@ class SourceText:
         self.context = self.reader.keys(title)
         self.plain = self.reader.plain(text)
         self.spans: list[tuple[int, int]] = []
-        self.filed: dict[str, array[int]] = {}
+        self.filed: dict[str, list[int]] = {}
         self.counts: Counter[str] = Counter()
         self._text = text
         self._rows: set[int] = set()
@@ -93,8 +92,10 @@ class SourceText:
             keys = self._keys_at(place)
             self.counts.update(keys)
             for key in keys:
-                filed = self.filed.setdefault(key, array("l"))
-                if len(filed) < _MOST_FILED:
+                filed = self.filed.get(key)
+                if filed is None:
+                    self.filed[key] = [place]
+                elif len(filed) < _MOST_FILED:
                     filed.append(place)
 
     def keys(self, place: int) -> frozenset[str]:
