@@ -109,6 +109,10 @@ class View:
             term: log(1 + (max(1, len(blocks)) - holding[term] + 0.5) / (holding[term] + 0.5))
             for term in dict.fromkeys(inquiry.terms)
         }
+        # A word that only asks is apt to be in no answer: it counts as little as the least of the others.
+        least = min((self.weights[term] for term in terms - inquiry.asking), default=0.0)
+        for term in inquiry.asking if least else ():
+            self.weights[term] = min(self.weights[term], least)
         self.mass = sum(self.weights.values()) or 1.0
         self.asked = terms
         self._coverage: dict[Terms, float] = {}

@@ -66,7 +66,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """A question as it is read. ``names`` are those of its terms that are written as names, figures or identifiers;
+    """A question as it is read. ``names`` are those of its terms that are written as names, figures or identifiers,
+    ``asking`` those that only ask for a number, as "long" of "how long", which "nine hours" answers;
     ``parts`` has the question itself where it has no several; ``subject`` is what an overview is wanted of, "" where
     something else is asked."""
 
@@ -74,6 +75,7 @@ class Inquiry:
     language: str
     terms: tuple[str, ...]
     names: frozenset[str]
+    asking: frozenset[str]
     expects: str
     parts: tuple[Part, ...]
     subject: str = ""
@@ -113,28 +115,35 @@ def read_question(text: str, language: str = "") -> Inquiry:
     named = [match.group() for match in _NAME.finditer(text)]
     named += [match.group(1) for match in _QUOTED.finditer(text)]
     names = frozenset(term for name in named for term in words.terms(name)) & frozenset(terms)
-    inquiry = Inquiry(text, language, terms, names, expected(text, words), ())
+    kind, opening = _opening(text, words)
+    asking = frozenset(words.terms(opening) if kind == "number" else ()) & frozenset(terms)
+    inquiry = Inquiry(text, language, terms, names, asking, kind, ())
     parts = _parts(inquiry)
     inquiry = replace(inquiry, parts=parts, expects=parts[0].expects if len(parts) == 1 else inquiry.expects)
     return replace(inquiry, subject=_subject(inquiry))
 
 
 def expected(text: str, words: Vocabulary) -> str:
-    """The kind of answer: of the longest opening that the question, or its last clause, begins with; else of one that
-    stands anywhere in a question."""
+    """The kind of answer that a question expects, "" for any."""
+    return _opening(text, words)[0]
+
+
+def _opening(text: str, words: Vocabulary) -> tuple[str, str]:
+    """The kind of answer and the opening that tells it: the longest that the question, or its last clause, begins with;
+    else one that stands anywhere in a question."""
     low = text.casefold().strip()
     clauses = [low, _CLAUSE.split(low)[-1]] if "?" in low else [low]
     openings = [(len(o), kind, o) for kind, every in words.opens.items() for o in every]
     for _, kind, opening in sorted(openings, reverse=True):
         if any(re.match(rf"{re.escape(opening)}\b", clause) for clause in clauses):
-            return kind
+            return kind, opening
     if low.split(None, 1)[:1] and low.split(None, 1)[0] in words.polar:
-        return "polar"
+        return "polar", ""
     if "?" in low:
         for _, kind, opening in sorted(openings, reverse=True):
             if kind in ("number", "date", "person", "place") and re.search(rf"\b{re.escape(opening)}\b", low):
-                return kind
-    return ""
+                return kind, opening
+    return "", ""
 
 
 def _parts(inquiry: Inquiry) -> tuple[Part, ...]:

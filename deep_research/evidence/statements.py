@@ -106,11 +106,14 @@ class Reader:
 
     def keys(self, text: str) -> frozenset[str]:
         """What the words and numbers of a text are compared by, each once; a quicker look than `read`."""
-        return frozenset(map(self._keys.__getitem__, set(_TOKEN.findall(unjoined(text).casefold())))) - _NO_KEY
+        return self._all(_TOKEN.findall(unjoined(text).casefold()))
 
     def plain(self, text: str) -> frozenset[str]:
         """The keys of the words that a text writes in lower case: a capital on one of them names nothing."""
-        return frozenset(map(self._keys.__getitem__, set(_LOWER.findall(text)))) - _NO_KEY
+        return self._all(_LOWER.findall(text))
+
+    def _all(self, words: Iterable[str]) -> frozenset[str]:
+        return frozenset(map(self._keys.__getitem__, set(words))) - _NO_KEY
 
     def read(self, text: str, is_plain: Callable[[str], bool] = lambda _: False) -> Statement:
         """What is compared of a sentence. ``is_plain`` says of a key whether its word is no name where it opens it."""

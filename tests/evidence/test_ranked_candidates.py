@@ -311,6 +311,25 @@ def test_the_probability_is_lower_without_the_evidence() -> None:
     assert probability(ROCK, BROOK, TEA) > probability(BROOK, TEA) + 0.1
 
 
+@pytest.mark.parametrize(
+    ("question", "asking"),
+    [
+        ("How long does a lamp burn?", "long"),
+        ("Wie lange brennt eine Lampe?", "lang"),
+        ("A lamp is lit at dusk. How far is it seen?", "far"),
+        ("How many lamps burn?", ""),
+        ("Is a long lamp better?", ""),
+    ],
+)
+def test_a_word_that_only_asks_for_a_number_counts_as_little_as_the_least_of_the_others(
+    question: str, asking: str
+) -> None:
+    seen = view(question, "A lamp burns for nine hours. It is filled with oil.", TEA)
+    assert seen.inquiry.asking == frozenset(asking.split())
+    others = {term: weight for term, weight in seen.weights.items() if term not in seen.inquiry.asking}
+    assert all(seen.weights[term] <= min(others.values()) for term in seen.inquiry.asking)
+
+
 def test_only_so_many_candidates_are_looked_at_closely() -> None:
     """Counted by candidates that are looked at closely, which are bounded."""
     seen = view("How tall is the Mole?", *[f"{ROCK}\n\n{'The Mole is old. ' * 2000}"] * 3)
