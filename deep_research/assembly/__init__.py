@@ -2,10 +2,10 @@
 chosen."""
 
 from deep_research.assembly.content import archive_folder, make_archive
+from deep_research.assembly.engine_parts import Parts, assemble
 from deep_research.assembly.given import Given
 from deep_research.assembly.model_choice import Models, make_models
 from deep_research.assembly.option_effects import without_effect
-from deep_research.assembly.parts import Parts, assemble
 from deep_research.assembly.variants import Going, Variants
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deep_research.budget.report import AT_ONCE, text_output
+from deep_research.budget.report_cost import AT_ONCE, text_output
 from deep_research.phases import summarizing
 from deep_research.phases.analysis import llm as reading
 from deep_research.phases.gathering.tasks import agent, reviewer

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deep_research.assembly.parts import Parts
+from deep_research.assembly.engine_parts import Parts
 from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase, Limit, ModelRole, RunOptions
 
 OPTION = "option"  # the name of the limits that tell of them

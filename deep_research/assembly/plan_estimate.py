@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from deep_research.state import DeepResearchState
 
 if TYPE_CHECKING:
-    from deep_research.assembly.parts import Parts
+    from deep_research.assembly.engine_parts import Parts
 
 
 def of_plan(parts: Parts, state: DeepResearchState) -> dict[str, Any]:

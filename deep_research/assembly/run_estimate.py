@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from deep_research.assembly.answer_lengths import answer_tokens, in_parts
-from deep_research.assembly.parts import Parts
+from deep_research.assembly.engine_parts import Parts
 from deep_research.budget.estimate import Estimate, estimate
 from deep_research.budget.metered import ModelRoles
-from deep_research.budget.report import AT_ONCE, text_output
+from deep_research.budget.report_cost import AT_ONCE, text_output
 from deep_research.budget.request_bounds import Kind, Kinds, Scale
 from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
 from deep_research.phases import summarizing

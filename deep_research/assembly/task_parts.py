@@ -9,7 +9,7 @@ from deep_research.budget.metered import ModelRoles
 from deep_research.calls import Calls
 from deep_research.errors import ConfigurationError
 from deep_research.phases.gathering.tasks.data_sources import DataSources
-from deep_research.phases.gathering.tasks.parts import TaskParts
+from deep_research.phases.gathering.tasks.resources import TaskParts
 from deep_research.phases.gathering.tasks.tool import NAME
 from deep_research.phases.gathering.tasks.toolbox import checked_tools
 from deep_research.settings import Settings

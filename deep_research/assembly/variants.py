@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from deep_research.assembly.engine_parts import Parts, assemble
 from deep_research.assembly.given import Given
-from deep_research.assembly.parts import Parts, assemble
 from deep_research.errors import ConfigurationError, CorpusError, SetUpError, UnknownNameError
 from deep_research.settings import ResolvedSettings, Settings
 from deep_research.sources.search.service_choice import CORPUS

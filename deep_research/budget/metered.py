@@ -12,7 +12,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from deep_research.budget.phase_allocation import Allowance
-from deep_research.budget.report import report_cost
+from deep_research.budget.report_cost import report_cost
 from deep_research.budget.shared_budget import Purse, SharedBudget
 from deep_research.budget.spend import Spend
 from deep_research.budget.spend_ledger import unpriced

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import ceil
 
-from deep_research.budget.report import PASSAGES
+from deep_research.budget.report_cost import PASSAGES
 from deep_research.models.base import TokenUsage
 from deep_research.models.profiles import Price
 from deep_research.state import Budget, DeepResearchPhase, ModelRole

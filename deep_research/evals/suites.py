@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from deep_research.evals import metrics
-from deep_research.evals.answers import is_yes_or_no, plain_figures, report_figures, source_figures
+from deep_research.evals.answer_scores import is_yes_or_no, plain_figures, report_figures, source_figures
 from deep_research.evals.datasets import (
     CORPUS,
     Dataset,

@@ -32,11 +32,11 @@ from deep_research.logs import configure, get_log, masked, told
 from deep_research.models.characters import in_all_texts
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
-from deep_research.research.more_money import caps_of, checked_caps
+from deep_research.research.raised_caps import caps_of, checked_caps
 from deep_research.research.result import ResearchResult
 from deep_research.research.runs import Runs, RunSummary, Waiting
+from deep_research.research.steering import checked_answer, judged, payload, refuse_ended, steering
 from deep_research.research.waking import Waker
-from deep_research.research.wishes import checked_answer, judged, payload, refuse_ended, steering
 from deep_research.settings import ResolvedSettings, load_settings
 from deep_research.sources.search import SearchProvider
 from deep_research.state import (

@@ -18,12 +18,12 @@ from deep_research.assembly.plan_estimate import of_plan
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError, UsageError
 from deep_research.logs import get_log, told
-from deep_research.research.more_money import caps_of, is_enough, under
+from deep_research.research.raised_caps import caps_of, is_enough, under
 from deep_research.research.result import ResearchResult
+from deep_research.research.steering import answer_in, checked_answer, judged
+from deep_research.research.steering import told as told_in
 from deep_research.research.stopwatch import Stopwatch
 from deep_research.research.take_over import asked_to_let_go, let_go
-from deep_research.research.wishes import answer_in, checked_answer, judged
-from deep_research.research.wishes import told as told_in
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from deep_research import DeepResearch
-from deep_research.evals.answers import holds
+from deep_research.evals.answer_scores import holds
 from deep_research.evals.corpora import JsonlCorpus, build_index
 from deep_research.evals.datasets import find_dataset, read_records
 from deep_research.evals.folds import FILE as FOLDS_FILE

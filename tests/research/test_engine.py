@@ -700,7 +700,7 @@ def test_a_run_that_found_nothing_for_an_outage_searches_again_when_resumed(tmp_
 
 
 def test_documents_that_come_later_are_found_by_the_same_engine(tmp_path, monkeypatch):
-    monkeypatch.setattr("deep_research.assembly.parts.CORPUS_AGE", 0.0)
+    monkeypatch.setattr("deep_research.assembly.engine_parts.CORPUS_AGE", 0.0)
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "a.md").write_text("# Reefs\n\nThe reef of Mole lies under water.")

@@ -397,7 +397,7 @@ def test_a_model_of_a_run_that_cannot_be_used_is_refused_before_it_begins(make, 
 
 
 def test_a_run_of_an_older_package_is_compared_with_nothing(make, docs, monkeypatch):
-    monkeypatch.setattr("deep_research.assembly.parts.Parts.set_up_now", None)
+    monkeypatch.setattr("deep_research.assembly.engine_parts.Parts.set_up_now", None)
     run_id = begun(make, corpus=docs, model="ollama:a")
     monkeypatch.undo()
     with make(corpus=docs, reflection="always") as research:

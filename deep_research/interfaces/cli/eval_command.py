@@ -19,7 +19,7 @@ from deep_research.evals import (
     Progress,
     Suite,
     agents,
-    citations,
+    citation_scores,
     condensing,
     evaluate,
     evaluate_group,
@@ -35,7 +35,7 @@ from deep_research.settings import Settings, load_settings
 # Evaluations that start no runs: they need the data alone.
 _WITHOUT_RUNS = {
     condensing.NAME: condensing.evaluate_condensing,
-    citations.NAME: citations.evaluate_citations,
+    citation_scores.NAME: citation_scores.evaluate_citations,
 }
 _EVERY = 10.0  # seconds between lines of progress where nothing is redrawn
 _DIGITS = {"tokens": 0, "mean": 1, "p50": 2, "p95": 2}  # by the end of a figure's name; others have three

@@ -13,8 +13,8 @@ from typing import Protocol
 
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console
+from deep_research.interfaces.cli.event_lines import current_queries, in_words, outcome, steps
 from deep_research.interfaces.cli.session import Session
-from deep_research.interfaces.cli.words import current_queries, in_words, outcome, steps
 from deep_research.state import DeepResearchPhase, SubQueryStatus
 from deep_research.state import events as ev
 from deep_research.state.reducer import Fold

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.analysis.answers import (
+from deep_research.phases.analysis.answer_forms import (
     DIFFERENCES,
     GAP_RULES,
     NewContradiction,

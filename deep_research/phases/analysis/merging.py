@@ -12,7 +12,7 @@ from deep_research.evidence.agreement import numbers
 from deep_research.evidence.words import NEGATIONS, content_stems, words
 from deep_research.models.failures import is_outage
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.analysis.answers import (
+from deep_research.phases.analysis.answer_forms import (
     DIFFERENCES,
     GAP_RULES,
     NewContradiction,

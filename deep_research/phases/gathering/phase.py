@@ -27,7 +27,7 @@ from deep_research.phases.gathering.fetching import pages_told
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, filters_of
 from deep_research.phases.gathering.pages_left import finder, read_left
 from deep_research.phases.gathering.source_reading import Reading
-from deep_research.phases.gathering.tasks.parts import Overrule, TaskParts
+from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts
 from deep_research.phases.wishes import Knows, as_searches
 from deep_research.state import (
     DeepResearchPhase,

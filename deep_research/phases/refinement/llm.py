@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
-from deep_research.budget.report import PASSAGES
+from deep_research.budget.report_cost import PASSAGES
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
 from deep_research.phases.evidence_lines import (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from deep_research.budget.content_budget import Content
-from deep_research.budget.report import PASSAGES
+from deep_research.budget.report_cost import PASSAGES
 from deep_research.errors import ModelError
 from deep_research.evidence.plain import clean
 from deep_research.models.base import StopReason

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
-from deep_research.budget.report import AT_ONCE, report_output
+from deep_research.budget.report_cost import AT_ONCE, report_output
 from deep_research.errors import ModelError, WindowError
 from deep_research.models.base import Effort
 from deep_research.models.failures import is_too_long
@@ -32,9 +32,9 @@ from deep_research.phases.synthesis.handoff import (
 )
 from deep_research.phases.synthesis.instructions import WHOLE
 from deep_research.phases.synthesis.model_repair import repair
+from deep_research.phases.synthesis.report_versions import TOO_SHORT
 from deep_research.phases.synthesis.revision import revise
 from deep_research.phases.synthesis.sections import LEAST_SECTIONS, in_sections, most_sections
-from deep_research.phases.synthesis.versions import TOO_SHORT
 
 _Written = tuple[str, Message, tuple[str, ...] | None, tuple[str, ...]]
 NOT_REVISED = "For want of room the report was not revised after it was looked at."

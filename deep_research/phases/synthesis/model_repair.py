@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
-from deep_research.budget.report import text_output
+from deep_research.budget.report_cost import text_output
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, manner, one_line, opening
 from deep_research.phases.synthesis.drafting import with_ids

@@ -8,7 +8,7 @@ from typing import Any
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.metered import RunModels
-from deep_research.budget.report import INPUT
+from deep_research.budget.report_cost import INPUT
 from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import Confidential
 from deep_research.models.language_model import LanguageModel
@@ -27,9 +27,9 @@ from deep_research.phases.synthesis.handoff import (
 )
 from deep_research.phases.synthesis.pieces import keeping
 from deep_research.phases.synthesis.repair import marked
+from deep_research.phases.synthesis.report_versions import Version, better, carried_over
 from deep_research.phases.synthesis.revision import is_revisable, without_ours
 from deep_research.phases.synthesis.sections import longest_output
-from deep_research.phases.synthesis.versions import Version, better, carried_over
 from deep_research.phases.wishes import unfollowed
 from deep_research.report.checking import Checker
 from deep_research.report.draft_claims import unmarked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from deep_research.budget.report import AT_ONCE, report_output
+from deep_research.budget.report_cost import AT_ONCE, report_output
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.evidence.agreement import numbers
 from deep_research.evidence.support import plainly

@@ -9,7 +9,7 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
-from deep_research.budget.report import text_output
+from deep_research.budget.report_cost import text_output
 from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import off_loop, together

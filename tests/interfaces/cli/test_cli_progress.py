@@ -18,8 +18,8 @@ from cli_double import QUESTION, Done
 
 from deep_research.interfaces.cli import progress, text
 from deep_research.interfaces.cli.console import Console
+from deep_research.interfaces.cli.event_lines import in_words, steps
 from deep_research.interfaces.cli.progress import ASCII, Marks, picture
-from deep_research.interfaces.cli.words import in_words, steps
 from deep_research.state import (
     Budget,
     DeepResearchPhase,

@@ -16,10 +16,10 @@ from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput
 from deep_research.phases.gathering.tasks.context import context_of
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.own_limits import ended_by_them
-from deep_research.phases.gathering.tasks.parts import Overrule, TaskParts, allowed
-from deep_research.phases.gathering.tasks.recording import Workplace
+from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts, allowed
 from deep_research.phases.gathering.tasks.review_rules import nothing_found, reviewed_by_rules
 from deep_research.phases.gathering.tasks.searching import Ask, Searching
+from deep_research.phases.gathering.tasks.step_record import Workplace
 from deep_research.phases.gathering.tasks.toolbox import Toolbox
 from deep_research.phases.gathering.tasks.tools import Library, tools_of
 from deep_research.phases.gathering.tasks.work import TaskWork

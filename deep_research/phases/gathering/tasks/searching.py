@@ -10,7 +10,7 @@ from deep_research.phases.gathering.asking import Asked
 from deep_research.phases.gathering.gatherer import outgoing
 from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.tasks.desk import Desk
-from deep_research.phases.gathering.tasks.recording import Used, Workplace, kept_step, step_of
+from deep_research.phases.gathering.tasks.step_record import Used, Workplace, kept_step, step_of
 from deep_research.phases.gathering.tasks.tool import ToolResult
 from deep_research.phases.gathering.tasks.tools import Library
 from deep_research.sources.search.combined_search import CORPUS, WEB

@@ -19,7 +19,7 @@ from deep_research.phases.base import off_loop, together, with_latest
 from deep_research.phases.gathering.tasks.agent import Said, TaskInput
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.own_limits import Left, left
-from deep_research.phases.gathering.tasks.recording import PHASE, Used, Workplace, kept_step, step_of
+from deep_research.phases.gathering.tasks.step_record import PHASE, Used, Workplace, kept_step, step_of
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, Tool, ToolResult
 from deep_research.phases.gathering.tasks.toolbox import (
     DONE,

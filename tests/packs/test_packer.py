@@ -16,7 +16,7 @@ from packed_runs import PAGE, TEXT, Held, changed, members_of
 from deep_research import DeepResearch, SupervisorHooks
 from deep_research.errors import ContentMissingError, PackError, RunNotFoundError, UsageError
 from deep_research.logs import register_secret
-from deep_research.packs import Pack, pack_run, packing
+from deep_research.packs import Pack, pack_run, packer
 from deep_research.state.identity import sha256_hex
 from deep_research.testing import ScriptedSearch
 
@@ -101,7 +101,7 @@ def test_a_pack_that_cannot_be_finished_leaves_nothing_and_the_old_file_as_it_wa
         )
         register_secret(key)
     else:
-        monkeypatch.setattr(packing, "MAX_MEMBER_BYTES", 20)
+        monkeypatch.setattr(packer, "MAX_MEMBER_BYTES", 20)
     with pytest.raises(expected):
         pack_run(store, run_id, path, force=True)
     assert [file.name for file in tmp_path.iterdir()] == ["run.zip"]

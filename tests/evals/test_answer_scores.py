@@ -13,7 +13,7 @@ from eval_data import PAGES, write_lines
 
 from deep_research.errors import UnknownNameError, UsageError
 from deep_research.evals import ALL, GROUPS, SUITES, Figures, evaluate, evaluate_group
-from deep_research.evals.answers import (
+from deep_research.evals.answer_scores import (
     first_paragraph,
     first_sentence,
     first_words,

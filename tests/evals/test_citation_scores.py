@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deep_research.errors import UsageError
-from deep_research.evals.citations import evaluate_citations
+from deep_research.evals.citation_scores import evaluate_citations
 from deep_research.evals.corruptions import cases
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.support import SourceText, check

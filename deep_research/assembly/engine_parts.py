@@ -22,7 +22,7 @@ from deep_research.logs import get_log, kept, told
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
-from deep_research.phases.gathering.tasks.parts import TaskParts
+from deep_research.phases.gathering.tasks.resources import TaskParts
 from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
 from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
 from deep_research.phases.summarizing import Choices, Summarizer
