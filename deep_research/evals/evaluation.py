@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from deep_research.evals.corpora import build_index, lowered
 from deep_research.evals.datasets import Question, find_dataset, read_records
 from deep_research.evals.fingerprints import settings_hash, source_hash
 from deep_research.evals.folds import HeldOutAgents
-from deep_research.evals.outcomes import Outcome, OutcomeFile
+from deep_research.evals.outcomes import Outcome, OutcomeFile, Task
 from deep_research.evals.suites import GROUPS, SUITES, Answered, Measure, Suite
 from deep_research.evals.workers import Setup, carry_out
 from deep_research.evidence.columns import COLUMNS
@@ -76,21 +77,7 @@ async def evaluate(
 
     Raises `UsageError` for data that is missing or damaged, `CorpusError`, `WorkError`.
     """
-    if not titles and not suite.untitled:
-        raise UsageError(
-            f"{suite.name} is not run without titles.", hint="--no-titles is for wiki-multihop and gaps."
-        )
-    if lower and not suite.report:
-        raise UsageError(
-            f"{suite.name} is not run in lower case.", hint="--lower is for answers and coverage."
-        )
-    if without_column and not suite.held_out:
-        raise UsageError(
-            f"{suite.name} is not run without a column.",
-            hint="--without-column is for answers, manuals and foreign.",
-        )
-    if without_column and without_column not in COLUMNS:
-        raise UnknownNameError.of("column", without_column, list(COLUMNS))
+    _check_options(suite, titles=titles, lower=lower, without_column=without_column)
     agents = HeldOutAgents(without_column) if suite.held_out else None
     jobs = jobs or os.cpu_count() or 1
     dataset = find_dataset(data, suite.folder, suite.questions, suite.corpus)
@@ -109,18 +96,30 @@ async def evaluate(
         source_hash(),
     )
     path = home / f"{suite.name}-{sha256_hex(' '.join(parts).encode())[:16]}.jsonl"
-    file = OutcomeFile(path, fresh=fresh)
-    try:
+    setup = Setup(suite=suite.name, corpus=corpus, titles=titles, settings=settings, agents=agents)
+    tasks = [task for question in questions for task in suite.tasks(question)]
+    outcomes = await _finished(tasks, setup, OutcomeFile(path, fresh=fresh), jobs, progress)
+    answered = [(q, [outcomes[task.id] for task in suite.tasks(q)]) for q in questions]
+    return Figures(
+        suite=suite.name,
+        titles=titles,
+        jobs=jobs,
+        sets=await asyncio.to_thread(lambda: _by_set(answered, suite.measuring(dataset))),
+        errors={name: outcome.error for name, outcome in sorted(outcomes.items()) if outcome.error},
+    )
+
+
+async def _finished(
+    tasks: Sequence[Task], setup: Setup, file: OutcomeFile, jobs: int, progress: Callable[[Progress], None]
+) -> dict[str, Outcome]:
+    """What came of each task by its id: those in the file, and the others, carried out and added to it."""
+    with closing(file):
         outcomes = file.kept
-        tasks = [task for question in questions for task in suite.tasks(question)]
         missing = [task for task in tasks if task.id not in outcomes]
         kept = len(tasks) - len(missing)
-        failed: dict[str, Outcome] = {}
 
         def record(outcome: Outcome) -> None:
-            if outcome.error:
-                failed[outcome.id] = outcome  # not kept, so that the next call tries again
-            else:
+            if not outcome.error:  # else not kept, so that the next call tries again
                 file.add(outcome)
             outcomes[outcome.id] = outcome
             done = len(tasks) - sum(task.id not in outcomes for task in tasks)
@@ -128,18 +127,27 @@ async def evaluate(
 
         progress(Progress(done=kept, kept=kept, total=len(tasks)))
         if missing:
-            setup = Setup(suite=suite.name, corpus=corpus, titles=titles, settings=settings, agents=agents)
             await carry_out(missing, setup, jobs, record)
-    finally:
-        file.close()
-    answered = [(q, [outcomes[task.id] for task in suite.tasks(q)]) for q in questions]
-    return Figures(
-        suite=suite.name,
-        titles=titles,
-        jobs=jobs,
-        sets=await asyncio.to_thread(lambda: _by_set(answered, suite.measuring(dataset))),
-        errors={name: outcome.error for name, outcome in sorted(failed.items())},
-    )
+    return outcomes
+
+
+def _check_options(suite: Suite, *, titles: bool, lower: bool, without_column: str) -> None:
+    """Raises `UsageError` where the suite has no such way to be run."""
+    if not titles and not suite.untitled:
+        raise UsageError(
+            f"{suite.name} is not run without titles.", hint="--no-titles is for wiki-multihop and gaps."
+        )
+    if lower and not suite.report:
+        raise UsageError(
+            f"{suite.name} is not run in lower case.", hint="--lower is for answers and coverage."
+        )
+    if without_column and not suite.held_out:
+        raise UsageError(
+            f"{suite.name} is not run without a column.",
+            hint="--without-column is for answers, manuals and foreign.",
+        )
+    if without_column and without_column not in COLUMNS:
+        raise UnknownNameError.of("column", without_column, list(COLUMNS))
 
 
 def _searched(corpus: Path, home: Path, *, titles: bool, lower: bool) -> Path:
