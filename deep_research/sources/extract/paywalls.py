@@ -51,10 +51,6 @@ _WALLS = (
     ),
 )
 _TAG = regex(r"<[^<>]{0,2000}>")
-_APP = regex(
-    r"<(?:div|app-root|main)[^>]{0,200}\bid\s*=\s*[\"']?(?:root|app|__next|__nuxt|react-root)\b",
-    re.IGNORECASE,
-)
 
 
 def check(text: str, page: str) -> None:
@@ -65,5 +61,3 @@ def check(text: str, page: str) -> None:
     for wall, why in _WALLS:
         if wall.search(seen):
             raise UnreadableError(f"no readable text; {why}")
-    if not any(map(str.isalnum, text)) and _APP.search(page):
-        raise UnreadableError("no readable text; it is built by scripts")
