@@ -49,8 +49,6 @@ _REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"BM", "an image (BMP)"),
     (b"\x1f\x8b", "an archive (gzip)"),
     (b"BZh", "an archive (bzip2)"),
-    (b"\xfd7zXZ\0", "an archive (xz)"),
-    (b"(\xb5/\xfd", "an archive (zstd)"),
     (b"7z\xbc\xaf\x27\x1c", "an archive (7z)"),
     (b"Rar!\x1a\x07", "an archive (rar)"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old or encrypted office file; save it as docx or PDF"),

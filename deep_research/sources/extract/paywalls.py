@@ -51,6 +51,7 @@ _WALLS = (
     ),
 )
 _TAG = regex(r"<[^<>]{0,2000}>")
+_APP = regex(r"\bid\s{0,3}=\s{0,3}[\"']?(?:root|app|__next|__nuxt|react-root)\b", re.IGNORECASE)
 
 
 def check(text: str, page: str) -> None:
@@ -61,3 +62,5 @@ def check(text: str, page: str) -> None:
     for wall, why in _WALLS:
         if wall.search(seen):
             raise UnreadableError(f"no readable text; {why}")
+    if not any(map(str.isalnum, text)) and _APP.search(page):
+        raise UnreadableError("no readable text; it is built by scripts")
