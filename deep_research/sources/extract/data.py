@@ -28,21 +28,7 @@ _AUTHORS = ("author", "creator", "byline")
 _TAG = regex(
     r"</(?:p|div|span|a|b|i|em|strong|code|pre|ul|ol|li|table|blockquote|h[1-6])>|<br ?/?>", re.IGNORECASE
 )
-_NUMBER = regex(r"\d{4001,}")  # Python refuses to read longer ones
-
-
-class _Figure(float):
-    """A number with a fraction that is told as it is written: 0.100 is no 0.1, nor 0.00005 a 5e-05."""
-
-    _written: str
-
-    def __new__(cls, written: str) -> _Figure:
-        figure = super().__new__(cls, written)
-        figure._written = written
-        return figure
-
-    def __str__(self) -> str:
-        return self._written
+_AS_WRITTEN = str  # of a number with a fraction: 0.100 is no 0.1, nor 0.00005 a 5e-05
 
 
 def read(raw: bytes, asked: Asked) -> Document:
@@ -130,12 +116,12 @@ def _without_tags(value: str) -> str:
     """What a value says that is a piece of a web page, as those of many services are."""
     if not (value.startswith("<") and value.endswith(">") and _TAG.search(value)):
         return value
-    return html_text.extract(value).text or value
+    return html_text.extract(value) or value
 
 
 def _one(text: str) -> Any:
     try:
-        return json.loads(text, parse_float=_Figure)
+        return json.loads(text, parse_float=_AS_WRITTEN)
     except RecursionError:
         raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size") from None
     except ValueError as error:
@@ -152,7 +138,7 @@ def _lines(text: str) -> list[Any]:
     for part in text.split("\n"):
         if part.strip():
             try:
-                found.append(json.loads(part, parse_float=_Figure))
+                found.append(json.loads(part, parse_float=_AS_WRITTEN))
             except RecursionError:
                 raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size") from None
             except ValueError:

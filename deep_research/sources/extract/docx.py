@@ -16,7 +16,7 @@ from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numbering
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.tables import in_one, is_figure, names_above, written
+from deep_research.sources.extract.tables import in_one, written
 from deep_research.sources.extract.texts import parse_date
 from deep_research.sources.extract.titling import sane_author, sane_title
 
@@ -151,81 +151,13 @@ class _Reader:
                 for cell in row:
                     yield from self.blocks(cell, depth + 1)
             return
-        told: dict[Any, list[str]] = {}
+        told: dict[Any, str] = {}
         for cell in (cell for row in rows for cell in row if cell is not None):
             if cell not in told:
-                said = list(docx_parts.words_of(cell, self._labelled))
-                told[cell] = said if any(said) else [docx_parts.called(cell)]
-        texts = _texts([[told[cell] if cell is not None else None for cell in row] for row in rows])
+                told[cell] = in_one(docx_parts.words_of(cell, self._labelled)) or docx_parts.called(cell)
+        texts = [["" if cell is None else told[cell] for cell in row] for row in rows]
         yield "table", "\n".join(written([row for row in texts if any(row)]))
         yield from self._notes_of(table)
-
-
-def _texts(rows: list[list[list[str] | None]]) -> list[list[str]]:
-    """The rows of a table of cells of paragraphs, those that name groups of columns and columns as one."""
-    begin = next((at for at, row in enumerate(rows) if sum(cell is not None for cell in row) > 1), 0)
-    head = [[None if cell is None else in_one(cell) for cell in row] for row in rows[begin:]]
-    names = names_above(head)
-    above, below = (rows[:begin], rows[begin + 2 :]) if names else (rows, [])
-    lines = [
-        [line for row in part for line in _lines([cell or [] for cell in row])] for part in (above, below)
-    ]
-    return [*lines[0], names, *lines[1]]
-
-
-def _lines(row: list[list[str]]) -> list[list[str]]:
-    """A row of cells of paragraphs, as several where labels and figures stand beside each other line by line."""
-    cells = [_broken(paragraphs) for paragraphs in row]
-    longest = max(map(len, cells), default=0)
-    long = [cell for cell in cells if len(cell) > 1]
-    if len(long) > 1 and all(len(cell) == longest for cell in long) and any(map(_is_of_figures, long)):
-        return [[cell[at] if at < len(cell) else "" for cell in cells] for at in range(longest)]
-    return _one_by_one(row) or [[in_one(paragraphs) for paragraphs in row]]
-
-
-def _one_by_one(row: list[list[str]]) -> list[list[str]]:
-    """The rows of cells with blank lines between their paragraphs, as many as it took to bring a figure beside a label of
-    several lines; nothing where they do not fit. What stands above a line that is blank in all cells fits line by line,
-    or all goes one by one, with the same number of paragraphs in each cell that has any."""
-    lines = [[line.strip() for paragraph in cell for line in paragraph.split("\n")] for cell in row]
-    above = _lines_above(lines)
-    told = [list(filter(None, _below(cell, above))) for cell in row]
-    below = {len(cell) for cell in told if cell}
-    if len(below) != 1 or max(below) < 2 or sum(map(bool, told)) < 2 or not any(map(_is_of_figures, told)):
-        return []
-    head = [[cell[at] if at < len(cell) else "" for cell in lines] for at in range(above)]
-    return head + [[cell[at] if cell else "" for cell in told] for at in range(max(below))]
-
-
-def _lines_above(cells: list[list[str]]) -> int:
-    """How many lines stand above the first that is blank in all cells, where the last of them is the last of a cell that
-    has any; none else."""
-    longest = max(map(len, cells), default=0)
-    blank = (at for at in range(longest) if not any(at < len(cell) and cell[at] for cell in cells))
-    above = next(blank, 0)
-    head = [cell[:above] for cell in cells if any(cell[:above])]
-    fits = len(head) > 1 and all(len(cell) == above and cell[-1] for cell in head)
-    return above if fits and any(map(_is_of_figures, head)) else 0
-
-
-def _below(paragraphs: list[str], above: int) -> Iterator[str]:
-    """What the paragraphs say behind so many lines, each in one."""
-    for paragraph in paragraphs:
-        lines = paragraph.split("\n")
-        yield " ".join(" ".join(lines[above:]).split())
-        above = max(0, above - len(lines))
-
-
-def _broken(paragraphs: list[str]) -> list[str]:
-    """The lines of a cell; empty ones at its end stand beside nothing."""
-    lines = [line for paragraph in paragraphs for line in paragraph.split("\n")]
-    while lines and not lines[-1]:
-        lines.pop()
-    return lines
-
-
-def _is_of_figures(lines: list[str]) -> bool:
-    return 2 * sum(map(is_figure, lines)) > len(lines)
 
 
 def _level(paragraph: Any, style: str, bullet: int | None) -> int | None:

@@ -13,7 +13,7 @@ FORMULAS = frozenset((f"{M}oMath", f"{M}oMathPara"))
 _TEXTS = (f"{M}t", f"{_W}t")
 _RUNS = (f"{M}r", *_TEXTS)
 _UNSAID = (f"{_W}del", f"{_W}moveFrom", f"{_W}instrText")
-_ONE = regex(r"[-−+]?(?:[^\W_]+(?:[.,]\d+)?|[^\w\s])['′]*")
+_ONE = regex(r"[-−+]?(?:[^\W_]+(?:[.,]\d+)?|[^\w\s])['′]*|\([^()]*\)")
 _NO_MARK = "\u0302"  # the sign over a letter where none is said
 
 
@@ -42,10 +42,6 @@ def _part(element: Any, name: str) -> str:
     return "" if found is None else _inside(found).strip()
 
 
-def _parts(element: Any, name: str) -> list[str]:
-    return [_inside(part).strip() for part in element.findall(f"{M}{name}")]
-
-
 def _set(element: Any, name: str, usual: str) -> str:
     """What is set by this name, such as the sign of a sum."""
     properties = element.find(f"{element.tag}Pr")
@@ -55,16 +51,7 @@ def _set(element: Any, name: str, usual: str) -> str:
 
 def _whole(text: str) -> str:
     """A piece as others can stand beside it: in brackets, if it is more than one letter or number."""
-    return text if not text or _ONE.fullmatch(text) or _is_bracketed(text) else f"({text})"
-
-
-def _is_bracketed(text: str) -> bool:
-    depth = 0
-    for at, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if not depth:
-            return at == len(text) - 1 and text[0] == "("
-    return False
+    return text if not text or _ONE.fullmatch(text) else f"({text})"
 
 
 def _raised(element: Any) -> str:
@@ -88,20 +75,13 @@ def _sum(element: Any) -> str:
 
 
 def _between(element: Any) -> str:
-    inside = _set(element, "sepChr", "|").join(_parts(element, "e"))
-    return f"{_set(element, 'begChr', '(')}{inside}{_set(element, 'endChr', ')')}"
-
-
-def _of(element: Any) -> str:
-    name, of = _part(element, "fName"), _part(element, "e")
-    return f"{name}{'' if of.startswith('(') else ' '}{of}"
-
-
-def _matrix(element: Any) -> str:
-    return f"[{'; '.join(', '.join(_parts(row, 'e')) for row in element.findall(f'{M}mr'))}]"
+    inside = (_inside(part).strip() for part in element.findall(f"{M}e"))
+    separator = _set(element, "sepChr", "|")
+    return f"{_set(element, 'begChr', '(')}{separator.join(inside)}{_set(element, 'endChr', ')')}"
 
 
 def _marked(element: Any) -> str:
+    """A letter with a sign over it, which makes it another."""
     text, mark = _part(element, "e"), _set(element, "chr", _NO_MARK)
     return text + mark if len(text) == 1 else text
 
@@ -111,15 +91,11 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
     "sSup": lambda element: _whole(_part(element, "e")) + _raised(element),
     "sSub": lambda element: _whole(_part(element, "e")) + _raised(element),
     "sSubSup": lambda element: _whole(_part(element, "e")) + _raised(element),
-    "sPre": lambda element: _raised(element) + _whole(_part(element, "e")),
     "rad": _root,
     "nary": _sum,
     "d": _between,
-    "func": _of,
+    "acc": _marked,
     "limLow": lambda element: f"{_part(element, 'e')}_{_whole(_part(element, 'lim'))}",
     "limUpp": lambda element: f"{_part(element, 'e')}^{_whole(_part(element, 'lim'))}",
-    "m": _matrix,
-    "eqArr": lambda element: "; ".join(_parts(element, "e")),
-    "acc": _marked,
     "oMathPara": lambda element: "\n".join(filter(None, (written(each).strip() for each in element))),
 }

@@ -71,7 +71,7 @@ def _feed(title: str, entries: list[etree._Element]) -> Iterator[str]:
                 yield _text(inner[date_name])
                 break
         body = next((inner[each] for each in _BODIES if each in inner), None)
-        if body is not None and (said := html_text.extract("".join(map(str, body.itertext()))).text):
+        if body is not None and (said := html_text.extract("".join(map(str, body.itertext())))):
             yield said
 
 

@@ -1,4 +1,4 @@
-"""Formulas of a web page as words: in TeX, where the page says it, else as they are read aloud.
+"""Formulas of a web page as words: in TeX, where the page says it, else as their signs, in a line.
 
 They stand there as MathML, or as pictures whose other text is TeX. What of it is hidden is not read.
 """
@@ -21,10 +21,8 @@ _LONGEST = 2_000  # characters
 _MOST_WORD = 2  # letters of a formula that has no sign of one
 _DEPTH = 40  # elements around a formula that may hide it
 _SILENT = words("annotation annotation-xml mphantom maligngroup malignmark none mprescripts")
-_SPACES = words("mspace mtext")
-_AFTER = {"msup": "^", "mover": "^", "msub": "_", "munder": "_"}
+_BETWEEN = {"msup": "^", "msub": "_", "munder": "_", "mfrac": "/"}  # the two parts of such an element
 _PARTING = {"mtable": "; ", "mtr": " "}
-_BOTH = ("msubsup", "munderover")
 
 
 def tell_formulas(body: HtmlElement) -> None:
@@ -67,39 +65,24 @@ def _plain(tex: str) -> str:
     return found[1].strip() if found and told.startswith("{") == told.endswith("}") else told
 
 
-def _read(math: HtmlElement) -> str:
-    """The signs in a line: what stands inside is known before what stands around it."""
-    told: dict[HtmlElement, str] = {}
-    for element in reversed([each for each in math.iter() if isinstance(each.tag, str)]):
-        told[element] = _one(element, [told.pop(each) for each in element if each in told])[:_LONGEST]
-    return " ".join(told[math].split())
-
-
-def _one(element: HtmlElement, parts: list[str]) -> str:
+def _read(element: HtmlElement) -> str:
+    """The signs. A power or fraction whose parts ran together would be another number."""
     name = str(element.tag).rpartition(":")[2]
     if name in _SILENT:
         return ""
-    if name in _SPACES:
-        return f" {''.join((element.text or '').split(chr(10)))} "
-    if name in _AFTER and len(parts) == 2:
-        if name == "mover" and len(parts[1].strip()) == 1 and not parts[1].strip().isalnum():
-            return f"{parts[0]}{parts[1].strip()}"  # an accent
-        return f"{parts[0]}{_AFTER[name]}{_grouped(parts[1])}"
-    if name in _BOTH and len(parts) == 3:
-        return f"{parts[0]}_{_grouped(parts[1])}^{_grouped(parts[2])}"
-    if name == "mfrac" and len(parts) == 2:
-        if (element.get("linethickness") or "").startswith("0"):
-            return f"{parts[0]} over {parts[1]}"  # no line between them
-        return f"{_grouped(parts[0])}/{_grouped(parts[1])}"
-    if name == "msqrt":
-        return f"√{_grouped(''.join(parts))}"
+    parts = [_read(part).strip() for part in element if isinstance(part.tag, str)]
+    if name == "mfrac" and (element.get("linethickness") or "").startswith("0"):
+        return " over ".join(parts)  # no line between them
+    if name in _BETWEEN and len(parts) == 2:
+        return _BETWEEN[name].join(map(_grouped, parts))
     if name == "mroot" and len(parts) == 2:
-        return f"{_grouped(parts[0])}^(1/{parts[1].strip()})"
-    if name in _PARTING:
-        return _PARTING[name].join(part.strip() for part in parts)
-    return f"{(element.text or '').strip()}{''.join(parts)}"
+        return f"{_grouped(parts[0])}^(1/{parts[1]})"
+    if name == "msubsup" and len(parts) == 3:
+        return f"{parts[0]}_{_grouped(parts[1])}^{_grouped(parts[2])}"
+    told = _PARTING.get(name, "").join(parts)
+    told = f"√{_grouped(told)}" if name == "msqrt" else told
+    return " ".join(f"{element.text or ''}{told}".split())
 
 
 def _grouped(part: str) -> str:
-    part = part.strip()
     return part if len(part) < 2 or part.isalnum() else f"({part})"

@@ -7,6 +7,7 @@ background a class may give, are left alone: they are mostly text.
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
@@ -47,10 +48,11 @@ def is_hidden(element: _Attributes) -> bool:
     return bool(style) and hides(style or "")
 
 
-def drop_hidden(tree: HtmlElement) -> None:
-    """Takes out of a page what nobody sees. What holds most of its text is there to be shown by a script, and stays."""
+def drop_hidden(tree: HtmlElement, *, is_revealed: bool = True) -> None:
+    """Takes out of a page what nobody sees. What holds most of its text is there to be shown by a script, and stays,
+    unless no page ``is_revealed`` so."""
     hidden = [element for element in tree.iter() if isinstance(element.tag, str) and is_hidden(element)]
-    most = _REVEALED * len(tree.text_content()) if hidden else 0.0
+    most = _REVEALED * len(tree.text_content()) if hidden and is_revealed else math.inf
     for element in hidden:
         if element.tag in ("html", "body") or len(element.text_content()) > most:
             for name in ("hidden", "aria-hidden", "style"):

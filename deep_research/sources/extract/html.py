@@ -1,14 +1,16 @@
 """A web page as a document: hidden things out, its tables with a cell for every column, then its main content.
 
 A page of a shape that trees cannot hold goes straight to the plain reader, which takes linear time whatever the input.
+A small file of a folder has no site around it and is read whole: what tells the main part takes long to load.
 """
 
 from __future__ import annotations
 
 import re
+from html import unescape
 
 from lxml import etree
-from lxml.html import HtmlElement, HTMLParser, document_fromstring, tostring
+from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
@@ -17,16 +19,17 @@ from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.hiding import drop_hidden
-from deep_research.sources.extract.html_tables import unframe_listings
 from deep_research.sources.extract.laid_out import tell_laid_out
 from deep_research.sources.extract.main_content import main_content, whole
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.table_signs import tell_ticks
-from deep_research.sources.extract.texts import decode_page, parse_date
+from deep_research.sources.extract.texts import decode_page
 
 MAX_RAW = 10_000_000  # bytes, with scripts, styles and images
 MAX_PAGE = 2_000_000  # characters without them
+_SMALL = 4_000  # bytes of a file that is read whole
 _MOST_ELEMENTS = 40_000  # more cost trafilatura seconds
+_TITLE = regex(r"<title[^<>]{0,100}>([^<]{1,500})", re.IGNORECASE)
 _DECLARATION = regex(r"\A\s*<\?xml[^>]{0,300}>")
 _NOTE = regex(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
 _MARK = 40  # characters of it that are looked at
@@ -46,13 +49,13 @@ def read(raw: bytes, asked: Asked) -> Document:
         )
     tree = _tree(page)
     if tree is None:
-        plain = html_text.extract(page)
-        days = (parse_date(value) for value in plain.dates)
-        title, text, about = plain.title, plain.text, metadata.About(published=next(filter(None, days), None))
+        named = _TITLE.search(page)
+        title, text, about = unescape(named[1]) if named else "", html_text.extract(page), metadata.About()
     else:
-        title, text, about = _from_tree(tree)
+        title, text, about = _from_tree(tree, is_small=asked.is_file and len(raw) <= _SMALL)
     text = clean(text).strip()
-    paywalls.check(text, page)
+    if not asked.is_file:
+        paywalls.check(text, page)
     return finished(
         raw,
         asked.name,
@@ -63,12 +66,6 @@ def read(raw: bytes, asked: Asked) -> Document:
         manual=manuals.folder_of(page),
         max_text_bytes=asked.max_text_bytes,
     )
-
-
-def in_paragraphs(page: str) -> str:
-    """A page whose prose is laid out in one piece with headings and paragraphs instead; any other as it is."""
-    tree = _tree(unpadded(_DECLARATION.sub("", page)))
-    return tostring(tree, encoding="unicode") if tree is not None and tell_laid_out(tree) else page
 
 
 def _tree(page: str) -> HtmlElement | None:
@@ -85,19 +82,18 @@ def _tree(page: str) -> HtmlElement | None:
     return tree
 
 
-def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
+def _from_tree(tree: HtmlElement, *, is_small: bool) -> tuple[str, str, metadata.About]:
     tell_formulas(tree)
     tell_ticks(tree)
-    unframe_listings(tree)
-    drop_hidden(tree)
+    drop_hidden(tree, is_revealed=not is_small)
     is_laid_out = tell_laid_out(tree)
-    about = metadata.about(tree)
+    about = metadata.about(tree, is_searched=not is_small)
     head = titles.title_of_head(tree)
     heading = titles.text_of(titles.heading(tree, [about.title, head]))
     _drop_marks(tree)
     _drop_empty(tree)
     html_tables.level(tree)
-    text = whole(tree) if is_laid_out else main_content(tree)
+    text = whole(tree) if is_laid_out or is_small else main_content(tree)
     if heading and text and heading not in text[: len(heading) + 1000]:
         text = f"# {heading}\n\n{text}"
     return titles.title(head, about.title, about.site, heading), text, about
@@ -136,14 +132,8 @@ _ENDS = {
     },
 }
 _PICTURE = regex(r"data:[\w/+.;=-]{1,80},[A-Za-z0-9+/=%_.~-]+")
-_NAME_OF_DRAWING = regex(
-    r"\baria-label\s*=\s*(?:\"(?P<double>[^\"<>]{1,80})\"|'(?P<single>[^'<>]{1,80})')"
-    r"|<title[^<>]{0,100}>(?P<title>[^<>]{1,80})</title",
-    re.IGNORECASE,
-)
-_KIND_OF_DRAWING = regex(r"\bclass\s*=\s*[\"']([^\"'<>]{1,200})[\"']", re.IGNORECASE)
+_DRAWING = regex(r"<svg[^<>]{0,400}>", re.IGNORECASE)
 _TAG_LENGTH = 400
-_NAME_LENGTH = 1_000
 _METADATA_LENGTH = 200_000
 
 
@@ -160,8 +150,8 @@ def unpadded(page: str) -> str:
             whole = page[opening.start() : here]
             if name == "script" and _is_metadata(whole):
                 parts.append(whole)
-            elif name == "svg":
-                parts.append(_stub(whole[:_NAME_LENGTH]))
+            elif drawing := _DRAWING.match(whole):  # its name may say yes or no in a table
+                parts.append(f"{drawing[0]}</svg>")
         elif name in ("svg", "template"):
             endless.add(name)
             here = opening.end()  # the name, not the drawing
@@ -171,15 +161,6 @@ def unpadded(page: str) -> str:
     else:
         parts.append(page[here:])
     return _PICTURE.sub("", "".join(parts))
-
-
-def _stub(drawing: str) -> str:
-    """An empty drawing with the name and kind of this one, which may say yes or no in a table."""
-    name = _NAME_OF_DRAWING.search(drawing)
-    kind = _KIND_OF_DRAWING.search(drawing[:_TAG_LENGTH].partition(">")[0])
-    told = "".join(name.groups("")) if name else ""
-    told = told.replace('"', "&quot;")
-    return f'<svg aria-label="{told}" class="{kind[1] if kind else ""}"></svg>' if name or kind else ""
 
 
 def _is_metadata(script: str) -> bool:

@@ -1,15 +1,14 @@
 """Tables of web pages with a cell for every column in each row, one row of names above them, and each row in one line.
 
 What spans several columns stands in the first of them, what spans several rows in each, so that a row can be read by
-itself. Tables that hold others lay out a page and stay as they are. Listings that a table lays out (the numbers of their
-lines in one cell, the lines in another) are taken out of it.
+itself. Tables that hold others lay out a page and stay as they are.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import Any
 
 from lxml import etree
@@ -195,8 +194,8 @@ def said(cell: HtmlElement) -> str:
 
 
 def has_blocks(cell: HtmlElement) -> bool:
-    """Whether it is more than a line: blocks, or names with a picture before each, one beside the other."""
-    return next(cell.iterdescendants(*_BLOCKS), None) is not None or any(map(_is_item, cell.iter("span")))
+    """Whether it is more than a line."""
+    return next(cell.iterdescendants(*_BLOCKS), None) is not None
 
 
 def _pieces(cell: HtmlElement) -> Iterator[str]:
@@ -214,59 +213,9 @@ def _pieces(cell: HtmlElement) -> Iterator[str]:
 
 
 def _is_break(element: HtmlElement) -> bool:
-    if element.tag in _BLOCKS:
-        return not _INLINE.search((element.get("style") or "")[:300])
-    return _is_item(element)
-
-
-def _is_item(element: HtmlElement) -> bool:
-    """Whether it is a name with a picture before it, beside another such."""
-    if not _is_pictured(element):
-        return False
-    before, behind = element.getprevious(), element.getnext()
-    is_behind = before is not None and not (before.tail or "").strip() and _is_pictured(before)
-    return is_behind or (behind is not None and not (element.tail or "").strip() and _is_pictured(behind))
-
-
-def _is_pictured(element: HtmlElement) -> bool:
-    first = next(element.iterdescendants(), None) if element.tag == "span" else None
-    if first is None or first.tag != "img" or (element.text or "").strip():
-        return False
-    return any(text.strip() for text in element.itertext())
+    return element.tag in _BLOCKS and not _INLINE.search((element.get("style") or "")[:300])
 
 
 def _plain(text: str | None) -> str:
     """With the space at its ends; the line breaks of the source are none of the text."""
     return " ".join(f"|{text}|".split())[1:-1] if text else ""
-
-
-_MOST_CELLS_OF_LISTING = 3  # of such a table, at most
-_NUMBERS = regex(r"[\d\s]{0,20000}")
-
-
-def unframe_listings(tree: HtmlElement) -> None:
-    for table in list(tree.iter("table")):
-        listing = _listing(table)
-        if listing is not None and table.getparent() is not None:
-            listing.tail = table.tail
-            table.getparent().replace(table, listing)
-
-
-def _listing(table: HtmlElement) -> HtmlElement | None:
-    """The only piece of code in a table that holds nothing else."""
-    cells = list(islice(table.iter("td", "th"), _MOST_CELLS_OF_LISTING + 1))
-    if (
-        not cells
-        or len(cells) > _MOST_CELLS_OF_LISTING
-        or next(table.iterdescendants("table"), None) is not None
-    ):
-        return None
-    told = [cell for cell in cells if _NUMBERS.fullmatch(cell.text_content()) is None]
-    listings = list(islice(told[0].iter("pre"), 2)) if len(told) == 1 else []
-    if len(listings) != 1 or table.find(".//caption") is not None:
-        return None
-    return listings[0] if _size(listings[0]) == _size(told[0]) else None
-
-
-def _size(element: HtmlElement) -> int:
-    return sum(not character.isspace() for character in element.text_content())

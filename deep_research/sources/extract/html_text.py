@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
@@ -28,33 +27,11 @@ _LAYOUT_CELL = 300  # characters; a row with more text than this is a piece of a
 _MAIN_LENGTH = 200  # characters; a <main> with less does not stand for its page
 _BAR = regex(r" \|(?: |\Z)")
 _BREAK = "\x0b"  # a line break inside a paragraph
-_DATE_NAMES = (
-    *("article:published_time", "datepublished", "date", "dc.date", "dcterms.date", "dc.date.issued"),
-    *("dcterms.created", "citation_publication_date", "pubdate", "article:modified_time", "last-modified"),
-)
-_SITE = regex(r"\s+[—–|·»:-]\s+\S")
 
 
-@dataclass(slots=True)
-class Page:
-    """What a web page says: its text as headings, paragraphs, items and rows, and what its head tells."""
-
-    text: str = ""
-    title: str = ""
-    dates: list[str] = field(default_factory=list)
-
-
-def extract(html: str) -> Page:
+def extract(html: str) -> str:
     """The readable content of ``html``. A page that is nothing but a form is read all the same."""
-    page = _Extractor(_DROPPED).read(html)
-    return page if page.text else _Extractor(_DROPPED - {"form"}).read(html)
-
-
-def without_site(title: str, heading: str) -> str:
-    """The title without the name of the site that many put behind it: what the page's first heading says then."""
-    if not title or (heading and _SITE.match(title.removeprefix(heading)) and title.startswith(heading)):
-        return heading
-    return title
+    return _Extractor(_DROPPED).read(html) or _Extractor(_DROPPED - {"form"}).read(html)
 
 
 class _Extractor:
@@ -65,7 +42,6 @@ class _Extractor:
         self._open: list[str] = []  # blocks and cells that are shown
         self._counts: Counter[str] = Counter()  # of all that is open
         self._unseen = 0  # elements that are open in one that is not shown, this included
-        self._unseen_in = ""  # its name
         self._line: list[str] = []
         self._blocks: list[str] = []
         self._main: list[str] = []  # those inside <main>
@@ -74,13 +50,8 @@ class _Extractor:
         self._has_cells = False  # whether one of this row has begun, maybe an empty one
         self._is_named = False  # whether this table has had names of columns
         self._pre = 0
-        self._title: list[str] = []
-        self._first_heading: list[str] = []
-        self._heading_done = False
-        self._metas: dict[str, str] = {}
-        self._times: list[str] = []
 
-    def read(self, html: str) -> Page:
+    def read(self, html: str) -> str:
         if html.strip():
             from lxml import etree  # Markdown without HTML needs none of it
 
@@ -89,36 +60,18 @@ class _Extractor:
             with suppress(etree.XMLSyntaxError):  # nothing in it but comments
                 etree.fromstring(html.encode("utf-8", "replace"), parser)
         self._flush("pre" if self._pre else "")
-        title = without_site(
-            " ".join("".join(self._title).split()),
-            " ".join("".join(self._first_heading).split()).rstrip(" ¶#"),
-        )
-        dates = [self._metas[name] for name in _DATE_NAMES if name in self._metas]
         main = "".join(self._main).strip()
-        text = main if len(main) >= _MAIN_LENGTH else "".join(self._blocks).strip()
-        return Page(text, title, dates + self._times)
+        return main if len(main) >= _MAIN_LENGTH else "".join(self._blocks).strip()
 
     def data(self, data: str) -> None:
-        if self._counts["title"]:
-            if not self._counts["svg"]:
-                self._title.append(data)
+        if self._counts["title"] or self._unseen:
             return
-        if not self._unseen:
-            self._line.append(data)
-            if self._counts["td"] and not self._has_facts and not data.isspace():
-                cell = next((name for name in reversed(self._open[-8:]) if name in _CELLS), "")
-                self._has_facts = cell == "td" and not self._counts["thead"]
-        elif self._unseen_in != "header":
-            return
-        if self._counts["h1"] and not self._heading_done:
-            self._first_heading.append(data)
+        self._line.append(data)
+        if self._counts["td"] and not self._has_facts and not data.isspace():
+            cell = next((name for name in reversed(self._open[-8:]) if name in _CELLS), "")
+            self._has_facts = cell == "td" and not self._counts["thead"]
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        if name == "meta":
-            key = attributes.get("property") or attributes.get("name") or attributes.get("itemprop") or ""
-            self._metas.setdefault(key.lower(), attributes.get("content", ""))
-        elif name == "time" and "datetime" in attributes and len(self._times) < 10:
-            self._times.append(attributes["datetime"])
         if not self._unseen and (name in _BLOCKS or name in _CELLS):
             self._boundary(name)
         elif not self._unseen and name == "br":
@@ -128,7 +81,7 @@ class _Extractor:
             self._unseen += 1
             return
         if name in self._dropped or _is_unseen(attributes):
-            self._unseen, self._unseen_in = 1, name
+            self._unseen = 1
             return
         if name in _BLOCKS or name in _CELLS:
             self._open.append(name)
@@ -143,7 +96,6 @@ class _Extractor:
             if name in _BLOCKS:
                 self._boundary(name, closing=name)
             self._pre -= name == "pre"
-        self._heading_done = self._heading_done or (name == "h1" and bool(self._first_heading))
 
     def close(self) -> None:
         """All was read."""

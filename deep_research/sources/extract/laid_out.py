@@ -5,7 +5,6 @@ A ``pre`` is a listing for every reader of web pages: its lines run together or 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from lxml.html import HtmlElement
@@ -21,9 +20,7 @@ LONGEST_HEADING = 60
 _FORBIDDEN = regex(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in an element
 _WORD = regex(r"\S+")
 _PLAIN = regex(r"[(\"']?[^\W\d_]+(?:[-'][^\W\d_]+)*[)\"']?[.,;:?!)]*")
-_LETTERS = regex(r"[^\W\d_]+")
 _BLANK = regex(r"\n(?:[ \t]*+\n)++")
-_PARTED = regex(r"(?<![^\W\d_])([^\W\d_]++)-\n[ \t]*+([^\W\d_]++)")  # a word that goes on in the next line
 _APART = regex(r"\S {2,}\S")  # the columns of a header or of a footer of a printed page
 _ENDS = (".", ",", ";", ":", "]")
 
@@ -59,8 +56,7 @@ def _elements(text: str) -> Iterator[HtmlElement]:
     lines = [line for line in text.split("\n") if line.strip()]
     margin = min(map(_indent, lines))
     has_margin = 2 * sum(_indent(line) > margin for line in lines) > len(lines)  # in which headings stand
-    known = frozenset(map(str.casefold, _LETTERS.findall(text)))
-    for block in _BLANK.split(_PARTED.sub(lambda parted: _joined(parted, known), text.strip("\n"))):
+    for block in _BLANK.split(text.strip("\n")):
         rest = [line for line in block.split("\n") if line.strip()]
         if rest and has_margin and _is_heading(rest, margin):
             yield H2(" ".join(rest.pop(0).split()))
@@ -72,12 +68,6 @@ def _elements(text: str) -> Iterator[HtmlElement]:
                 ended.tail = line
                 broken.append(ended)
             yield broken
-
-
-def _joined(parted: re.Match[str], known: frozenset[str]) -> str:
-    """Without its hyphen where the text has the word without it elsewhere."""
-    word = parted[1] + parted[2]
-    return word if word.casefold() in known else f"{parted[1]}-{parted[2]}"
 
 
 def _is_heading(block: list[str], margin: int) -> bool:

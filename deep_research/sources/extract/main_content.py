@@ -6,11 +6,8 @@ on a page that is all lists or forms, all of the page is read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from html import escape
 
-from lxml import etree
 from lxml.html import HtmlElement, tostring
 
 from deep_research.patterns import regex
@@ -24,14 +21,6 @@ _FENCES = ("```", "~~~")
 _WORD = regex(r"\w+")
 _ENDED = regex(r"[.:!?…][\"'”’)]*\s*\Z")
 _INLINE = ("code", "kbd", "samp", "tt", "var")
-_TAGS = {
-    "list": "ul",
-    "item": "li",
-    "row": "tr",
-    "quote": "blockquote",
-    "lb": "br",
-    "table": "table",
-}
 
 
 def main_content(tree: HtmlElement) -> str:
@@ -43,7 +32,7 @@ def main_content(tree: HtmlElement) -> str:
 
 def whole(tree: HtmlElement) -> str:
     """All that ``tree`` shows, but for menus and forms."""
-    return html_text.extract(tostring(tree, encoding="unicode")).text
+    return html_text.extract(tostring(tree, encoding="unicode"))
 
 
 def between(found: str, whole: str) -> str:
@@ -70,43 +59,18 @@ def _trafilatura(tree: HtmlElement) -> str:
         if "\n" not in element.text_content().strip():
             element.tag = "span"  # behind code in a line it loses the rest of it
     try:
-        found = trafilatura.bare_extraction(
+        found = trafilatura.extract(
             tree,
+            output_format="html",
             include_comments=False,
             include_tables=True,
             include_formatting=True,  # without it lists and headings are lost
-            with_metadata=False,
         )
     except (MemoryError, RecursionError):
         raise
     except Exception:  # of whatever kind: the page is read whole
         return ""
-    body = getattr(found, "body", None)
-    return "" if body is None else html_text.extract("".join(_html(body))).text
-
-
-def _html(element: etree._Element) -> Iterator[str]:
-    """What trafilatura found, in the tags of a web page."""
-    tag, rend = element.tag, element.get("rend") or ""
-    if tag == "head":
-        name = rend if re.fullmatch("h[1-6]", rend) else "h2"
-    elif tag == "cell":
-        name = "th" if element.get("role") == "head" else "td"
-    elif tag == "list" and rend == "dl":
-        name = "dl"
-    elif tag == "item" and rend[:2] in ("dt", "dd"):
-        name = rend[:2]
-    elif tag == "code" and "\n" in "".join(element.itertext()).strip():
-        name = "pre"
-    else:
-        name = _TAGS.get(str(tag), "span" if tag in ("hi", "ref", "code", "del") else "div")
-    yield f"<{name}>{escape(element.text or '')}"
-    for inner in element:
-        if isinstance(inner.tag, str):
-            yield from _html(inner)
-        yield escape(inner.tail or "")
-    if name != "br":
-        yield f"</{name}>"
+    return html_text.extract(found or "")
 
 
 def blocks_of(text: str) -> list[str]:

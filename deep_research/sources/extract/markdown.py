@@ -208,7 +208,7 @@ class _Reader:
         is_shown = not self._hidden
         self._follow(html)
         if is_shown:
-            self._blocks.verbatim(html_text.extract(html).text)
+            self._blocks.verbatim(html_text.extract(html))
 
     def _follow(self, html: str) -> None:
         """Keeps track of whether what comes next is in an element that is not shown."""

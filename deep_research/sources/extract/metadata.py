@@ -13,7 +13,7 @@ from typing import Any
 from lxml.html import HtmlElement
 
 from deep_research.patterns import regex
-from deep_research.sources.extract import bylines, publication_day
+from deep_research.sources.extract.publication_day import published
 
 _MOST_JSON = 200_000  # characters
 _MOST_OBJECTS = 500
@@ -38,23 +38,21 @@ class About:
     published: date | None = None
 
 
-def about(tree: HtmlElement) -> About:
-    """``tree`` is the page without what is hidden."""
+def about(tree: HtmlElement, *, is_searched: bool = True) -> About:
+    """``tree`` is the page without what is hidden. Unless it ``is_searched``, its day is one that is marked as such."""
     metas: dict[str, list[str]] = {}
     for meta in tree.iter("meta"):
         said = (meta.get("content") or "")[:1000]
         for name in ("property", "name", "itemprop"):
             value = (meta.get(name) or "").lower().strip()
             for key in [value] if name == "name" else value.split()[:10]:  # the others are lists
-                if (name, key) != ("itemprop", "datepublished"):  # that of whatever it stands in
-                    metas.setdefault(key, []).append(said)
+                metas.setdefault(key, []).append(said)
     objects = list(_objects(tree))
-    line = bylines.byline(tree)
     return About(
         title=_first(metas, ("og:title", "citation_title", "dc.title", "twitter:title")),
         site=_first(metas, ("og:site_name", "application-name")),
-        author=_author(objects, metas, tree) or (line.by if line else ""),
-        published=publication_day.published(objects, metas, tree, line.day if line else ""),
+        author=_author(objects, metas, tree),
+        published=published(objects, metas, tree, is_searched=is_searched),
     )
 
 

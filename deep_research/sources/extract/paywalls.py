@@ -51,10 +51,7 @@ _WALLS = (
     ),
 )
 _TAG = regex(r"<[^<>]{0,2000}>")
-_APP = regex(
-    r"<(?:div|app-root|main)[^>]{0,200}\bid\s*=\s*[\"']?(?:root|app|__next|__nuxt|react-root)\b",
-    re.IGNORECASE,
-)
+_APP = regex(r"\bid\s{0,3}=\s{0,3}[\"']?(?:root|app|__next|__nuxt|react-root)\b", re.IGNORECASE)
 
 
 def check(text: str, page: str) -> None:

@@ -69,7 +69,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     if not any(texts) or all(page.is_picture for page in pages):
         raise UnreadableError(_NO_TEXT)
     text, starts = one_text(texts)
-    title, author = title_and_author(raw, xmp)
+    title, author = title_and_author(xmp)
     # The day that a file says is the one on which it was made, which of an old report says nothing.
     return finished(
         raw,
@@ -155,23 +155,16 @@ def _unread(pages: Sequence[_Page]) -> str:
 _EMPTY = _Page([], [], is_lost=False, is_picture=False)
 
 
-_MOST_PIECES = 6  # pieces of a text that are named
+_MOST_NAMED = 6  # pages
 
 
 def unread_pages(numbers: Sequence[int], count: int) -> str:
-    """The pages with these ``numbers``, counted from 1 and in order, of ``count``: ``page 3``, ``pages 3 to 5 and 9``."""
-    pieces = list(_pieces(numbers))
-    if len(pieces) > _MOST_PIECES:
+    """The pages with these ``numbers``, counted from 1 and in order, of ``count``: ``page 3``, ``pages 3, 5 and 9``."""
+    first, last = numbers[0], numbers[-1]
+    if len(numbers) == 1:
+        return f"page {first}"
+    if last - first == len(numbers) - 1 > 1:
+        return f"pages {first} to {last}"
+    if len(numbers) > _MOST_NAMED:
         return f"{len(numbers)} of {count} pages"
-    told = ", ".join(pieces[:-1]) + f" and {pieces[-1]}" if len(pieces) > 1 else "".join(pieces)
-    return f"{'page' if len(numbers) == 1 else 'pages'} {told}"
-
-
-def _pieces(numbers: Sequence[int]) -> Iterator[str]:
-    run: list[int] = []
-    for number in [*numbers, None]:
-        if run and number != run[-1] + 1:
-            yield str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}"
-            run = []
-        if number is not None:
-            run.append(number)
+    return f"pages {', '.join(map(str, numbers[:-1]))} and {last}"

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 _ESCAPED = regex(r"\\([\\*_])|~~")  # in paragraphs and items, as for Markdown
 _WHITE = regex(r"\s{2,}|\t")  # between the cells of what is set as a grid
 _BROKEN = regex(r"[^\W\d_]{2}[-\u2010\u00ad]\Z")
-_KINDS = ("heading", "paragraph", "list_item", "code", "table", "grid_fallback")
 _MOST_DEPTH = 5
 _TURNED = 100  # characters: longer than headings
 _FENCES = ("```", "~~~")

@@ -1,8 +1,8 @@
 """Bytes to text: the encoding that is named, else UTF-8, else the one that a text is clearly in; helpers of the readers.
 
 The encodings of other scripts are told by charset-normalizer. Those of Latin letters differ from Windows-1252 in a few
-signs only, so that any of them may be read in any other: there it takes a language that has just these letters. It is of
-bounded cost: a piece of the text is looked at.
+signs only, so that any of them may be read in any other: they have to be named. It is of bounded cost: a piece of the
+text is looked at.
 """
 
 from __future__ import annotations
@@ -83,48 +83,29 @@ _OTHER_SCRIPTS = (
     *("cp932", "euc_jp", "gb18030", "cp950", "cp949"),
 )
 _WESTERN = "cp1252"
-# Of each language the letters that English does not have.
-_WESTERN_LETTERS = (
-    *("äöüß", "àâæçéèêëîïôœùûüÿ", "áéíñóúüªº", "áâãàçéêíóôõúüªº", "àèéìíîòóùú", "àçèéíïòóúü"),
-    *("åäöéü", "æøåéè", "áðéíóúýþæö", "áéèëïóöü", "ëç", "äöåšž"),
-)
-_CENTRAL = ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "ăâîşţ", "čćđšž")
-_LATIN = (
-    *(("cp1250", _CENTRAL), ("iso8859_2", _CENTRAL)),
-    *(("cp1254", ("çğıi̇öşüâî",)), ("cp1257", ("ąčęėįšųūž", "āčēģīķļņšūž"))),
-)
 _SAMPLE = 16_000  # bytes
 _LOOKED_THROUGH = 2_000_000  # bytes, for lines that tell something
 _LONGEST_SIGN = 4  # bytes
-_FEWEST = 10  # letters that are not ASCII
-_FEWEST_OF_ANOTHER = 24  # of another script, of
+_FEWEST = 24  # letters of another script, of
 _KINDS = 6  # at least, which the chances of a few marks do not make
-_TELLING = 4  # letters that are others in Windows-1252, of
-_KINDS_TELLING = 2
 _FEW_KANA = 10  # characters for each
-_WITHIN = 0.8  # of such letters
 _IN_WORDS = 0.7  # of the letters of another script, in words of nothing else
-_IS_OF = 0.99  # of the letters of a text, in the alphabet of its language
-_MAY_BE_OF = 0.97  # names of other languages stand in many a text
 _BROKEN = 200  # characters of which one may be, besides the last
 _TAG = regex(rb"<[^<>]*>")
 _LETTER = regex(r"[^\W\d_\x00-\x7f]")
-_WORD = regex(r"[^\W\d_]+")
 # Words of another script. Signs that are words themselves may stand beside Latin letters.
 _APART = regex(r"(?<![^\W\d_])[^\W\d_\x00-\x7f]{2,}(?![^\W\d_])|[\u2e80-\ud7ff\uf900-\ufaff]{2,}")
 _KANA = regex("[\u3041-\u3096\u30a1-\u30fa]")
-_UNSAID = regex("[\x80-\x9f\ufffd]")  # what no text has
 
 
 def guessed(raw: bytes) -> str | None:
-    """The text of ``raw`` in the encoding that it is clearly in, None where it is Western or may be."""
-    sample = _sample(raw)
-    for encoding in (_of_another_script(sample), _of_latin_letters(sample)):
-        if encoding is not None:
-            text = raw.decode(encoding, "replace")
-            if (text.count("\ufffd") - 1) * _BROKEN < len(text):  # one at the end of a piece
-                return text
-    return None
+    """The text of ``raw`` in the encoding of another script that it is clearly in, None where it may be Western."""
+    encoding = _of_another_script(_sample(raw))
+    if encoding is None:
+        return None
+    text = raw.decode(encoding, "replace")
+    is_broken = (text.count("\ufffd") - 1) * _BROKEN >= len(text)  # one at the end of a piece
+    return None if is_broken else text
 
 
 def _sample(raw: bytes) -> bytes:
@@ -157,49 +138,9 @@ def _is_of_words(text: str) -> bool:
     """Whether the letters that are not ASCII make words: those of Latin words read as others stand among Latin ones."""
     letters = _LETTER.findall(text)
     apart = sum(len(word) for word in _APART.findall(text) if _is_sane(word))
-    return (
-        len(letters) >= _FEWEST_OF_ANOTHER
-        and len(set(letters)) >= _KINDS
-        and apart >= _IN_WORDS * len(letters)
-    )
-
-
-def _of_latin_letters(sample: bytes) -> str | None:
-    """An encoding in which a language has just these letters, when no Western one has those of the other reading."""
-    western = sample.decode(_WESTERN, "replace")
-    if _share(_LETTER.findall(western.lower()), _WESTERN_LETTERS) >= _MAY_BE_OF:
-        return None
-    best, most = None, 0
-    for encoding, alphabets in _LATIN:
-        text = sample.decode(encoding, "replace")
-        letters = _LETTER.findall(text.lower())
-        if (
-            len(letters) > max(most, _FEWEST)
-            and not _UNSAID.search(text)
-            and _share(letters, alphabets) >= _IS_OF
-            and _tells(text, western)
-        ):
-            best, most = encoding, len(letters)
-    return best
-
-
-def _tells(text: str, western: str) -> bool:
-    """Whether there are letters that are other signs in the Western reading, of several kinds, and nearly all in words:
-    a pound before a sum would be a letter by itself, a trade mark a capital at the end of a name."""
-    telling = {at for at, (sign, other) in enumerate(zip(text, western, strict=True)) if sign != other}
-    kinds = {text[at].lower() for at in telling}
-    if len(telling) < _TELLING or len(kinds) < _KINDS_TELLING:
-        return False
-    sane = (found.span() for found in _WORD.finditer(text) if len(found[0]) > 1 and _is_sane(found[0]))
-    within = sum(at in telling for span in sane for at in range(*span))
-    return within >= _WITHIN * len(telling)
+    return len(letters) >= _FEWEST and len(set(letters)) >= _KINDS and apart >= _IN_WORDS * len(letters)
 
 
 def _is_sane(word: str) -> bool:
     """Whether only its first letter is a capital, or all of them, or none."""
     return word == word.upper() or word[1:] == word[1:].lower()
-
-
-def _share(letters: list[str], alphabets: tuple[str, ...]) -> float:
-    """How many of the letters are of one alphabet, of the one that has most of them."""
-    return max(sum(map(alphabet.__contains__, letters)) for alphabet in alphabets) / max(len(letters), 1)

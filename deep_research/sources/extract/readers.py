@@ -66,17 +66,17 @@ class _Own:
 
 
 _OWN = {
-    Format.HTML: _Own("html", 5, "trafilatura", _PARSED),
-    Format.PDF: _Own("pdf", 2, "liteparse"),
-    Format.DOCX: _Own("docx", 1),
-    Format.CSV: _Own("tables", 1),
-    Format.TSV: _Own("tables", 1),
-    Format.JSON: _Own("data", 1),
-    Format.JSON_LINES: _Own("data", 1),
-    Format.XML: _Own("feeds", 1),
-    Format.MARKDOWN: _Own("texts", 2, "markdown-it-py", _PARSED),
-    Format.RST: _Own("texts", 2, "docutils", _PARSED),
-    Format.TEXT: _Own("texts", 1, "", _PLAIN),
+    Format.HTML: _Own("html", 6, "trafilatura", _PARSED),
+    Format.PDF: _Own("pdf", 3, "liteparse"),
+    Format.DOCX: _Own("docx", 2),
+    Format.CSV: _Own("tables", 2),
+    Format.TSV: _Own("tables", 2),
+    Format.JSON: _Own("data", 2),
+    Format.JSON_LINES: _Own("data", 2),
+    Format.XML: _Own("feeds", 2),
+    Format.MARKDOWN: _Own("texts", 3, "markdown-it-py", _PARSED),
+    Format.RST: _Own("texts", 3, "docutils", _PARSED),
+    Format.TEXT: _Own("texts", 2, "", _PLAIN),
 }
 
 

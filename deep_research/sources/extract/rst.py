@@ -33,6 +33,7 @@ _TITLE_IN_HEAD = regex(r"^Title:", re.MULTILINE)
 _RULE = regex(r"^[ \t]*+(?:=++(?: ++|$))++$", re.MULTILINE)  # of a table whose columns are underlined
 _ADORNMENT = regex(r"([!-/:-@\[-`{-~])\1+\s*\Z")
 _DASH = regex(r"(?<=\d)--(?=\d)|(?<= )---?(?= )|(?<=\w)---(?=\w)")
+_CODE = (nodes.literal, nodes.literal_block, nodes.doctest_block)
 _SILENT = (
     nodes.comment,
     nodes.substitution_definition,
@@ -276,7 +277,7 @@ class _Walk:
         said: list[str] = []
         for child in node.children:
             if isinstance(child, nodes.Text):
-                said.append(child.astext() if _is_code(node) else _DASH.sub(_dash, child.astext()))
+                said.append(child.astext() if isinstance(node, _CODE) else _DASH.sub(_dash, child.astext()))
             elif isinstance(child, nodes.substitution_reference):
                 said.append(self._meaning(child))
             elif not isinstance(child, _UNSAID):
@@ -308,10 +309,6 @@ def _unwrapped(paragraph: Any) -> Any:
     for text in list(paragraph.findall(nodes.Text)):
         text.parent.replace(text, nodes.Text(text.astext().replace("\n", " ")))
     return paragraph
-
-
-def _is_code(node: Any) -> bool:
-    return isinstance(node, nodes.literal | nodes.literal_block | nodes.doctest_block)
 
 
 def _dash(match: re.Match[str]) -> str:

@@ -262,14 +262,11 @@ def _number(written: str) -> int:
 
 def _csv(lines: Sequence[str], options: dict[str, str]) -> list[list[str]]:
     delimiter = options.get("delim", ",").strip() or ","
-    escape = options.get("escape", "").strip() or None
     reader = csv.reader(
         (f"{line}\n" for line in lines),
         delimiter=_DELIMITERS.get(delimiter.lower(), delimiter),
         quotechar=options.get("quote", "").strip() or '"',
-        escapechar=escape,
-        doublequote=escape is None,
-        skipinitialspace="keepspace" not in options,
+        skipinitialspace=True,
         strict=True,
     )
     return [row for row in reader if row]

@@ -93,16 +93,6 @@ def in_one(paragraphs: Iterable[str]) -> str:
     return text.strip()
 
 
-def may_name(cell: str) -> bool:
-    """Whether a cell may be the name of a column: a year may, another figure or a sentence may not."""
-    told = cell.strip()
-    return 0 < len(told) <= _LONGEST_NAME and (_is_year(told) or not _NUMBER.match(told))
-
-
-def is_figure(cell: str) -> bool:
-    return bool(_NUMBER.match(cell))
-
-
 def _is_of_numbers(row: list[str]) -> bool:
     """Whether all but the first cell, which says of what, are numbers."""
     told = [cell.strip() for cell in row[1:]]
@@ -169,28 +159,6 @@ def joined_names(rows: Sequence[Sequence[str | None]]) -> list[str]:
     columns = zip(*(_to_the_right(row, width) for row in rows), strict=True)
     names = [_joined([name for name, _ in groupby(filter(None, column))]) for column in columns]
     return names if all(len(name) <= MAX_HEADER for name in names) else []
-
-
-def names_above(rows: Sequence[Sequence[str | None]]) -> list[str]:
-    """The names of the columns of a table whose first two rows are those of groups and of columns. Nothing where they are
-    not: without marks that say so it takes a group with a name for each of its columns, and nothing but that."""
-    if len(rows) < 3 or len(rows[0]) != len(rows[1]) or sum(cell is not None for cell in rows[0]) < 2:
-        return []
-    groups, names, *facts = rows
-    within = [
-        at
-        for at in range(len(groups))
-        if groups[at] is None or (groups[at] and at + 1 < len(groups) and groups[at + 1] is None)
-    ]
-    beside = [at for at in range(len(groups)) if at not in within]
-    if not within or not all(may_name(names[at] or "") for at in within):
-        return []
-    if not all(not groups[at] or not names[at] or groups[at] == names[at] for at in beside):
-        return []
-    if not all(may_name(cell) for cell in (*groups, *names) if cell):
-        return []
-    own = [row for row in facts if len(row) == len(groups) and all(row[at] is not None for at in within)]
-    return joined_names([groups, names]) if 2 * len(own) >= len(facts) else []
 
 
 def _to_the_right(row: Sequence[str | None], width: int) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, finished
-from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formats import Asked, Format
 from deep_research.sources.extract.plaintext import decode
 
 _MOST_PARSED = 1_500_000  # bytes of markup; more would take its parser longer than a child may compute
@@ -51,12 +51,14 @@ def read_document(
     ``max_text_bytes`` (UTF-8 bytes of readable text).
     """
     suffix = PurePosixPath(name).suffix.lower()
-    author = manual = ""
+    author = ""
     if len(raw) > _MOST_PARSED and suffix in (".md", ".markdown", ".rst"):
         suffix = ".txt"
     if suffix in (".html", ".htm"):
-        title, text, published, manual = _read_html(raw, charset)
-    elif suffix in (".md", ".markdown"):
+        from deep_research.sources.extract import html
+
+        return html.read(raw, Asked(Format.HTML, charset, name, max_text_bytes, is_file=True))
+    if suffix in (".md", ".markdown"):
         title, text, published = _read_markdown(clean(decode(raw, declared=charset or None)))
     elif suffix == ".rst":
         title, author, text, published = _read_rst(clean(decode(raw, declared=charset or None)))
@@ -69,7 +71,6 @@ def read_document(
         text=text,
         published=published,
         author=author,
-        manual=manual,
         max_text_bytes=max_text_bytes,
     )
 
@@ -113,20 +114,6 @@ def _read_rst(text: str) -> tuple[str, str, str, date | None]:
     author = _ADDRESS.sub("", found.fields.get("author", "")).strip(" ,")
     above = found.fields.get("title") if found.above else None  # every heading
     return above or _first_heading(readable), author, readable, _first_date(found.fields)
-
-
-def _read_html(raw: bytes, charset: str) -> tuple[str, str, date | None, str]:
-    from deep_research.sources.extract import html_text, manuals
-
-    written = decode_page(raw, charset)
-    if "<pre" in written.lower():
-        from deep_research.sources.extract.html import in_paragraphs
-
-        written = in_paragraphs(written)
-    page = html_text.extract(written)
-    days = (parse_date(value) for value in page.dates)
-    day = next((day for day in days if day), None)
-    return page.title, clean(page.text).strip(), day, manuals.folder_of(written)
 
 
 def _read_text(text: str) -> tuple[str, str, date | None]:

@@ -30,4 +30,4 @@ TOLD = "Part | Height\nTower | 55 m\nRock | 57 m"
     ids=["th", "thead", "nested", "no header", "header at the side", "corner", "two", "new header", "empty"],
 )
 def test_a_row_of_headers_opens_a_table_and_an_empty_one_where_there_is_none(table, text):
-    assert extract(f"<p>Before.</p>{table}<p>After.</p>").text == f"Before.\n\n{text}\n\nAfter."
+    assert extract(f"<p>Before.</p>{table}<p>After.</p>") == f"Before.\n\n{text}\n\nAfter."

@@ -135,15 +135,6 @@ def table(*rows: str) -> str:
     return "<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in rows) + "</w:tbl>"
 
 
-def test_labels_and_figures_that_stand_beside_each_other_in_two_cells_are_rows() -> None:
-    head = cell("") + cell("2006") + cell("2007")
-    labels = of_lines("", "Income", "Tax due", "Share")
-    figures = of_lines("€", "17,542", "388", "4.7%", breaks=True) + of_lines("€", "17,542", "0", "0%", "")
-    assert text_of(made(table(head, labels + figures))) == (
-        "| 2006 | 2007\n| € | €\nIncome | 17,542 | 17,542\nTax due | 388 | 0\nShare | 4.7% | 0%"
-    )
-
-
 def test_paragraphs_of_a_cell_that_stand_beside_nothing_are_told_apart() -> None:
     words = of_lines("Work shops", "2 sheds", "A crane.", "It is old") + of_lines("12", "3")
     head = of_lines("Kind of", "work", breaks=True) + of_lines("Number", "of them", breaks=True)

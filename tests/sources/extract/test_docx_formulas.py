@@ -52,7 +52,6 @@ def test_a_formula_is_read_within_its_sentence_and_its_cell() -> None:
         (piece("nary", e="x"), "∫ x"),
         (piece("func", fName="sin", e="x"), "sin x"),
         (piece("limLow", e="lim", lim="n→∞"), "lim_(n→∞)"),
-        (piece("m", mr=f"<m:e>{run('a')}</m:e><m:e>{run('b')}</m:e>"), "[a, b]"),
         (piece("eqArr", e="x=1"), "x=1"),
         (piece("acc", e="x"), "x\u0302"),
     ],

@@ -1,50 +1,15 @@
-"""Tables of Word whose rows can be read by themselves: groups of columns, boxes and signs that are ticked."""
+"""Boxes and signs that are ticked in tables of Word."""
 
 from __future__ import annotations
 
 import pytest
 from test_docx import cell, made, paragraph, text_of
 
-GROUPS = (
-    cell("Port", '<w:vMerge w:val="restart"/>')
-    + cell("Ships", '<w:gridSpan w:val="2"/>')
-    + cell("Crews", '<w:gridSpan w:val="2"/>'),
-    cell("", "<w:vMerge/>") + "".join(map(cell, ("2010", "2011", "2010", "2011"))),
-)
-MOLE = "".join(map(cell, ("Mole", "1", "2", "3", "4")))
 _DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"
 
 
 def table_of(*rows: str) -> str:
     return text_of(made("<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in rows) + "</w:tbl>"))
-
-
-def test_the_name_of_a_group_of_columns_stands_with_the_name_of_each() -> None:
-    joined = "Port | Ships, 2010 | Ships, 2011 | Crews, 2010 | Crews, 2011\nMole | 1 | 2 | 3 | 4"
-    title = cell("Fleets", '<w:gridSpan w:val="5"/>')
-    assert table_of(*GROUPS, MOLE) == joined
-    assert table_of(GROUPS[0], GROUPS[1].replace("<w:vMerge/>", ""), MOLE) == joined
-    assert table_of(title, *GROUPS, MOLE) == f"Fleets\n\n{joined}"
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        (GROUPS[0], MOLE, MOLE.replace("Mole", "Rock")),
-        (GROUPS[0].replace("Ships", "Ships that were registered there that year"), GROUPS[1], MOLE),
-        (GROUPS[0], GROUPS[1]),
-        (GROUPS[0], GROUPS[1], GROUPS[0].replace("Ships", "none")),
-        (
-            cell("Name:") + cell("Ann Kent", '<w:gridSpan w:val="2"/>'),
-            "".join(map(cell, ("Home", "Quay", "Mole"))),
-            "".join(map(cell, ("Work", "Dock", "Rock"))),
-        ),
-    ],
-    ids=["figures below", "too long to be said with each", "no facts", "spans below", "a form"],
-)
-def test_rows_that_name_no_groups_of_columns_stay_as_they_are(rows: tuple[str, ...]) -> None:
-    assert ", 20" not in table_of(*rows)
-    assert "Kent," not in table_of(*rows)
 
 
 def run(inside: str, font: str = "") -> str:
@@ -95,41 +60,3 @@ def test_a_cell_of_nothing_but_a_picture_says_what_it_is_called(called: str, tol
     )
     assert table_of(*rows) == f"Port | Dock | Crane\nMole | {told} | 2".replace("|  |", "| |")
     assert text_of(made(paragraph("Old."), f"<w:p>{run(picture)}</w:p>")) == "Old."
-
-
-def lines(*said: str) -> str:
-    return cell("".join(map(paragraph, said)))
-
-
-def test_labels_and_figures_with_blank_lines_between_them_stand_side_by_side() -> None:
-    """A figure is brought beside its label by as many blank lines as the label takes where it is drawn."""
-    names = "".join(map(cell, ("Costs", "2006", "2007")))
-    labels = lines("Sand", "Stone for the whole of the mole", "Crane")
-    assert table_of(names, labels + lines("12", "", "", "30", "7") + lines("14", "", "", "31", "8", "")) == (
-        "Costs | 2006 | 2007\nSand | 12 | 14\nStone for the whole of the mole | 30 | 31\nCrane | 7 | 8"
-    )
-
-
-def test_what_stands_above_a_line_that_is_blank_in_all_cells_is_read_line_by_line() -> None:
-    names = "".join(map(cell, ("Costs", "2006", "2007")))
-    labels = lines("", "Sand", "Stone", "", "Gain from dues of the first full year", "", "Total gain")
-    rows = (labels, lines("€", "12", "30"), lines("€", "14", "31", "", "", "", "500", "", "545"))
-    assert table_of(names, "".join(rows)) == (
-        "Costs | 2006 | 2007\n| € | €\nSand | 12 | 14\nStone | 30 | 31\n"
-        "Gain from dues of the first full year | | 500\nTotal gain | | 545"
-    )
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        lines("Sand", "Stone", "Crane") + lines("12", "", "", "30"),
-        lines("Sand", "", "Stone") + lines("from Rook", "from Ellery", "", ""),
-        lines("Sand") + lines("", "12"),
-        lines("Sand", "Stone", "", "Crane") + lines("12", "", "", "30", "7", "8"),
-    ],
-    ids=["other numbers", "no figures", "one of each", "more figures"],
-)
-def test_cells_whose_paragraphs_do_not_fit_stay_one_row(row: str) -> None:
-    names = "".join(map(cell, ("Costs", "2006")))
-    assert table_of(names, row).count("\n") == 1

@@ -99,7 +99,6 @@ def test_the_columns_of_a_paper_are_read_one_after_the_other(extractor: Extracto
     document = extractor.submit(made.paper(), media_type="application/pdf").result()
     assert document.text == (INPUTS / "paper.expected.txt").read_text(encoding="utf-8").rstrip("\n")
     assert document.title == "A Survey of Forty Harbour Walls"
-    assert document.author == "Ines Okafor; Tom Marsh"
     assert document.published is None  # when a file was made is no day of publication
 
 

@@ -24,12 +24,9 @@ def page(body: str, head: str = "", kind: str = "") -> Document:
     [
         "<meta property='article:published_time' content='2017-02-23T17:18:13-08:00'>"
         '<script type="application/ld+json">{"dateCreated": "2017-02-24T01:18:13Z"}</script>',
-        "<meta property='article:published_time' content='2017-02-24T01:18:13Z'>"
-        "<meta name='parsely-pub-date' content='2017-02-23T17:18:13-08:00'>",
         "<meta property='article:published' itemprop='datePublished' content='2017-02-23T08:00'>",
         "<meta name='publishdate' content='2017-02-23'>",
         "<meta name='publishDate' content='02/23/2017 09:49:00'>",
-        "<meta name='article:publicationdate' content='Thu Feb 23 21:30:09 EST 2017'>",
         "<meta property='x:time article:published_time' content='2017-02-23'>",
     ],
 )
@@ -42,17 +39,8 @@ def test_the_day_is_that_of_the_place(head: str) -> None:
     [
         f"<article><header>{TITLE}<section class='post-meta'><p class='byline'>Ines Okafor - "
         f"<time datetime='2017-02-23T20:02:01+00:00'></time></p></section></header>{TEXT}</article>",
-        f"{TITLE}<p><em>February 23, 2017</em></p>{TEXT}",
-        f"{TITLE}<div>Published on 23 February 2017</div>{TEXT}",
         f"<div>{TITLE}<span class='post-date'>23 Feb 2017</span><div class='share'></div>{TEXT}</div>",
-        f"<article class='post hentry'>{TITLE}{TEXT}<footer>Posted on <time class='entry-date published updated' "
-        "datetime='2017-02-23T11:47:20-04:00'>February 23, 2017</time></footer></article>",
-        f"{TITLE}<h6><em>By</em> <a href='/i'><span>Ines Okafor</span></a></h6><p><em>February 23, 2017</em></p>{TEXT}",
         f"{TITLE}<time class='date' datetime='2017-02-24T01:18:00Z'>February 23, 2017</time>{TEXT}",
-        f"{TITLE}<abbr itemprop='datePublished' title='2017-02-23T00:55:00-07:00'>12:55 AM</abbr>{TEXT}",
-        "<div itemscope itemtype='https://schema.org/VideoObject'><meta itemprop='datePublished' content='2017-02-25'>"
-        f"</div>{TITLE}<div itemscope itemtype='https://schema.org/Article'>"
-        f"<meta itemprop='datePublished' content='2017-02-23'>{TEXT}</div>",
     ],
 )
 def test_a_day_at_the_head_of_the_text_is_read(body: str) -> None:
@@ -70,8 +58,6 @@ def test_an_author_in_a_line_that_is_not_text_is_read_and_that_of_a_teaser_is_no
     ("body", "head"),
     [
         (f"{TITLE}{TEXT}<div class='comment'><time datetime='2019-03-10'>March 10</time></div>", ""),
-        (f"{TITLE}{TEXT}<div class='byline'><time datetime='2019-03-10'>March 10</time></div>", ""),
-        (f"{TITLE}<ul><li class='date'><time datetime='2019-03-10'>Another story</time></li></ul>{TEXT}", ""),
         (
             f"{TITLE}<p class='byline'>Updated <time class='updated' datetime='2019-03-10'></time></p>{TEXT}",
             "",
@@ -88,11 +74,6 @@ def test_an_author_in_a_line_that_is_not_text_is_read_and_that_of_a_teaser_is_no
         (
             f"<article class='hentry'>{TITLE}{TEXT}<div class='comments'><time class='published' "
             "datetime='2017-02-23'></time></div></article>",
-            "",
-        ),
-        (
-            f"{TITLE}{TEXT}<article class='hentry'><time class='published' datetime='2017-02-23'></time></article>"
-            * 2,
             "",
         ),
         (f"{TITLE}{TEXT}", '<script type="application/ld+json">{"dateModified": "2019-03-10"}</script>'),
@@ -168,11 +149,3 @@ def test_a_sign_that_tells_the_day_is_read_before_it_goes() -> None:
 def test_a_link_to_all_that_somebody_wrote_names_the_author() -> None:
     link = "<a rel='author' href='/i'>View all posts by Ines Okafor</a>"
     assert page(f"<article>{TITLE}{TEXT}{link}</article>").author == "Ines Okafor"
-
-
-def test_a_question_is_as_old_as_it_was_asked_and_not_as_its_answers() -> None:
-    scope = "<div itemscope itemtype='https://schema.org/{}'>{}<time itemprop='dateCreated' datetime='{}'></time></div>"
-    answer = scope.format("Answer", "Nine.", "2019-01-02")
-    question = scope.format("Question", f"{TITLE}{TEXT}", "2017-02-23T20:37:20")
-    assert page(question + answer).published == date(2017, 2, 23)
-    assert page(f"{TITLE}{TEXT}{answer}").published is None

@@ -33,7 +33,6 @@ def page(title: str, *headings: str, shared: str = "", site: str = "", before: s
         ("The wall of Mole - Harbour Weekly", "", "Harbour Weekly", "", "The wall of Mole"),
         ("The wall of Mole :: Harbour Weekly", "", "Harbour Weekly", "News", "The wall of Mole"),
         ("The wall of outer Mole — Weekly", "The wall of outer Mole", "", "", "The wall of outer Mole"),
-        ("Weekly: The wall of outer Mole", "The wall of outer Mole", "", "Weekly", "The wall of outer Mole"),
         ("A wall raised - Weekly", "The wall of Mole", "Weekly", "The wall of Mole", "The wall of Mole"),
         ("The wall of Mole", "Weekly - News and Ships", "", "The wall of Mole", "The wall of Mole"),
         ("How walls are raised - Weekly", "Weekly", "Weekly", "Weekly", "How walls are raised"),

@@ -85,10 +85,6 @@ def test_what_an_element_cannot_hold_is_left_out() -> None:
     assert "ddepth_limit (9)" in read_document(page, "dredge.html").text
 
 
-def test_a_word_that_goes_on_in_the_next_line_is_whole_again() -> None:
-    assert "a strong breeze; a breeze does" in " ".join(text_of(MANUAL).split())
-
-
 def test_a_line_of_a_letter_is_no_heading() -> None:
     text = text_of(MAIL, "<h1>Re: the mole</h1>")
     assert of_kind(BlockKind.HEADING, text) == ["# Re: the mole"]
