@@ -179,6 +179,27 @@ def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
+@pytest.fixture(scope="module")
+def kept_readers() -> Iterator[None]:
+    """Processes that read documents are kept from one engine of a file to the next, which would else start its own."""
+    from deep_research.sources.extract import Extractor
+
+    made: dict[tuple[tuple[str, Any], ...], Extractor] = {}
+
+    class Kept(Extractor):
+        async def aclose(self) -> None:
+            """The next engine uses it."""
+
+    def kept(**given: Any) -> Extractor:
+        return made.setdefault(tuple(sorted(given.items())), Kept(**given))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("deep_research.assembly.source_choice.Extractor", kept)
+        yield
+    for extractor in made.values():
+        extractor.close()
+
+
 class VirtualTime:
     """A clock that only sleeping moves. ``slept`` is what was slept."""
 

@@ -17,6 +17,8 @@ from seen import CANARY, KEY, Seen, looked_at, wrong
 from deep_research.testing.gullible import GOALS, GullibleModel
 from deep_research.testing.prompt_reading import ReadingModel
 
+pytestmark = pytest.mark.usefixtures("kept_readers")
+
 CASES = cases()
 FENCED = re.compile(r"^<<([0-9a-f]{16}) (?!end>>)[^>\n]*>>\n.*?\n<<\1 end>>", re.S | re.M)
 FEW = CASES[::16]

@@ -21,6 +21,8 @@ from deep_research.testing.servers import Hit, SearchServer, WebSite, web_reply
 sys.path.insert(0, str(Path(__file__).parents[1] / "sources" / "extract"))
 import made
 
+pytestmark = pytest.mark.usefixtures("kept_readers")
+
 NORTH = "http://north.example.com/towers"
 BODY = f"<h1>North</h1><p>{FACT} {HARMLESS}</p>"
 OTHERS = {
