@@ -187,17 +187,18 @@ def kept_readers() -> Iterator[None]:
     made: dict[tuple[tuple[str, Any], ...], Extractor] = {}
 
     class Kept(Extractor):
-        async def aclose(self) -> None:
+        def close(self) -> None:
             """The next engine uses it."""
 
     def kept(**given: Any) -> Extractor:
         return made.setdefault(tuple(sorted(given.items())), Kept(**given))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("deep_research.assembly.source_choice.Extractor", kept)
+        for place in ("assembly.source_choice", "sources.documents.corpus", "sources.documents.index"):
+            patch.setattr(f"deep_research.{place}.Extractor", kept)
         yield
     for extractor in made.values():
-        extractor.close()
+        Extractor.close(extractor)
 
 
 class VirtualTime:
