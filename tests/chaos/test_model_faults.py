@@ -124,7 +124,7 @@ def test_a_gate_that_asks_again_has_no_wording_sent_more_than_four_times() -> No
         assert sum(role_of(served) == "planner" for served in busy.log) == MOST_REQUESTS + 1
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(3_600)
 def test_a_run_survives_every_fault_at_every_agent(server: ModelServer, clean: str) -> None:
     cells = [of(*cell, server, clean) for cell in CELLS]
