@@ -162,6 +162,13 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Path]]:
         yield numbered
 
 
+@pytest.fixture(scope="module", autouse=True)
+def settled() -> None:
+    """What the files before have left, and what came to be imported, is not looked through again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> Iterator[None]:
     """What ends or is cancelled has as long as a busy machine takes."""
