@@ -16,7 +16,7 @@ from deep_research.state import Source
 def test_no_document_acts_or_leads_to_where_no_source_is(seed):
     found = {
         document.made_of: seen
-        for document in documents(seed, 1000 if seed else 200)
+        for document in documents(seed, 1000 if seed else 350)
         if (seen := list(alive(document.report, document.addresses)))
     }
     assert found == {}
