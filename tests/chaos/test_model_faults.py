@@ -59,7 +59,7 @@ def of(kind: str, role: str, forever: bool, server: ModelServer, clean: str) -> 
 @pytest.mark.parametrize(
     ("kind", "role", "forever"),
     [
-        pytest.param(*cell, marks=pytest.mark.sweep if n % 2 else ())
+        pytest.param(*cell, marks=pytest.mark.sweep if n % 4 else ())
         for n, cell in enumerate(sorted(FEW, key=lambda cell: (cell[1], cell[0], cell[2])))
     ],
     ids=lambda value: {False: "once", True: "for-ever"}.get(value, value),  # type: ignore[call-overload]

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("kept_readers")
 
 CASES = cases()
 FENCED = re.compile(r"^<<([0-9a-f]{16}) (?!end>>)[^>\n]*>>\n.*?\n<<\1 end>>", re.S | re.M)
-FEW = CASES[::16]
+FEW = CASES[::32]
 LONG = {
     "report_words": 2_000,
     "read_sections": False,
