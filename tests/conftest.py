@@ -162,6 +162,13 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Path]]:
         yield numbered
 
 
+@pytest.fixture(scope="module", autouse=True)
+def settled() -> None:
+    """What the files before have left, and what came to be imported, is not looked through again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> Iterator[None]:
     """What ends or is cancelled has as long as a busy machine takes."""
@@ -177,6 +184,28 @@ def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     home = next(homes)
     move_to(home, monkeypatch)
     return home
+
+
+@pytest.fixture(scope="module")
+def kept_readers() -> Iterator[None]:
+    """Processes that read documents are kept from one engine of a file to the next, which would else start its own."""
+    from deep_research.sources.extract import Extractor
+
+    made: dict[tuple[tuple[str, Any], ...], Extractor] = {}
+
+    class Kept(Extractor):
+        def close(self) -> None:
+            """The next engine uses it."""
+
+    def kept(**given: Any) -> Extractor:
+        return made.setdefault(tuple(sorted(given.items())), Kept(**given))
+
+    with pytest.MonkeyPatch.context() as patch:
+        for place in ("assembly.source_choice", "sources.documents.corpus", "sources.documents.index"):
+            patch.setattr(f"deep_research.{place}.Extractor", kept)
+        yield
+    for extractor in made.values():
+        Extractor.close(extractor)
 
 
 class VirtualTime:

@@ -33,7 +33,7 @@ import effects_on_searching as searching  # noqa: E402
 import effects_on_the_process as process  # noqa: E402
 import effects_with_a_model as thinking  # noqa: E402
 
-pytestmark = pytest.mark.timed
+pytestmark = [pytest.mark.timed, pytest.mark.usefixtures("kept_readers")]
 
 Shown = Callable[..., None]
 EXTRACTIVE = {ExtractivePlanner, ExtractiveAnalyzer, ExtractiveSynthesizer, ExtractiveRefiner}

@@ -54,8 +54,14 @@ async def spent(server, chance, cap):
     return models.spend.ledger, journal.state.usage
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seeds", [range(start, start + 20) for start in range(0, 200, 20)], ids=str)
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(start, start + 20), marks=pytest.mark.sweep if start % 100 else pytest.mark.slow)
+        for start in range(0, 200, 20)
+    ],
+    ids=str,
+)
 def test_the_bill_of_the_service_never_passes_the_cap(seeds):
     for seed in seeds:
         chance = random.Random(seed)

@@ -43,12 +43,12 @@ CASES = (some_contents(), st.integers(0, 1_500), st.booleans())
 
 
 @given(*CASES)
-@settings(max_examples=40)
+@settings(max_examples=100)
 def test_what_is_sent_never_exceeds_the_budget_and_nearly_fills_it(contents, budget, dropping):
     check(contents, budget, dropping)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @given(*CASES)
 @settings(max_examples=2_000)
 def test_two_thousand_times_what_is_sent_never_exceeds_the_budget(contents, budget, dropping):

@@ -80,6 +80,15 @@ def judge(results: list[ResearchResult], server: ModelServer, caps: dict[str, An
     assert booked[1] >= bill.output, seed
 
 
+def in_parts(seeds: range, size: int) -> list[Any]:
+    """The first part is among the longer tests, all are in the sweep."""
+    parts = [seeds[at : at + size] for at in range(0, len(seeds), size)]
+    return [
+        pytest.param(part, marks=[pytest.mark.sweep, *([] if n else [pytest.mark.slow])])
+        for n, part in enumerate(parts)
+    ]
+
+
 def test_what_is_read_is_what_the_share_of_the_analysis_allows_and_further_rounds_follow(
     server: ModelServer,
 ) -> None:
@@ -93,9 +102,8 @@ def test_what_is_read_is_what_the_share_of_the_analysis_allows_and_further_round
     assert sum(role_of(served) == "analyzer" for served in server.log) == result.iterations
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("seeds", [range(start, start + 20) for start in range(0, 200, 20)], ids=str)
+@pytest.mark.parametrize("seeds", in_parts(range(200), 20), ids=str)
 def test_no_bill_of_a_run_passes_its_caps_and_a_report_always_comes(
     seeds: range, server: ModelServer
 ) -> None:
@@ -109,9 +117,8 @@ def test_no_bill_of_a_run_passes_its_caps_and_a_report_always_comes(
         judge([result], server, caps, seed)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("seeds", [range(start, start + 10) for start in range(1_000, 1_050, 10)], ids=str)
+@pytest.mark.parametrize("seeds", in_parts(range(1_000, 1_050), 10), ids=str)
 def test_no_bill_of_runs_on_many_threads_passes_the_budget_that_they_share(
     seeds: range, server: ModelServer
 ) -> None:

@@ -27,7 +27,7 @@ def runs() -> Iterator[Runs]:
         yield made
 
 
-@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.slow)])  # each fourth commit, and all
+@pytest.mark.parametrize("each", [8, pytest.param(1, marks=pytest.mark.slow)])  # each eighth commit, and all
 def test_a_run_killed_between_draft_judge_repair_and_report_gives_the_same_report(
     runs: Runs, folder: Path, each: int
 ) -> None:

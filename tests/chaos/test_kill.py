@@ -23,6 +23,7 @@ RESEARCH = "kills:research"
 LONG = {"iterations": 3, "sub_queries": 5, "follow_ups": 5, "sources": 1, "batch_bytes": 900}
 WIDE = {**LONG, "sources": 2, "max_concurrent": 5}
 AT_LEAST = 70
+TIMES = [pytest.param(20, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.sweep)]
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,9 @@ def test_every_call_of_an_undisturbed_run_is_another_unit(undisturbed: dict[str,
         assert state.iteration == 3
 
 
-@pytest.mark.parametrize("each", [9, pytest.param(1, marks=pytest.mark.slow)])  # each ninth, and all
+@pytest.mark.parametrize(
+    "each", [21, pytest.param(1, marks=pytest.mark.slow)]
+)  # each 21st, before or after, and all
 def test_a_run_killed_at_any_commit_goes_on_as_if_nothing_had_been(
     parent: WarmParent, undisturbed: dict[str, Undisturbed], folder: Path, each: int
 ) -> None:
@@ -112,13 +115,13 @@ def test_a_run_killed_twice_at_random_goes_on(
     assert randomly_killed(parent, undisturbed["wide"], folder, seed) == []
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("times", TIMES)
 def test_a_run_killed_twice_at_random_goes_on_a_hundred_times(
-    parent: WarmParent, undisturbed: dict[str, Undisturbed], folder: Path
+    parent: WarmParent, undisturbed: dict[str, Undisturbed], folder: Path, times: int
 ) -> None:
     wrong = {
         seed: found
-        for seed in range(100, 200)
+        for seed in range(100, 100 + times)
         if (found := randomly_killed(parent, undisturbed["wide"], folder, seed))
     }
     assert wrong == {}
@@ -173,14 +176,14 @@ def killed_and_resumed(
 def test_of_two_processes_that_resume_one_run_one_works_and_the_other_pays_nothing(
     parent: WarmParent, undisturbed: dict[str, Undisturbed], folder: Path
 ) -> None:
-    assert races(parent, undisturbed["long"], folder, 4) == []
+    assert races(parent, undisturbed["long"], folder, 2) == []
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("times", TIMES)
 def test_of_two_processes_that_resume_one_run_one_works_a_hundred_times(
-    parent: WarmParent, undisturbed: dict[str, Undisturbed], folder: Path
+    parent: WarmParent, undisturbed: dict[str, Undisturbed], folder: Path, times: int
 ) -> None:
-    assert races(parent, undisturbed["long"], folder, 100) == []
+    assert races(parent, undisturbed["long"], folder, times) == []
 
 
 def races(parent: WarmParent, whole: Undisturbed, folder: Path, rounds: int) -> list[list[str]]:

@@ -59,7 +59,7 @@ def of(kind: str, role: str, forever: bool, server: ModelServer, clean: str) -> 
 @pytest.mark.parametrize(
     ("kind", "role", "forever"),
     [
-        pytest.param(*cell, marks=pytest.mark.sweep if n % 2 else ())
+        pytest.param(*cell, marks=pytest.mark.sweep if n % 4 else ())
         for n, cell in enumerate(sorted(FEW, key=lambda cell: (cell[1], cell[0], cell[2])))
     ],
     ids=lambda value: {False: "once", True: "for-ever"}.get(value, value),  # type: ignore[call-overload]
@@ -124,7 +124,7 @@ def test_a_gate_that_asks_again_has_no_wording_sent_more_than_four_times() -> No
         assert sum(role_of(served) == "planner" for served in busy.log) == MOST_REQUESTS + 1
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(3_600)
 def test_a_run_survives_every_fault_at_every_agent(server: ModelServer, clean: str) -> None:
     cells = [of(*cell, server, clean) for cell in CELLS]

@@ -21,6 +21,8 @@ from deep_research.testing import ScriptedSearch
 from deep_research.testing.prompt_reading import ReadingModel
 from deep_research.testing.servers import WebSite, web_reply
 
+pytestmark = pytest.mark.usefixtures("kept_readers")
+
 QUESTION = "Who built Bell Rock, how tall is it and when was it lit?"
 TOWER = "What is said about the tower of the reef?"
 PROFILE = '["reading:m"]\nprice = { input = 2.0, output = 10.0 }\n'  # dollars for a million tokens

@@ -6,13 +6,13 @@ import asyncio
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_parent import WarmParent
 
 from deep_research import Budget, DeepResearch, Park, RunStatus, SupervisorHooks
 from deep_research.errors import ModelError, RunStateError, UsageError
@@ -72,7 +72,7 @@ async def parked(folder: Path, kind: ParkedKind) -> None:
             ending.append(asyncio.create_task(engine.adrain(BOUND)))
         else:
             return
-        while not engine._runner._active[run.research_id].halted:
+        while not engine._runner._active[run.research_id].journal._halted:
             await asyncio.sleep(0.005)
 
     ending: list[Any] = []
@@ -82,14 +82,14 @@ async def parked(folder: Path, kind: ParkedKind) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-PROCESS = """
-import asyncio, sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from test_outliving import parked
-from deep_research.state import ParkedKind
-asyncio.run(parked(Path(sys.argv[2]), ParkedKind(sys.argv[3])))
-"""
+def park(folder: str, kind: str) -> None:
+    asyncio.run(parked(Path(folder), ParkedKind(kind)))
+
+
+@pytest.fixture(scope="module")
+def parent() -> Iterator[WarmParent]:
+    with WarmParent("test_outliving") as warm:
+        yield warm
 
 
 def searched(folder: Path) -> Counter[str]:
@@ -101,12 +101,11 @@ def test_every_kind_of_parking_has_a_case():
 
 
 @pytest.mark.parametrize("kind", ParkedKind)
-def test_a_parked_run_goes_on_after_its_process_was_killed_and_its_store_moved(tmp_path, kind):
+def test_a_parked_run_goes_on_after_its_process_was_killed_and_its_store_moved(parent, tmp_path, kind):
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
-    command = [sys.executable, "-c", PROCESS, str(Path(__file__).parent), str(first), kind]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=BOUND, check=False)
-    assert process.returncode == -signal.SIGKILL, process.stderr
+    ended = parent.run("test_outliving:park", folder=first, kind=kind)
+    assert ended.killed_by == signal.SIGKILL, ended.error
     shutil.copytree(first, second)  # with what its log has that was not written back
     shutil.rmtree(first)
     wrong, right = ANSWERS[kind]

@@ -32,6 +32,7 @@ from deep_research.evidence.ranker import default_ranker
 from deep_research.interfaces.cli.eval_command import as_json
 from deep_research.settings import Settings, load_settings
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
 REPORT = """# Who built it?
 
 *Read with caution: this report rests on 2 findings.*

@@ -18,6 +18,7 @@ from deep_research.evals.outcomes import Outcome, Task
 from deep_research.evals.workers import Setup, carry_out
 from deep_research.settings import Settings, load_settings
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
 REAL_DATA = os.environ.get("EVAL_DATA", "")  # the folder of the real data sets, if there is one
 
 

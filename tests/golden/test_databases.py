@@ -107,7 +107,13 @@ def test_a_run_of_an_old_database_that_cannot_be_read_shuts_nobody_out(making: A
         assert research.status(other).sources is not None
 
 
-@pytest.mark.parametrize(("name", "run_id", "run"), CASES)
+@pytest.mark.parametrize(
+    ("name", "run_id", "run"),
+    [
+        pytest.param(*case.values, id=case.id, marks=pytest.mark.sweep if n % 3 else ())
+        for n, case in enumerate(CASES)
+    ],
+)
 def test_a_run_of_an_old_database_goes_on_where_it_was_left(
     name: str, run_id: str, run: dict[str, Any], making: Any
 ) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import kills
 
+from deep_research.interfaces.cli.main import main
 from deep_research.research import DeepResearch
 from deep_research.testing.prompt_reading import ReadingModel
 
@@ -47,3 +50,10 @@ def research(
         "events": events,
         "searched": [s.query for s in result.state.sub_queries if s.status == "completed"],
     }
+
+
+def prompt(argv: Sequence[str]) -> tuple[int, str, str]:
+    """A command at the prompt: its exit code, and what it prints."""
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        code = main(list(argv))
+    return code, out.getvalue(), err.getvalue()

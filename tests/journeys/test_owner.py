@@ -4,10 +4,7 @@ on in another process, and the report has what he spoke of."""
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +15,6 @@ from warm_parent import WarmParent
 
 pytestmark = pytest.mark.timed
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture(scope="module")
 def parent() -> Iterator[WarmParent]:
@@ -27,19 +22,11 @@ def parent() -> Iterator[WarmParent]:
         yield warm
 
 
-def at_the_prompt(home: Path, *argv: str) -> Any:
+def at_the_prompt(parent: WarmParent, home: Path, *argv: str) -> Any:
     """A command of its own process; its JSON."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("DEEP_RESEARCH_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "deep_research", *argv, "--data-dir", str(home), "--json"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=env | {"PYTHONPATH": str(ROOT)},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    code, out, err = parent.run("owner_runs:prompt", argv=[*argv, "--data-dir", str(home), "--json"]).ok()
+    assert code == 0, err
+    return json.loads(out)
 
 
 @pytest.mark.parametrize("by_model", [False, True], ids=["keyless", "model"])
@@ -52,18 +39,18 @@ def test_an_owner_is_asked_changes_the_plan_speaks_twice_and_has_his_report(
     run_id = began["research_id"]
     assert (began["status"], "sub_query.completed" in began["events"]) == ("parked", False)
 
-    (waiting,) = at_the_prompt(home, "waiting")
+    (waiting,) = at_the_prompt(parent, home, "waiting")
     assert (waiting["kind"], waiting["research_id"]) == ("plan", run_id)
     plan = [{"id": each["id"]} for each in waiting["about"]["sub_queries"]]
     changed = {"sub_queries": [{"query": "keepers of the Orm lighthouse"}, *plan[:1]]}
-    at_the_prompt(home, "answer", run_id, json.dumps(changed), "--no-run")
-    at_the_prompt(home, "steer", run_id, "Also consider the zanzibar lens.")
-    at_the_prompt(home, "steer", run_id, "Mind the quillon bell of the Orm.")
+    at_the_prompt(parent, home, "answer", run_id, json.dumps(changed), "--no-run")
+    at_the_prompt(parent, home, "steer", run_id, "Also consider the zanzibar lens.")
+    at_the_prompt(parent, home, "steer", run_id, "Mind the quillon bell of the Orm.")
 
     more = {"home": str(home), "by_model": by_model, "research_id": run_id}
     killed = parent.run("owner_runs:research", **more, kill=(5, "after"))
     assert killed.killed_by == signal.SIGKILL
-    assert at_the_prompt(home, "status", run_id)["status"] == "interrupted"
+    assert at_the_prompt(parent, home, "status", run_id)["status"] == "interrupted"
 
     done = parent.run("owner_runs:research", **more).ok()
     assert done["status"] == "completed", done["message"]
@@ -73,4 +60,4 @@ def test_an_owner_is_asked_changes_the_plan_speaks_twice_and_has_his_report(
     assert QUESTION in done["report"]
     assert "zanzibar" in done["report"].lower()
     assert "quillon" in done["report"].lower()
-    assert at_the_prompt(home, "waiting") == []
+    assert at_the_prompt(parent, home, "waiting") == []

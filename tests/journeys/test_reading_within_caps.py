@@ -8,6 +8,8 @@ import pytest
 from deep_research import DeepResearch, SharedBudget
 from deep_research.testing.prompt_reading import ReadingModel
 
+pytestmark = pytest.mark.usefixtures("kept_readers")
+
 SECTION = "Write the text of the section"
 QUESTION = "When was the old tower of each town built?"
 

@@ -8,6 +8,8 @@ from small_web import PAGES, found
 from deep_research import DeepResearch
 from deep_research.testing.servers import SearchServer, WebSite
 
+pytestmark = pytest.mark.usefixtures("kept_readers")
+
 SERVICES = ("tavily", "openalex")
 
 

@@ -11,6 +11,8 @@ from deep_research import DeepResearch
 from deep_research.logs import configure
 from deep_research.testing.servers import Fault, Hit, SearchServer, WebSite, web_reply
 
+pytestmark = pytest.mark.usefixtures("kept_readers")
+
 QUESTION = "How tall is the lighthouse of Mole Reef, and who built it?"
 NAVIGATION = (
     '<nav><a href="/">Home</a> <a href="/shop">Shop</a></nav><div class="cookie">We use cookies.</div>'

@@ -41,6 +41,8 @@ class Reader:
         self._make = make
 
     def __enter__(self):
+        gc.collect()
+        gc.freeze()  # what there is now is not of this test: only what comes is looked through
         self.server.__enter__()
         self._runner.__enter__()
         self.provider = self._make(self.server.base_url)

@@ -189,12 +189,12 @@ LENIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 @pytest.mark.parametrize("check", CHECKS)
 @given(st.integers(0, 2**32))
-@settings(max_examples=15, **LENIENT)
+@settings(max_examples=100, **LENIENT)
 def test_a_prompt_fits_its_room_and_uses_it(check, seed):
     check(Random(seed))
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("check", CHECKS)
 @given(st.integers(0, 2**32))

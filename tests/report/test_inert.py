@@ -12,7 +12,7 @@ from deep_research.state import Source
 
 
 @pytest.mark.timeout(900)  # 15 s on a core that does nothing else
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(1, 20))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(1, 21))])
 def test_no_document_acts_or_leads_to_where_no_source_is(seed):
     found = {
         document.made_of: seen
@@ -150,8 +150,14 @@ WORK = {
 
 
 @pytest.mark.timed
-@pytest.mark.parametrize("piece", PIECES)
-@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize(
+    ("work", "piece"),
+    [
+        pytest.param(work, piece, marks=() if (n + m) % 3 == 0 else pytest.mark.sweep)
+        for m, work in enumerate(WORK)
+        for n, piece in enumerate(PIECES)
+    ],
+)
 def test_hostile_text_takes_linear_time(work, piece, least):
     """Ten times the text takes ten times as long, with room for the caches of a machine; and never as its square."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -146,13 +146,18 @@ def no_mark(seen: Seen) -> str:
 
 def no_prompt(seen: Seen) -> str:
     """No ten words in a row of our instructions, whatever stands between them."""
-    left = " ".join(re.findall(r"\w+", seen.left))
+    said = re.findall(r"\w+", seen.left)
+    left, known = " ".join(said), set(in_rows(said, 8))
     for system in {call.system for call in seen.model.calls}:
         words = re.findall(r"\w+", system)
-        for at in range(len(words) - 10):
-            if (row := " ".join(words[at : at + 10])) in left:
+        for at, inner in enumerate(in_rows(words[1:-1], 8)):  # whole words, which are soon looked up
+            if inner in known and (row := " ".join(words[at : at + 10])) in left:
                 return row
     return ""
+
+
+def in_rows(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[at:] for at in range(length)), strict=False)
 
 
 def no_live(seen: Seen) -> str:

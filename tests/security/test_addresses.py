@@ -13,6 +13,8 @@ from deep_research.sources.fetch.guard import Guard, opened
 from deep_research.testing.servers import Hit, SearchServer, WebSite, web_reply
 from deep_research.testing.servers.website import PUBLIC
 
+pytestmark = pytest.mark.usefixtures("kept_readers")
+
 QUESTION = "How tall is the lighthouse of Mole Reef?"
 TEXT = "The lighthouse of Mole Reef is 41 metres tall."
 PAGE = web_reply(f"<html><title>Mole Reef</title><main><p>{TEXT} {TEXT}</p></main></html>".encode())

@@ -17,9 +17,11 @@ from seen import CANARY, KEY, Seen, looked_at, wrong
 from deep_research.testing.gullible import GOALS, GullibleModel
 from deep_research.testing.prompt_reading import ReadingModel
 
+pytestmark = pytest.mark.usefixtures("kept_readers")
+
 CASES = cases()
 FENCED = re.compile(r"^<<([0-9a-f]{16}) (?!end>>)[^>\n]*>>\n.*?\n<<\1 end>>", re.S | re.M)
-FEW = CASES[::16]
+FEW = CASES[::32]
 LONG = {
     "report_words": 2_000,
     "read_sections": False,
@@ -76,11 +78,13 @@ def test_an_order_on_a_page_achieves_nothing(case: Case, tmp_path: Path) -> None
 
 
 @pytest.mark.timeout(3_600)  # 80 s on two cores that do nothing else
-@pytest.mark.slow
-def test_no_order_of_any_kind_anywhere_achieves_anything(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "each", [pytest.param(5, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.sweep)]
+)
+def test_no_order_of_any_kind_anywhere_achieves_anything(tmp_path: Path, each: int) -> None:
     found = {
         str(case): words
-        for n, case in enumerate(CASES)
+        for n, case in enumerate(CASES[::each])
         if case not in FEW and (words := wrong(attacked(case, tmp_path / str(n)), clean(case.placement)))
     }
     assert found == {}

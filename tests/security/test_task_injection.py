@@ -130,7 +130,7 @@ def test_the_model_uses_its_tools_as_it_is_told(tmp_path: Path) -> None:
     assert CANARY in said
 
 
-@pytest.mark.parametrize("case", CASES[::16], ids=str)
+@pytest.mark.parametrize("case", CASES[::32], ids=str)
 def test_an_order_achieves_nothing_with_tools(case: Case, tmp_path: Path) -> None:
     seen, pages, _ = worked_on(case, tmp_path)
     assert wrong(seen, pages) == []

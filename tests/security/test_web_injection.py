@@ -21,6 +21,8 @@ from deep_research.testing.servers import Hit, SearchServer, WebSite, web_reply
 sys.path.insert(0, str(Path(__file__).parents[1] / "sources" / "extract"))
 import made
 
+pytestmark = pytest.mark.usefixtures("kept_readers")
+
 NORTH = "http://north.example.com/towers"
 BODY = f"<h1>North</h1><p>{FACT} {HARMLESS}</p>"
 OTHERS = {
@@ -171,8 +173,13 @@ def test_an_order_on_a_page_of_the_web_achieves_nothing(case, tmp_path):
     assert achieved(case, tmp_path) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize(
+    "template",
+    [
+        pytest.param(template, marks=pytest.mark.sweep if n % 4 else pytest.mark.slow)
+        for n, template in enumerate(TEMPLATES)
+    ],
+)
 def test_no_order_on_any_page_of_the_web_achieves_anything(template, tmp_path):
     found = {
         str(case): words

@@ -84,7 +84,9 @@ def test_a_run_killed_between_dispatch_and_review_goes_on_where_it_was(
     assert killed(runs, whole, tmp_path, commit)[::2] == (event, "")
 
 
-@pytest.mark.parametrize("each", [7, pytest.param(1, marks=pytest.mark.slow)])  # each seventh commit, and all
+@pytest.mark.parametrize(
+    "each", [20, pytest.param(1, marks=pytest.mark.slow)]
+)  # each twentieth commit, and all
 def test_a_run_killed_at_any_commit_of_its_tasks_asks_no_recorded_step_again(
     runs: Runs, whole: dict[str, Any], tmp_path: Path, each: int
 ) -> None:

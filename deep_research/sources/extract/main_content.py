@@ -75,17 +75,17 @@ def _trafilatura(tree: HtmlElement) -> str:
 
 def blocks_of(text: str) -> list[str]:
     """The blocks of a text, each piece of code one of them."""
-    blocks: list[str] = []
+    blocks: list[list[str]] = []
     fence = ""
     for part in text.split("\n\n"):
         if fence:
-            blocks[-1] += f"\n\n{part}"
+            blocks[-1].append(part)
         else:
-            blocks.append(part)
+            blocks.append([part])
             fence = part[:3] if part.startswith(_FENCES) else ""
         if fence and part.endswith(f"\n{fence}"):
             fence = ""
-    return blocks
+    return list(map("\n\n".join, blocks))
 
 
 def _is_hit(block: str, known: set[tuple[str, ...]]) -> bool:
