@@ -18,7 +18,8 @@ from deep_research.testing.witness import Witness
 pytestmark = pytest.mark.timed
 
 BOUND = 300.0
-HELD = ("--set", "operation_timeout=3600")  # the search that is held must outlast the start of the others
+# The search that is held must outlast the start of the others, and what others wish be heard before the run is done.
+HELD = ("--set", "operation_timeout=3600", "--set", "control_interval=0.01")
 SHORT = ("--set", "lease_ttl=1", "--set", "heartbeat=0.1")  # an owner that hangs is waited for for two leases
 CLI = """
 import asyncio, sys
@@ -34,6 +35,8 @@ async def wait(request):
         (folder / "inside").touch()
         while not (folder / "go_on").exists():
             await asyncio.sleep(0.005)
+    elif waits and len(search.requests) > 2:
+        await asyncio.sleep(0.2)  # a search that takes its time
 
 search = ScriptedSearch(before=wait, witness=folder / "witness")
 

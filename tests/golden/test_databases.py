@@ -110,7 +110,7 @@ def test_a_run_of_an_old_database_that_cannot_be_read_shuts_nobody_out(making: A
 @pytest.mark.parametrize(
     ("name", "run_id", "run"),
     [
-        pytest.param(*case.values, id=case.id, marks=pytest.mark.sweep if n % 3 else ())
+        pytest.param(*case.values, id=case.id, marks=pytest.mark.slow if n % 3 else ())
         for n, case in enumerate(CASES)
     ],
 )
