@@ -20,14 +20,13 @@ _NAMES = (
     *("article:published_time", "og:article:published_time", "article:published", "article:publicationdate"),
     *("datepublished", "dc.date.issued", "dcterms.issued", "citation_publication_date", "citation_date"),
     *("citation_online_date", "publish-date", "publish_date", "publishdate", "published_at", "pubdate"),
-    "parsely-pub-date",
+    *("parsely-pub-date", "date", "dc.date", "dcterms.date", "sailthru.date"),
 )
-_SIMPLY_DATES = ("date", "dc.date", "dcterms.date", "sailthru.date")
 _CREATED = ("dcterms.created", "dc.date.created", "datecreated")
 _MOST = 40  # elements that are looked at
 _OTHER_THINGS = regex(r"Video|Image|Audio|Comment|Event|Product|Person|Profile|Organization", re.IGNORECASE)
+_ARTICLE = regex(r"Article|Posting|Report|Blog", re.IGNORECASE)
 _MAY_BE_ALL = regex(r"Video|Image|Audio", re.IGNORECASE)  # that a page is for
-_SLASHED = regex(r"\A\s*(\d\d?)/(\d\d?)/(\d{4})\b")
 _LINE = 100  # characters of a line that may tell a day
 # Words of a change, and a day whose month may be either number: htmldate would take both for the day of publication.
 _MISLEADING = regex(
@@ -49,30 +48,31 @@ def published(
     said = [
         *_told(main, "datePublished"),
         *chain.from_iterable(metas.get(name, ()) for name in _NAMES),
-        *chain.from_iterable(metas.get(name, ()) for name in _SIMPLY_DATES),
     ]
     created = [
         *_told(others, "datePublished", "uploadDate"),
         *_told([*main, *others], "dateCreated"),
         *chain.from_iterable(metas.get(n, ()) for n in _CREATED),
     ]
-    times = (time.get("datetime") or "" for time in islice(tree.iter("time"), _MOST))
-    return _first(said) or (_shown(tree) if is_searched else _first(times)) or _first(created)
+    if day := _first(said):
+        return day
+    if not is_searched:
+        times = (time.get("datetime") or "" for time in islice(tree.iter("time"), _MOST))
+        return _first(times) or _first(created)
+    return (_shown(tree) if _is_one_text(tree, objects, metas) else None) or _first(created)
+
+
+def _is_one_text(tree: HtmlElement, objects: list[dict[str, Any]], metas: dict[str, list[str]]) -> bool:
+    """Whether a page is an article or has one text; of many the day of one would be taken for that of the page."""
+    if any(_ARTICLE.search(kind) for kind in (*map(_type, objects), *metas.get("og:type", ()))):
+        return True
+    return len(list(tree.iter("h1"))) == 1 and len(list(tree.iter("article"))) <= 1
 
 
 def day_of(value: str) -> date | None:
     """The day that a value says which is meant for programs."""
-    if found := _SLASHED.match(value):
-        value = _ordered(int(found[1]), int(found[2]), found[3])
     day = parse_date(value)
     return day if day and 1000 < day.year < 2100 else None
-
-
-def _ordered(one: int, other: int, year: str) -> str:
-    """A day with its month first or second, where only one can be meant."""
-    if one > 12 or one == other:
-        return f"{year}-{other}-{one}"
-    return f"{year}-{one}-{other}" if other > 12 else ""
 
 
 def _shown(tree: HtmlElement) -> date | None:

@@ -26,7 +26,6 @@ def page(body: str, head: str = "", kind: str = "") -> Document:
         '<script type="application/ld+json">{"dateCreated": "2017-02-24T01:18:13Z"}</script>',
         "<meta property='article:published' itemprop='datePublished' content='2017-02-23T08:00'>",
         "<meta name='publishdate' content='2017-02-23'>",
-        "<meta name='publishDate' content='02/23/2017 09:49:00'>",
         "<meta property='x:time article:published_time' content='2017-02-23'>",
     ],
 )
