@@ -18,7 +18,6 @@ from deep_research.evidence.words import content_stems
 KIN = 8  # texts most like a source that are its company
 TELLING = 100  # words of a text by which others like it are found
 FLOOR = 0.05  # of the best score, below which scores are no longer told apart
-BY_WORDS, BY_KIN, BY_TITLE = 0.7, 1.2, 0.6  # what a standard deviation counts, in log odds
 EXPECTED = 18  # sources of one subject, in whatever was found
 MOST = 0.5  # of what was found, that is expected to belong
 OUTLYING = 1.3  # log odds by which the middle of all that was found is less likely than its share
@@ -33,10 +32,10 @@ def belonging(rank: Ranked, titles: Sequence[str]) -> dict[int, float]:
         read[passage.source].update(passage.counts)
     if not best:
         return {}
-    by_words = _deviations([math.log(score + FLOOR) for score in best.values()], BY_WORDS)
+    by_words = _deviations([math.log(score + FLOOR) for score in best.values()])
     kin = _company(_vectors(read), best)
-    by_kin = _deviations([math.log(kin[source] + FLOOR) for source in best], BY_KIN)
-    by_title = _deviations([_named(titles[source], rank.asked) for source in best], BY_TITLE)
+    by_kin = _deviations([math.log(kin[source] + FLOOR) for source in best])
+    by_title = _deviations([_named(titles[source], rank.asked) for source in best])
     share = min(MOST, EXPECTED / len(best))
     middle = math.log(share / (1.0 - share)) - OUTLYING
     odds = zip(best, by_words, by_kin, by_title, strict=True)
@@ -49,10 +48,11 @@ def _named(title: str, asked: Mapping[str, float]) -> float:
     return math.fsum(math.sqrt(asked.get(term, 0.0)) for term in stems) / math.sqrt(1.0 + len(stems))
 
 
-def _deviations(values: Sequence[float], weight: float) -> list[float]:
+def _deviations(values: Sequence[float]) -> list[float]:
+    """In standard deviations from the mean; each counts one, in log odds."""
     mean = math.fsum(values) / len(values)
     spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / len(values))
-    return [weight * (v - mean) / spread if spread > 1e-9 else 0.0 for v in values]
+    return [(v - mean) / spread if spread > 1e-9 else 0.0 for v in values]
 
 
 def _company(vectors: Mapping[int, Mapping[str, float]], scores: Mapping[int, float]) -> dict[int, float]:

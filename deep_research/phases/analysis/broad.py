@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from deep_research.evidence.belonging import belonging
 from deep_research.evidence.covering import Candidate, chosen, pairs, with_pairs
-from deep_research.evidence.debris import has_address, is_debris
+from deep_research.evidence.debris import has_address
 from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quotation import readable
@@ -25,9 +26,7 @@ SOURCES = 100  # of those that belong, from which sentences are chosen
 BELONGS = 0.05  # how likely a source must at least be to belong
 ASKED = 0.6  # of what is wanted, for the request's own words; the rest for those learned
 PAIRED = 0.5  # of what is wanted, for words that the request uses near each other
-NEAR_LATER = 0.5  # of what was found before, for the sources of a later round
-REACH = 0.14  # of what is asked, for one source that shows that they speak of it
-REACH_OF_ALL = 0.08  # the same for the nearest together, on average
+REACH = 0.08  # of what is asked, for one of the nearest passages to show that they speak of it
 NEAREST = 5
 PER_SOURCE = 6
 ROOM = 2_000  # words of findings: more than most reports hold
@@ -47,21 +46,18 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
         if stop is not None and stop.is_set():
             return []
         found += scan(source.content, place, scanner)
-    earlier = _earlier(handoff)
-    texts = [source.content for source in handoff.sources] + earlier
-    titles = [source.title for source in handoff.sources] + [""] * len(earlier)
-    known = [p for n, text in enumerate(earlier) for p in scan(text, len(handoff.sources) + n, scanner)]
-    rank = ranked(handoff.original_query, [*found, *known], texts, titles)
+    texts = [source.content for source in handoff.sources]
+    titles = [source.title for source in handoff.sources]
+    rank = ranked(handoff.original_query, found, texts, titles)
     if not _speaks(rank):
         return []
-    least = NEAR_LATER if handoff.findings else 0.0
     likely = belonging(rank, titles)
-    near = by_source((p for p in rank.passages if p.score >= least and likely[p.source] >= BELONGS), SOURCES)
+    near = by_source((p for p in rank.passages if likely[p.source] >= BELONGS), SOURCES)
     alone = _wanted(rank)
     together = pairs(handoff.original_query, rank.asked)
     told: list[tuple[int, Span, str]] = []
     candidates: list[Candidate] = []
-    for passage in (p for place, group in near.items() if place < len(handoff.sources) for p in group):
+    for passage in chain.from_iterable(near.values()):
         for span, content in _statements(texts[passage.source], passage):
             told.append((passage.source, span, content))
             terms = with_pairs(stems_of(content), together.keys())
@@ -93,19 +89,10 @@ def _wanted(rank: Ranked) -> dict[str, float]:
     return {t: ASKED * rank.asked.get(t, 0.0) + (1.0 - ASKED) * rank.learned.get(t, 0.0) for t in every}
 
 
-def _earlier(handoff: AnalyzerInput) -> list[str]:
-    """What was found before, by source: new sources must be as near to the request as those that gave it."""
-    by_source: dict[str, list[str]] = {}
-    for finding in handoff.findings:
-        by_source.setdefault(finding.source_ids[0], []).append(finding.content)
-    return ["\n\n".join(contents) for contents in by_source.values()]
-
-
 def _speaks(rank: Ranked) -> bool:
-    """Whether one of the nearest passages has enough of what is asked, or all of them have some of it: many texts
-    together have a little of anything."""
-    reaches = [sum(w for t, w in rank.asked.items() if t in p.counts) for p in rank.passages[:NEAREST]]
-    return max(reaches, default=0.0) >= REACH or sum(reaches) >= NEAREST * REACH_OF_ALL
+    """Whether one of the nearest passages has enough of what is asked: many texts together have a little of anything."""
+    reaches = (sum(w for t, w in rank.asked.items() if t in p.counts) for p in rank.passages[:NEAREST])
+    return max(reaches, default=0.0) >= REACH
 
 
 def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, str]]:
@@ -115,7 +102,7 @@ def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, str]]:
         whole = said[-1] in _ENDS and " | " not in said and not said.startswith("#")
         if whole and not has_address(said):
             content = readable(said)
-            if MIN_WORDS <= len(content.split()) <= MAX_WORDS and not is_debris(content):
+            if MIN_WORDS <= len(content.split()) <= MAX_WORDS:
                 yield span, content
 
 
