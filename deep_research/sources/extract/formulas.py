@@ -70,14 +70,16 @@ def _read(element: HtmlElement) -> str:
     name = str(element.tag).rpartition(":")[2]
     if name in _SILENT:
         return ""
-    parts = [_read(part).strip() for part in element if isinstance(part.tag, str)]
+    if name in ("mspace", "mtext"):
+        return f" {' '.join((element.text or '').split())} "
+    parts = [_read(part) for part in element if isinstance(part.tag, str) and not is_hidden(part)]
     if name == "mfrac" and (element.get("linethickness") or "").startswith("0"):
         return " over ".join(parts)  # no line between them
     if name in _BETWEEN and len(parts) == 2:
         return _BETWEEN[name].join(map(_grouped, parts))
     if name == "mroot" and len(parts) == 2:
         return f"{_grouped(parts[0])}^(1/{parts[1]})"
-    if name == "msubsup" and len(parts) == 3:
+    if name in ("msubsup", "munderover") and len(parts) == 3:
         return f"{parts[0]}_{_grouped(parts[1])}^{_grouped(parts[2])}"
     told = _PARTING.get(name, "").join(parts)
     told = f"√{_grouped(told)}" if name == "msqrt" else told
@@ -85,4 +87,5 @@ def _read(element: HtmlElement) -> str:
 
 
 def _grouped(part: str) -> str:
+    part = part.strip()
     return part if len(part) < 2 or part.isalnum() else f"({part})"

@@ -13,7 +13,7 @@ from typing import Any
 from lxml.html import HtmlElement
 
 from deep_research.patterns import regex
-from deep_research.sources.extract.publication_day import published
+from deep_research.sources.extract.publication_day import OTHER_THINGS, published
 
 _MOST_JSON = 200_000  # characters
 _MOST_OBJECTS = 500
@@ -43,7 +43,8 @@ def about(tree: HtmlElement, *, is_searched: bool = True) -> About:
     metas: dict[str, list[str]] = {}
     for meta in tree.iter("meta"):
         said = (meta.get("content") or "")[:1000]
-        for name in ("property", "name", "itemprop"):
+        is_of_another = any(OTHER_THINGS.search(each.get("itemtype") or "") for each in meta.iterancestors())
+        for name in ("property", "name", *(() if is_of_another else ("itemprop",))):
             value = (meta.get(name) or "").lower().strip()
             for key in [value] if name == "name" else value.split()[:10]:  # the others are lists
                 metas.setdefault(key, []).append(said)

@@ -22,9 +22,8 @@ _NAMES = (
     *("citation_online_date", "publish-date", "publish_date", "publishdate", "published_at", "pubdate"),
     *("parsely-pub-date", "date", "dc.date", "dcterms.date", "sailthru.date"),
 )
-_CREATED = ("dcterms.created", "dc.date.created", "datecreated")
 _MOST = 40  # elements that are looked at
-_OTHER_THINGS = regex(r"Video|Image|Audio|Comment|Event|Product|Person|Profile|Organization", re.IGNORECASE)
+OTHER_THINGS = regex(r"Video|Image|Audio|Comment|Event|Product|Person|Profile|Organization", re.IGNORECASE)
 _ARTICLE = regex(r"Article|Posting|Report|Blog", re.IGNORECASE)
 _MAY_BE_ALL = regex(r"Video|Image|Audio", re.IGNORECASE)  # that a page is for
 _LINE = 100  # characters of a line that may tell a day
@@ -40,10 +39,10 @@ def published(
     objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: HtmlElement, *, is_searched: bool
 ) -> date | None:
     """``objects`` is what the page describes in JSON-LD, ``metas`` what stands in its head, by name in small letters.
-    htmldate takes long to load: of a page that is not ``is_searched`` the first time counts that stands in it."""
+    htmldate takes long to load: of a page that is not ``is_searched`` only what is marked counts."""
     if _is_wiki(metas, tree):  # its text is that of its last change, and its first day misleads
         return _first(_told(objects, "dateModified"))
-    main = [each for each in objects if not _OTHER_THINGS.search(_type(each))]
+    main = [each for each in objects if not OTHER_THINGS.search(_type(each))]
     others = [each for each in objects if _MAY_BE_ALL.search(_type(each))]
     said = [
         *_told(main, "datePublished"),
@@ -52,21 +51,15 @@ def published(
     created = [
         *_told(others, "datePublished", "uploadDate"),
         *_told([*main, *others], "dateCreated"),
-        *chain.from_iterable(metas.get(n, ()) for n in _CREATED),
     ]
-    if day := _first(said):
-        return day
-    if not is_searched:
-        times = (time.get("datetime") or "" for time in islice(tree.iter("time"), _MOST))
-        return _first(times) or _first(created)
-    return (_shown(tree) if _is_one_text(tree, objects, metas) else None) or _first(created)
+    is_looked_at = is_searched and _is_one_text(tree, objects, metas)
+    return _first(said) or (_shown(tree) if is_looked_at else None) or _first(created)
 
 
 def _is_one_text(tree: HtmlElement, objects: list[dict[str, Any]], metas: dict[str, list[str]]) -> bool:
     """Whether a page is an article or has one text; of many the day of one would be taken for that of the page."""
-    if any(_ARTICLE.search(kind) for kind in (*map(_type, objects), *metas.get("og:type", ()))):
-        return True
-    return len(list(tree.iter("h1"))) == 1 and len(list(tree.iter("article"))) <= 1
+    is_article = any(map(_ARTICLE.search, (*map(_type, objects), *metas.get("og:type", ()))))
+    return is_article or (len(list(tree.iter("h1"))) == 1 and len(list(tree.iter("article"))) <= 1)
 
 
 def day_of(value: str) -> date | None:
@@ -95,11 +88,14 @@ def _is_of_no_text(element: HtmlElement) -> bool:
     if element.tag in ("html", "body") or not isinstance(element.tag, str):
         return False
     kind, name = (element.get("class") or "")[:300], (element.get("id") or "")[:300]
-    if element.tag in _NOT_ITS_TEXT or "comment" in kind or name.startswith("comment"):
+    is_comment = element.tag != "article" and ("comment" in kind or name.startswith("comment"))
+    if element.tag in _NOT_ITS_TEXT or is_comment:
         return True
+    said = "".join(islice(element.itertext(), _MOST))
+    if len(said) >= _LINE:
+        return element.tag == "p"  # prose, whose days are of what it tells
     called = f"{kind} {name} {element.get('itemprop') or ''}"
-    is_so = _MISLEADING.search(called) or _MISLEADING.search((element.text or "")[:_LINE])
-    return is_so is not None and len(element.text_content()) < _LINE
+    return _MISLEADING.search(called) is not None or _MISLEADING.search(said) is not None
 
 
 def _told(objects: list[dict[str, Any]], *names: str) -> Iterator[str]:

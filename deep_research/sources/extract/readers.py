@@ -49,7 +49,7 @@ class Reader(Protocol):
     def media_types(self) -> Sequence[str]: ...
 
     def read(self, raw: bytes, asked: Asked) -> Document:
-        """The document in ``raw``, which `finishing.finished` makes of its text. Raises `UnreadableError`, which says why
+        """The document in ``raw``, which `document.finished` makes of its text. Raises `UnreadableError`, which says why
         there is none; whatever else it raises is told as a damaged file."""
         ...
 

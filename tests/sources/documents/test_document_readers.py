@@ -229,7 +229,6 @@ class TestHtml:
             ('<meta property="article:published_time" content="2024-02-03T04:05Z">', "x"),
             ('<meta name="date" content="2024-02-03">', "x"),
             ('<META NAME="DC.Date" CONTENT="2024/2/3">', "x"),
-            ("", '<p>x <time datetime="2024-02-03">yesterday</time>'),
             ('<meta name="date" content="soon"><meta name="pubdate" content="3 February 2024">', "x"),
         ],
     )
