@@ -12,11 +12,11 @@ from deep_research.state import Source
 
 
 @pytest.mark.timeout(900)  # 15 s on a core that does nothing else
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(1, 21))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(1, 20))])
 def test_no_document_acts_or_leads_to_where_no_source_is(seed):
     found = {
         document.made_of: seen
-        for document in documents(seed, 1000 if seed else 350)
+        for document in documents(seed, 1000)
         if (seen := list(alive(document.report, document.addresses)))
     }
     assert found == {}
