@@ -13,7 +13,7 @@ from itertools import chain
 
 from deep_research.evidence.belonging import belonging
 from deep_research.evidence.covering import Candidate, chosen, pairs, with_pairs
-from deep_research.evidence.debris import has_address
+from deep_research.evidence.debris import has_address, is_debris
 from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quotation import readable
@@ -102,7 +102,7 @@ def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, str]]:
         whole = said[-1] in _ENDS and " | " not in said and not said.startswith("#")
         if whole and not has_address(said):
             content = readable(said)
-            if MIN_WORDS <= len(content.split()) <= MAX_WORDS:
+            if MIN_WORDS <= len(content.split()) <= MAX_WORDS and not is_debris(content):
                 yield span, content
 
 

@@ -69,8 +69,8 @@ def day_of(value: str) -> date | None:
 
 
 def _shown(tree: HtmlElement) -> date | None:
-    """The day that stands at the text for its readers, as htmldate tells it. Its search through the running text is left
-    out: what it finds there is mostly the day of something else."""
+    """The day that stands at the text for its readers, as htmldate tells it. Long paragraphs, and its search
+    through the running text, are left out: what it finds there is mostly the day of something else."""
     from htmldate import find_date
 
     text = deepcopy(tree)
