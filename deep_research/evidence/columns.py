@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from math import fsum, log, sqrt
 
+from deep_research.evidence import unspaced
 from deep_research.evidence.answer_kinds import holds_kind
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool
 from deep_research.evidence.inquiry import Inquiry
@@ -38,7 +39,7 @@ class Asked:
         near = (word for word in document.words if word[:2] in openings or not word[:2].isascii())
         stems = {word: stem for word in near if (stem := words.stem(word)) in terms}
         self.titled = terms.intersection(words.terms(document.title))
-        self.own = _held(document, stems)
+        self.own = _held(document, stems, frozenset(filter(unspaced.RUN.match, terms)))
         read: dict[str, list[str]] = {}  # the terms of each heading, which many paths share
         self._headings: dict[str, Terms] = {}
         self.headed: dict[str, float] = {}
@@ -78,18 +79,23 @@ def _part_of(terms: Sequence[str], asked: Terms) -> float:
     return sum(told) / len(told) if told else 0.0
 
 
-def _held(document: Document, stems: Mapping[str, str]) -> list[Terms]:
-    """The asked terms of each candidate of a document in which ``stems`` are those of its words that are asked."""
+def _held(document: Document, stems: Mapping[str, str], pairs: Terms) -> list[Terms]:
+    """The asked terms of each candidate of a document in which ``stems`` are those of its words that are asked. ``pairs``
+    of characters stand anywhere, one of them in another."""
     held: list[Terms] = [_NONE] * len(document.candidates)
-    if not stems:
-        return held
     low = document.lowered
     ends = [c.end for c in document.candidates]
     found: dict[int, set[str]] = {}
-    for match in _any_of(stems).finditer(low):
+    for match in _any_of(stems).finditer(low) if stems else ():
         at = _at(document.candidates, ends, match.start())
         if at is not None and _begins_word(low, match.start()):
             found.setdefault(at.place, set()).add(stems[match.group()])
+    for pair in pairs:
+        here = low.find(pair)
+        while here >= 0:
+            if (at := _at(document.candidates, ends, here)) is not None:
+                found.setdefault(at.place, set()).add(pair)
+            here = low.find(pair, here + 1)
     for place, terms in found.items():
         held[place] = frozenset(terms)
     return held
@@ -110,9 +116,15 @@ class View:
             for term in dict.fromkeys(inquiry.terms)
         }
         # A word that only asks is apt to be in no answer: it counts as little as the least of the others.
-        least = min((self.weights[term] for term in terms - inquiry.asking), default=0.0)
-        for term in inquiry.asking if least else ():
+        asking = inquiry.asking
+        if not inquiry.tabled:  # whatever nothing has may be such a word
+            asking |= terms - holding.keys() - inquiry.names
+        least = min((self.weights[term] for term in terms - asking), default=0.0)
+        for term in asking if least else ():
             self.weights[term] = min(self.weights[term], least)
+        # A pair of characters that nothing has lies between two words.
+        for term in filter(unspaced.RUN.match, terms - holding.keys()):
+            self.weights[term] = 0.0
         self.mass = sum(self.weights.values()) or 1.0
         self.asked = terms
         self._coverage: dict[Terms, float] = {}

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
+from deep_research.evidence import unspaced
 from deep_research.evidence.language import ENGLISH, language_of
 from deep_research.evidence.sentences import sentence_spans
-from deep_research.evidence.vocabulary import FILE, WORD, Vocabulary, vocabulary
-from deep_research.evidence.words import unmarked
-from deep_research.evidence.words import words as words_of
+from deep_research.evidence.vocabulary import FILE, WORD, Vocabulary, vocabularies, vocabulary
+from deep_research.evidence.words import SMALL, unmarked
+from deep_research.evidence.words import WORD as ANY_WORD
 from deep_research.patterns import regex
 from deep_research.state.identity import part_id
 from deep_research.state.parts import QuestionPart
 
 # What is written as a name: a capital that opens no sentence, a figure or an identifier in it, an option; what is quoted.
-_NAME = regex(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-zß-ÿ][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|(?<!\w)--?\w[\w-]+")
-_QUOTED = regex(r"[\"“”«»„`]([^\"“”«»„`]{2,80})[\"“”«»„`]")
+_NAME = regex(
+    rf"(?<![.?!]\s)(?<![¿¡])(?<!^)\b[^\W\d_{SMALL}][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|(?<!\w)--?\w[\w-]+"
+)
+_QUOTED = regex(r"[\"“”«»„`「『]([^\"“”«»„`「」『』]{2,80})[\"“”«»„`」』]")
+_ASKING = dict.fromkeys(map(ord, "？؟\u037e"), "?")  # marks of questions in other scripts
 _CLAUSE = regex(r"[,;:]\s+")
 _WORDS_OF_A_TOPIC = 12  # a request that asks for nothing short and has more terms is one
 _BROAD = 40  # distinct terms of a request for a survey of all that it names
 _BARE = 3  # terms up to which a request that asks nothing is only the name of a subject
+_PAIRS_OF_A_WORD = 4  # of a script without spaces, with those that lie between words or tell nothing
 _OPENING = 3  # words in which a piece of a question says that it asks: "for how long", "in which year"
 _SHORT = 400  # characters of a request whose wording is looked at
 # The kinds of answer that a part may expect.
@@ -69,7 +74,7 @@ class Inquiry:
     """A question as it is read. ``names`` are those of its terms that are written as names, figures or identifiers,
     ``asking`` those that only ask for a number, as "long" of "how long", which "nine hours" answers;
     ``parts`` has the question itself where it has no several; ``subject`` is what an overview is wanted of, "" where
-    something else is asked."""
+    something else is asked. ``tabled``: it is known which words of its language only ask."""
 
     text: str
     language: str
@@ -79,16 +84,17 @@ class Inquiry:
     expects: str
     parts: tuple[Part, ...]
     subject: str = ""
+    tabled: bool = True
 
     @property
     def is_broad(self) -> bool:
         """Whether it is too long to be answered by a few passages."""
-        return len(set(self.terms)) >= _BROAD
+        return _told(set(self.terms)) >= _BROAD
 
     @property
     def is_topic(self) -> bool:
         """Whether it is a topic rather than a question: nothing short answers it."""
-        return not self.expects and len(self.terms) > _WORDS_OF_A_TOPIC
+        return not self.expects and _told(self.terms) > _WORDS_OF_A_TOPIC
 
     @property
     def words(self) -> Vocabulary:
@@ -96,7 +102,7 @@ class Inquiry:
 
     def telling(self, text: str) -> list[str]:
         """The words of a text that tell something, as it writes them but without possessive endings."""
-        plain = (word.removesuffix("'s").removesuffix("’s") for word in words_of(text))
+        plain = (word.removesuffix("'s").removesuffix("’s") for word in ANY_WORD.findall(text))
         return [word for word in plain if self.words.terms(word)]
 
     @property
@@ -104,20 +110,27 @@ class Inquiry:
         return forms(self.language)
 
 
+def _told(terms: Collection[str]) -> int:
+    """How many words that tell something these terms stand for."""
+    pairs = sum(unspaced.RUN.match(term) is not None for term in terms)
+    return len(terms) - pairs + pairs // _PAIRS_OF_A_WORD
+
+
 @lru_cache(maxsize=256)
 def read_question(text: str, language: str = "") -> Inquiry:
     """The question ``text``, in a language or the one that its words tell; markup and addresses that came along with it
     are not asked about."""
-    text = unmarked(text)
-    language = language or language_of(text)
+    text = unmarked(text).translate(_ASKING)
+    known = language or language_of(text, default="")
+    language = known or ENGLISH
     words = vocabulary(language)
     terms = tuple(words.terms(text))
-    named = [match.group() for match in _NAME.finditer(text)]
+    named = [match.group() for match in _NAME.finditer(unspaced.without(text))]
     named += [match.group(1) for match in _QUOTED.finditer(text)]
     names = frozenset(term for name in named for term in words.terms(name)) & frozenset(terms)
     kind, opening = _opening(text, words)
     asking = frozenset(words.terms(opening) if kind == "number" else ()) & frozenset(terms)
-    inquiry = Inquiry(text, language, terms, names, asking, kind, ())
+    inquiry = Inquiry(text, language, terms, names, asking, kind, (), tabled=known in vocabularies())
     parts = _parts(inquiry)
     inquiry = replace(inquiry, parts=parts, expects=parts[0].expects if len(parts) == 1 else inquiry.expects)
     return replace(inquiry, subject=_subject(inquiry))

@@ -34,37 +34,40 @@ _FUNCTION_WORDS = {
         ses son sont sur tout un une vous""",
     "es": """al como con cuál cuando de del desde donde dónde el ella ellos en entre era es esta este esto fue
         ha han hasta la las lo los más muy no o para pero por porque que qué quién se ser si sin sobre son su
-        sus también un una uno y ya""",
+        sus también un una uno y ya adónde cómo cuáles cuándo cuánta cuántas cuánto cuántos quiénes""",
     "it": """al alla alle anche che chi ci come con da dal dalla dei del della delle di dove e ed era gli ha
         hanno i il in io la le lo ma nel nella non o per perché più quale quando quello questa questo se si
-        sono stata stato su sua sul sulla suo tra un una uno è""",
+        sono stata stato su sua sul sulla suo tra un una uno è cosa quali quanta quante quanti quanto""",
     "pt": """ao aos as até com como da das de do dos e ela ele em entre era essa esse esta este eu foi foram
-        há isso já mais mas muito na nas no nos não o onde os ou para pela pelo por qual quando que quem se sem
-        ser seu sua são também um uma é""",
-    "nl": """aan al als bij daar dan dat de deze die dit door een en er haar had heb heeft het hij hoe hun ik in
-        is je kan maar meer met na naar niet nog of om onder ook op over te tot uit van veel voor waar was wat
-        welke werd wie worden wordt ze zich zij zijn zo""",
+        há isso já mais mas muito na nas no nos não o onde os ou para pela pelo por qual quando que quem se
+        sem ser seu sua são também um uma é porquê quais quanta quantas quanto quantos""",
+    "nl": """aan al als bij daar dan dat de deze die dit door een en er haar had heb heeft het hij hoe hun ik
+        in is je kan maar meer met na naar niet nog of om onder ook op over te tot uit van veel voor waar was
+        wat welke werd wie worden wordt ze zich zij zijn zo hoeveel waarom wanneer welk""",
     "sv": """alla att av blev de den denna det där detta du efter eller en ett finns från för ha hade han har
         hon hur i inte jag kan med mellan men mot mycket när och om på sig sin ska som till under upp ut vad
-        var vid vilka vilken är över""",
+        var vid vilka vilken är över hurdan varför vem vilket""",
     "da": """af alle at blev blive da de den denne der det dette du efter eller en er et for fra ham han har
         havde hun hvad hvem hvilke hvilken hvor hvordan i ikke jeg kan man med meget men mod når og også om op
-        over på sig sin skal som til ud under var ved være""",
-    "no": """alle at av bare ble bli da de den denne der det dette du eller en enn er et etter for fra ha hadde
-        han har hun hva hvem hvilke hvilken hvor hvordan i ikke jeg kan med mellom men mot mye når og også om
-        opp over på seg sin skal som til under ut var ved være å""",
+        over på sig sin skal som til ud under var ved være hvilket hvorfor hvornår""",
+    "no": """alle at av bare ble bli da de den denne der det dette du eller en enn er et etter for fra ha
+        hadde han har hun hva hvem hvilke hvilken hvor hvordan i ikke jeg kan med mellom men mot mye når og
+        også om opp over på seg sin skal som til under ut var ved være å hvilket hvorfor""",
     "fi": """ei eikä en eri että hän he ja jo joka jonka jos jossa jotka kaikki kanssa kuin kun kuten mikä
         minä missä miten me mitä mukaan muun mutta myös ne niin nyt oli olivat ollut on ovat se sekä sen siitä
-        sitä tai tämä tämän vain vuonna""",
+        sitä tai tämä tämän vain vuonna kuinka kuka ketkä miksi milloin minne mistä mitkä montako paljonko""",
     "ru": """а без более бы был была были было быть в во все вы где для до его ее если есть же за и из или им
         их к как какие какой ко когда кто который которые ли между мы на над не но о об он она они от по под
-        при с со так также то только у что чтобы это этого я""",
-    "hu": """a az azt be csak egy ez ezt és fel hogy hol ha ki kell le lehet meg mely mi mint minden
-        miért mit már még nagy nem olyan pedig szerint től után vagy volt voltak által""",
+        при с со так также то только у что чтобы это этого я зачем каков какова каково каковы кем куда откуда
+        почему сколько чем""",
+    "hu": """a az azt be csak egy ez ezt és fel hogy hol ha ki kell le lehet meg mely mi mint minden miért mit
+        már még nagy nem olyan pedig szerint től után vagy volt voltak által hány hogyan hová honnan melyik
+        mennyi mikor milyen""",
     "ro": """a acest această al ale am ar are au ca care ce cea cel cu cum când de din după ei el este eu fi
-        fiind fost în între la lui mai nu o ori pe pentru prin sau se sunt un una unde unei unui și şi""",
+        fiind fost în între la lui mai nu o ori pe pentru prin sau se sunt un una unde unei unui și şi câte
+        câți cât câtă cine""",
     "tr": """ama bir bu çok da daha de değil en gibi göre hangi için ile ise kadar ki kim mi nasıl ne nedir
-        nerede o olan olarak oldu olduğu olduğunu sonra tarafından ve veya ya""",
+        nerede o olan olarak oldu olduğu olduğunu sonra tarafından ve veya ya kaç neden niçin nereden nereye""",
 }
 _NAMES = {  # as snowball calls them
     "de": "german",
@@ -88,7 +91,7 @@ _LANGUAGES: dict[str, tuple[str, ...]] = {
     word: tuple(language for language in _WORDS if word in _WORDS[language])
     for word in frozenset().union(*_WORDS.values())
 }
-_KNOWN = frozenset(_LANGUAGES)
+FUNCTION_WORDS = frozenset(_LANGUAGES)  # of all languages
 _KANA = regex("[\u3041-\u3096\u30a1-\u30fa]")
 _NOT_ARABIC = regex(
     "[\u0679\u067e\u0686\u0688\u0691\u0698\u06a9\u06af\u06ba\u06be\u06cc\u06d2]"
@@ -123,7 +126,7 @@ def language_of(text: str, *, default: str = ENGLISH) -> str:
     if _is_plainly_english(head):
         return ENGLISH
     words = set(head.lower().split())  # each once: names repeat "de" and "la"
-    known = words & _KNOWN
+    known = words & FUNCTION_WORDS
     least = max(2, len(words) * _CLEAR_SHARE)
     if len(known) < least:
         return default
@@ -162,6 +165,16 @@ def language_by_script(text: str) -> str:
                 return "ja"
             return "" if language == "ar" and _NOT_ARABIC.search(head) else language
     return ""
+
+
+def stemmer_of(language: str) -> str:
+    """What the stemmer of one of the `STEMMED` languages is called."""
+    return _NAMES[language]
+
+
+def function_words(language: str) -> frozenset[str]:
+    """The words of a `STEMMED` language that are in most of its texts and tell nothing."""
+    return _WORDS[language]
 
 
 @lru_cache(maxsize=1 << 16)

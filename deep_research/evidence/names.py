@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import dropwhile
 
-from deep_research.evidence.words import ASKING_WORDS, STOP_WORDS, WORD, folded
+from deep_research.evidence.language import FUNCTION_WORDS
+from deep_research.evidence.words import ASKING_WORDS, SMALL, STOP_WORDS, WORD, folded
 from deep_research.patterns import regex
 from deep_research.state import FirstLook, Mention
 
@@ -29,17 +30,18 @@ _OPENING_WORDS = frozenset(
 _ARTICLES = frozenset(("the", "a", "an"))
 _BRACKETED = regex(r"\s*\([^()]*\)\s*$")
 _SMALL = r"(?:of|the|in|de|la|le|van|von|del|di|da|al|el|bin|ibn|and|for|on)"
-_CAPITAL = r"(?:[^\W\d_a-zà-ÿ][\w'’&-]*|[A-Z]\.)"
+_LARGE = rf"[^\W\d_{SMALL}]"
+_CAPITAL = rf"(?:{_LARGE}[\w'’&-]*|[A-Z]\.)"
 _GAP = r"(?:[^\S\n]+(?:\n[^\S\n]*)?|\n[^\S\n]*)"  # a name may be wrapped, but does not run from paragraph to paragraph
 # Initials that open a name: "J. R. Hare", and one alone only before two names, for "plan D. Hare" ends a sentence.
-_NAME = r"[^\W\d_a-zà-ÿ][\w'’-]+"
+_NAME = rf"{_LARGE}[\w'’-]+"
 _INITIALS = rf"(?:(?:[A-Z]\.{_GAP}){{2,4}}|[A-HJ-UWYZ]\.{_GAP}(?={_NAME}{_GAP}{_NAME}))"
 _RUN = regex(
-    rf"(?<!\w)(?:{_INITIALS})?{_CAPITAL}(?:{_GAP}(?:{_SMALL}{_GAP}){{0,2}}(?:[^\W_a-zà-ÿ][\w'’&-]*|[A-Z]\.))*"
+    rf"(?<!\w)(?:{_INITIALS})?{_CAPITAL}(?:{_GAP}(?:{_SMALL}{_GAP}){{0,2}}(?:[^\W_{SMALL}][\w'’&-]*|[A-Z]\.))*"
 )
 _OPENS = regex(r"(?:\A|[.!?:;|*#>\n-][\s\"'“‘(*_-]*)\Z")
 _INSIDE = regex(rf"\s+{_SMALL}\s+(?:{_SMALL}\s+)?")
-_QUOTED = regex(r"[\"“”«»]([^\"“”«»\n]{2,80})[\"“”«»]")
+_QUOTED = regex(r"[\"“”«»「『]([^\"“”«»「」『』\n]{2,80})[\"“”«»」』]")
 # What follows the name in an article's first sentence: "(", "," or one of is, was, are, were, refers, denotes, means.
 # Written so that each branch begins with a plain character, which is searched for several times as fast.
 _DEFINED = regex(
@@ -167,7 +169,7 @@ def _in_one_row(text: str, start: int, run: str) -> Iterator[tuple[int, str]]:
 def asked_names(question: str) -> list[str]:
     """Keys of what a question names by its spelling: quotations, capitalised runs and their parts around small
     words; each once, in order."""
-    question = " ".join(question.split())
+    question = " ".join(question.split()).lstrip("¿¡")
     found = [key(match.group(1)) for match in _QUOTED.finditer(question)]
     opening = question.split(maxsplit=1)[0] if question.strip() else ""
     for match in _RUN.finditer(question):
@@ -175,7 +177,8 @@ def asked_names(question: str) -> list[str]:
         if run == opening:
             continue  # a capital by rule
         if match.start() == 0 or not question[: match.start()].strip():
-            run = run.removeprefix(opening) if key(opening) in STOP_WORDS else run
+            small = key(opening) in STOP_WORDS or opening.casefold() in FUNCTION_WORDS
+            run = run.removeprefix(opening) if small else run
         if " and " not in run:  # two names, more often than one: a corpus knows better
             found.append(_without_opening(key(run)))
         found += [key(part) for part in _INSIDE.split(run) if part[:1].isupper()]

@@ -10,6 +10,9 @@ from deep_research.patterns import regex
 _RULE = regex(r"^[ \t]*([-=~^*_#])\1{3,}[ \t]*$", re.MULTILINE)  # what underlines a heading or parts sections
 # A line of its own before an item that describes it.
 _TERM = regex(r"(?:(?<=\n\n)|\A)(?P<term>[^\n]*[^\n:.!?])\n\n- ")
+# The end of a paragraph that no mark ends, as of a byline, before one that opens with a capital.
+_UNENDED = regex(r"(?<=[^\W_])[^\S\n]*\n[^\S\n]*\n\s*(?=(?P<next>[^\W\d_]))")
+_ENDS = ".!?:…\"”'»)。！？」』।؟۔"
 BREAKS_OFF = " …"  # behind a list of which not all is shown
 ITEM_MARK = regex(r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
 
@@ -22,11 +25,17 @@ def readable(text: str, start: int = 0, end: int | None = None) -> str:
         return ". ".join((*(row.removesuffix(".") for row in told[:-1]), told[-1]))
     text = _TERM.sub(r"\g<term>: ", _RULE.sub("", text[start:end]))
     text = ITEM_MARK.sub(_inline, text)
+    text = _UNENDED.sub(lambda end: ". " if end["next"].isupper() else " ", text)
     return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
+
+
+def ended(text: str) -> str:
+    """A text with a mark at its end."""
+    return text if text[-1:] in _ENDS else f"{text}."
 
 
 def _inline(mark: re.Match[str]) -> str:
     """What stands for the mark of an item in a running text."""
     before = mark.string[: mark.start()][-1:]
-    between = " " if before in ",;:.!?" else "; "
+    between = " " if before in ",;:.!?，；：。！？" else "; "
     return f"{between}({mark['number']}) " if mark["number"] else between

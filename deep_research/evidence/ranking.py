@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from deep_research.evidence import unspaced
 from deep_research.evidence.passages import passages
 from deep_research.evidence.plain import has_joiners, unjoined
 from deep_research.evidence.words import (
@@ -45,13 +46,19 @@ class TermScanner:
 
     def __init__(self, examples: Iterable[str]) -> None:
         self._stems: set[str] = set()
-        openings = set()
+        openings, pairs = set(), set()
         for example in examples:
             self._stems.add(stem(example))
+            if unspaced.RUN.match(example):
+                pairs.add(example)
+                continue
             for word in variants(example):
                 openings.add(_shared_opening(unjoined(word).casefold(), stem(word)))
         kept = sorted(openings, key=len, reverse=True)
-        self._pattern = regex(rf"\b(?:{'|'.join(map(re.escape, kept))})\w*") if kept else None
+        forms = [rf"\b(?:{'|'.join(map(re.escape, kept))})\w*"] if kept else []
+        if pairs:  # one stands in another
+            forms.append(rf"(?=({'|'.join(sorted(pairs))}))")
+        self._pattern = regex("|".join(forms)) if forms else None
 
     def hits(self, text: str) -> Iterator[tuple[int, str]]:
         """(offset, stem) of each wanted term, in order."""
@@ -67,7 +74,7 @@ class TermScanner:
         while start < len(lower):
             end = _word_end(lower, start + _SCAN)
             for match in self._pattern.finditer(lower, start, end):
-                key = stem(match.group())
+                key = stem(match.group() or match.group(1))
                 if key in self._stems:
                     yield match.start(), key
             start = end

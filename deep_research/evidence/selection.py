@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from math import inf
 
+from deep_research.evidence import unspaced
 from deep_research.evidence.candidates import Candidate
 from deep_research.evidence.columns import View, leans, points_back
 from deep_research.evidence.passages import BlockKind
@@ -44,7 +45,7 @@ class Passage:
 def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FLOOR) -> list[int]:
     """Places among the view's candidates, best first, that make up to ``words`` words together."""
     candidates = view.candidates
-    sizes = [len(view.text(c).split()) for c in candidates]
+    sizes = [unspaced.size(view.text(c)) for c in candidates]
     open_ = {
         i
         for i, c in enumerate(candidates)
@@ -131,7 +132,7 @@ def _grown(view: View, c: Candidate, score: float, most: int, others: Sequence[P
     """A candidate with what it points back to, the items that it announces, which are marked too, and its neighbours
     while it is short."""
     every = view.document(c).candidates
-    size = len(view.text(c).split())
+    size = unspaced.size(view.text(c))
     first = last = c.place
     if c.kind in (BlockKind.TABLE, BlockKind.CODE):
         return Passage(c.document, first, last, score, size, [c.place])
@@ -145,7 +146,7 @@ def _grown(view: View, c: Candidate, score: float, most: int, others: Sequence[P
         # The heading of an item, which may deny, is not that of the text after it.
         if kind in (BlockKind.TABLE, BlockKind.CODE) or (place < first and kind is not c.kind):
             return 0
-        words = len(view.text(every[place]).split())
+        words = unspaced.size(view.text(every[place]))
         return words if size + words <= min(limit, most) else 0
 
     while points_back(view, every[first]) and (words := beside(first - 1, NEEDED)):

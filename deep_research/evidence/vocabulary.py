@@ -5,12 +5,13 @@ from __future__ import annotations
 import tomllib
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from deep_research.evidence.language import ENGLISH
+from deep_research.evidence import unspaced
+from deep_research.evidence.language import ENGLISH, STEMMED, function_words, stemmer_of
 from deep_research.evidence.stemming import stemmed
 from deep_research.evidence.units import UNIT_WORDS
 from deep_research.patterns import regex
@@ -62,8 +63,10 @@ class Vocabulary:
     marks: Marks
 
     def terms(self, text: str) -> list[str]:
-        """The stems of the words of a text that tell something, in their order."""
-        return [self.stem(w) for w in WORD.findall(text.casefold()) if w not in self.function]
+        """The stems of the words of a text that tell something, in their order; of a script without spaces the pairs of
+        characters that its words are looked for by."""
+        found = unspaced.found_words(text.casefold(), WORD)
+        return [self.stem(word) for word in found if word not in self.function]
 
     def opening(self, text: str) -> str:
         """Its first word, in lower case; none where it is the first piece of one, as of "so-called"."""
@@ -126,7 +129,20 @@ def _marks(table: Mapping[str, Any]) -> Marks:
     )
 
 
+@cache
 def vocabulary(language: str) -> Vocabulary:
-    """That of a language, or the English one where it has no table."""
+    """That of a language. One without a table has its stems and function words where these are known, and else is read as
+    English is."""
     known = vocabularies()
-    return known.get(language, known[ENGLISH])
+    if language in known or language not in STEMMED:
+        return known.get(language, known[ENGLISH])
+    none = frozenset[str]()
+    return replace(
+        known[ENGLISH],
+        stemmer=stemmer_of(language),
+        function=function_words(language),
+        leaning=none,
+        pointing=none,
+        polar=none,
+        opens={},
+    )

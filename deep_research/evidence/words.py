@@ -11,6 +11,7 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
+from deep_research.evidence import unspaced
 from deep_research.evidence.plain import unjoined
 from deep_research.evidence.stemming import stemmed
 from deep_research.patterns import regex
@@ -46,6 +47,14 @@ ASKING_WORDS = frozenset(
 )
 ASKING_WEIGHT = 0.25  # of a word that only asks
 NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word
+# The letters that are no capitals, for a set of a pattern: those that have one, and those of scripts that have none.
+SMALL = "".join(
+    (
+        "a-zß-ÿ",
+        *filter(str.islower, map(chr, (*range(0x100, 0x590), *range(0x1E00, 0x2000)))),
+        "\u0590-\u109f\u10d0-\u1c8f\u2d00-\ua63f\ua800-\uff20\uff41-\uffff\U00010000-\U0010ffff",
+    )
+)
 _MAX_CACHED = 200_000
 _LONG = 20_000  # characters of a text
 
@@ -161,12 +170,13 @@ def filed_words(text: str) -> dict[str, list[str]]:
 
 def distinct_words(text: str) -> frozenset[str]:
     """The words of a text, folded, each once."""
-    found = frozenset(WORD.findall(text.lower()))
+    found = frozenset(words(text.lower()))
     return found if text.isascii() else frozenset(w if w.isascii() else folded(w) for w in found)
 
 
 def words(text: str) -> list[str]:
-    return WORD.findall(text)
+    """The words of a text; of scripts without spaces the pairs of characters that words are looked for by."""
+    return unspaced.found_words(text, WORD)
 
 
 def unmarked(question: str) -> str:

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
+from deep_research.evidence import unspaced
 from deep_research.evidence.voices import originals
 from deep_research.patterns import regex
 from deep_research.report.caution import caution, with_caution
@@ -55,7 +56,7 @@ def finished(
     report = f"{shown}\n\n## {REFERENCES}\n\n{references}\n" if references else shown
     metadata = ReportMetadata(
         sections=tuple(heading.rstrip(" \t#") for heading in _HEADING.findall(prose(report))),
-        word_count=len(unmarked(body).split()),
+        word_count=unspaced.size(unmarked(body)),
         citations_count=len(ledger.citations),
         confidence_summary=ConfidenceSummary.of(findings),
         writer=writer,

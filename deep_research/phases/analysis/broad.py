@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from deep_research.evidence import unspaced
 from deep_research.evidence.belonging import belonging
 from deep_research.evidence.covering import Candidate, chosen, pairs, with_pairs
 from deep_research.evidence.debris import has_address, is_debris
@@ -31,7 +32,7 @@ NEAREST = 5
 PER_SOURCE = 6
 ROOM = 2_000  # words of findings: more than most reports hold
 MIN_WORDS, MAX_WORDS = 8, 45
-_ENDS = ".!…\"”'’)"
+_ENDS = ".!…\"”'’)。！」』।۔"
 SCALE = 80.0  # from the value of a choice to a relevance
 STEP = 0.00001  # of relevance between one choice and the next, at least
 
@@ -61,7 +62,9 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
         for span, content in _statements(texts[passage.source], passage):
             told.append((passage.source, span, content))
             terms = with_pairs(stems_of(content), together.keys())
-            candidates.append(Candidate(passage.source, terms, len(content.split()), likely[passage.source]))
+            candidates.append(
+                Candidate(passage.source, terms, unspaced.size(content), likely[passage.source])
+            )
     weights = {t: (1.0 - PAIRED) * w for t, w in alone.items()} | {t: PAIRED * w for t, w in together.items()}
     said = Counter(
         term for f in handoff.findings for term in with_pairs(stems_of(f.content), together.keys())
@@ -102,7 +105,7 @@ def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, str]]:
         whole = said[-1] in _ENDS and " | " not in said and not said.startswith("#")
         if whole and not has_address(said):
             content = readable(said)
-            if MIN_WORDS <= len(content.split()) <= MAX_WORDS and not is_debris(content):
+            if MIN_WORDS <= unspaced.size(content) <= MAX_WORDS and not is_debris(content):
                 yield span, content
 
 

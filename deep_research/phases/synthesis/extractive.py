@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from math import exp
 
+from deep_research.evidence import unspaced
 from deep_research.evidence.agreement import level_of
 from deep_research.evidence.candidates import STEP
 from deep_research.evidence.figures import figures
 from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.quotation import BREAKS_OFF, ITEM_MARK, readable
+from deep_research.evidence.quotation import BREAKS_OFF, ITEM_MARK, ended, readable
 from deep_research.evidence.selection import FLOOR
 from deep_research.evidence.vocabulary import Vocabulary
 from deep_research.patterns import regex
@@ -43,7 +44,6 @@ WITHDRAWN = "From works that were retracted"
 _QUALITIES = (SourceQuality.LOW, SourceQuality.UNKNOWN, SourceQuality.MEDIUM, SourceQuality.HIGH)
 # What parts a sentence from the next one, or from an item.
 _BETWEEN = regex(rf"\s*|{ITEM_MARK.pattern}")
-_ENDS = ".!?:…\"”'»)"
 _OF_STEPS = ("gate:planning", "gate:analysis")  # what the supervisor is advised of, in terms of the engine
 
 
@@ -136,7 +136,7 @@ def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
     for finding in findings:
         if kept and not asked_for and finding.rank is not None and finding.relevance < LEAST:
             continue
-        size = len(finding.content.split())
+        size = unspaced.size(finding.content)
         if finding.rank is not None or finding.source_ids not in heard:
             size += 1  # its reference
         if not kept or size <= words:
@@ -164,7 +164,7 @@ def _told(best: Finding) -> str:
     for span in others:
         after = span.end - quote.start
         if _BETWEEN.fullmatch(quote.quote, end, span.start - quote.start) is not None:
-            end = after if len(quote.quote[start:after].split()) <= ANSWER_WORDS else end
+            end = after if unspaced.size(quote.quote[start:after]) <= ANSWER_WORDS else end
     section = best.heading.rpartition(STEP)[2]
     under = f"{section}: " if section and best.content.startswith(f"{section}: ") else ""
     goes_on = BREAKS_OFF if end == len(quote.quote) and best.content.endswith(BREAKS_OFF) else ""
@@ -236,12 +236,7 @@ def _cited(texts: Sequence[str], ids: Sequence[str]) -> str:
     marks = f"[{', '.join(ids)}]"
     if is_code(texts[0]):
         return f"Example {marks}\n\n{code_block(texts[0])}"
-    return f"{' '.join(map(_ended, texts))} {marks}"
-
-
-def _ended(text: str) -> str:
-    told = escaped(text)
-    return told if told[-1:] in _ENDS else f"{told}."
+    return f"{' '.join(ended(escaped(text)) for text in texts)} {marks}"
 
 
 def _whole(finding: Finding) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.budget.report_cost import AT_ONCE, report_output
 from deep_research.errors import ModelError, WindowError
+from deep_research.evidence import unspaced
 from deep_research.models.base import Effort
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
@@ -95,7 +96,7 @@ class LLMSynthesizer:
         if not material.findings:
             raise unusable(model, "there is no finding to write from")
         # One that is far shorter than is wanted is written anew, where there is something new and room for more.
-        short = handoff.words > AT_ONCE and len(handoff.draft.split()) < TOO_SHORT * handoff.words
+        short = handoff.words > AT_ONCE and unspaced.size(handoff.draft) < TOO_SHORT * handoff.words
         if handoff.draft and (handoff.improving or not short):
             whole = await off_loop(handoff.items, with_passages, material, handoff)
             if (made := await revise(handoff, whole, model)) is not None:

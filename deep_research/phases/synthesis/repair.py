@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from deep_research.evidence.quotation import readable
+from deep_research.evidence import unspaced
+from deep_research.evidence.quotation import ended, readable
 from deep_research.evidence.support import plainly
 from deep_research.patterns import regex
 from deep_research.report.checking import Checker
@@ -18,7 +19,6 @@ from deep_research.state import Claim, ClaimKind, ClaimVerdict, Repair, RepairKi
 LONGEST = 60  # words of a sentence that stands in for a claim
 LONGEST_REPAIR = 600  # characters
 _BLOCK_MARK = regex(r"\A(?:[#>*+-]+[ \t]+|\d{1,3}[.)][ \t]+|`{3,})+")
-_ENDS = ".!?…\"”'»)"
 _EMPTY_ITEM = regex(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*(?:\n|\Z)", re.MULTILINE)
 _SPACE = regex(r"[ \t]*")
 _BLANK_LINES = regex(r"\n{3,}")
@@ -61,9 +61,9 @@ def _mended(
     for finding_id in (*claim.finding_ids, *others):
         quote = checker.cited.nearest(claim.text, finding_id)
         words = readable(quote.quote) if quote else ""
-        if words and len(words.split()) <= LONGEST:
+        if words and unspaced.size(words) <= LONGEST:
             if not said[plainly(words)]:
-                after = words if words[-1] in _ENDS else f"{words}."
+                after = ended(words)
                 repair = Repair(
                     kind=RepairKind.REWORDED, before=claim.text, after=after, reasons=claim.reasons
                 )
@@ -128,8 +128,8 @@ def _fitting(words: str | None) -> str | None:
     if not said or len(said) > LONGEST_REPAIR:
         return None
     ids = ", ".join(dict.fromkeys(i for match in marks_in(line) for i in ids_in(match.group())))
-    ended = said if said[-1] in _ENDS else f"{said}."
-    return f"{ended[:-1]} [{ids}]{ended[-1]}" if ids else ended
+    whole = ended(said)
+    return f"{whole[:-1]} [{ids}]{whole[-1]}" if ids else whole
 
 
 def marked(draft: str, claims: Iterable[Claim]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from deep_research.evidence import unspaced
 from deep_research.report.ledger import ids_in, marks_in
 from deep_research.state import Citation, Claim, ClaimCounts, ClaimVerdict, Contradiction, Finding
 from deep_research.state.parts import PartVerdict
@@ -40,7 +41,7 @@ class Version:
             supported=sum(c.verdict is ClaimVerdict.SUPPORTED for c in claims),
             failing=sum(claim.marked for claim in claims),
             conflicts=sum(len(cited.intersection(c.finding_ids)) > 1 for c in contradictions),
-            words=len(draft.split()),
+            words=unspaced.size(draft),
             share=ClaimCounts.of(claims).share,
         )
 

@@ -10,12 +10,12 @@ from datetime import date
 from posixpath import dirname, join, normpath
 from threading import Event
 
+from deep_research.evidence import unspaced
 from deep_research.evidence.language import ENGLISH, STEMMED, language_of
 from deep_research.evidence.names import OPENING, borne
 from deep_research.evidence.passages import TARGET, passages
 from deep_research.evidence.plain import has_joiners
 from deep_research.logs import blotted
-from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.bulk import insert_all
 from deep_research.sources.documents.folder import Skipped
 from deep_research.sources.documents.terms import Fields, fields, path_words

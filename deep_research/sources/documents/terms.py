@@ -10,12 +10,12 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from deep_research.evidence import unspaced
 from deep_research.evidence.language import ENGLISH, STEMMED, stems_in
 from deep_research.evidence.plain import clean, unjoined
 from deep_research.evidence.stemming import stemmed
 from deep_research.evidence.words import beginning
 from deep_research.patterns import regex
-from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.folder import SUFFIXES
 from deep_research.sources.extract.plaintext import words
 

@@ -206,9 +206,11 @@ def test_no_child_is_left_of_a_process_that_is_killed_while_it_reads(tmp_path: P
     ) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "at work\n"
-        assert readers_of(parent.pid)
+        end = time.monotonic() + 300
+        while not readers_of(parent.pid):  # a child has its name once it runs its own program
+            assert time.monotonic() < end
+            time.sleep(0.01)
         parent.kill()
-    end = time.monotonic() + 300
     while readers_of(parent.pid):
         assert time.monotonic() < end
         time.sleep(0.01)

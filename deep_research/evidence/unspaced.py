@@ -1,7 +1,8 @@
-"""Scripts that are written without spaces: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
+"""Scripts that are written without spaces: Chinese, Japanese, Thai, Lao, Khmer, Burmese; and Korean, whose particles are
+written with the word before them.
 
-Nothing tells where their words end. So what is indexed is each pair of neighbouring characters, and a query looks for
-its own pairs. A character is a letter together with the marks that it carries.
+Nothing tells where their words end. So what is indexed is each pair of neighbouring characters, a query looks for its own
+pairs, and two characters count as a word. A character is a letter together with the marks that it carries.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _THAI_TO_BURMESE = (  # Thai, Lao, Burmese with its extensions, Khmer
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ec4\u0ec6\u0ec8-\u0ece\u0edc-\u0edf"
     "\u1000-\u103f\u1050-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f\u1780-\u17d3\u17d7\u17dc\u17dd"
 )
+_HANGUL = "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3"
 _MARKS = [
     chr(code)
     for first, last in ((0x0E01, 0x0ECE), (0x1000, 0x109F), (0x1780, 0x17DD), (0xA9E0, 0xAA7F))
@@ -31,13 +33,17 @@ _MARKS = [
 _STAND_IN = {ord(mark): 0xE800 + number for number, mark in enumerate(_MARKS)}
 STAND_INS = f"{chr(0xE800)}-{chr(0xE800 + len(_MARKS) - 1)}"
 
-RUN = regex(f"([{_HAN_AND_KANA}{_THAI_TO_BURMESE}]+)")
+CHARACTERS = f"{_HAN_AND_KANA}{_HANGUL}{_THAI_TO_BURMESE}"  # for a set of a pattern
+RUN = regex(f"([{CHARACTERS}]+)")
+_WORD = regex(r"[^\W_]+")
+# Two characters of the script in which Japanese writes endings, particles and the verbs that help.
+_JOINING = regex("[\u3041-\u3096]{2}")
 HAS_STAND_IN = regex(f"[{STAND_INS}]")
 # The first bytes of such characters in UTF-8 stand for nothing else there but some symbols and other scripts.
-_OTHER_BYTES = bytes(set(range(256)).difference((0xE0, 0xE1, *range(0xE3, 0xEB), 0xEF, 0xF0)))
+_OTHER_BYTES = bytes(set(range(256)).difference((0xE0, 0xE1, *range(0xE3, 0xEE), 0xEF, 0xF0)))
 _MARK = "".join(_MARKS)
 _HAS_MARK = regex(f"[{_MARK}]")
-_CHARACTER = regex(f"[{_HAN_AND_KANA}{_THAI_TO_BURMESE}][{_MARK}]*+")
+_CHARACTER = regex(f"[{CHARACTERS}][{_MARK}]*+")
 
 _STOOD_IN = regex(f".[{STAND_INS}]*+")
 
@@ -67,6 +73,33 @@ def neighbours(run: str) -> Iterator[str]:
     if len(characters) == 1:
         yield run
     yield from map(add, characters, characters[1:])
+
+
+def size(text: str) -> int:
+    """How many words a text has.
+
+    Example:
+        size("高さは30メートルです。")  # 6: four and a half, and the number
+    """
+    if not occur_in(text) or not (runs := RUN.findall(text)):
+        return len(text.split())
+    spaced_ones = sum(_WORD.search(word) is not None for word in without(text).split())
+    return spaced_ones + (sum(len(_characters(run)) for run in runs) + 1) // 2
+
+
+def found_words(text: str, words: re.Pattern[str]) -> list[str]:
+    """The words of a text by a pattern, and of its runs the pairs of neighbours that may be of a word that tells
+    something, in their order."""
+    if not occur_in(text):
+        return words.findall(text)
+    found: list[str] = []
+    for piece in RUN.split(text):
+        if RUN.match(piece):
+            every = list(neighbours(piece))
+            found += [pair for pair in every if not _JOINING.fullmatch(pair)] or every
+        else:
+            found += words.findall(piece)
+    return found
 
 
 def pair_of(term: str) -> str:

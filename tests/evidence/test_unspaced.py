@@ -1,0 +1,69 @@
+"""Scripts that part no words are read by pairs of characters."""
+
+import pytest
+
+from deep_research.evidence.names import asked_names
+from deep_research.evidence.unspaced import found_words, size
+from deep_research.evidence.vocabulary import WORD, vocabulary
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The tower (1871) is tall.", 5),
+        ("灯台です", 2),
+        ("高さは30メートルです。", 6),  # nine characters, and the number
+        ("이 등대는 1871년에 세워졌습니다.", 7),
+        ("", 0),
+    ],
+)
+def test_two_characters_count_as_a_word(text: str, words: int) -> None:
+    assert size(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("the old tower", ["the", "old", "tower"]),
+        ("JR東日本の2号車", ["JR", "東日", "日本", "本の", "2", "号車"]),
+        ("灯台は古いです", ["灯台", "台は", "は古", "古い"]),  # "いで" and "です" only join
+        ("いつですか", ["いつ", "つで", "です", "すか"]),  # there is nothing else
+        ("หอสูง", ["หอ", "อสู", "สูง"]),  # a letter goes with its marks
+        ("塔", ["塔"]),
+    ],
+)
+def test_words_are_pairs_of_neighbours(text: str, found: list[str]) -> None:
+    assert found_words(text, WORD) == found
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("when was the tower of Oban built?", ["oban"]),
+        ("когда был построен маяк?", []),
+        ("Когда Иванов построил маяк?", ["иванов"]),
+        ("πότε χτίστηκε ο φάρος;", []),
+        ("¿Cuándo se construyó el faro?", []),
+        ("kdy byl šikmý maják postaven?", []),
+        ("등대는 언제 세워졌습니까?", []),
+        ("灯台はいつ建てられましたか?", []),
+        ("「白い塔」はいつ建てられましたか?", ["白い塔"]),
+        ("متى بنيت المنارة؟", []),
+    ],
+)
+def test_only_a_capital_or_quotation_marks_make_a_name(question: str, names: list[str]) -> None:
+    assert asked_names(question) == names
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "terms"),
+    [
+        ("es", "¿Cuándo fue construido el faro?", ["constru", "far"]),
+        ("ru", "Какова высота башни?", ["высот", "башн"]),
+        ("cs", "kdy byla věž", ["kdi", "byla", "vez"]),  # no stems are known: as English
+    ],
+)
+def test_a_language_without_a_table_has_its_stems_and_function_words(
+    language: str, text: str, terms: list[str]
+) -> None:
+    assert vocabulary(language).terms(text) == terms

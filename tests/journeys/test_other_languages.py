@@ -1,0 +1,45 @@
+"""A question in any language over texts in it is answered without a model."""
+
+from pathlib import Path
+
+import pytest
+
+from deep_research import DeepResearch
+
+TEXTS = {
+    "es": "El faro de la isla fue construido en 1871. La torre mide 30 metros. El farero vive solo.",
+    "ru": "Маяк на острове был построен в 1871 году. Высота башни составляет 30 метров. Смотритель живёт один.",
+    "el": "Ο φάρος του νησιού χτίστηκε το 1871. Ο πύργος έχει ύψος 30 μέτρα. Ο φύλακας ζει μόνος.",
+    "ar": "بنيت المنارة في عام 1871. يبلغ ارتفاع البرج 30 مترا. يعيش الحارس وحده.",
+    "zh": "岛上的灯塔建于1871年。塔高30米。守灯人独自居住。",
+    "ja": "この灯台は1871年に建てられました。塔の高さは30メートルです。守人は一人で住んでいます。",
+    "ko": "이 등대는 1871년에 세워졌습니다. 탑의 높이는 30미터입니다. 등대지기는 혼자 삽니다.",
+    "th": "ประภาคารสร้างขึ้นในปี 1871\n\nหอคอยมีความสูง 30 เมตร\n\nผู้ดูแลอาศัยอยู่คนเดียว",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "year"),
+    [
+        ("es", "¿Cuándo fue construido el faro?", True),
+        ("es", "¿Cuánto mide la torre?", False),
+        ("ru", "Когда был построен маяк?", True),
+        ("ru", "Какова высота башни?", False),
+        ("el", "Πότε χτίστηκε ο φάρος;", True),
+        ("ar", "متى بنيت المنارة؟", True),
+        ("zh", "灯塔建于哪一年？", True),
+        ("ja", "灯台はいつ建てられましたか?", True),
+        ("ja", "塔の高さはどのくらいですか？", False),
+        ("ko", "등대는 언제 세워졌습니까?", True),
+        ("th", "ประภาคารสร้างขึ้นเมื่อใด", True),
+    ],
+)
+def test_a_question_is_answered_in_the_language_of_its_texts(
+    tmp_path: Path, language: str, question: str, year: bool
+) -> None:
+    (tmp_path / "page.md").write_text(f"# I\n\n{TEXTS[language]}\n", encoding="utf-8")
+    with DeepResearch(corpus=[tmp_path], store="memory", data_dir=tmp_path / "home") as research:
+        result = research.run(question)
+    _, _, answer = (result.report or "").partition("## Answer")
+    assert ("1871" if year else "30") in answer.split("\n\n")[1]
+    assert "Nothing was found" not in (result.report or "")
