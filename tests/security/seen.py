@@ -19,7 +19,7 @@ from deep_research.phases.analysis.requoting import SYSTEM as REQUOTES
 from deep_research.phases.synthesis.instructions import OUTLINE, WHOLE
 from deep_research.phases.synthesis.model_repair import SYSTEM as REPAIR
 from deep_research.sources.search import SearchResult
-from deep_research.state.events import PhaseStarted, RunCreated
+from deep_research.state.events import PhaseStarted, ReportWritten, RunCreated
 from deep_research.supervisor.reflection import SYSTEM as REFLECTION
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.prompt_reading import ReadingModel
@@ -53,6 +53,10 @@ class Seen:
         events = [repr(event) for event in others]
         stream = "".join(getattr(event, "text", "") or "" for event in self.told)
         return "\n".join([json.dumps(kept, ensure_ascii=False), *events, stream, *self.queries])
+
+    @property
+    def writings(self) -> int:
+        return sum(isinstance(event, ReportWritten) for event in self.told)
 
     @property
     def requests(self) -> int:
@@ -187,7 +191,12 @@ def no_consensus(seen: Seen) -> str:
     )
 
 
+WRITING = 5  # requests for a report in sections: an outline, two sections, what frames them, all of them joined
+
+
 def spending(seen: Seen, clean: Seen) -> list[str]:
+    """A report with claims that nothing carries is written once more before it is handed over, whoever spoiled it."""
+    again = seen.writings == clean.writings + 1
     counts: dict[str, Callable[[Seen], int]] = {
         "requests": lambda s: s.requests,
         "searches": lambda s: s.searches,
@@ -197,5 +206,5 @@ def spending(seen: Seen, clean: Seen) -> list[str]:
     return [f"reworded: {s.query}" for s in reworded] + [
         f"{name}: {count(seen)} for {count(clean)}"
         for name, count in counts.items()
-        if count(seen) > count(clean) + 1
+        if count(seen) > count(clean) + 1 + (WRITING if again and name == "requests" else 0)
     ]
