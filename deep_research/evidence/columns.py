@@ -67,9 +67,11 @@ class Asked:
         return around | self.own[part.first - 1] if part.announced else around
 
     def near(self, document: Document, c: Candidate) -> Terms:
-        """Of the candidate and its neighbours in the block, of what leads to it, of its heading and of the title."""
+        """Of the candidate and its neighbours in the block, of what leads to it, of its heading and of the title. The
+        next row of a table is of another thing."""
         part = document.parts[c.block]
-        low, high = max(part.first, c.place - 1), min(part.last, c.place + 2)
+        reach = int(c.kind is not BlockKind.TABLE)
+        low, high = max(part.first, c.place - reach), min(part.last, c.place + 1 + reach)
         return self.around[c.block].union(*self.own[low:high])
 
 
@@ -121,7 +123,7 @@ class View:
             asking |= terms - holding.keys() - inquiry.names
         least = min((self.weights[term] for term in terms - asking), default=0.0)
         for term in asking if least else ():
-            self.weights[term] = min(self.weights[term], least)
+            self.weights[term] = 0.0
         # A pair of characters that nothing has lies between two words.
         for term in filter(unspaced.RUN.match, terms - holding.keys()):
             self.weights[term] = 0.0
