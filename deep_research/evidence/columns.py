@@ -123,7 +123,7 @@ class View:
             asking |= terms - holding.keys() - inquiry.names
         least = min((self.weights[term] for term in terms - asking), default=0.0)
         for term in asking if least else ():
-            self.weights[term] = 0.0
+            self.weights[term] = min(self.weights[term], least)
         # A pair of characters that nothing has lies between two words.
         for term in filter(unspaced.RUN.match, terms - holding.keys()):
             self.weights[term] = 0.0
