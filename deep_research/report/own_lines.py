@@ -20,9 +20,10 @@ from deep_research.state.limitations import limitations
 SURE = {
     ConfidenceLevel.HIGH: "",
     ConfidenceLevel.MEDIUM: "Probably.",
-    ConfidenceLevel.LOW: "Perhaps: no source says it for sure.",
+    ConfidenceLevel.LOW: "Perhaps: it may be beside the point.",
     ConfidenceLevel.SPECULATION: "Doubtful: this is only what comes nearest.",
 }
+ONCE_SURE = {ConfidenceLevel.LOW: "Perhaps: no source says it for sure."}  # in drafts that an earlier version made
 ALL_WITHDRAWN = "All that was found stands in works that were retracted. It should not be relied on."
 IN_THEIR_WORDS = "Put together without a language model: every sentence is its source's own."
 IN_OTHER_WORDS = "Put together without a language model, from statements that one drew from the sources."
@@ -31,7 +32,14 @@ STOPPED = {
     AbortReason.TIMEOUT: "Partial report: the time allowed ran out.",
 }
 # Each holds of some runs alone.
-FIXED = (*filter(None, SURE.values()), ALL_WITHDRAWN, IN_THEIR_WORDS, IN_OTHER_WORDS, *STOPPED.values())
+FIXED = (
+    *filter(None, SURE.values()),
+    *ONCE_SURE.values(),
+    ALL_WITHDRAWN,
+    IN_THEIR_WORDS,
+    IN_OTHER_WORDS,
+    *STOPPED.values(),
+)
 DIFFER = "They differ; nothing here decides which is right, or whether they are of one thing."
 GAPS = "Gaps and limits"  # the heading of what was not found, and of what was left out
 LIMITS = "Limits of this research"  # the heading of what was left out, in a report that a model wrote
@@ -79,7 +87,8 @@ def own_lines(state: DeepResearchState, cited: Iterable[str], *, partial: bool =
     cited = set(cited)
     told = [finding for finding in state.findings if finding.id in cited]
     levels = {level_of(finding.probability) for finding in told if finding.probability is not None}
-    yield from filter(None, (SURE[level] for level in levels & SURE.keys()))
+    for sure in (SURE, ONCE_SURE):
+        yield from filter(None, (sure[level] for level in levels & sure.keys()))
     if state.findings and not parted(state.findings, state.sources)[0]:
         yield ALL_WITHDRAWN
     yield IN_OTHER_WORDS if state.own_words else IN_THEIR_WORDS
