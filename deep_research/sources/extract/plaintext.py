@@ -65,7 +65,7 @@ def one_line(text: str, limit: int) -> str:
 def _attempt(raw: bytes, encoding: str) -> str | None:
     try:
         return raw.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
+    except (UnicodeError, LookupError):
         return None
 
 
