@@ -117,12 +117,13 @@ class View:
             term: log(1 + (max(1, len(blocks)) - holding[term] + 0.5) / (holding[term] + 0.5))
             for term in dict.fromkeys(inquiry.terms)
         }
+        # A word that nothing has may be misspelt, or say otherwise what they say: it counts as the mean of the others.
+        strange = terms - holding.keys() - inquiry.names
+        mean = fsum(self.weights[t] for t in terms - strange) / max(1, len(terms - strange))
+        self.weights.update(dict.fromkeys(strange, mean) if mean else {})
         # A word that only asks is apt to be in no answer: it counts as little as the least of the others.
-        asking = inquiry.asking
-        if not inquiry.tabled:  # whatever nothing has may be such a word
-            asking |= terms - holding.keys() - inquiry.names
-        least = min((self.weights[term] for term in terms - asking), default=0.0)
-        for term in asking if least else ():
+        least = min((self.weights[term] for term in terms - inquiry.asking), default=0.0)
+        for term in inquiry.asking if least else ():
             self.weights[term] = min(self.weights[term], least)
         # A pair of characters that nothing has lies between two words.
         for term in filter(unspaced.RUN.match, terms - holding.keys()):

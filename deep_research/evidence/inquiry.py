@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from deep_research.evidence import unspaced
 from deep_research.evidence.language import ENGLISH, language_of
 from deep_research.evidence.sentences import sentence_spans
-from deep_research.evidence.vocabulary import FILE, WORD, Vocabulary, vocabularies, vocabulary
+from deep_research.evidence.vocabulary import FILE, WORD, Vocabulary, vocabulary
 from deep_research.evidence.words import SMALL, unmarked
 from deep_research.evidence.words import WORD as ANY_WORD
 from deep_research.patterns import regex
@@ -74,7 +74,7 @@ class Inquiry:
     """A question as it is read. ``names`` are those of its terms that are written as names, figures or identifiers,
     ``asking`` those that only ask for a number, as "long" of "how long", which "nine hours" answers;
     ``parts`` has the question itself where it has no several; ``subject`` is what an overview is wanted of, "" where
-    something else is asked. ``tabled``: it is known which words of its language only ask."""
+    something else is asked."""
 
     text: str
     language: str
@@ -84,7 +84,6 @@ class Inquiry:
     expects: str
     parts: tuple[Part, ...]
     subject: str = ""
-    tabled: bool = True
 
     @property
     def is_broad(self) -> bool:
@@ -121,8 +120,7 @@ def read_question(text: str, language: str = "") -> Inquiry:
     """The question ``text``, in a language or the one that its words tell; markup and addresses that came along with it
     are not asked about."""
     text = unmarked(text).translate(_ASKING)
-    known = language or language_of(text, default="")
-    language = known or ENGLISH
+    language = language or language_of(text)
     words = vocabulary(language)
     terms = tuple(words.terms(text))
     named = [match.group() for match in _NAME.finditer(unspaced.without(text))]
@@ -130,7 +128,7 @@ def read_question(text: str, language: str = "") -> Inquiry:
     names = frozenset(term for name in named for term in words.terms(name)) & frozenset(terms)
     kind, opening = _opening(text, words)
     asking = frozenset(words.terms(opening) if kind == "number" else ()) & frozenset(terms)
-    inquiry = Inquiry(text, language, terms, names, asking, kind, (), tabled=known in vocabularies())
+    inquiry = Inquiry(text, language, terms, names, asking, kind, ())
     parts = _parts(inquiry)
     inquiry = replace(inquiry, parts=parts, expects=parts[0].expects if len(parts) == 1 else inquiry.expects)
     return replace(inquiry, subject=_subject(inquiry))

@@ -85,6 +85,26 @@ _NAMES = {  # as snowball calls them
     "ro": "romanian",
     "tr": "turkish",
 }
+_CALLED = {
+    ENGLISH: "English",
+    "zh": "Chinese",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "th": "Thai",
+    "lo": "Lao",
+    "my": "Burmese",
+    "km": "Khmer",
+    "el": "Greek",
+    "he": "Hebrew",
+    "ar": "Arabic",
+    "ka": "Georgian",
+    "hy": "Armenian",
+    "ta": "Tamil",
+    "te": "Telugu",
+    "kn": "Kannada",
+    "ml": "Malayalam",
+    "gu": "Gujarati",
+}
 STEMMED = tuple(_NAMES)  # the languages besides English whose words can be stemmed
 _WORDS = {language: frozenset(words.split()) for language, words in _FUNCTION_WORDS.items()}
 _LANGUAGES: dict[str, tuple[str, ...]] = {
@@ -165,6 +185,15 @@ def language_by_script(text: str) -> str:
                 return "ja"
             return "" if language == "ar" and _NOT_ARABIC.search(head) else language
     return ""
+
+
+def called(language: str) -> str:
+    """What a language is called in English.
+
+    Example:
+        called("pt")  # "Portuguese"
+    """
+    return _CALLED.get(language) or _NAMES.get(language, language).capitalize()
 
 
 def stemmer_of(language: str) -> str:

@@ -23,7 +23,9 @@ SURE = {
     ConfidenceLevel.LOW: "Perhaps: it may be beside the point.",
     ConfidenceLevel.SPECULATION: "Doubtful: this is only what comes nearest.",
 }
-ONCE_SURE = {ConfidenceLevel.LOW: "Perhaps: no source says it for sure."}  # in drafts that an earlier version made
+ONCE_SURE = {
+    ConfidenceLevel.LOW: "Perhaps: no source says it for sure."
+}  # in drafts that an earlier version made
 ALL_WITHDRAWN = "All that was found stands in works that were retracted. It should not be relied on."
 IN_THEIR_WORDS = "Put together without a language model: every sentence is its source's own."
 IN_OTHER_WORDS = "Put together without a language model, from statements that one drew from the sources."

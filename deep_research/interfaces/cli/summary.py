@@ -54,6 +54,7 @@ def _closing(session: Look, result: ResearchResult) -> list[str]:
     said, command = (_in_pack(result), "") if session.packed else _words(session, result)
     above = told_with(result)
     gaps = [gap.description for gap in result.gaps if not gap.addressed and result.reason == "no_evidence"]
+    gaps += [limit.message for limit in result.limits if limit.name == "language" and gaps]
     listed = [f"  - {text.line(gap)}" for gap in gaps[:_MOST_GAPS]]
     if len(gaps) > _MOST_GAPS:
         listed.append(f"  - and {len(gaps) - _MOST_GAPS} more")

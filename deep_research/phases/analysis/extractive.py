@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.language import called
 from deep_research.evidence.ranker import Ranker
+from deep_research.evidence.support import written_in
 from deep_research.phases.analysis.best_passages import Chosen, best_passages, wish_passages
 from deep_research.phases.analysis.broad import broad_findings
 from deep_research.phases.analysis.handoff import (
@@ -25,9 +28,12 @@ from deep_research.phases.analysis.handoff import (
 )
 from deep_research.phases.analysis.survey import follow_sources, survey
 from deep_research.phases.wishes import gap_of, searched
-from deep_research.state import SubQueryStatus
+from deep_research.state import Limit, SubQueryStatus
 from deep_research.state.identity import gap_id
 
+LANGUAGE = "language"  # the name of the limit that tells of another one
+LOOKED_AT = 4_000  # characters of a source by which its language is told
+MOST_TONGUES = 2  # that are named
 T = TypeVar("T")
 BATCH_WORDS = 300  # that a batch chooses, for a report that has to do without the survey
 
@@ -55,18 +61,19 @@ class ExtractiveAnalyzer:
         if read_question(handoff.original_query).is_broad:
             found, left = wish_passages(handoff.original_query, _wishes(handoff), handoff.whole, self._ranker)
             looked = survey(handoff, trails).model_copy(update={"findings": tuple(found)})
-            return _with_wishes(looked, handoff, left)
+            return _with_wishes(_with_tongues(looked, handoff), handoff, left)
         order = sorted(handoff.whole, key=lambda source: -trails.scores.get(source.id, 0.0))
         chosen = _chosen(handoff, order, handoff.words, self._ranker, stop)
         if not chosen.findings:  # what earlier rounds chose is what comes nearest
-            return _with_wishes(survey(handoff, trails, verdicts=chosen.verdicts), handoff, chosen.idle)
+            looked = survey(handoff, trails, verdicts=chosen.verdicts)
+            return _with_wishes(_with_tongues(looked, handoff), handoff, chosen.idle)
         looked = survey(handoff, trails, chosen.findings, chosen.verdicts).model_copy(
             update={
                 "findings": tuple(chosen.findings),
                 "dropped": tuple(f.id for f in handoff.findings if f.rank is not None),
             }
         )
-        return _with_wishes(looked, handoff, chosen.idle)
+        return _with_wishes(_with_tongues(looked, handoff), handoff, chosen.idle)
 
 
 async def _stoppable(work: Callable[[threading.Event], T]) -> T:
@@ -112,6 +119,17 @@ def _chosen(
 def _wishes(handoff: AnalyzerInput | SurveyInput) -> tuple[str, ...]:
     gaps = handoff.open_gaps if isinstance(handoff, AnalyzerInput) else handoff.gaps
     return tuple(dict.fromkeys((*searched(handoff.sub_queries, gaps), *handoff.wishes)))
+
+
+def _with_tongues(looked: SurveyOutput, handoff: SurveyInput) -> SurveyOutput:
+    """With a word on it where no source is in the language of the question, as far as that is clear."""
+    asked = written_in(handoff.original_query)
+    told = Counter(filter(None, (written_in(source.content[:LOOKED_AT]) for source in handoff.sources)))
+    if not asked or not told or asked in told:
+        return looked
+    languages = " and ".join(map(called, sorted(told, key=lambda each: (-told[each], each))[:MOST_TONGUES]))
+    message = f"The question is in {called(asked)}, the sources are in {languages}: only words of both can be found."
+    return looked.model_copy(update={"limits": (*looked.limits, Limit(name=LANGUAGE, message=message))})
 
 
 def _with_wishes(looked: SurveyOutput, handoff: SurveyInput, idle: Sequence[str]) -> SurveyOutput:

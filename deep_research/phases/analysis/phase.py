@@ -314,6 +314,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             event = await off_loop(size, with_findings, event, survey, found, state)
             event = with_survey(event, survey, state)
             notes += [*noted(survey.notes), *unfollowed(survey.unfollowed)]
+            notes += [LimitReached(limit=limit) for limit in survey.limits]
         await texts.journal.record(with_lacking(event, state), *notes)
 
     async def _found_together(
