@@ -13,20 +13,19 @@ from functools import cached_property
 
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.rows import headers
+from deep_research.evidence.sentences import at_marks, has_capitals
 from deep_research.evidence.vocabulary import WORD
 from deep_research.patterns import regex
 
 STEP = " › "  # between the headings that a candidate stands under
 LONGEST = 1_200  # characters of a candidate; what is longer is no sentence, and is cut
 LABEL = 80  # characters of a line that names what the item below it describes
-ENOUGH_CAPITALS = 0.008  # of the letters of a text
 UNEVEN = 2  # characters by which an underline may be longer or shorter
 # A line of text over a line of marks, which is how plain text writes a heading; not in fenced code.
 _UNDERLINED = regex(
     r"^[ \t]*```.*?^[ \t]*```|^(?P<text>\S[^\n]{0,120})\n(?P<marks>={3,}|~{3,}|-{3,}|\^{3,}|\"{3,}|'{3,}|\+{3,})[ \t]*$",
     re.MULTILINE | re.DOTALL,
 )
-_MARK = regex(r"(?<=[^\W\d_]{3}[.!?])\s+(?=\S)")  # behind a word of three letters: none of "e.g." or "st."
 _UNFINISHED = regex(r"[^.!?:;,\s]\s*\Z")
 
 
@@ -79,8 +78,7 @@ class Document:
     @cached_property
     def has_capitals(self) -> bool:
         """Whether names can be told by them."""
-        sample = self.text[:3000]
-        return sum(map(str.isupper, sample)) > ENOUGH_CAPITALS * max(1, len(sample))
+        return has_capitals(self.text)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -105,7 +103,7 @@ def _read_block(document: Document, block: Block, heading: str) -> None:
     text, every = document.text, document.candidates
     spans = [_code(text, block)] if block.kind is BlockKind.CODE else list(block.sentences(text))
     if block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM) and not document.has_capitals:
-        spans = [piece for span in spans for piece in _at_marks(text, *span)]
+        spans = [piece for span in spans for piece in at_marks(text, *span)]
     header = None
     if block.kind is BlockKind.TABLE and len(spans) > 1 and headers(text, *spans[1]):
         header, *spans = spans  # names what stands in the others
@@ -154,14 +152,6 @@ def _structure(text: str) -> Iterator[Block]:
             yield Block(BlockKind.HEADING, match.start("text"), match.end("text"), level)
             here = match.end()
     yield from blocks(text, here)
-
-
-def _at_marks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The sentences of a text without capitals, which elsewhere tell where one begins."""
-    for match in _MARK.finditer(text, start, end):
-        yield start, match.start()
-        start = match.end()
-    yield start, end
 
 
 def _code(text: str, block: Block) -> tuple[int, int]:

@@ -23,6 +23,9 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_MARK = regex(r"(?<=[^\W\d_]{3}[.!?])\s+(?=\S)")  # behind a word of three letters: none of "e.g." or "st."
+_ENOUGH_CAPITALS = 0.008  # of the letters of a text
+_LOOKED_AT = 3_000  # characters
 _LATIN_MARKS = frozenset(".!?…")
 _OPENING = "([{\"'“‘«*_"
 _LOOK_BACK = 16  # characters; the longest abbreviation with room
@@ -58,6 +61,20 @@ def sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]
             here = match.end()
     if here < end:
         yield here, end
+
+
+def has_capitals(text: str) -> bool:
+    """Whether names, and where sentences begin, can be told by them."""
+    sample = text[:_LOOKED_AT]
+    return sum(map(str.isupper, sample)) > _ENOUGH_CAPITALS * max(1, len(sample))
+
+
+def at_marks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The sentences of a text without capitals, which elsewhere tell where one begins."""
+    for match in _MARK.finditer(text, start, end):
+        yield start, match.start()
+        start = match.end()
+    yield start, end
 
 
 def last_sentence_end(text: str, start: int, stop: int) -> int:

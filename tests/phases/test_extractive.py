@@ -234,16 +234,21 @@ TOPIC = tuple(f"{a}{b}" for a in ("lamp", "tower", "reef", "storm", "bell", "fog
 REQUEST = ". ".join(f"Of the {word} and of the {TOPIC[n - 1]} we ask" for n, word in enumerate(TOPIC))
 
 
-def test_a_broad_request_is_covered_by_sentences_of_many_sources():
+@pytest.mark.parametrize("written", [str, str.lower], ids=["with capitals", "without"])
+def test_a_broad_request_is_covered_by_sentences_of_many_sources(written):
     ring = TOPIC + TOPIC
     texts = [
         (
             f"Text {n}",
-            f"Here a {' and a '.join(ring[n : n + 4])} were seen. A {' or a '.join(ring[n + 4 : n + 8])} was not.",
+            written(
+                f"Here a {' and a '.join(ring[n : n + 4])} were seen. "
+                f"A {' or a '.join(ring[n + 4 : n + 8])} was not."
+            ),
         )
         for n in range(0, 48, 4)
     ]
     output = read(REQUEST, *texts)
+    assert len(output.findings) > len(texts)
     assert len({f.source_ids for f in output.findings}) >= 8
     assert [f.relevance for f in output.findings] == sorted(
         (f.relevance for f in output.findings), reverse=True

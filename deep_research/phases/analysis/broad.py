@@ -19,6 +19,7 @@ from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
+from deep_research.evidence.sentences import at_marks, has_capitals
 from deep_research.evidence.words import content_words
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
@@ -100,13 +101,16 @@ def _speaks(rank: Ranked) -> bool:
 
 def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, str]]:
     """The whole sentences of a passage, each with how it reads."""
-    for span in sentences(text, passage.span.start, passage.span.end):
-        said = text[span.start : span.end]
+    spans = ((span.start, span.end) for span in sentences(text, passage.span.start, passage.span.end))
+    if not has_capitals(text):
+        spans = (piece for span in spans for piece in at_marks(text, *span))
+    for start, end in spans:
+        said = text[start:end]
         whole = said[-1] in _ENDS and " | " not in said and not said.startswith("#")
         if whole and not has_address(said):
             content = readable(said)
             if MIN_WORDS <= unspaced.size(content) <= MAX_WORDS and not is_debris(content):
-                yield span, content
+                yield Span(start=start, end=end), content
 
 
 def _finding(

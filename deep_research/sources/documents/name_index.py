@@ -77,12 +77,14 @@ Places = dict[tuple[int, int], str]  # the words of a text, from and to, that ma
 
 
 def _places(text: str, *, any_case: bool) -> Places:
-    """What in a text may be a name that documents bear. With ``any_case`` it needs no capitals, as in a question."""
+    """What in a text may be a name that documents bear. With ``any_case`` it needs no capitals, as in a question, nor
+    does it in a text that has none."""
     tokens = _WORD.findall(unjoined(text))
     looked = [_looked_at(token) for token in tokens]
     keys = [word.key for word in looked]
     told = [0, *accumulate(word.tells for word in looked)]
-    closing = [place for place, word in enumerate(looked) if any_case or word.capital]
+    has_none = not any_case and not any(map(str.isupper, text))
+    closing = [place for place, word in enumerate(looked) if any_case or has_none or word.capital]
     places: Places = {}
     for n, start in enumerate(closing):
         if not looked[start].may_open:

@@ -39,6 +39,17 @@ def test_a_document_that_a_found_one_names_comes_along_when_it_has_what_is_lacki
     assert "person" not in [hit.path for hit in index.search(QUESTION, 4)]
 
 
+def test_a_text_without_capitals_brings_along_what_it_names(tmp_path: Path):
+    small = [
+        (path, Document(title=each.title.lower(), text=each.text.lower()))
+        for path, each in [("film", FILM), ("person", PERSON), *OTHERS]
+    ]
+    made = CorpusIndex(tmp_path / "small.db")
+    made.add(small)
+    assert [hit.via for hit in made.search(QUESTION, 4, linked=2) if hit.path == "person"] == ["harbour"]
+    made.close()
+
+
 def test_a_named_document_with_nothing_of_what_is_lacking_stays_away(index):
     index.add([("person", Document(title="Ann Mole", text="Ann Mole wrote letters."))])
     assert "person" not in [hit.path for hit in index.search(QUESTION, 4, linked=2)]
