@@ -4,6 +4,7 @@ import asyncio
 import re
 import threading
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -191,7 +191,9 @@ def no_consensus(seen: Seen) -> str:
     )
 
 
-WRITING = 5  # requests for a report in sections: an outline, two sections, what frames them, all of them joined
+WRITING = (
+    5  # requests for a report in sections: an outline, two sections, what frames them, all of them joined
+)
 
 
 def spending(seen: Seen, clean: Seen) -> list[str]:
