@@ -117,10 +117,10 @@ class View:
             term: log(1 + (max(1, len(blocks)) - holding[term] + 0.5) / (holding[term] + 0.5))
             for term in dict.fromkeys(inquiry.terms)
         }
-        # A word that nothing has may be misspelt, or say otherwise what they say: it counts as the mean of the others.
+        # A word that nothing has may be misspelt, or say otherwise what they say: it counts no more than any other.
         strange = terms - holding.keys() - inquiry.names
-        mean = fsum(self.weights[t] for t in terms - strange) / max(1, len(terms - strange))
-        self.weights.update(dict.fromkeys(strange, mean) if mean else {})
+        if most := max((self.weights[term] for term in terms - strange), default=0.0):
+            self.weights.update(dict.fromkeys(strange, most))
         # A word that only asks is apt to be in no answer: it counts as little as the least of the others.
         least = min((self.weights[term] for term in terms - inquiry.asking), default=0.0)
         for term in inquiry.asking if least else ():

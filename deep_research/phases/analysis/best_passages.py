@@ -25,7 +25,7 @@ from deep_research.state.identity import finding_id
 PART_WORDS = 40  # of a part of a question, for the best passage of it alone
 SIGNAL_WORDS = 150  # of what is chosen, by which the probability is told
 # The probability from which on something is told of a question, and from which on it counts as answered.
-NEAR, SURE = 0.125, 0.5
+NEAR, SURE = 0.14, 0.5
 # Of several parts each takes names from the others, so that all of them look likely: what counts is the mean of the
 # probability and of the share of its own words that stands near one candidate.
 LEAST = 0.35
