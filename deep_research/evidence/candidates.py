@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from deep_research.evidence import unspaced
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.rows import headers
 from deep_research.evidence.sentences import at_marks, has_capitals
@@ -82,8 +83,9 @@ class Document:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Its words in lower case."""
-        return frozenset(WORD.findall(self.lowered))
+        """Its words in lower case, but for those of scripts without spaces."""
+        low = self.lowered
+        return frozenset(WORD.findall(unspaced.without(low) if unspaced.occur_in(low) else low))
 
 
 def read_document(identity: str, title: str, text: str) -> Document:

@@ -17,6 +17,7 @@ from deep_research.evidence.answer_kinds import holds_kind
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.passages import BlockKind
+from deep_research.evidence.vocabulary import in_lower_case
 from deep_research.patterns import regex
 
 MAX_TITLE = 100  # characters of a title by which other sources name one
@@ -37,7 +38,7 @@ class Asked:
         words = inquiry.words
         openings = {term[:2] for term in terms}
         near = (word for word in document.words if word[:2] in openings or not word[:2].isascii())
-        stems = {word: stem for word in near if (stem := words.stem(word)) in terms}
+        stems = {word: stem for word in near if (stem := words.stem(in_lower_case(word))) in terms}
         self.titled = terms.intersection(words.terms(document.title))
         self.own = _held(document, stems, frozenset(filter(unspaced.RUN.match, terms)))
         read: dict[str, list[str]] = {}  # the terms of each heading, which many paths share
@@ -258,11 +259,11 @@ def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
     """Any of some texts where it ends a word. Where one begins is for `_begins_word`: a pattern that begins with letters
     is searched several times as fast."""
     longest_first = sorted(texts, key=len, reverse=True)
-    return regex(rf"(?:{'|'.join(map(re.escape, longest_first))})(?![^\W_])")
+    return regex(rf"(?:{'|'.join(map(re.escape, longest_first))})(?![^\W_{unspaced.CHARACTERS}])")
 
 
 def _begins_word(text: str, start: int) -> bool:
-    return start == 0 or not text[start - 1].isalnum()
+    return start == 0 or not text[start - 1].isalnum() or unspaced.RUN.match(text[start - 1]) is not None
 
 
 def _at(candidates: list[Candidate], ends: list[int], offset: int) -> Candidate | None:

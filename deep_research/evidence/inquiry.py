@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from deep_research.evidence import unspaced
-from deep_research.evidence.language import ENGLISH, language_of
+from deep_research.evidence.language import ENGLISH, language_by_script, language_of
 from deep_research.evidence.sentences import sentence_spans
 from deep_research.evidence.vocabulary import FILE, WORD, Vocabulary, vocabulary
 from deep_research.evidence.words import SMALL, unmarked
@@ -23,7 +23,7 @@ _NAME = regex(
     rf"(?<![.?!]\s)(?<![¿¡])(?<!^)\b[^\W\d_{SMALL}][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|(?<!\w)--?\w[\w-]+"
 )
 _QUOTED = regex(r"[\"“”«»„`「『]([^\"“”«»„`「」『』]{2,80})[\"“”«»„`」』]")
-_ASKING = dict.fromkeys(map(ord, "？؟\u037e"), "?")  # marks of questions in other scripts
+_ASKING = dict.fromkeys(map(ord, "？؟"), "?")  # marks of questions in other scripts
 _CLAUSE = regex(r"[,;:]\s+")
 _WORDS_OF_A_TOPIC = 12  # a request that asks for nothing short and has more terms is one
 _BROAD = 40  # distinct terms of a request for a survey of all that it names
@@ -120,6 +120,8 @@ def read_question(text: str, language: str = "") -> Inquiry:
     """The question ``text``, in a language or the one that its words tell; markup and addresses that came along with it
     are not asked about."""
     text = unmarked(text).translate(_ASKING)
+    if text.rstrip().endswith(";") and language_by_script(text) == "el":
+        text = f"{text.rstrip()[:-1]}?"  # as Greek asks
     language = language or language_of(text)
     words = vocabulary(language)
     terms = tuple(words.terms(text))
@@ -238,7 +240,7 @@ def _subject(inquiry: Inquiry) -> str:
     if plain[-1] in form.overview:
         return " ".join(said[:-1])
     asks_nothing = not inquiry.expects and plain[0] not in function and inquiry.text.strip()[-1] not in ".?!"
-    bare = asks_nothing and len(inquiry.terms) <= _BARE
+    bare = asks_nothing and _told(inquiry.terms) <= _BARE
     return " ".join(said) if bare else ""
 
 

@@ -111,7 +111,7 @@ _LANGUAGES: dict[str, tuple[str, ...]] = {
     word: tuple(language for language in _WORDS if word in _WORDS[language])
     for word in frozenset().union(*_WORDS.values())
 }
-FUNCTION_WORDS = frozenset(_LANGUAGES)  # of all languages
+_KNOWN = frozenset(_LANGUAGES)
 _KANA = regex("[\u3041-\u3096\u30a1-\u30fa]")
 _NOT_ARABIC = regex(
     "[\u0679\u067e\u0686\u0688\u0691\u0698\u06a9\u06af\u06ba\u06be\u06cc\u06d2]"
@@ -146,7 +146,7 @@ def language_of(text: str, *, default: str = ENGLISH) -> str:
     if _is_plainly_english(head):
         return ENGLISH
     words = set(head.lower().split())  # each once: names repeat "de" and "la"
-    known = words & FUNCTION_WORDS
+    known = words & _KNOWN
     least = max(2, len(words) * _CLEAR_SHARE)
     if len(known) < least:
         return default
@@ -202,8 +202,13 @@ def stemmer_of(language: str) -> str:
 
 
 def function_words(language: str) -> frozenset[str]:
-    """The words of a `STEMMED` language that are in most of its texts and tell nothing."""
-    return _WORDS[language]
+    """The words of English or a `STEMMED` language that are in most of its texts and tell nothing."""
+    return _WORDS.get(language, frozenset())
+
+
+def is_function_word(word: str) -> bool:
+    """Whether a word in lower case is such a word of any language."""
+    return word in _KNOWN
 
 
 @lru_cache(maxsize=1 << 16)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from re import Match
 
+from deep_research.evidence import unspaced
 from deep_research.evidence.passages import BlockKind, blocks
 from deep_research.evidence.plain import unjoined
 from deep_research.evidence.words import STOP_WORDS
@@ -34,6 +35,7 @@ _LAST_NUMBER = regex(r"\s(\d{1,3})$")
 _SECTION = regex(r"^(\d{1,3}(?:\.\d{1,3})+)\.?\s")
 _PAIR = regex(r"\s[-–—=→]+\s|[:(=|]")  # of a name with what is said of it
 _IDENTIFIER = regex(r"^-{0,2}\w+(?:[_.:\-]+\w+)+(?:\(\))?$|^\w+\(\)$|^--?\w+$|^[a-z]+[A-Z]\w*$")
+_SENTENCES = frozenset("。！？။។")  # end marks of scripts in which every line is of few words
 
 
 def is_listing(text: str) -> bool:
@@ -50,8 +52,8 @@ def is_listing(text: str) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < LEAST_LINES or len(text) < LEAST_LENGTH:
         return _only_names(text)
-    short = sum(len(line.lstrip(_MARKS).split()) <= SHORT for line in lines)
-    if short < SHORT_LINES * len(lines) or "。" in text:  # without spaces every line is of few words
+    short = sum(unspaced.size(line.lstrip(_MARKS)) <= SHORT for line in lines)
+    if short < SHORT_LINES * len(lines) or not _SENTENCES.isdisjoint(text):
         return False
     whole = sum(map(len, lines))
     otherwise = said = 0
@@ -103,7 +105,7 @@ def _entries(line: str, *, numbered: bool, paged: bool) -> int:
     section = _SECTION.search(bare) if numbered else None
     if pages or section:
         bare = bare[: pages.start()] if pages else bare
-        return int(len(bare.split()) <= LONGEST_ENTRY and not _ends(bare))
+        return int(unspaced.size(bare) <= LONGEST_ENTRY and not _ends(bare))
     names = [name.strip() for name in bare.rstrip(",;").replace(";", ",").replace("·", ",").split(",")]
     if 1 < len(names) < IN_A_LINE or not all(map(_is_name, names)):
         return 0

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import dropwhile
 
-from deep_research.evidence.language import FUNCTION_WORDS
+from deep_research.evidence.language import function_words, is_function_word, language_of
 from deep_research.evidence.words import ASKING_WORDS, SMALL, STOP_WORDS, WORD, folded
 from deep_research.patterns import regex
 from deep_research.state import FirstLook, Mention
@@ -177,12 +177,18 @@ def asked_names(question: str) -> list[str]:
         if run == opening:
             continue  # a capital by rule
         if match.start() == 0 or not question[: match.start()].strip():
-            small = key(opening) in STOP_WORDS or opening.casefold() in FUNCTION_WORDS
+            small = key(opening) in STOP_WORDS or _only_opens(opening.casefold(), question)
             run = run.removeprefix(opening) if small else run
         if " and " not in run:  # two names, more often than one: a corpus knows better
             found.append(_without_opening(key(run)))
         found += [key(part) for part in _INSIDE.split(run) if part[:1].isupper()]
     return [name for name in dict.fromkeys(found) if telling(name)]
+
+
+def _only_opens(word: str, question: str) -> bool:
+    """Whether a word is none that begins a name: a function word of the question's language, or of any where it is
+    written with letters that few names here have."""
+    return word in function_words(language_of(question)) or (not word.isascii() and is_function_word(word))
 
 
 def question_names(question: str, look: FirstLook) -> tuple[Mention, ...]:

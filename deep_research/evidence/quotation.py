@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 
 from deep_research.evidence.rows import clauses
+from deep_research.evidence.sentences import CLOSING, END_MARKS
 from deep_research.patterns import regex
 
 _RULE = regex(r"^[ \t]*([-=~^*_#])\1{3,}[ \t]*$", re.MULTILINE)  # what underlines a heading or parts sections
 # A line of its own before an item that describes it.
 _TERM = regex(r"(?:(?<=\n\n)|\A)(?P<term>[^\n]*[^\n:.!?])\n\n- ")
 # The end of a paragraph that no mark ends, as of a byline, before one that opens with a capital.
-_UNENDED = regex(r"(?<=[^\W_])[^\S\n]*\n[^\S\n]*\n\s*(?=(?P<next>[^\W\d_]))")
-_ENDS = ".!?:…\"”'»)。！？」』।؟۔"
+_UNENDED = regex(r"(?<=[\w)\]\"”’»])[^\S\n]*\n[^\S\n]*\n\s*(?=(?P<next>[^\W\d_]))")
+_ENDS = f"{END_MARKS}{CLOSING}:；"
 BREAKS_OFF = " …"  # behind a list of which not all is shown
 ITEM_MARK = regex(r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from unicodedata import category
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.passages import passages
@@ -54,15 +55,18 @@ class TermScanner:
                 continue
             for word in variants(example):
                 openings.add(_shared_opening(unjoined(word).casefold(), stem(word)))
-        kept = sorted(openings, key=len, reverse=True)
-        forms = [rf"\b(?:{'|'.join(map(re.escape, kept))})\w*"] if kept else []
+        kept = "|".join(map(re.escape, sorted(openings, key=len, reverse=True)))
+        self._pattern = regex(rf"\b(?:{kept})\w*") if kept else None
+        letter = rf"[^\W{unspaced.CHARACTERS}]"
+        forms = [rf"(?<!{letter})(?:{kept}){letter}*"] if kept else []
         if pairs:  # one stands in another
             forms.append(rf"(?=({'|'.join(sorted(pairs))}))")
-        self._pattern = regex("|".join(forms)) if forms else None
+        self._mixed = regex("|".join(forms)) if forms else None  # where scripts have no spaces
 
     def hits(self, text: str) -> Iterator[tuple[int, str]]:
         """(offset, stem) of each wanted term, in order."""
-        if self._pattern is None:
+        pattern = self._mixed if unspaced.occur_in(text) else self._pattern
+        if pattern is None:
             return
         if has_joiners(text):
             yield from self._hits_unjoined(text)
@@ -73,8 +77,8 @@ class TermScanner:
         start = 0
         while start < len(lower):
             end = _word_end(lower, start + _SCAN)
-            for match in self._pattern.finditer(lower, start, end):
-                key = stem(match.group() or match.group(1))
+            for match in pattern.finditer(lower, start, end):
+                key = stem(match.group() or match[1])
                 if key in self._stems:
                     yield match.start(), key
             start = end
@@ -99,7 +103,9 @@ def _shared_opening(word: str, key: str) -> str:
 
 
 def _word_end(text: str, place: int) -> int:
-    while place < len(text) and (text[place].isalnum() or text[place] == "_"):
+    while place < len(text) and (
+        text[place].isalnum() or text[place] == "_" or category(text[place])[0] == "M"
+    ):
         place += 1
     return min(place, len(text))
 

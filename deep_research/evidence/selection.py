@@ -49,7 +49,8 @@ def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FL
     open_ = {
         i
         for i, c in enumerate(candidates)
-        if len(view.terms(c)) > 1 and (sizes[i] > SCRAP or c.kind is not BlockKind.PARAGRAPH)
+        if len(view.terms(c)) > 1
+        and (c.kind is not BlockKind.PARAGRAPH or not _is_scrap(view.text(c), sizes[i]))
     }
     best = max((scores[i] for i in open_), default=0.0)
     same = dict.fromkeys(open_, 0.0)
@@ -84,9 +85,13 @@ def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FL
     return chosen
 
 
+def _is_scrap(text: str, size: int) -> bool:
+    return size <= (SCRAP // 2 if unspaced.occur_in(text) else SCRAP)
+
+
 def _repeats(new: frozenset[str], known: frozenset[str]) -> bool:
     """Whether one says nearly the same as another, and no other figure."""
-    return _share(new, known) >= REPEATED and all(term.isalpha() for term in new - known)
+    return _share(new, known) >= REPEATED and not any(map(str.isdigit, "".join(new - known)))
 
 
 def _share(a: frozenset[str], b: frozenset[str]) -> float:

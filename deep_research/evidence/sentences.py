@@ -11,11 +11,14 @@ from deep_research.patterns import regex
 # characters, which is searched for several times as fast as a choice; the look-behinds then tell which kind of mark it
 # is, and keep a long run of dots from being tried at each of its dots. Then the space after it, and the next word.
 _END = regex(
-    r"[.!?…。！？｡।؟۔](?:"
+    r"[.!?…。！？｡।؟۔።។။։](?:"
     r"(?<=[.!?…])(?<![.!?…][.!?…])[.!?…]*+[)\]}\"'”’»*_]*+(?:\[\d{1,4}\])*+(?=\s|$)"
-    r"|(?<=[。！？｡।؟۔])[。！？｡।؟۔]*+[」』”’）)\"'»]*+)"
+    r"|(?<=[。！？｡।؟۔።។။։])[。！？｡।؟۔።។။։]*+[」』”’）)\"'»]*+)"
     r"(?P<gap>\s*+)(?=[\"'“”‘’«(\[{*_]*+(?P<next>\w*+))"
 )
+END_MARKS = ".!?…。！？｡।؟۔።។။։"
+ASKING_MARKS = "?？؟"
+CLOSING = "\"”'’»)」』）"  # may follow an end mark
 _VISIBLE = regex(r"\S")
 
 

@@ -65,7 +65,7 @@ class Vocabulary:
     def terms(self, text: str) -> list[str]:
         """The stems of the words of a text that tell something, in their order; of a script without spaces the pairs of
         characters that its words are looked for by."""
-        found = unspaced.found_words(text.casefold(), WORD)
+        found = unspaced.found_words(in_lower_case(text), WORD)
         return [self.stem(word) for word in found if word not in self.function]
 
     def opening(self, text: str) -> str:
@@ -75,6 +75,11 @@ class Vocabulary:
 
     def stem(self, word: str) -> str:
         return _stem(self.stemmer, word)
+
+
+def in_lower_case(text: str) -> str:
+    """A text as its words are compared; a capital I with a dot loses it."""
+    return text.casefold().replace("i\u0307", "i")
 
 
 @lru_cache(maxsize=200_000)

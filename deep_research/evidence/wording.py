@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from deep_research.evidence import unspaced
 from deep_research.evidence.words import (
     ASKING_WORDS,
     StemFinder,
@@ -46,11 +45,8 @@ def matched(query: str, texts: Iterable[str]) -> Match:
 
 def wordings(query: str, tried: Iterable[str] = (), *, least: int = 1) -> list[str]:
     """The query in fewer words each time, without those in ``tried``: its words without those that only ask, then its
-    names and numbers with its longest words. Words keep their order, and there are ``least`` of them. None where nothing
-    tells which are the words."""
-    if unspaced.occur_in(query) and unspaced.RUN.search(query):
-        return []
-    content = list(dict.fromkeys(content_words(query)))
+    names and numbers with its longest words. Words keep their order, and there are ``least`` of them."""
+    content = list(dict.fromkeys(content_words(query, whole=True)))
     telling = [word for word in content if word.casefold() not in ASKING_WORDS] or content
     first = telling[0] if telling else ""
     named = {word for word in telling if is_name_like(word) and (word != first or not first.istitle())}

@@ -83,6 +83,9 @@ def folded(text: str) -> str:
     return "".join(c for c in plain if not unicodedata.combining(c))
 
 
+_FOLDED = Known(folded, most=_MAX_CACHED)
+
+
 @cache
 def _forms() -> Mapping[str, str]:
     """Forms and near-synonyms that a stemmer does not bring together, each with the one that stands for it."""
@@ -171,7 +174,7 @@ def filed_words(text: str) -> dict[str, list[str]]:
 def distinct_words(text: str) -> frozenset[str]:
     """The words of a text, folded, each once."""
     found = frozenset(words(text.lower()))
-    return found if text.isascii() else frozenset(w if w.isascii() else folded(w) for w in found)
+    return found if text.isascii() else frozenset(w if w.isascii() else _FOLDED[w] for w in found)
 
 
 def words(text: str) -> list[str]:
@@ -184,10 +187,10 @@ def unmarked(question: str) -> str:
     return _MARKUP.sub(" ", question)
 
 
-def content_words(text: str) -> list[str]:
+def content_words(text: str, *, whole: bool = False) -> list[str]:
     """The words that carry meaning, pieces of one or two small letters aside, as in "re-erected"; all words if none
-    does."""
-    every = words(unmarked(text))
+    does. ``whole``: what a script without spaces writes in one piece is one word."""
+    every = WORD.findall(unmarked(text)) if whole else words(unmarked(text))
     meant = [w for w in every if w.casefold() not in STOP_WORDS]
     return [w for w in meant if len(w) > 2 or not (w.isalpha() and w.islower())] or meant or every
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from deep_research.evidence import unspaced
 from deep_research.evidence.plain import clean
 from deep_research.state.identity import sub_query_id
 from deep_research.supervisor.plan_answers import APPROVE, CAPS
@@ -84,7 +85,7 @@ class PlanDraft:
         if verb in self._verbs:
             self._verbs[verb](rest.strip())
             return None
-        if len(said.split()) < LEAST_WORDS:
+        if unspaced.size(said) < LEAST_WORDS:
             raise SlipError(
                 f"'{said[:60]}' is nothing that can be done here; help says what is." if said else "Say help."
             )

@@ -21,10 +21,13 @@ def limitations(state: DeepResearchState) -> tuple[Limit, ...]:
 
 
 def _standing(state: DeepResearchState) -> Iterator[Limit]:
+    tongues = [limit for limit in state.limits if limit.name == "language"]
     used = {source.url for source in state.sources}
     searched = {s.query for s in state.sub_queries if s.status is SubQueryStatus.COMPLETED}
     for limit in state.limits:
         if limit.message == NO_HIGH_QUALITY and state.high_quality_sources():
+            continue
+        if limit in tongues[:-1]:  # of all sources the last one speaks
             continue
         if limit.of_cap in _OF_SEARCHES and limit.skipped and searched.issuperset(limit.skipped):
             continue

@@ -70,7 +70,7 @@ def test_a_run_survives_a_fault(kind: str, role: str, forever: bool, server: Mod
 
 
 def test_sources_that_only_the_model_could_read_are_read_when_the_run_is_resumed(server: ModelServer) -> None:
-    question = "What is known of the lighthouse towers?"  # none that the extractive agents have an answer to
+    question = "What is known of enzymes in towers?"  # none that the extractive agents have an answer to
     server.clear()
     server.faults = [Fault("prose", match=ROLES["analyzer"], times=None)]
     with engine(server) as research:

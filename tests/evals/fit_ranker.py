@@ -1,6 +1,5 @@
 """Fits the weights of `deep_research.evidence.ranker`: ``python tests/evals/fit_ranker.py DIR MANUALS``, which are
-``--data`` of `eval answers` and of `eval manuals`. With ``--signals`` the columns keep their weights, and only the
-probability is fitted.
+``--data`` of `eval answers` and of `eval manuals`.
 
 Each question is researched once, and of the last look at all its sources the candidates are kept with their columns. A
 candidate is good that holds an accepted answer. The ranker's weights make the good ones likely among the candidates of
@@ -157,20 +156,15 @@ def manual_jobs(data: Path, home: Path) -> Iterator[Job]:
             yield home, path, q.folder, q.text, q.answers, frozenset(), folder == other
 
 
-def learned(
-    runs: list[Run], pool: Executor, stand: dict[str, dict[str, float]] | None = None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The ranker that was fitted on all runs, and those that were fitted without each fold, by its name. The weights of
-    the columns may ``stand`` already: those of the first by an empty name."""
+def learned(runs: list[Run], pool: Executor) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The ranker that was fitted on all runs, and those that were fitted without each fold, by its name."""
+    rows = list(pool.map(examples, runs, chunksize=8))
     names = sorted({run.fold for run in runs})
-    if stand is None:
-        rows = list(pool.map(examples, runs, chunksize=8))
 
-        def columns(without: str) -> dict[str, float]:
-            return fitted_columns([row for run, row in zip(runs, rows, strict=True) if run.fold != without])
+    def columns(without: str | None) -> dict[str, float]:
+        return fitted_columns([row for run, row in zip(runs, rows, strict=True) if run.fold != without])
 
-        stand = {name: columns(name) for name in ("", *names)}
-    folds = {name: stand[name] for name in names}
+    folds = {name: columns(name) for name in names}
     # Of each run by weights that never saw its question, as the product meets it.
     shown = list(pool.map(told, runs, [folds[run.fold] for run in runs], chunksize=8))
 
@@ -179,20 +173,16 @@ def learned(
         told_by, bias = fitted_signals(kept)
         return {"columns": weights, "signals": told_by, "bias": bias}
 
-    return ranker(stand[""], None), {name: ranker(weights, name) for name, weights in folds.items()}
+    return ranker(columns(None), None), {name: ranker(weights, name) for name, weights in folds.items()}
 
 
-def main(data: Path, manuals: Path, *options: str) -> None:
-    stand = None
-    if "--signals" in options:
-        known = {"": json.loads(FILE.read_text()), **json.loads(FOLDS_FILE.read_text())}
-        stand = {name: ranker["columns"] for name, ranker in known.items()}
+def main(data: Path, manuals: Path) -> None:
     with tempfile.TemporaryDirectory() as home, ProcessPoolExecutor() as pool:
         todo = [*jobs(data, Path(home)), *manual_jobs(manuals, Path(home))]
-        shipped, folds = learned(list(pool.map(researched, todo, chunksize=8)), pool, stand)
+        shipped, folds = learned(list(pool.map(researched, todo, chunksize=8)), pool)
     FOLDS_FILE.write_text(json.dumps(folds, indent=1) + "\n")
     FILE.write_text(json.dumps(shipped, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

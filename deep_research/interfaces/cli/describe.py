@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deep_research.evidence import unspaced
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.claim_list import claims_line
 from deep_research.state import events as ev
@@ -43,7 +44,7 @@ def gist(event: ev.Event) -> str:
         case ev.PieceWritten():
             return event.piece.rpartition(" of ")[0]
         case ev.ReportDrafted():
-            return f"a report of {text.count(len(event.draft.text.split()), 'word')}"
+            return f"a report of {text.count(unspaced.size(event.draft.text), 'word')}"
         case ev.ClaimsJudged():
             return text.count(len(event.judgements), "claim")
         case ev.ReportCompared():

@@ -53,9 +53,13 @@ def _closing(session: Look, result: ResearchResult) -> list[str]:
     of what was asked. A terminal gets it folded, its command on a line of its own."""
     said, command = (_in_pack(result), "") if session.packed else _words(session, result)
     above = told_with(result)
-    gaps = [gap.description for gap in result.gaps if not gap.addressed and result.reason == "no_evidence"]
-    gaps += [limit.message for limit in result.limits if limit.name == "language" and gaps]
-    listed = [f"  - {text.line(gap)}" for gap in gaps[:_MOST_GAPS]]
+    gaps = (
+        [gap.description for gap in result.gaps if not gap.addressed]
+        if result.reason == "no_evidence"
+        else []
+    )
+    tongues = [limit.message for limit in result.limits if limit.name == "language" and gaps]
+    listed = [f"  - {text.line(each)}" for each in (*tongues, *gaps[:_MOST_GAPS])]
     if len(gaps) > _MOST_GAPS:
         listed.append(f"  - and {len(gaps) - _MOST_GAPS} more")
     if sys.stderr is None or not sys.stderr.isatty():

@@ -19,7 +19,7 @@ from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
-from deep_research.evidence.sentences import at_marks, has_capitals
+from deep_research.evidence.sentences import ASKING_MARKS, CLOSING, END_MARKS, at_marks, has_capitals
 from deep_research.evidence.words import content_words
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
@@ -33,7 +33,7 @@ NEAREST = 5
 PER_SOURCE = 6
 ROOM = 2_000  # words of findings: more than most reports hold
 MIN_WORDS, MAX_WORDS = 8, 45
-_ENDS = ".!…\"”'’)。！」』।۔"
+_ENDS = (set(END_MARKS) - set(ASKING_MARKS)) | set(CLOSING)
 SCALE = 80.0  # from the value of a choice to a relevance
 STEP = 0.00001  # of relevance between one choice and the next, at least
 

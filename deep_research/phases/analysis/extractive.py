@@ -34,6 +34,11 @@ from deep_research.state.identity import gap_id
 LANGUAGE = "language"  # the name of the limit that tells of another one
 LOOKED_AT = 4_000  # characters of a source by which its language is told
 MOST_TONGUES = 2  # that are named
+ALIKE = (
+    {"da", "no", "sv"},
+    {"es", "pt", "it"},
+    {"zh", "ja"},
+)  # languages that share many of their small words or signs
 T = TypeVar("T")
 BATCH_WORDS = 300  # that a batch chooses, for a report that has to do without the survey
 
@@ -122,10 +127,16 @@ def _wishes(handoff: AnalyzerInput | SurveyInput) -> tuple[str, ...]:
 
 
 def _with_tongues(looked: SurveyOutput, handoff: SurveyInput) -> SurveyOutput:
-    """With a word on it where no source is in the language of the question, as far as that is clear."""
+    """With a word on it where no source is in the language of the question, as far as that is clear, and none has all of
+    its words. Of a few words nobody can tell which of two languages they are that have many in common."""
+    inquiry = read_question(handoff.original_query)
     asked = written_in(handoff.original_query)
-    told = Counter(filter(None, (written_in(source.content[:LOOKED_AT]) for source in handoff.sources)))
-    if not asked or not told or asked in told:
+    texts = [source.content for source in handoff.sources]
+    told = Counter(filter(None, (written_in(text[:LOOKED_AT]) for text in texts)))
+    near = next((group for group in ALIKE if asked in group), {asked})
+    if not asked or not told or not near.isdisjoint(told):
+        return looked
+    if set(inquiry.terms).issubset(term for text in texts for term in inquiry.words.terms(text)):
         return looked
     languages = " and ".join(map(called, sorted(told, key=lambda each: (-told[each], each))[:MOST_TONGUES]))
     message = f"The question is in {called(asked)}, the sources are in {languages}: only words of both can be found."
