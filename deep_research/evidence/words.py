@@ -173,7 +173,7 @@ def filed_words(text: str) -> dict[str, list[str]]:
 
 def distinct_words(text: str) -> frozenset[str]:
     """The words of a text, folded, each once."""
-    found = frozenset(words(text.lower()))
+    found = frozenset(words(text.lower().replace("i\u0307", "i")))  # of a capital I with a dot
     return found if text.isascii() else frozenset(w if w.isascii() else _FOLDED[w] for w in found)
 
 

@@ -374,3 +374,11 @@ def test_sentences_of_a_text_without_capitals_are_told_apart() -> None:
         "it was lit in 1811, by st. ann, e.g. by her son.",
         "ships see it from afar.",
     ]
+
+
+def test_the_next_row_of_a_table_is_of_another_thing():
+    text = "| Tower | Height |\n| --- | --- |\n| Oban | 12 m |\n| Mull | 30 m |\n| Skye | 44 m |\n"
+    view = View(read_question("How tall is Mull?"), Pool([read_document("a", "Towers", text)]))
+    near = {view.text(c): view.wide(c) for c in view.candidates}
+    (mull,) = (share for row, share in near.items() if "Mull" in row)
+    assert all(share < mull for row, share in near.items() if "Mull" not in row)

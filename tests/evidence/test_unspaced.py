@@ -2,9 +2,14 @@
 
 import pytest
 
+from deep_research.evidence.listings import is_listing
 from deep_research.evidence.names import asked_names
+from deep_research.evidence.quotation import ended, readable
+from deep_research.evidence.ranking import matching
+from deep_research.evidence.sentences import sentence_spans
 from deep_research.evidence.unspaced import found_words, size
 from deep_research.evidence.vocabulary import WORD, vocabulary
+from deep_research.evidence.wording import wordings
 
 
 @pytest.mark.parametrize(
@@ -40,6 +45,7 @@ def test_words_are_pairs_of_neighbours(text: str, found: list[str]) -> None:
     ("question", "names"),
     [
         ("when was the tower of Oban built?", ["oban"]),
+        ("Los Angeles was founded by whom?", ["los angeles"]),  # begins with a small word of another language
         ("когда был построен маяк?", []),
         ("Когда Иванов построил маяк?", ["иванов"]),
         ("πότε χτίστηκε ο φάρος;", []),
@@ -67,3 +73,47 @@ def test_a_language_without_a_table_has_its_stems_and_function_words(
     language: str, text: str, terms: list[str]
 ) -> None:
     assert vocabulary(language).terms(text) == terms
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("Python インストール", "Pythonインストールは簡単です。"),
+        ("ruby 고양이", "Ruby는 고양이입니다."),
+        ("สูง", "า" * 65_535 + "สูงมาก"),  # across the places where long texts are cut
+    ],
+)
+def test_words_are_found_where_they_are_written_against_others(query: str, text: str) -> None:
+    found, share = matching(query, text)
+    assert found
+    assert share == 1.0
+
+
+@pytest.mark.parametrize("mark", ["。", "។", "။", "։", "।", "｡"])
+def test_every_script_ends_its_sentences(mark: str) -> None:
+    text = f"塔高{mark}灯亮{mark}"
+    assert len(list(sentence_spans(text, 0, len(text)))) == 2
+    assert ended(text) == text
+
+
+def test_long_lines_without_spaces_are_no_listing() -> None:
+    assert not is_listing(
+        "\n\n".join("ประภาคารแห่งนี้สร้างขึ้นในปี 1871 โดยวิศวกรชาวอังกฤษผู้มีชื่อเสียง" for _ in range(40))
+    )
+
+
+def test_a_query_with_a_foreign_word_is_put_in_fewer_words_all_the_same() -> None:
+    assert wordings("When was the Great Wall of China (長城) built by the Ming emperors?")
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("Posted by Ann Hale\n\nThe ferry runs.", "Posted by Ann Hale. The ferry runs."),
+        ("Item (a)\n\nNext to it.", "Item (a). Next to it."),
+        ("The length of the\n\npier.", "The length of the pier."),  # a page ended in between
+        ("It runs.\n\nThen it stops.", "It runs. Then it stops."),
+    ],
+)
+def test_a_paragraph_that_no_mark_ends_is_ended(text: str, reads: str) -> None:
+    assert readable(text) == reads
