@@ -28,7 +28,7 @@ from deep_research.phases.analysis.handoff import (
 )
 from deep_research.phases.analysis.survey import follow_sources, survey
 from deep_research.phases.wishes import gap_of, searched
-from deep_research.state import Limit, SubQueryStatus
+from deep_research.state import Found, Limit, PartVerdict, SubQueryStatus
 from deep_research.state.identity import gap_id
 
 LANGUAGE = "language"  # the name of the limit that tells of another one
@@ -70,7 +70,7 @@ class ExtractiveAnalyzer:
         order = sorted(handoff.whole, key=lambda source: -trails.scores.get(source.id, 0.0))
         chosen = _chosen(handoff, order, handoff.words, self._ranker, stop)
         if not chosen.findings:  # what earlier rounds chose is what comes nearest
-            looked = survey(handoff, trails, verdicts=chosen.verdicts)
+            looked = survey(handoff, trails, verdicts=_as_it_stands(chosen.verdicts, handoff))
             return _with_wishes(_with_tongues(looked, handoff), handoff, chosen.idle)
         looked = survey(handoff, trails, chosen.findings, chosen.verdicts).model_copy(
             update={
@@ -124,6 +124,19 @@ def _chosen(
 def _wishes(handoff: AnalyzerInput | SurveyInput) -> tuple[str, ...]:
     gaps = handoff.open_gaps if isinstance(handoff, AnalyzerInput) else handoff.gaps
     return tuple(dict.fromkeys((*searched(handoff.sub_queries, gaps), *handoff.wishes)))
+
+
+def _as_it_stands(verdicts: Sequence[PartVerdict], handoff: SurveyInput) -> tuple[PartVerdict, ...]:
+    """A part that passages of an earlier round serve, which the report will show, is not said to be found nowhere."""
+    served: dict[str | None, list[str]] = {}
+    for finding in sorted((f for f in handoff.findings if f.rank is not None), key=lambda f: f.rank or 0):
+        served.setdefault(finding.part_id, []).append(finding.id)
+    return tuple(
+        verdict.model_copy(update={"verdict": Found.PARTLY, "finding_ids": tuple(served[verdict.part_id])})
+        if verdict.verdict is Found.NOT_FOUND and verdict.part_id in served
+        else verdict
+        for verdict in verdicts
+    )
 
 
 def _with_tongues(looked: SurveyOutput, handoff: SurveyInput) -> SurveyOutput:
