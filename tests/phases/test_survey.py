@@ -1,8 +1,11 @@
 """The extractive survey: what all sources together say, what is missing, what to ask next."""
 
+import asyncio
+
 import pytest
 
 from deep_research.evidence.inquiry import question_parts
+from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import SourceText, SurveyInput
 from deep_research.phases.analysis.survey import survey
 from deep_research.state import (
@@ -182,3 +185,23 @@ def test_names_are_found_in_the_text_where_the_provider_gives_none():
 def test_nothing_found_is_nothing_said():
     output = surveyed()
     assert (output.scores, output.follow_ups, output.completeness) == ({}, (), 0.0)
+
+
+def test_what_an_earlier_round_found_near_is_not_said_to_be_nowhere():
+    question = "Which enzymes does the pancreas release?"
+    (part,) = question_parts(question)
+    known = said("Ghent is a town.", OTHER).model_copy(update={"rank": 0, "part_id": part.id})
+    handoff = SurveyInput(
+        parts=(part,),
+        research_id="deepres-000000000000",
+        original_query=question,
+        current_phase=DeepResearchPhase.ANALYSIS,
+        iteration=2,
+        sources=(OTHER,),
+        whole=(OTHER,),
+        findings=(known,),
+    )
+    looked = asyncio.run(ExtractiveAnalyzer().survey(handoff))
+    assert [(v.verdict, v.finding_ids) for v in looked.verdicts] == [(Found.PARTLY, (known.id,))]
+    alone = asyncio.run(ExtractiveAnalyzer().survey(handoff.model_copy(update={"findings": ()})))
+    assert [v.verdict for v in alone.verdicts] == [Found.NOT_FOUND]
