@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from deep_research.evidence.vocabulary import WORD, Vocabulary
-from deep_research.evidence.words import SMALL
+from deep_research.evidence.words import NO_CAPITALS
 from deep_research.patterns import regex
 
 _NAMES = frozenset(("person", "place"))
@@ -13,7 +13,7 @@ _NAMES = frozenset(("person", "place"))
 FORMAL = _NAMES | {"number", "date"}
 _YEAR = regex(r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
 _DIGIT = regex(r"\d")
-_NAMED = regex(rf"(?<![.!?]\s)(?<!^)\b[^\W\d_{SMALL}][^\W\d_]+")
+_NAMED = regex(rf"(?<![.!?]\s)(?<!^)\b[^\W\d_{NO_CAPITALS}][^\W\d_]+")
 _NONE: frozenset[str] = frozenset()
 
 

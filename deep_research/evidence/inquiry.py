@@ -12,7 +12,7 @@ from deep_research.evidence import unspaced
 from deep_research.evidence.language import ENGLISH, language_by_script, language_of
 from deep_research.evidence.sentences import sentence_spans
 from deep_research.evidence.vocabulary import FILE, WORD, Vocabulary, vocabulary
-from deep_research.evidence.words import SMALL, unmarked
+from deep_research.evidence.words import NO_CAPITALS, unmarked
 from deep_research.evidence.words import WORD as ANY_WORD
 from deep_research.patterns import regex
 from deep_research.state.identity import part_id
@@ -20,7 +20,7 @@ from deep_research.state.parts import QuestionPart
 
 # What is written as a name: a capital that opens no sentence, a figure or an identifier in it, an option; what is quoted.
 _NAME = regex(
-    rf"(?<![.?!]\s)(?<![¿¡])(?<!^)\b[^\W\d_{SMALL}][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|(?<!\w)--?\w[\w-]+"
+    rf"(?<![.?!]\s)(?<![¿¡])(?<!^)\b[^\W\d_{NO_CAPITALS}][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|(?<!\w)--?\w[\w-]+"
 )
 _QUOTED = regex(r"[\"“”«»„`「『]([^\"“”«»„`「」『』]{2,80})[\"“”«»„`」』]")
 _ASKING = dict.fromkeys(map(ord, "？؟"), "?")  # marks of questions in other scripts

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import dropwhile
 
 from deep_research.evidence.language import function_words, is_function_word, language_of
-from deep_research.evidence.words import ASKING_WORDS, SMALL, STOP_WORDS, WORD, folded
+from deep_research.evidence.words import ASKING_WORDS, NO_CAPITALS, STOP_WORDS, WORD, folded
 from deep_research.patterns import regex
 from deep_research.state import FirstLook, Mention
 
@@ -30,7 +30,7 @@ _OPENING_WORDS = frozenset(
 _ARTICLES = frozenset(("the", "a", "an"))
 _BRACKETED = regex(r"\s*\([^()]*\)\s*$")
 _SMALL = r"(?:of|the|in|de|la|le|van|von|del|di|da|al|el|bin|ibn|and|for|on)"
-_LARGE = rf"[^\W\d_{SMALL}]"
+_LARGE = rf"[^\W\d_{NO_CAPITALS}]"
 _CAPITAL = rf"(?:{_LARGE}[\w'’&-]*|[A-Z]\.)"
 _GAP = r"(?:[^\S\n]+(?:\n[^\S\n]*)?|\n[^\S\n]*)"  # a name may be wrapped, but does not run from paragraph to paragraph
 # What stands beside English words or initials. To compile the set of all capitals takes a millisecond at each place.
@@ -39,7 +39,7 @@ _LATIN = r"[^\W\d_a-zà-ÿ]"
 _NAME = rf"{_LATIN}[\w'’-]+"
 _INITIALS = rf"(?:(?:[A-Z]\.{_GAP}){{2,4}}|[A-HJ-UWYZ]\.{_GAP}(?={_NAME}{_GAP}{_NAME}))"
 _RUN = regex(
-    rf"(?<!\w)(?:{_INITIALS})?{_CAPITAL}(?:{_GAP}(?:{_SMALL}{_GAP}){{0,2}}(?:[^\W_{SMALL}][\w'’&-]*|[A-Z]\.))*"
+    rf"(?<!\w)(?:{_INITIALS})?{_CAPITAL}(?:{_GAP}(?:{_SMALL}{_GAP}){{0,2}}(?:[^\W_{NO_CAPITALS}][\w'’&-]*|[A-Z]\.))*"
 )
 _OPENS = regex(r"(?:\A|[.!?:;|*#>\n-][\s\"'“‘(*_-]*)\Z")
 _INSIDE = regex(rf"\s+{_SMALL}\s+(?:{_SMALL}\s+)?")

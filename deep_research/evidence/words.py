@@ -48,7 +48,7 @@ ASKING_WORDS = frozenset(
 ASKING_WEIGHT = 0.25  # of a word that only asks
 NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word
 # The letters that are no capitals, for a set of a pattern: those that have one, and those of scripts that have none.
-SMALL = "".join(
+NO_CAPITALS = "".join(
     (
         "a-zß-ÿ",
         *filter(str.islower, map(chr, (*range(0x100, 0x590), *range(0x1E00, 0x2000)))),
