@@ -10,17 +10,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.passages import Block, BlockKind, blocks
-from deep_research.evidence.rows import headers
-from deep_research.evidence.sentences import at_marks, has_capitals
+from deep_research.evidence.rows import cell_spans, headers
+from deep_research.evidence.sentences import at_marks, has_capitals, sentence_spans
 from deep_research.evidence.vocabulary import WORD
 from deep_research.patterns import regex
 
 STEP = " › "  # between the headings that a candidate stands under
 LONGEST = 1_200  # characters of a candidate; what is longer is no sentence, and is cut
 LABEL = 80  # characters of a line that names what the item below it describes
+PROSE = 15  # words of a cell of a table from which on it says something by itself
 UNEVEN = 2  # characters by which an underline may be longer or shorter
 # A line of text over a line of marks, which is how plain text writes a heading; not in fenced code.
 _UNDERLINED = regex(
@@ -47,13 +49,17 @@ class Candidate:
 @dataclass(slots=True)
 class Part:
     """A block as it was cut: the places of its candidates, ``first`` to before ``last``, the headings over it, and where
-    the header of its table stands. ``announced`` by the candidate before it is an item or a piece of code."""
+    the header of its table stands. ``lead`` is the place of the candidate that leads to an item or a piece of code, as
+    a list is announced: of an item that stands deeper the item above it. A ``named`` part is the cell of a table, whose
+    last heading are its row and column."""
 
     first: int
     last: int
     heading: str
     header: tuple[int, int] | None = None
-    announced: bool = False
+    lead: int | None = None
+    depth: int = 0
+    named: bool = False
 
 
 @dataclass
@@ -88,8 +94,9 @@ class Document:
         return frozenset(WORD.findall(unspaced.without(low) if unspaced.occur_in(low) else low))
 
 
-def read_document(identity: str, title: str, text: str) -> Document:
-    """A source with its candidates, in their order."""
+def read_document(identity: str, title: str, text: str, *, whole_rows: bool = False) -> Document:
+    """A source with its candidates, in their order. A row of a table with several cells of prose is cut into
+    these, unless ``whole_rows`` are wanted."""
     document = Document(identity, title, text)
     headings: dict[int, str] = {}
     for block in _structure(text):
@@ -97,7 +104,11 @@ def read_document(identity: str, title: str, text: str) -> Document:
             headings = {level: one for level, one in headings.items() if level < block.level}
             headings[block.level] = text[block.start : block.end].strip("# \t¶").replace("›", ">")
         else:
-            _read_block(document, block, STEP.join(headings[level] for level in sorted(headings)))
+            heading = STEP.join(headings[level] for level in sorted(headings))
+            if block.kind is BlockKind.TABLE:
+                _read_table(document, block, heading, whole_rows)
+            else:
+                _read_block(document, block, heading)
     return document
 
 
@@ -106,18 +117,81 @@ def _read_block(document: Document, block: Block, heading: str) -> None:
     spans = [_code(text, block)] if block.kind is BlockKind.CODE else list(block.sentences(text))
     if block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM) and not document.has_capitals:
         spans = [piece for span in spans for piece in at_marks(text, *span)]
-    header = None
-    if block.kind is BlockKind.TABLE and len(spans) > 1 and headers(text, *spans[1]):
-        header, *spans = spans  # names what stands in the others
-    part = Part(len(every), 0, heading, header)
+    part = Part(len(every), 0, heading)
     if block.kind in (BlockKind.CODE, BlockKind.ITEM) and every:
         if block.kind is BlockKind.ITEM and spans and (label := _label(document, heading)) is not None:
             spans[0] = (label, spans[0][1])  # the term with its description
             part.first = len(every)
-        part.announced = bool(every)
-    number = len(document.parts)
+        if block.kind is BlockKind.ITEM:
+            part.depth = block.start - text.rfind("\n", 0, block.start) - 1
+        part.lead = _lead(document, part, block.kind)
+    _add(document, part, block.kind, spans)
+
+
+def _lead(document: Document, part: Part, kind: BlockKind) -> int | None:
+    """The place of what leads to a part: what stands before it, of an item what stands before its list or above it."""
+    above = document.parts[-1] if document.parts else None
+    while (
+        above is not None
+        and kind is BlockKind.ITEM
+        and _is_item(document, above)
+        and above.heading == part.heading
+        and above.depth >= part.depth
+    ):
+        if above.lead is None or above.depth == part.depth:
+            return above.lead
+        above = document.parts[document.candidates[above.lead].block]
+    if above is None or above.heading != part.heading or above.first == above.last:
+        return None
+    return above.last - 1
+
+
+def _is_item(document: Document, part: Part) -> bool:
+    return (
+        part.first < part.last and document.candidates[part.first].kind is BlockKind.ITEM and not part.named
+    )
+
+
+def _read_table(document: Document, block: Block, heading: str, whole_rows: bool) -> None:
+    """Rows as they stand, of which ``whole_rows`` are wanted; else those with several cells of prose in pieces."""
+    text, rows = document.text, list(block.sentences(document.text))
+    header = None
+    if len(rows) > 1 and headers(text, *rows[1]):
+        header, *rows = rows  # names what stands in the others
+
+    def is_cut(row: tuple[int, int]) -> bool:
+        sizes = (unspaced.size(text[slice(*cell)]) for cell in cell_spans(text, *row))
+        return not whole_rows and sum(size >= PROSE for size in sizes) > 1
+
+    for cut, run in groupby(rows, is_cut):
+        if cut:
+            for row in run:
+                _read_cells(document, row, heading)
+        else:
+            part = Part(len(document.candidates), 0, heading, header)
+            _add(document, part, BlockKind.TABLE, list(run))
+
+
+def _read_cells(document: Document, row: tuple[int, int], heading: str) -> None:
+    """The cells of a row as short sections, under the name of the row and that of their column."""
+    text, cells, names = document.text, cell_spans(document.text, *row), headers(document.text, *row)
+    label = text[slice(*cells[0])]
+    if len(cells) > 1 and len(label) <= LABEL:
+        cells, names = cells[1:], names[1:]
+    else:
+        label = ""
+    for (start, end), name in zip(cells, names or [""] * len(cells), strict=True):
+        named = ", ".join(filter(None, (label, name))).replace("›", ">")
+        part = Part(len(document.candidates), 0, STEP.join(filter(None, (heading, named))), named=bool(named))
+        if start < end:
+            _add(document, part, BlockKind.ITEM, sentence_spans(text, start, end))
+
+
+def _add(document: Document, part: Part, kind: BlockKind, spans: Iterable[tuple[int, int]]) -> None:
+    """A part with its candidates."""
+    every, number = document.candidates, len(document.parts)
     for start, end in (piece for span in spans for piece in _cut(*span)):
-        every.append(Candidate(document.id, len(every), number, start, end, block.kind, heading))
+        every.append(Candidate(document.id, len(every), number, start, end, kind, part.heading))
     part.last = len(every)
     document.parts.append(part)
 

@@ -17,6 +17,7 @@ from deep_research.evidence.answer_kinds import holds_kind
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.passages import BlockKind
+from deep_research.evidence.quotation import ANNOUNCING
 from deep_research.evidence.vocabulary import in_lower_case
 from deep_research.patterns import regex
 
@@ -24,7 +25,6 @@ MAX_TITLE = 100  # characters of a title by which other sources name one
 KEPT = 160  # candidates that are looked at closely
 KEPT_OF_TOPICS = 320
 BRIDGES, FURTHER = 4, 40  # sentences that lead to a source, and of that source, held against each other
-_ANNOUNCING = regex(r"[:：][\s*_]*\Z")
 _BRACKETED = regex(r"\s*\([^)]*\)\s*$")
 
 Terms = frozenset[str]
@@ -51,6 +51,10 @@ class Asked:
                     read[step] = words.terms(step)
             self._headings[path] = terms.intersection(chain.from_iterable(read[step] for step in steps))
             self.headed[path] = _part_of(read[steps[-1]], terms)
+        for part in document.parts:
+            if part.named:  # a cell says little without its row and column
+                name = terms.intersection(read[part.heading.rpartition(STEP)[2]])
+                self.own[part.first : part.last] = [own | name for own in self.own[part.first : part.last]]
         self.around = [
             self._around(document, number, terms, inquiry) for number in range(len(document.parts))
         ]
@@ -65,7 +69,7 @@ class Asked:
         around = self._headings[part.heading] | self.titled
         if part.header:
             around |= terms.intersection(inquiry.words.terms(document.text[slice(*part.header)]))
-        return around | self.own[part.first - 1] if part.announced else around
+        return around if part.lead is None else around | self.own[part.lead]
 
     def near(self, document: Document, c: Candidate) -> Terms:
         """Of the candidate and its neighbours in the block, of what leads to it, of its heading and of the title. The
@@ -201,7 +205,7 @@ class View:
 
     def announces(self, c: Candidate) -> bool:
         """Whether it ends with a colon, and says what follows it."""
-        return _ANNOUNCING.search(self.document(c).text, c.start, c.end) is not None
+        return ANNOUNCING.search(self.document(c).text, c.start, c.end) is not None
 
     def terms(self, c: Candidate) -> Terms:
         """All its terms."""

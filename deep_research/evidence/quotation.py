@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import takewhile
 
 from deep_research.evidence.rows import clauses
 from deep_research.evidence.sentences import CLOSING, END_MARKS
@@ -13,6 +15,7 @@ _RULE = regex(r"^[ \t]*([-=~^*_#])\1{3,}[ \t]*$", re.MULTILINE)  # what underlin
 _TERM = regex(r"(?:(?<=\n\n)|\A)(?P<term>[^\n]*[^\n:.!?])\n\n- ")
 # The end of a paragraph that no mark ends, as of a byline, before one that opens with a capital.
 _UNENDED = regex(r"(?<=[\w)\]\"”’»])[^\S\n]*\n[^\S\n]*\n\s*(?=(?P<next>[^\W\d_]))")
+ANNOUNCING = regex(r"[:：][\s*_]*\Z")
 _ENDS = f"{END_MARKS}{CLOSING}:；"
 BREAKS_OFF = " …"  # behind a list of which not all is shown
 ITEM_MARK = regex(r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
@@ -28,6 +31,13 @@ def readable(text: str, start: int = 0, end: int | None = None) -> str:
     text = ITEM_MARK.sub(_inline, text)
     text = _UNENDED.sub(lambda end: ". " if end["next"].isupper() else " ", text)
     return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
+
+
+def announced_by(quotes: Sequence[str]) -> str:
+    """What announces the first of some quotes, as of an item or of code: those behind it that end with a colon, of which
+    the nearest comes first. Empty where none does."""
+    leads = list(takewhile(ANNOUNCING.search, quotes[1:]))
+    return " ".join(map(readable, reversed(leads)))
 
 
 def ended(text: str) -> str:

@@ -10,6 +10,7 @@ import re
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from deep_research.evidence.names import key
 from deep_research.evidence.units import measured
@@ -193,6 +194,17 @@ def _firsts(text: str) -> dict[int, int]:  # noqa: ARG001 - it is what is rememb
 def split_cells(row: str) -> list[str]:
     """The cells of a row, in order."""
     return [" ".join(cell.replace("¶", "").split()) for cell in _BAR.split(row)]
+
+
+def cell_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Where the cells of the row ``text[start:end]`` stand, in order."""
+    bars = [(start, start), *((m.start(), m.end()) for m in _BAR.finditer(text, start, end)), (end, end)]
+    found = []
+    for (_, low), (high, _) in pairwise(bars):
+        cell = text[low:high]
+        first = low + len(cell) - len(cell.lstrip())
+        found.append((first, max(first, low + len(cell.rstrip()))))
+    return found
 
 
 def _may_name(header: str) -> bool:

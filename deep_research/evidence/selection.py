@@ -105,7 +105,7 @@ def passages(view: View, scores: Sequence[float], words: int) -> list[Passage]:
     found: list[Passage] = []
     left = words
     for i in choose(view, scores, words, floor=inf):
-        c = view.candidates[i]
+        c = _led_to(view, view.candidates[i])
         home = next((p for p in found if p.document == c.document and p.first <= c.place <= p.last), None)
         if home:
             if len(home.marked) < ANSWERING:
@@ -119,6 +119,13 @@ def passages(view: View, scores: Sequence[float], words: int) -> list[Passage]:
         if left < SHORT // 2:
             break
     return found
+
+
+def _led_to(view: View, c: Candidate) -> Candidate:
+    """The code that a candidate announces, which is shown with it; else itself."""
+    after = view.document(c).candidates[c.place + 1 : c.place + 2]
+    is_code = view.announces(c) and any(o.kind is BlockKind.CODE and o.heading == c.heading for o in after)
+    return after[0] if is_code else c
 
 
 def _items_of(view: View, c: Candidate) -> Iterable[Candidate]:

@@ -82,7 +82,7 @@ class SourceText:
         self._keys_of: dict[str, frozenset[str]] = {}  # of headings
         self._keys: dict[int, frozenset[str]] = {}  # of sentences that were asked for: few of a long text
         self._read: dict[int, Statement] = {}
-        for place, c in enumerate(read_document("", title, text).candidates):
+        for place, c in enumerate(read_document("", title, text, whole_rows=True).candidates):
             if c.kind is BlockKind.TABLE:
                 self._rows.add(place)
             if c.heading not in self._keys_of:

@@ -14,7 +14,7 @@ from deep_research.evidence.candidates import STEP
 from deep_research.evidence.language import language_of
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.prepared import Prepared
-from deep_research.evidence.quotation import readable
+from deep_research.evidence.quotation import announced_by, readable
 from deep_research.evidence.rows import headers, split_cells
 from deep_research.evidence.sites import host_of
 from deep_research.evidence.support import (
@@ -236,9 +236,12 @@ def _about(source: Source) -> str:
     return " ".join(filter(None, told))
 
 
-def _sentences(quotes: Iterable[Quote], section: str) -> Iterator[tuple[str, Quote]]:
+def _sentences(quotes: Sequence[Quote], section: str) -> Iterator[tuple[str, Quote]]:
     """Each sentence by its words as they stand and, where that is another thing, as they read in a report: a row with its
-    headers, an item after its section."""
+    headers, an item after its section and what announces it, which is quoted behind it."""
+    lead = announced_by([each.quote for each in quotes])
+    sections = (f"{section}:", "") if section else ("",)
+    fronts = [" ".join(filter(None, (under, led))) for under in sections for led in (lead, "")]
     for quote in quotes:
         spans = sentences(quote.quote)
         for start, end in dict.fromkeys(((0, len(quote.quote)), *((s.start, s.end) for s in spans))):
@@ -248,6 +251,5 @@ def _sentences(quotes: Iterable[Quote], section: str) -> Iterator[tuple[str, Quo
             )
             yield plainly(words), part
             shown = readable(quote.quote, start, end) if _MARKED_UP.search(words) else words
-            yield plainly(shown), part
-            if section:
-                yield plainly(f"{section}: {shown}"), part
+            for front in dict.fromkeys(fronts):
+                yield plainly(f"{front} {shown}"), part

@@ -285,6 +285,83 @@ def test_a_list_of_small_words_is_whole_and_no_item_stands_before_other_text(
     )
 
 
+RULES = """# In the water
+
+Nobody here is a lifeguard.
+
+You must never:
+
+- dive into the shallow end
+- run along the edge:
+  - with shoes
+  - with a ball
+- hold your breath
+
+## Codes
+
+To change a code run:
+
+```
+door set 4
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "lead"),
+    [
+        ("dive into the shallow end", "You must never:"),
+        ("with shoes", "run along the edge:"),
+        ("with a ball", "run along the edge:"),
+        ("hold your breath", "You must never:"),
+        ("```", "To change a code run:"),
+        ("To change a code run:", None),
+    ],
+)
+def test_what_announces_a_list_leads_to_each_of_its_items_and_to_code(part: str, lead: str | None) -> None:
+    document = read_document("src-0", "In the water", RULES)
+    every = [RULES[c.start : c.end] for c in document.candidates]
+    c = next(c for c in document.candidates if RULES[c.start : c.end].startswith(part))
+    place = document.parts[c.block].lead
+    assert (every[place] if place is not None else None) == lead
+    if lead:
+        assert view(lead, RULES).asked_near(c) >= view(lead, RULES).asked
+
+
+LADDER = """# Titles
+
+Category | Keeper (L1) | Senior keeper (L2)
+Trust | Works the lamp under the eye of another one. Every watch is looked over by one of these at its end. | {more}
+Pay | 300 crowns | 420 crowns
+"""
+
+
+@pytest.mark.parametrize(
+    ("senior", "headings"),
+    [
+        ("Works alone through each watch, and looks over what the others have done by day and night.", True),
+        ("Works alone.", False),
+    ],
+)
+def test_a_row_with_several_cells_of_prose_is_cut_into_these(senior: str, headings: bool) -> None:
+    text = LADDER.format(more=senior)
+    document = read_document("src-0", "Titles", text)
+    told = {text[c.start : c.end]: c.heading for c in document.candidates}
+    assert told["Pay | 300 crowns | 420 crowns"] == "Titles"
+    if headings:
+        assert told[senior] == "Titles › Trust, Senior keeper (L2)"
+        assert "Every watch is looked over by one of these at its end." in told
+    else:
+        assert any(row.startswith("Trust | Works the lamp") for row in told)
+    whole = read_document("src-0", "Titles", text, whole_rows=True)
+    assert {text[c.start : c.end].split(" | ")[0] for c in whole.candidates} == {"Trust", "Pay"}
+
+
+def test_a_cell_is_asked_by_its_row_and_its_column() -> None:
+    senior = "Works alone through each watch, and looks over what the others have done by day and night."
+    assert best("What is said of the trust of a senior keeper?", LADDER.format(more=senior)) == senior
+
+
 def test_a_list_ends_where_an_item_announces_another() -> None:
     food = "A keeper of the office may eat all of the following:\n\n- apples of the yard\n- plants, but for:\n  - hemlock"
     seen = view("What may a keeper of the office eat?", food)

@@ -54,7 +54,7 @@ def test_a_brief_answers_first_and_quotes_to_the_letter(corpus: Path) -> None:
         assert result.findings[0].probability is not None
         assert min(f.rank or 0 for f in result.findings) == 0
         for finding in result.findings:
-            (quote,) = finding.quotes
+            quote = finding.quotes[0]
             saved = research.text(quote)
             assert saved[quote.start : quote.end] == quote.quote
             assert all(quote.start <= span.start < span.end <= quote.end for span in finding.marked)
@@ -66,6 +66,37 @@ def test_an_item_keeps_the_heading_that_it_stands_under(corpus: Path) -> None:
     assert "goats" in report
     assert "Not allowed: Keeping goats" in report.split("## ")[1]
     assert report.count("Not allowed: ") == 1  # further items stand under it
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("May I run along the edge?", "In the water: You must never: run along the edge."),
+        (
+            "How is the code of the north door changed?",
+            "To change the code of a door run: [1]\n\n```\ndoor set --north",
+        ),
+        (
+            "What is the trust of a senior keeper?",
+            "Trust, Senior keeper (L2): Works the lamp alone through the whole of each",
+        ),
+    ],
+)
+def test_what_an_answer_stands_under_comes_with_it_and_all_is_borne_out(
+    tmp_path: Path, question: str, told: str
+) -> None:
+    (tmp_path / "rules.md").write_text(
+        "# Rules of the harbour\n\n## In the water\n\nYou must never:\n\n- dive into the shallow end of the basin;\n"
+        "- run along the edge.\n\n## Doors\n\nTo change the code of a door run:\n\n```\ndoor set --north 4\n```\n\n"
+        "## Titles\n\n| | Keeper (L1) | Senior keeper (L2) |\n| --- | --- | --- |\n| Trust | Is looked over by another"
+        " one at the end of the day, or by two of the office. | Works the lamp alone through the whole of each watch,"
+        " and looks over what the others did by day. |\n"
+    )
+    with engine(tmp_path) as research:
+        result = research.run(question)
+    assert told in (result.report or "").split("## ")[1]
+    assert result.claims
+    assert all(claim.verdict is ClaimVerdict.SUPPORTED for claim in result.claims)
 
 
 def test_a_long_list_breaks_off_where_that_is_seen_and_is_borne_out(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import exp
@@ -208,26 +208,41 @@ def _wished(wish: str, question: str, pool: Pool, ranker: Ranker) -> list[Analyz
 def _finding(view: View, passage: Passage, best: float) -> AnalyzedFinding:
     document = view.pool.named[passage.document]
     candidates = document.candidates[passage.first : passage.last + 1]
-    start, end = candidates[0].start, candidates[-1].end
-    text = document.text[start:end]
+    leads = list(_leads(view, candidates[0]))
+    spans = [(candidates[0].start, candidates[-1].end), *((lead.start, lead.end) for lead in leads)]
     marked = [document.candidates[place] for place in passage.marked]
     return AnalyzedFinding(
-        content=_content(document.text, candidates) + (BREAKS_OFF if passage.breaks_off else ""),
+        content=_content(document.text, candidates, leads) + (BREAKS_OFF if passage.breaks_off else ""),
         confidence=ConfidenceLevel.LOW,
         source_ids=(document.id,),
-        quotes=(AnalyzedQuote(source_id=document.id, quote=text, start=start),),
+        quotes=tuple(
+            AnalyzedQuote(source_id=document.id, quote=document.text[start:end], start=start)
+            for start, end in spans
+        ),
         relevance=round(exp(passage.score - best), 6),
         marked=tuple(Span(start=c.start, end=c.end) for c in marked),
         heading=candidates[0].heading,
     )
 
 
-def _content(text: str, candidates: Sequence[Candidate]) -> str:
-    """The passage on one line, a row with the headers of its columns, an item after the heading it stands under, which
-    may turn its sense."""
+def _leads(view: View, c: Candidate) -> Iterator[Candidate]:
+    """What announces an item or a piece of code, nearest first: a list, and of a list within it the item above."""
+    document = view.document(c)
+    lead = document.parts[c.block].lead
+    while lead is not None and view.announces(document.candidates[lead]):
+        yield document.candidates[lead]
+        lead = document.parts[document.candidates[lead].block].lead
+
+
+def _content(text: str, candidates: Sequence[Candidate], leads: Sequence[Candidate]) -> str:
+    """The passage on one line, a row with the headers of its columns, an item after the heading it stands under and what
+    announces its list, which may turn its sense."""
     told = readable(text, candidates[0].start, candidates[-1].end)
+    if candidates[0].kind is not BlockKind.ITEM:
+        return told
     section = candidates[0].heading.rpartition(STEP)[2]
-    return f"{section}: {told}" if candidates[0].kind is BlockKind.ITEM and section else told
+    front = [f"{section}:"] if section else []
+    return " ".join([*front, *(readable(text, lead.start, lead.end) for lead in reversed(leads)), told])
 
 
 def _read(source: SourceText) -> Document:

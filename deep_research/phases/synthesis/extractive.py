@@ -13,7 +13,7 @@ from deep_research.evidence.agreement import level_of
 from deep_research.evidence.candidates import STEP
 from deep_research.evidence.figures import figures
 from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.quotation import BREAKS_OFF, ITEM_MARK, ended, readable
+from deep_research.evidence.quotation import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable
 from deep_research.evidence.selection import FLOOR
 from deep_research.evidence.vocabulary import Vocabulary
 from deep_research.patterns import regex
@@ -121,7 +121,7 @@ def has_word_of(finding: Finding, wish: str, question: str) -> bool:
 
 
 def _wished(findings: Sequence[Finding]) -> list[str]:
-    return [_cited([_told(f)], [f.id]) for f in findings]
+    return [_cited([_told(f)], [f]) for f in findings]
 
 
 def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
@@ -150,12 +150,12 @@ def _answer(best: Sequence[Finding]) -> list[str]:
     """The best sentence for each part of the question, and how sure the least sure of them is."""
     doubts = [f.probability for f in best if f.probability is not None]
     sure = SURE[level_of(min(doubts))] if doubts else ""
-    return [*(_cited([_told(f)], [f.id]) for f in best), *([f"*{sure}*"] if sure else [])]
+    return [*(_cited([_told(f)], [f]) for f in best), *([f"*{sure}*"] if sure else [])]
 
 
 def _told(best: Finding) -> str:
     """The best sentence of a passage, and the next ones where they were chosen too or it does not stand without them, an
-    item after the heading it stands under; of a row or of code all of it."""
+    item after the heading it stands under and what announces it; of a row or of code all of it."""
     quote = best.quotes[0] if best.quotes else None
     if quote is None or not best.marked or " | " in quote.quote or is_code(quote.quote):
         return _whole(best)
@@ -165,10 +165,9 @@ def _told(best: Finding) -> str:
         after = span.end - quote.start
         if _BETWEEN.fullmatch(quote.quote, end, span.start - quote.start) is not None:
             end = after if unspaced.size(quote.quote[start:after]) <= ANSWER_WORDS else end
-    section = best.heading.rpartition(STEP)[2]
-    under = f"{section}: " if section and best.content.startswith(f"{section}: ") else ""
+    front = best.content[: max(0, best.content.find(readable(quote.quote)))]
     goes_on = BREAKS_OFF if end == len(quote.quote) and best.content.endswith(BREAKS_OFF) else ""
-    return f"{under}{readable(quote.quote, start, end)}{goes_on}"
+    return f"{front}{readable(quote.quote, start, end)}{goes_on}"
 
 
 def _passages(
@@ -227,15 +226,17 @@ def _paragraphs(findings: Sequence[Finding]) -> list[str]:
         findings, key=lambda f: f.source_ids if f.rank is None and not _code(f) else f.id
     ):
         together = list(group)
-        blocks.append(_cited([_whole(f) for f in together], [f.id for f in together]))
+        blocks.append(_cited([_whole(f) for f in together], together))
     return blocks
 
 
-def _cited(texts: Sequence[str], ids: Sequence[str]) -> str:
-    """Outside texts with the references they rest on. Code, which comes alone, has its reference in front."""
-    marks = f"[{', '.join(ids)}]"
+def _cited(texts: Sequence[str], findings: Sequence[Finding]) -> str:
+    """Outside texts with the references they rest on. Code, which comes alone, has its reference in front, behind what
+    announces it."""
+    marks = f"[{', '.join(f.id for f in findings)}]"
     if is_code(texts[0]):
-        return f"Example {marks}\n\n{code_block(texts[0])}"
+        lead = escaped(announced_by([quote.quote for quote in findings[0].quotes]))
+        return f"{lead or 'Example'} {marks}\n\n{code_block(texts[0])}"
     return f"{' '.join(ended(escaped(text)) for text in texts)} {marks}"
 
 
