@@ -25,7 +25,7 @@ SHORT, LONG = 15, 40  # words to which a passage grows, and that it has at most
 NEEDED = 60  # words that it has at most with what its sentence does not stand without
 ANSWERING = 2  # sentences of a passage that may stand in the answer, besides the items of a list
 MOST = 60  # candidates that are chosen
-FLOOR = 2.5  # below the best score nothing is shown to fill
+FLOOR = 2.5  # below the best score nothing is shown to fill, or stands in the answer
 
 
 @dataclass(slots=True)
@@ -104,11 +104,12 @@ def passages(view: View, scores: Sequence[float], words: int) -> list[Passage]:
     """The chosen candidates with their neighbours; those of one neighbourhood share a passage."""
     found: list[Passage] = []
     left = words
+    best = max(scores, default=0.0)
     for i in choose(view, scores, words, floor=inf):
         c = _led_to(view, view.candidates[i])
         home = next((p for p in found if p.document == c.document and p.first <= c.place <= p.last), None)
         if home:
-            if len(home.marked) < ANSWERING:
+            if len(home.marked) < ANSWERING and scores[i] >= best - FLOOR:
                 home.marked.append(c.place)
             continue
         passage = _grown(view, c, scores[i], left, found)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 from deep_research.patterns import regex
 
+FILE = Path(__file__).with_name("abbreviations.toml")
 # A run of end marks with the quotes, brackets and reference numbers that close with it. It begins with one set of
 # characters, which is searched for several times as fast as a choice; the look-behinds then tell which kind of mark it
 # is, and keep a long run of dots from being tried at each of its dots. Then the space after it, and the next word.
@@ -22,36 +26,20 @@ CLOSING = "\"”'’»)」』）"  # may follow an end mark
 _VISIBLE = regex(r"\S")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _MARK = regex(r"(?<=[^\W\d_]{3}[.!?])\s+(?=\S)")  # behind a word of three letters: none of "e.g." or "st."
 _ENOUGH_CAPITALS = 0.008  # of the letters of a text
 _LOOKED_AT = 3_000  # characters
 _LATIN_MARKS = frozenset(".!?…")
 _OPENING = "([{\"'“‘«*_"
 _LOOK_BACK = 16  # characters; the longest abbreviation with room
+_DAY = 2  # digits of the number of a day, or of a century
 _LOOK_AHEAD = 64  # characters in which the next word is looked for
 
-# Words whose dot ends no sentence.
-_TITLES = _words(
-    "mr mrs ms mx dr prof rev hon gen col lt sgt capt cmdr adm gov sen rep pres st mt ft messrs mme mlle fr "
-    "e.g eg i.e ie cf viz vs v ca approx al et resp incl excl esp dept univ assn bros"
-)
-# Words whose dot ends no sentence when a number follows.
-_BEFORE_NUMBER = _words(
-    "no nos nr p pp fig figs eq eqs sec sect ch chap vol vols art ref refs tab ver v jan feb mar apr jun jul "
-    "aug sep sept oct nov dec b c d fl r"
-)
-# Words whose dot may do both jobs: it ends the sentence only where the next word likes to open one.
-_EITHER = _words("etc inc ltd co corp llc plc jr sr ph.d m.d b.a m.a a.m p.m b.c a.d no est ave blvd rd")
-_STARTERS = _words(
-    "the this that these those a an it its he his she her they their we our you your i my in on at by for "
-    "from to with as if when while where after before since during although though however but and or so "
-    "then there here what who why how which some many most all no not one two three other another each both "
-    "such also thus hence according under over between among following despite because unlike today later"
-)
+
+@cache
+def _words(kind: str) -> frozenset[str]:
+    """Words of a row of the table."""
+    return frozenset(tomllib.loads(FILE.read_text(encoding="utf-8"))[kind].split())
 
 
 def sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -103,15 +91,21 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
         return False
     if text[mark] != "." or text.startswith("..", mark):
         return True
-    before = text[max(start, mark - _LOOK_BACK) : mark].rsplit(None, 1)
+    before = text[max(start, mark - _LOOK_BACK) : mark].rsplit(None, 2)
     if not before or text[mark - 1].isspace():
         return True
-    token = before[-1].lstrip(_OPENING)
+    token, following = before[-1].lstrip(_OPENING), word.lower()
     lowered = token.lower()
-    if lowered in _TITLES or (word[0].isdigit() and lowered in _BEFORE_NUMBER):
+    if lowered in _words("always") or (word[0].isdigit() and lowered in _words("before_number")):
         return False
-    if lowered in _EITHER or _is_initials(token):
-        return word.lower() in _STARTERS
+    if len(token) == 1 and token.isalpha() and text.startswith(".", match.end() + 1):
+        return False  # "z. B."
+    earlier = before[-2].lower() if len(before) > 1 else ""
+    if token.isdigit() and len(token) <= _DAY and (following in _words("month") or earlier in _words("the")):
+        return False  # "am 17. Mai", "im 19. Jahrhundert"
+    ends_several = len(token) == 1 and len(earlier) == 2 and earlier[1] == "."
+    if lowered in _words("either") or ends_several or _is_initials(token):
+        return following in _words("opening")
     return not (token.isdigit() and mark - len(token) == start)  # "1. Open the lid"
 
 

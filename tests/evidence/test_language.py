@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.language import (
     ENGLISH,
     STEMMED,
@@ -134,3 +135,24 @@ def test_a_script_that_one_language_is_written_in_says_which_it_is(language: str
 )
 def test_a_script_of_several_languages_says_nothing(text: str) -> None:
     assert language_by_script(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "expects"),
+    [
+        ("Warum brennt es?", "de", "reason"),
+        ("Wo steht er?", "de", "place"),
+        ("Wann wurde der Verein gegründet?", "de", "date"),
+        ("Pourquoi est-il rouge ?", "fr", "reason"),
+        ("Combien coûte le billet ?", "fr", "number"),
+        ("Quand ferme-t-il ?", "fr", "date"),
+        ("Where does de Gaulle lie?", "en", "place"),
+        ("What is Die Hard?", "en", "definition"),
+    ],
+)
+def test_a_short_question_is_read_by_the_words_that_open_it(
+    question: str, language: str, expects: str
+) -> None:
+    read = read_question(question)
+    assert (read.language, read.expects) == (language, expects)
+    assert not {"warum", "wann", "wo", "pourquoi", "combien", "quand", "where", "what"} & set(read.terms)

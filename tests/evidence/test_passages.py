@@ -151,6 +151,18 @@ def test_a_very_long_table_is_cut_between_rows() -> None:
             ["J. R. R. Tolkien wrote it.", "George W. Bush read."],
         ),
         ("Pi is 3.14 or so. See Fig. 3 and No. 5.", ["Pi is 3.14 or so.", "See Fig. 3 and No. 5."]),
+        (
+            "Er wurde am 17. Mai 1923 gegründet. Bis zum 31. Dezember. Im 19. Jahrhundert.",
+            ["Er wurde am 17. Mai 1923 gegründet.", "Bis zum 31. Dezember.", "Im 19. Jahrhundert."],
+        ),
+        (
+            "Die Fa. Huber trägt nach Abs. 2 z. B. die Heizung, u. a. Öl. Sonst nicht.",
+            ["Die Fa. Huber trägt nach Abs. 2 z. B. die Heizung, u. a. Öl.", "Sonst nicht."],
+        ),
+        (
+            "He was 19. Mary was 12. We use plan b. It works.",
+            ["He was 19.", "Mary was 12.", "We use plan b.", "It works."],
+        ),
         ("He died (d. 20 March 851) there.", ["He died (d. 20 March 851) there."]),
         (
             "Acme Inc. The firm grew. Acme Inc. Paris too.",

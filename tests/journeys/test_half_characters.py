@@ -20,11 +20,9 @@ def researched(tmp_path, title="Towers", text=SAID, store="sqlite", **more):
 
 @pytest.mark.parametrize("store", ["sqlite", "memory"])
 def test_a_page_with_half_a_character_is_read_and_cited(tmp_path, store):
-    result = researched(tmp_path, "Towers \ud800 of reefs", f"{SAID} \udfff They kept it well.", store)
+    result = researched(tmp_path, "Towers \ud800 of reefs", f"{SAID[:-1]} \udfff of the coast.", store)
     assert result.status is RunStatus.COMPLETED
-    assert (
-        "The tower of the reef was built in 1811 by Stevenson. \ufffd They kept it well. [1]" in result.report
-    )
+    assert "The tower of the reef was built in 1811 by Stevenson \ufffd of the coast. [1]" in result.report
     assert [source.title for source in result.sources] == ["Towers \ufffd of reefs"]
 
 

@@ -6,6 +6,7 @@ import asyncio
 import re
 import threading
 from dataclasses import replace
+from itertools import pairwise
 from math import log
 from pathlib import Path
 
@@ -110,6 +111,66 @@ def test_a_long_list_breaks_off_where_that_is_seen_and_is_borne_out(tmp_path: Pa
     assert answer.startswith("The lamps that a keeper may light are: The north lamp")
     assert answer.endswith("of brass and glass. … [1]")
     assert all(claim.verdict is ClaimVerdict.SUPPORTED for claim in result.claims)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        (
+            "Wie viel Abstand ist von der Grundstücksgrenze zu halten?",
+            "Von Grundstücksgrenzen sind mindestens 5 Meter Abstand zu halten.",
+        ),
+        ("Welches Futter ist nicht erlaubt?", "Das Futter darf kein Honig sein, weil er nicht erlaubt ist."),
+        (
+            "How much rain fell at Hollow in 2021?",
+            "Hollow had 905 mm of rain, measured through the whole of 2021.",
+        ),
+    ],
+)
+def test_nothing_that_a_report_quotes_is_said_to_be_nowhere(tmp_path: Path, question: str, text: str) -> None:
+    (tmp_path / "a.md").write_text(f"# Regeln\n\n{text}\n", encoding="utf-8")
+    with engine(tmp_path) as research:
+        report = research.run(question).report or ""
+    assert text in report
+    assert "Nothing was found" not in report
+
+
+def test_a_source_stands_once_with_its_sections_under_it_and_no_heading_is_empty(tmp_path: Path) -> None:
+    for name in ("mole", "hare"):
+        sections = "\n\n".join(
+            f"## {part}\n\nThe {part} of the {name} lamp has a shutter of {part} brass by the sea."
+            for part in ("north", "south", "east", "west")
+        )
+        (tmp_path / f"{name}.md").write_text(f"# The {name} lamp\n\n{sections}\n")
+    with engine(tmp_path, report_words=300) as research:
+        for asked in ("What shutter of brass has the lamp?", "Shutters of the lamp"):
+            lines = (research.run(asked).report or "").splitlines()
+            headings = [line for line in lines if line.startswith("## ")]
+            assert len(headings) == len(set(headings))
+            told = [line for line in lines if line]
+            assert not any(a.startswith("## ") and b.startswith("## ") for a, b in pairwise(told))
+
+
+def test_differing_figures_of_another_matter_stay_out(tmp_path: Path) -> None:
+    for name, power in (("one", 84), ("other", 90)):
+        (tmp_path / f"{name}.md").write_text(
+            f"# Plant report {name}\n\nThe plant of Kiruna has an output of {power} MW.\n\n## Office\n\n"
+            "Headphones in the office are limited to 80 decibels for each of the keepers.\n"
+        )
+    with engine(tmp_path) as research:
+        result = research.run("What is the limit for headphones in the office?")
+        assert "80 decibels" in (result.report or "")
+        assert "Kiruna" not in (result.report or "")
+        assert "84 MW" in (research.run("What output has the plant of Kiruna?").report or "")
+
+
+def test_a_sentence_far_below_the_best_is_no_part_of_the_answer(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(
+        "# The society\n\nThe society was founded in 1923 by Anna Brook. The fee is 42 euros a year.\n"
+    )
+    with engine(tmp_path) as research:
+        report = research.run("When was the society founded?").report or ""
+    assert "1923 by Anna Brook. [1]" in report.split("## ")[1]
 
 
 def test_nothing_is_told_where_nothing_is_near(corpus: Path) -> None:

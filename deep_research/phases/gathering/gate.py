@@ -17,9 +17,7 @@ def validate_gathering(state: DeepResearchState) -> ValidationResult:
     if not count:
         blocking.append("No source was found.")
     elif count < MIN_SOURCES:
-        issues.append(
-            f"Only {count} of at least {MIN_SOURCES} wanted sources {'was' if count == 1 else 'were'} found."
-        )
+        issues.append("Only one source was found." if count == 1 else f"Only {count} sources were found.")
     if count and not state.high_quality_sources():
         issues.append(NO_HIGH_QUALITY)
     completed, total = len(state.completed_sub_queries()), len(state.current_sub_queries())

@@ -71,14 +71,15 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     if kept and not sound:
         blocks.append(f"*{ALL_WITHDRAWN}*")
     inquiry = read_question(handoff.original_query)
-    differing = list(handoff.contradictions)
+    shown = {finding.id for finding in kept}
+    differing = [c for c in handoff.contradictions if not shown.isdisjoint(c.finding_ids)]
     if kept and (inquiry.is_topic or inquiry.subject):
-        blocks += ["## Overview", *_passages(kept, sources, inquiry.words)]
+        blocks += _passages(kept, sources, inquiry.words)
     elif kept:
         best = {v.finding_ids[0] for v in handoff.verdicts if v.finding_ids}
         answers = [f for f in kept if f.id in best and f.rank is not None] or kept[:1]
         wished = [f for f in kept[: len(handoff.wishes)] if _is_wished(f, handoff) and f not in answers]
-        given, differing = _figures(handoff, sound or withdrawn)
+        given, differing = _figures(handoff, sound or withdrawn, differing)
         blocks += ["## Answer", *_wished(wished), *_answer(answers), *given]
         blocks += _passages(kept, sources, inquiry.words, answers)
     blocks += conflicts(differing, handoff.findings, handoff.sources)
@@ -178,18 +179,17 @@ def _passages(
 ) -> list[str]:
     """The findings under what they are about or the title of their source, and their section; the passage of an answer
     only where it says more than that, or what comes before it."""
-    groups: dict[tuple[str, str], list[Finding]] = {}
+    groups: dict[str, dict[str, list[Finding]]] = {}
     for finding in findings:
         if finding not in answers or _says_more(finding, words):
             section = finding.heading.rpartition(STEP)[2]
-            groups.setdefault((_about(finding, sources), section), []).append(finding)
+            groups.setdefault(_about(finding, sources), {}).setdefault(section, []).append(finding)
     blocks: list[str] = []
-    last = ""
-    for (about, section), inside in groups.items():
-        blocks += [f"## {escaped(about)}"] if about != last else []
-        blocks += [f"### {escaped(section)}"] if section and section != about else []
-        blocks += _paragraphs([_under(f, section) for f in inside])
-        last = about
+    for about, sections in groups.items():
+        blocks.append(f"## {escaped(about)}")
+        for section, inside in sections.items():
+            blocks += [f"### {escaped(section)}"] if section and section != about else []
+            blocks += _paragraphs([_under(f, section) for f in inside])
     return blocks
 
 
@@ -211,11 +211,14 @@ def _about(finding: Finding, sources: Mapping[str, Source]) -> str:
     return finding.category or (source.title if source and source.title.strip() else OTHERS)
 
 
-def _figures(handoff: SynthesizerInput, findings: Sequence[Finding]) -> tuple[list[str], list[Contradiction]]:
-    """The figures that sources give, and the contradictions that these do not tell."""
+def _figures(
+    handoff: SynthesizerInput, findings: Sequence[Finding], differing: Sequence[Contradiction]
+) -> tuple[list[str], list[Contradiction]]:
+    """The figures that sources give, and those of some contradictions that these do not tell."""
     titles = {source.id: source.title for source in handoff.sources}
     told = figures(read_question(handoff.original_query), findings, titles)
-    return published(told, handoff.contradictions, handoff.findings, handoff.sources)
+    given, left = published(told, handoff.contradictions, handoff.findings, handoff.sources)
+    return given, [contradiction for contradiction in left if contradiction in differing]
 
 
 def _paragraphs(findings: Sequence[Finding]) -> list[str]:
