@@ -22,6 +22,9 @@ DEAR = 0.0125  # what each word costs of what comes after the first
 REPEATED = 0.8  # of the terms of the shorter of two, that they share when one repeats the other
 SCRAP = 4  # words that say nothing by themselves
 SHORT, LONG = 15, 40  # words to which a passage grows, and that it has at most
+DEFAULT_WORDS = 800  # the setting's: no length was asked for
+ROOMY = 500  # words of a report from which on whole paragraphs are shown
+PARAGRAPH = 120  # words of a paragraph that is shown whole
 NEEDED = 60  # words that it has at most with what its sentence does not stand without
 ANSWERING = 2  # sentences of a passage that may stand in the answer, besides the items of a list
 MOST = 60  # candidates that are chosen
@@ -104,7 +107,7 @@ def passages(view: View, scores: Sequence[float], words: int) -> list[Passage]:
     """The chosen candidates with their neighbours; those of one neighbourhood share a passage."""
     found: list[Passage] = []
     left = words
-    best = max(scores, default=0.0)
+    best, is_roomy = max(scores, default=0.0), words >= ROOMY and words != DEFAULT_WORDS
     for i in choose(view, scores, words, floor=inf):
         c = _led_to(view, view.candidates[i])
         home = next((p for p in found if p.document == c.document and p.first <= c.place <= p.last), None)
@@ -112,7 +115,7 @@ def passages(view: View, scores: Sequence[float], words: int) -> list[Passage]:
             if len(home.marked) < ANSWERING and scores[i] >= best - FLOOR:
                 home.marked.append(c.place)
             continue
-        passage = _grown(view, c, scores[i], left, found)
+        passage = _grown(view, c, scores[i], left, found, whole=is_roomy)
         if passage.words > left and found:
             continue
         found.append(passage)
@@ -141,9 +144,11 @@ def _items_of(view: View, c: Candidate) -> Iterable[Candidate]:
     return takewhile(is_of_it, after)
 
 
-def _grown(view: View, c: Candidate, score: float, most: int, others: Sequence[Passage]) -> Passage:
+def _grown(
+    view: View, c: Candidate, score: float, most: int, others: Sequence[Passage], *, whole: bool = False
+) -> Passage:
     """A candidate with what it points back to, the items that it announces, which are marked too, and its neighbours
-    while it is short."""
+    while it is short; with its ``whole`` paragraph, where that is not too long."""
     every = view.document(c).candidates
     size = unspaced.size(view.text(c))
     first = last = c.place
@@ -173,6 +178,11 @@ def _grown(view: View, c: Candidate, score: float, most: int, others: Sequence[P
         o.kind is BlockKind.ITEM and o.heading == c.heading for o in every[last + 1 : last + 2]
     ):
         return Passage(c.document, first, last, score, size, marked, breaks_off=True)
+    part = view.document(c).parts[c.block]
+    if whole and c.kind is BlockKind.PARAGRAPH and part.first <= first and last < part.last:
+        together = unspaced.size(view.document(c).text[every[part.first].start : every[part.last - 1].end])
+        if together <= min(PARAGRAPH, most) and taken.isdisjoint(range(part.first, part.last)):
+            first, last, size = part.first, part.last - 1, together
     while size < SHORT:
         before, after = (
             beside(place, LONG) if 0 <= place < len(every) and view.terms(every[place]) else 0

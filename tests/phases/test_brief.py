@@ -15,10 +15,11 @@ import pytest
 from deep_research import DeepResearch, RunStatus
 from deep_research.evidence.inquiry import question_parts
 from deep_research.evidence.ranker import default_ranker
+from deep_research.evidence.selection import DEFAULT_WORDS
 from deep_research.phases.analysis.best_passages import best_passages
 from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerOutput, SourceText
-from deep_research.phases.synthesis.extractive import DEFAULT_WORDS, LEAST, within
+from deep_research.phases.synthesis.extractive import LEAST, within
 from deep_research.report.markup import code_block, is_code
 from deep_research.state import ClaimVerdict, ConfidenceLevel, Finding, Found
 from deep_research.testing import FakeClock, parking_hooks
@@ -171,6 +172,33 @@ def test_a_sentence_far_below_the_best_is_no_part_of_the_answer(tmp_path: Path) 
     with engine(tmp_path) as research:
         report = research.run("When was the society founded?").report or ""
     assert "1923 by Anna Brook. [1]" in report.split("## ")[1]
+
+
+def test_an_answer_comes_after_what_it_points_back_to(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(
+        "# Expenses\n\nReceipts must be handed in within 60 days. However, receipts from a trip abroad may be handed in"
+        " within 90 days of the trip.\n"
+    )
+    with engine(tmp_path) as research:
+        report = research.run("When must receipts of a trip abroad be handed in?").report or ""
+    assert "Receipts must be handed in within 60 days. However, receipts" in report.split("## ")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "whole"), [(499, False), (500, True), (DEFAULT_WORDS, False), (1_200, True)]
+)
+def test_long_reports_that_were_asked_for_show_whole_paragraphs(
+    tmp_path: Path, words: int, whole: bool
+) -> None:
+    text = (
+        "Water comes from the Tarn reservoir. Each farm may draw 400 cubic metres a week of it for its irrigation between"
+        " May and September. The quota was halved in the drought of 2018. Who draws more pays a fine of 3 crowns."
+    )
+    (tmp_path / "a.md").write_text(f"# The valley\n\n{text}\n\n## Crops\n\nBarley is grown.\n")
+    with engine(tmp_path, report_words=words) as research:
+        report = research.run("How much water may a farm draw for irrigation?").report or ""
+    assert "400 cubic metres" in report.split("## ")[1]
+    assert (text in report) is whole
 
 
 def test_nothing_is_told_where_nothing_is_near(corpus: Path) -> None:

@@ -14,7 +14,7 @@ from deep_research.evidence.candidates import STEP
 from deep_research.evidence.figures import figures
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.quotation import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable
-from deep_research.evidence.selection import FLOOR
+from deep_research.evidence.selection import DEFAULT_WORDS, FLOOR
 from deep_research.evidence.vocabulary import Vocabulary
 from deep_research.patterns import regex
 from deep_research.phases.base import off_loop
@@ -34,7 +34,6 @@ from deep_research.report.own_lines import (
 )
 from deep_research.state import Contradiction, Finding, Source, SourceQuality
 
-DEFAULT_WORDS = 800  # the setting's: no length was asked for
 DOUBTFUL_WORDS = 250  # shown of what comes near where it is unlikely that it holds the answer
 LEAST = exp(-FLOOR)  # of the best one's relevance, below which nothing is shown where no length was asked for
 ANSWER_WORDS = 75
@@ -80,7 +79,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         answers = [f for f in kept if f.id in best and f.rank is not None] or kept[:1]
         wished = [f for f in kept[: len(handoff.wishes)] if _is_wished(f, handoff) and f not in answers]
         given, differing = _figures(handoff, sound or withdrawn, differing)
-        blocks += ["## Answer", *_wished(wished), *_answer(answers), *given]
+        blocks += ["## Answer", *_wished(wished, inquiry.words), *_answer(answers, inquiry.words), *given]
         blocks += _passages(kept, sources, inquiry.words, answers)
     blocks += conflicts(differing, handoff.findings, handoff.sources)
     if sound and withdrawn:
@@ -121,8 +120,8 @@ def has_word_of(finding: Finding, wish: str, question: str) -> bool:
     return not new.isdisjoint(words.terms(finding.content))
 
 
-def _wished(findings: Sequence[Finding]) -> list[str]:
-    return [_cited([_told(f)], [f]) for f in findings]
+def _wished(findings: Sequence[Finding], words: Vocabulary) -> list[str]:
+    return [_cited([_told(f, words)], [f]) for f in findings]
 
 
 def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
@@ -147,16 +146,17 @@ def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
     return kept
 
 
-def _answer(best: Sequence[Finding]) -> list[str]:
+def _answer(best: Sequence[Finding], words: Vocabulary) -> list[str]:
     """The best sentence for each part of the question, and how sure the least sure of them is."""
     doubts = [f.probability for f in best if f.probability is not None]
     sure = SURE[level_of(min(doubts))] if doubts else ""
-    return [*(_cited([_told(f)], [f]) for f in best), *([f"*{sure}*"] if sure else [])]
+    return [*(_cited([_told(f, words)], [f]) for f in best), *([f"*{sure}*"] if sure else [])]
 
 
-def _told(best: Finding) -> str:
-    """The best sentence of a passage, and the next ones where they were chosen too or it does not stand without them, an
-    item after the heading it stands under and what announces it; of a row or of code all of it."""
+def _told(best: Finding, words: Vocabulary) -> str:
+    """The best sentence of a passage, after what its first word points back to, and the next ones where they were chosen
+    too or it does not stand without them, an item after the heading it stands under and what announces it; of a row or of
+    code all of it."""
     quote = best.quotes[0] if best.quotes else None
     if quote is None or not best.marked or " | " in quote.quote or is_code(quote.quote):
         return _whole(best)
@@ -166,6 +166,11 @@ def _told(best: Finding) -> str:
         after = span.end - quote.start
         if _BETWEEN.fullmatch(quote.quote, end, span.start - quote.start) is not None:
             end = after if unspaced.size(quote.quote[start:after]) <= ANSWER_WORDS else end
+    if (
+        words.opening(quote.quote[start:end]) in words.pointing
+        and unspaced.size(quote.quote[:end]) <= ANSWER_WORDS
+    ):
+        start = 0  # what it points back to stands before it
     front = best.content[: max(0, best.content.find(readable(quote.quote)))]
     goes_on = BREAKS_OFF if end == len(quote.quote) and best.content.endswith(BREAKS_OFF) else ""
     return f"{front}{readable(quote.quote, start, end)}{goes_on}"
@@ -178,7 +183,7 @@ def _passages(
     answers: Sequence[Finding] = (),
 ) -> list[str]:
     """The findings under what they are about or the title of their source, and their section; the passage of an answer
-    only where it says more than that, or what comes before it."""
+    only where it says more than that."""
     groups: dict[str, dict[str, list[Finding]]] = {}
     for finding in findings:
         if finding not in answers or _says_more(finding, words):
@@ -194,10 +199,8 @@ def _passages(
 
 
 def _says_more(answer: Finding, words: Vocabulary) -> bool:
-    """Whether its passage says twice as much as it, or what it points back to."""
-    told, passage = _told(answer), answer.content
-    points_back = words.opening(told) in words.pointing and not passage.startswith(told)
-    return len(passage) > (1 if points_back else 2) * len(told)
+    """Whether its passage says twice as much as it."""
+    return len(answer.content) > 2 * len(_told(answer, words))
 
 
 def _under(finding: Finding, section: str) -> Finding:
