@@ -17,6 +17,7 @@ from deep_research.settings import Settings
 from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.documents.dense import load_stage
 from deep_research.sources.extract import Extractor
+from deep_research.sources.extract.readers import unloadable
 from deep_research.sources.search import SearchProvider, SourceType
 from deep_research.sources.search.policy import Service
 from deep_research.sources.search.service_choice import CORPUS, Chosen, chosen
@@ -84,7 +85,10 @@ def make_sources(
         fanout=settings.search_fanout,
         rewordings=settings.max_rewordings,
         reading=Reading(pages=(pages or own) if own else None, lists=_lists(settings)),
-        notes=[f"{error.problem} {error.hint}" for error in found.missing],
+        notes=[
+            *(f"{error.problem} {error.hint}" for error in found.missing),
+            *(f"Texts may be missing: {line}." for line in (unloadable() if corpus or own else ())),
+        ],
         calls=calls,
         timeout=settings.operation_timeout * _ONE_REQUEST,
         patience=settings.operation_timeout * _PATIENCE,

@@ -1,6 +1,9 @@
 """The conformance suite of readers: one item a promise.
 
-A subject is a reader, a file that it can read and words that stand in it::
+A subject is a reader, a file that it can read and words that stand in it. One promise is looked at in a child process,
+as all readers work in one: it imports the reader, which has to stand in a module that is found by its name::
+
+    from my_package import NoteReader
 
     SUBJECT = Subject(reader=NoteReader(), sample=b"The tower is 41 metres tall.", says=("41 metres",))
 
@@ -12,22 +15,30 @@ A subject is a reader, a file that it can read and words that stand in it::
 from __future__ import annotations
 
 import hashlib
+import pickle
 import random
+import sys
+import tempfile
 import unicodedata
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
+from deep_research.errors import ExtractionError
+from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, TooLongError
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.readers import Reader
+from deep_research.sources.extract.readers import GROUP, Reader
 from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
 
 __all__ = ["READER_CHECKS", "Check", "Subject"]
 
 _DAMAGES = 60
+_PACKAGE = "reader-under-test"
+_MODULE = _PACKAGE.replace("-", "_")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +52,13 @@ class Subject:
     format: str = ""
 
     def read(self, raw: bytes, *, max_text_bytes: int = MAX_TEXT_BYTES) -> Document:
-        suffix = self.reader.suffixes[0]
-        asked = Asked(self.format or suffix.lstrip("."), "", f"sample{suffix}", max_text_bytes)
-        return self.reader.read(raw, asked)
+        kind = self.format or self.reader.suffixes[0].lstrip(".")
+        return self.reader.read(raw, Asked(kind, "", self.name, max_text_bytes, is_file=True))
+
+    @property
+    def name(self) -> str:
+        """What the file is called."""
+        return f"sample{self.reader.suffixes[0]}"
 
 
 Check = Promise[Subject]
@@ -105,6 +120,39 @@ def a_damaged_file_is_a_document_or_an_error(bench: Subject) -> None:
         found.text.encode()
 
 
+def what_it_reads_here_it_reads_in_a_child_process_too(bench: Subject) -> None:
+    """There it has no network, starts no processes, changes no files, loads no native code by ctypes, and has bounded
+    memory and time."""
+    with _installed(bench.reader):
+        extractor = Extractor(workers=1)
+        try:
+            found = extractor.submit(bench.sample, name=bench.name, is_file=True).result()
+        except ExtractionError as error:
+            raise AssertionError(f"in a child process: {error.problem}") from None
+        finally:
+            extractor.close()
+    here = bench.read(bench.sample)
+    is_same = (found.text, found.title, found.pages) == (here.text, here.title, here.pages)
+    assert is_same, f"in a child process it reads something else: {found.text[:80]!r}"
+
+
+@contextmanager
+def _installed(reader: Reader) -> Iterator[None]:
+    """While this lasts new child processes find a package that brings the reader."""
+    with tempfile.TemporaryDirectory() as folder:
+        about = Path(folder, f"{_MODULE}-1.dist-info")
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {_PACKAGE}\nVersion: 1\n")
+        (about / "entry_points.txt").write_text(f"[{GROUP}]\n{_PACKAGE} = {_MODULE}:READER\n")
+        made = f"import pickle\n\nREADER = pickle.loads({pickle.dumps(reader)!r})\n"
+        Path(folder, f"{_MODULE}.py").write_text(made)
+        sys.path.insert(0, folder)  # before one that is installed and reads files of the same names
+        try:
+            yield
+        finally:
+            sys.path.remove(folder)
+
+
 def _damaged(sample: bytes) -> Iterator[bytes]:
     """The file cut short, with bytes turned over, and with a piece of it twice; the same each time."""
     chance = random.Random(1)  # noqa: S311
@@ -116,8 +164,6 @@ def _damaged(sample: bytes) -> Iterator[bytes]:
 
 
 def _here() -> Iterator[Check]:
-    import sys
-
     for name, function in promises(sys.modules[__name__]):
         yield Check(name, function)
 

@@ -1,6 +1,10 @@
-"""The examples of the docs are run as they stand; generated pages are held against their source."""
+"""The examples of the docs are run as they stand; generated pages are held against their source.
+
+One that begins with the name of a file (``# my_package.py``) is a module as well, which the others may import.
+"""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,9 +20,24 @@ EXAMPLES = [
     if page.exists()
     for number, code in enumerate(PYTHON.findall(page.read_text(encoding="utf-8")), 1)
 ]
+MODULE = re.compile(r"# (\w+)\.py\n")
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)")
 
 
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory):
+    """A folder with the examples that are modules, which is looked through for imports."""
+    folder = tmp_path_factory.mktemp("modules")
+    for example in EXAMPLES:
+        (code,) = example.values
+        if name := MODULE.match(code):
+            (folder / f"{name[1]}.py").write_text(code, encoding="utf-8")
+    sys.path.append(str(folder))
+    yield folder
+    sys.path.remove(str(folder))
+
+
+@pytest.mark.usefixtures("modules")
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_an_example_of_the_docs_runs_as_it_stands(code, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)

@@ -50,6 +50,9 @@ _PACKAGES = (
     "tiktoken",
     "trafilatura",
 )
+_OPTIONAL = (
+    "liteparse",
+)  # is not made for every machine; the look at the readers tells what is lost without it
 _MOST_SKIPPED = 20
 log = get_log("doctor")
 
@@ -220,7 +223,7 @@ _LOOKS = {"data directory": _data_dir, "database": _database}
 
 def _packages() -> Iterator[Check]:
     versions = {name: _version(name) for name in _PACKAGES}
-    missing = [name for name, number in versions.items() if number is None]
+    missing = [name for name, number in versions.items() if number is None and name not in _OPTIONAL]
     yield Check("packages", OK, ", ".join(f"{name} {number}" for name, number in versions.items() if number))
     if missing:
         yield Check("packages", BROKEN, f"not installed: {', '.join(missing)}; reinstall deep-research")
@@ -228,11 +231,14 @@ def _packages() -> Iterator[Check]:
 
 def _readers() -> Iterator[Check]:
     from deep_research.sources.extract.pdf import NO_READER
+    from deep_research.sources.extract.readers import unloadable
 
     try:
         import liteparse.parser  # noqa: F401
     except (ImportError, OSError):
         yield Check("readers", NOTE, NO_READER)
+    for line in unloadable():
+        yield Check("readers", BROKEN, line)
 
 
 def _version(name: str) -> str | None:

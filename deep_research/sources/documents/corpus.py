@@ -33,6 +33,7 @@ from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.document import MAX_TEXT_BYTES
 from deep_research.sources.extract.plaintext import one_line
+from deep_research.sources.extract.readers import unloadable
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
 from deep_research.sources.search.combined_search import listed
 from deep_research.state import FirstLook, Mention, SourceKind, SourceQuality
@@ -264,7 +265,8 @@ class LocalCorpus(SearchProvider):
             for entries in (report.skipped, report.partly)
         )
         if not report.documents:
-            why = f" ({report.skipped[0].path}: {report.skipped[0].why})" if report.skipped else ""
+            reasons = [f"{entry.path}: {entry.why}" for entry in report.skipped[:1]] + list(unloadable())
+            why = f" ({'; '.join(reasons)})" if reasons else ""
             raise CorpusError(
                 f"No readable document in {printable(root.path)}{why}.",
                 hint=f"Put files there that end in {', '.join(SUFFIXES)}, or name another folder.",

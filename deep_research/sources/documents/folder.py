@@ -16,13 +16,10 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 
 from deep_research.errors import CorpusError
-from deep_research.sources.extract import readers
+from deep_research.sources.extract import formats, readers
 from deep_research.sources.extract.plaintext import UnreadableError
 
-SUFFIXES = (
-    *(".md", ".markdown", ".txt", ".rst", ".html", ".htm"),
-    *(".pdf", ".docx", ".csv", ".tsv", ".json", ".jsonl"),
-)
+SUFFIXES = tuple(formats.SUFFIXES)
 MAX_DEPTH = 64  # folders within folders
 MAX_FILE_BYTES = 10_000_000
 
@@ -202,7 +199,8 @@ def real_path(root: Path | str) -> str:
 
 
 def _is_document(name: str) -> bool:
-    return name.lower().endswith(SUFFIXES) or readers.is_brought(PurePosixPath(name).suffix.lower())
+    suffix = PurePosixPath(name).suffix.lower()
+    return name.lower().endswith(SUFFIXES) or readers.brought_for(suffix) is not None
 
 
 def _is_plain_name(name: str) -> bool:

@@ -146,7 +146,9 @@ class Follower:
         elif is_read_apart(name, len(raw)):
             while len(self._under_way) > self._extractor.workers:
                 self._finish(self._under_way.popleft())
-            document = self._extractor.submit(raw, name=name, max_text_bytes=self._max_text_bytes)
+            document = self._extractor.submit(
+                raw, name=name, max_text_bytes=self._max_text_bytes, is_file=True
+            )
             self._under_way.append(_UnderWay(file.path, before, size, mtime_ns, document))
         else:
             try:

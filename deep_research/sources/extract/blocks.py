@@ -28,9 +28,8 @@ class Blocks:
         self._words: list[str] = []  # of each block, without marks
         self._written: list[str] = []
         self._items: list[_Item] = []
-        self._last = (
-            ""  # the kind of the last block; items, rows and fields follow their like without a blank line
-        )
+        # The kind of the last block: items, rows and fields follow their like without a blank line.
+        self._last = ""
 
     def __str__(self) -> str:
         return "".join(self._written).strip()

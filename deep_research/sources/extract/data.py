@@ -36,7 +36,10 @@ def read(raw: bytes, asked: Asked) -> Document:
     if len(raw) > _MAX_RAW:
         raise UnreadableError(f"more than {_MAX_RAW:,} bytes of JSON", limit="size")
     text = decode(raw, declared=asked.charset or None)
-    value = _lines(text) if asked.format is Format.JSON_LINES else _one(text)
+    try:
+        value = _lines(text) if asked.format is Format.JSON_LINES else _one(text)
+    except RecursionError:
+        raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size") from None
     outline = clean("\n".join(written(value, "", 0)).strip("\n"))
     about = value if isinstance(value, dict) else {}
     return finished(
@@ -122,8 +125,6 @@ def _without_tags(value: str) -> str:
 def _one(text: str) -> Any:
     try:
         return json.loads(text, parse_float=_AS_WRITTEN)
-    except RecursionError:
-        raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size") from None
     except ValueError as error:
         try:
             return _lines(text)
@@ -135,14 +136,11 @@ def _one(text: str) -> Any:
 def _lines(text: str) -> list[Any]:
     """One value a line. A last line that was cut is left out, like any other that is broken, if most are whole."""
     found, broken = [], 0
-    for part in text.split("\n"):
-        if part.strip():
-            try:
-                found.append(json.loads(part, parse_float=_AS_WRITTEN))
-            except RecursionError:
-                raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size") from None
-            except ValueError:
-                broken += 1
+    for part in filter(str.strip, text.split("\n")):
+        try:
+            found.append(json.loads(part, parse_float=_AS_WRITTEN))
+        except ValueError:
+            broken += 1
     if broken * 10 > len(found):
         raise UnreadableError("not lines of JSON")
     return found

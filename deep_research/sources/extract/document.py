@@ -85,4 +85,4 @@ def finished(
 
 def _name_as_title(name: str) -> str:
     stem = PurePosixPath(name).stem
-    return one_line(" ".join(re.split(r"[-_\s]+", stem)), TITLE_LENGTH) or name
+    return one_line(" ".join(re.split(r"[-_\s]+", stem)), TITLE_LENGTH) or name or "document"

@@ -54,41 +54,26 @@ _REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old or encrypted office file; save it as docx or PDF"),
     (b"{\\rtf", "a rich text file; save it as docx or PDF"),
     (b"%!PS", "a PostScript file; save it as PDF"),
+    (b"RIFF", "an image, a sound or a film"),
 )
 _SHORT_MARKS = (b"BM", b"BZh")  # text may begin with these as well
 _KINDS = {"image": "an image", "audio": "a sound", "video": "a film", "font": "a font"}
-_BY_TYPE = {
-    "text/html": Format.HTML,
-    "application/xhtml+xml": Format.HTML,
-    "application/pdf": Format.PDF,
-    "application/x-pdf": Format.PDF,
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": Format.DOCX,
-    "text/csv": Format.CSV,
-    "application/csv": Format.CSV,
-    "text/tab-separated-values": Format.TSV,
-    "application/json": Format.JSON,
-    "text/json": Format.JSON,
-    "application/jsonl": Format.JSON_LINES,
-    "application/x-ndjson": Format.JSON_LINES,
-    "application/x-jsonlines": Format.JSON_LINES,
-    "text/markdown": Format.MARKDOWN,
-    "text/x-markdown": Format.MARKDOWN,
-    "text/x-rst": Format.RST,
-    "text/prs.fallenstein.rst": Format.RST,
-    "application/xml": Format.XML,
-    "text/xml": Format.XML,
+# Of each format what names of files end in, and what servers call it.
+_CALLED = {
+    Format.HTML: (".html .htm .xhtml", "text/html application/xhtml+xml"),
+    Format.PDF: (".pdf", "application/pdf application/x-pdf"),
+    Format.DOCX: (".docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    Format.CSV: (".csv", "text/csv application/csv"),
+    Format.TSV: (".tsv .tab", "text/tab-separated-values"),
+    Format.JSON: (".json", "application/json text/json"),
+    Format.JSON_LINES: (".jsonl .ndjson", "application/jsonl application/x-ndjson application/x-jsonlines"),
+    Format.MARKDOWN: (".md .markdown", "text/markdown text/x-markdown"),
+    Format.RST: (".rst", "text/x-rst text/prs.fallenstein.rst"),
+    Format.TEXT: (".txt .text", ""),
+    Format.XML: (".xml .rss .atom", "application/xml text/xml"),
 }
-SUFFIXES = {
-    **{f".{format_}": format_ for format_ in Format},
-    ".htm": Format.HTML,
-    ".xhtml": Format.HTML,
-    ".markdown": Format.MARKDOWN,
-    ".ndjson": Format.JSON_LINES,
-    ".text": Format.TEXT,
-    ".rss": Format.XML,
-    ".atom": Format.XML,
-    ".tab": Format.TSV,
-}
+SUFFIXES = {suffix: format_ for format_, (suffixes, _) in _CALLED.items() for suffix in suffixes.split()}
+_BY_TYPE = {kind: format_ for format_, (_, kinds) in _CALLED.items() for kind in kinds.split()}
 _PACKED = {Format.PDF, Format.DOCX}  # what is not text
 _HTML = regex(
     r"\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]{0,200}\?>\s*)*"
@@ -100,12 +85,17 @@ _TAG = regex(r"<[a-zA-Z!/][^<>]*>")
 _LINE_OF_JSON = regex(r"\s*\{.*\}\s*\n\s*\{")
 
 
+def suffix_of(name: str) -> str:
+    """What the name of a file, or an address, ends in, in small letters."""
+    return PurePosixPath(name.split("?")[0].split("#")[0]).suffix.lower()
+
+
 def format_of(raw: bytes, *, media_type: str = "", name: str = "") -> Format:
     """Raises `UnreadableError` for what has no text to read, saying what it is."""
     start = raw[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     declared = media_type.split(";")[0].strip().lower()
     said = _BY_TYPE.get(declared)
-    named = SUFFIXES.get(PurePosixPath(name.split("?")[0].split("#")[0]).suffix.lower())
+    named = SUFFIXES.get(suffix_of(name))
     if start.startswith(b"%PDF-") or (Format.PDF in (said, named) and b"%PDF-" in raw[:1024]):
         return Format.PDF
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -180,8 +170,6 @@ def _zipped(raw: bytes) -> Format:
 def _refuse(raw: bytes, start: bytes) -> None:
     if start[4:8] == b"ftyp":
         raise UnreadableError("a film or image")
-    if start.startswith(b"RIFF"):
-        raise UnreadableError("an image, a sound or a film")
     if raw[257:262] == b"ustar":
         raise UnreadableError("an archive (tar)")
     for mark, what in _REFUSED:

@@ -66,22 +66,20 @@ def drop_hidden(tree: HtmlElement, *, is_revealed: bool = True) -> None:
 def hides(style: str) -> bool:
     """Whether a ``style`` attribute keeps the text of its element from being seen."""
     told = _declarations(style)
-    if told.get("display") == "none" or told.get("visibility") in ("hidden", "collapse"):
-        return True
-    if told.get("mso-hide") == "all" or told.get("content-visibility") == "hidden":
-        return True
     size = _pixels(told.get("font-size") or told.get("font", "").partition("/")[0].rpartition(" ")[2])
-    if size is not None and size <= _UNREADABLE:
-        return True
-    if any(_is_faint(told.get(name, "")) for name in ("opacity", "zoom")):
-        return True
-    if any((_pixels(told.get(name, "")) or 0.0) <= _AWAY for name in _OFFSETS):
-        return True
-    if any(_CLIPPED.search(told.get(name, "")) for name in ("clip", "clip-path")):
-        return True
-    if any(_GONE.search(told.get(name, "")) for name in ("transform", "filter")):
-        return True
-    return _is_a_dot(told) or _is_unseen_by_color(told)
+    return (
+        told.get("display") == "none"
+        or told.get("visibility") in ("hidden", "collapse")
+        or told.get("mso-hide") == "all"
+        or told.get("content-visibility") == "hidden"
+        or (size is not None and size <= _UNREADABLE)
+        or any(_is_faint(told.get(name, "")) for name in ("opacity", "zoom"))
+        or any((_pixels(told.get(name, "")) or 0.0) <= _AWAY for name in _OFFSETS)
+        or any(_CLIPPED.search(told.get(name, "")) for name in ("clip", "clip-path"))
+        or any(_GONE.search(told.get(name, "")) for name in ("transform", "filter"))
+        or _is_a_dot(told)
+        or _is_unseen_by_color(told)
+    )
 
 
 def _declarations(style: str) -> dict[str, str]:

@@ -124,13 +124,8 @@ def _drop_marks(tree: HtmlElement) -> None:
 
 
 _OPENING = regex(r"<!--|<(script|style|svg|template)(?=[\s>/])", re.IGNORECASE)
-_ENDS = {
-    "": regex("-->"),
-    **{
-        name: regex(rf"</{name}[^>]{{0,100}}>", re.IGNORECASE)
-        for name in ("script", "style", "svg", "template")
-    },
-}
+_UNSHOWN = ("script", "style", "svg", "template")
+_ENDS = {name: regex(rf"</{name}[^>]{{0,100}}>", re.IGNORECASE) for name in _UNSHOWN} | {"": regex("-->")}
 _PICTURE = regex(r"data:[\w/+.;=-]{1,80},[A-Za-z0-9+/=%_.~-]+")
 _DRAWING = regex(r"<svg[^<>]{0,400}>", re.IGNORECASE)
 _TAG_LENGTH = 400

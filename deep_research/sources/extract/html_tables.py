@@ -31,6 +31,7 @@ _LAYOUT_CELL = 200  # characters; without names of columns, a table with such a 
 _APART = ("pre", "form", "h1", "h2", "h3", "h4", "h5", "h6")  # what stays in lines of its own
 
 _Row = list[HtmlElement | None]  # a cell for every column, None where one goes on that began further left
+_GoingOn = dict[int, tuple[HtmlElement | None, int]]  # by column: what spans the next rows, and how many
 
 
 def level(tree: HtmlElement) -> None:
@@ -72,8 +73,7 @@ def _put_in_lines(rows: Sequence[HtmlElement], *, has_names: bool) -> None:
         return
     for cell, text in told.items():
         if next(cell.iterdescendants(*_APART), None) is None:
-            for inner in list(cell):
-                cell.remove(inner)
+            del cell[:]
             cell.text = text
 
 
@@ -101,9 +101,7 @@ def _is_across(row: _Row, width: int) -> bool:
 def _grid(rows: Sequence[HtmlElement]) -> list[_Row]:
     """The cells of each row by columns; nothing of a table that is too large."""
     grid: list[_Row] = []
-    going_on: dict[
-        int, tuple[HtmlElement | None, int]
-    ] = {}  # by column: what spans the next rows, and how many
+    going_on: _GoingOn = {}
     count = 0
     for row in rows:
         found: _Row = []
@@ -124,7 +122,7 @@ def _grid(rows: Sequence[HtmlElement]) -> list[_Row]:
     return grid
 
 
-def _take_down(found: _Row, going_on: dict[int, tuple[HtmlElement | None, int]]) -> None:
+def _take_down(found: _Row, going_on: _GoingOn) -> None:
     """What stands in the next columns because it began further up."""
     while (column := len(found)) in going_on:
         cell, left = going_on.pop(column)
@@ -166,8 +164,7 @@ def _join(rows: Sequence[HtmlElement], names: Sequence[_Row]) -> None:
     *above, last = rows
     for row in above:
         row.drop_tree()
-    for cell in list(last):
-        last.remove(cell)
+    del last[:]
     for name in told:
         cell = Element("th")
         cell.text = name

@@ -23,7 +23,7 @@ from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.hiding import is_hidden
-from deep_research.sources.extract.plaintext import UnreadableError, words
+from deep_research.sources.extract.plaintext import words
 
 _FRONT_MATTER = regex(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = regex(r"^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
@@ -56,9 +56,7 @@ _HTML = _HIDDEN | words(
 def front_matter(text: str) -> tuple[dict[str, str], str]:
     """The fields (lower-case names) of the block that opens the text, and the text after it."""
     block = _FRONT_MATTER.match(text)
-    if not block:
-        return {}, text
-    if not all(_is_field_line(line) for line in block.group(2).split("\n")):
+    if not block or not all(map(_is_field_line, block.group(2).split("\n"))):
         return {}, text
     fields = {name.lower(): value.strip().strip("\"'") for name, value in _FIELD.findall(block.group(2))}
     return (fields, text[block.end() :]) if fields else ({}, text)
@@ -68,19 +66,12 @@ def readable(text: str) -> str:
     """Clean Markdown without front matter, as text: headings with ``# ``, items with ``- ``, rows with `` | ``. What it
     writes as ``&shy;`` is in it: the text is to be cleaned again.
 
-    Raises `UnreadableError` for what markdown-it-py fails at, and for blocks too deep in one another.
+    Raises `RecursionError` for blocks too deep in one another, and whatever markdown-it-py fails at.
     """
-    try:
-        found = _parser().parse(text)
-        if any(token.level >= _DEEPEST - 1 for token in found):
-            raise RecursionError
-        return _Reader(found).read()
-    except RecursionError:
-        raise UnreadableError("nested too deeply to be read", limit="size") from None
-    except (MemoryError, UnreadableError):
-        raise
-    except Exception as error:  # whatever the library fails at
-        raise UnreadableError(f"Markdown that cannot be read ({type(error).__name__})") from error
+    found = _parser().parse(text)
+    if any(token.level >= _DEEPEST - 1 for token in found):
+        raise RecursionError
+    return _Reader(found).read()
 
 
 class _Tag(NamedTuple):

@@ -15,10 +15,10 @@ from deep_research.patterns import regex
 
 class UnreadableError(Exception):
     """A document that cannot be used. The text says why, in a few words; it never stops the others. ``limit`` is the
-    limit that was met (memory, time or size), empty when it was none."""
+    limit that was met (memory, time or size), empty when it was none; what is ``passing`` says nothing of the file."""
 
-    def __init__(self, why: str, *, limit: str = "") -> None:
-        self.limit = limit
+    def __init__(self, why: str, *, limit: str = "", passing: bool = False) -> None:
+        self.limit, self.passing = limit, passing
         super().__init__(why)
 
 

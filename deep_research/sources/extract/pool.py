@@ -82,7 +82,7 @@ class Extractor:
 
         Raises `ExtractionError`, which says why there is none. Cancelled, it gives up its place, or ends the child.
         """
-        job = self._submit(raw, media_type, name, max_text_bytes)
+        job = self._submit(raw, media_type, name, max_text_bytes, False)
         try:
             return await asyncio.wrap_future(job.future)
         except asyncio.CancelledError:
@@ -90,10 +90,16 @@ class Extractor:
             raise
 
     def submit(
-        self, raw: bytes, *, media_type: str = "", name: str = "", max_text_bytes: int = MAX_TEXT_BYTES
+        self,
+        raw: bytes,
+        *,
+        media_type: str = "",
+        name: str = "",
+        max_text_bytes: int = MAX_TEXT_BYTES,
+        is_file: bool = False,
     ) -> Future[Document]:
-        """The same for a thread."""
-        return self._submit(raw, media_type, name, max_text_bytes).future
+        """The same for a thread. With ``is_file`` it is a file of somebody's own, and no answer of a server."""
+        return self._submit(raw, media_type, name, max_text_bytes, is_file).future
 
     async def aclose(self) -> None:
         await asyncio.to_thread(self.close)
@@ -117,8 +123,9 @@ class Extractor:
             if thread is not threading.current_thread():
                 thread.join()
 
-    def _submit(self, raw: bytes, media_type: str, name: str, max_text_bytes: int) -> _Job:
-        told = {"media_type": media_type[:200], "name": name[-500:], "max_text_bytes": max_text_bytes}
+    def _submit(self, raw: bytes, media_type: str, name: str, max_text_bytes: int, is_file: bool) -> _Job:
+        told: dict[str, Any] = {"media_type": media_type[:200], "name": name[-500:]}
+        told |= {"max_text_bytes": max_text_bytes, "is_file": is_file}
         job = _Job(raw, told, 2 * max_text_bytes + _BESIDE_TEXT, is_large=len(raw) > _LARGE)
         if len(raw) > MAX_RAW_BYTES:
             job.future.set_exception(ExtractionError(f"larger than {MAX_RAW_BYTES:,} bytes", limit="size"))

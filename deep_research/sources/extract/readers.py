@@ -7,18 +7,18 @@ entry point is that of the format, its object fits `Reader`; its version is that
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points, version
-from pathlib import PurePosixPath
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from typing import Protocol
 
 from deep_research.evidence.language import language_by_script, language_of
 from deep_research.patterns import regex
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document
-from deep_research.sources.extract.formats import SUFFIXES, Asked, Format, format_of
+from deep_research.sources.extract.formats import SUFFIXES, Asked, Format, format_of, suffix_of
+from deep_research.sources.extract.plaintext import UnreadableError
 
 GROUP = "deep_research.readers"
 _ROOM = "deep_research.sources.extract"
@@ -28,8 +28,9 @@ _CHARSET = regex(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 
 
 class Reader(Protocol):
-    """Reads the documents of one format. It works in a child process that has no network and writes no files, and must
-    end whatever the bytes are: it gets bounded computing and memory.
+    """Reads the documents of one format. It is loaded and works in a child process that has no network, starts no
+    processes, changes no files (not even for a while) and loads no native code by ctypes, and must end whatever the
+    bytes are: it gets bounded computing and memory.
 
     ``suffixes`` are those of file names ("`.epub`"), ``media_types`` what servers call the format; in small letters.
 
@@ -57,57 +58,83 @@ class Reader(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Own:
     """A reader of this package: its module, its version (to be raised when the same bytes become another text), the
-    library that it stands on, and from how many bytes on its files are read in a child process."""
+    libraries that have a part in the text, and from how many bytes on its files are read in a child process."""
 
     module: str
     version: int
-    library: str = ""
+    libraries: tuple[str, ...]
     apart_above: int = -1
 
 
+_DECODED = ("charset-normalizer",)
 _OWN = {
-    Format.HTML: _Own("html", 6, "trafilatura", _PARSED),
-    Format.PDF: _Own("pdf", 3, "liteparse"),
-    Format.DOCX: _Own("docx", 2),
-    Format.CSV: _Own("tables", 2),
-    Format.TSV: _Own("tables", 2),
-    Format.JSON: _Own("data", 2),
-    Format.JSON_LINES: _Own("data", 2),
-    Format.XML: _Own("feeds", 2),
-    Format.MARKDOWN: _Own("texts", 3, "markdown-it-py", _PARSED),
-    Format.RST: _Own("texts", 3, "docutils", _PARSED),
-    Format.TEXT: _Own("texts", 2, "", _PLAIN),
+    Format.HTML: _Own("html", 6, (*_DECODED, "lxml", "trafilatura", "justext", "htmldate"), _PARSED),
+    Format.PDF: _Own("pdf", 3, ("liteparse",)),
+    Format.DOCX: _Own("docx", 2, ("lxml", "python-docx")),
+    Format.CSV: _Own("tables", 2, _DECODED),
+    Format.TSV: _Own("tables", 2, _DECODED),
+    Format.JSON: _Own("data", 2, (*_DECODED, "lxml")),
+    Format.JSON_LINES: _Own("data", 2, (*_DECODED, "lxml")),
+    Format.XML: _Own("feeds", 2, (*_DECODED, "lxml")),
+    Format.MARKDOWN: _Own("texts", 3, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED),
+    Format.RST: _Own("texts", 3, (*_DECODED, "docutils"), _PARSED),
+    Format.TEXT: _Own("texts", 2, _DECODED, _PLAIN),
 }
 
 
-def read(raw: bytes, media_type: str = "", name: str = "", max_text_bytes: int = MAX_TEXT_BYTES) -> Document:
-    """The document in ``raw``; ``media_type`` is what a server said of it, ``name`` its file name or address.
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """A reader of another package: what names it, how it reads, and of which suffixes and media types."""
+
+    point: EntryPoint
+    read: Callable[[bytes, Asked], Document]
+    reads: frozenset[str]
+
+
+def read(
+    raw: bytes,
+    media_type: str = "",
+    name: str = "",
+    max_text_bytes: int = MAX_TEXT_BYTES,
+    *,
+    is_file: bool = False,
+) -> Document:
+    """The document in ``raw``; ``media_type`` is what a server said of it, ``name`` its file name or address. With
+    ``is_file`` it is no answer of a server.
 
     Raises `UnreadableError`, and whatever a reader raises of a damaged file."""
-    brought = _brought_for(_suffix(name), media_type)
-    if brought is not None:
-        asked = Asked(brought.name, charset(media_type), name, max_text_bytes)
-        reader: Reader = _loaded(brought)
-        document = reader.read(raw, asked)
+    suffix = suffix_of(name)
+    if brought := brought_for(suffix, media_type):
+        kind, reads = brought.point.name, brought.read
+    elif is_file and suffix not in SUFFIXES and unloadable():
+        # Its reader loads in the process that asks for it, and not in this one, which may do less.
+        raise UnreadableError("; ".join(unloadable()), passing=True)
     else:
-        format_ = format_of(raw, media_type=media_type, name=name)
-        parser = import_module(f"{_ROOM}.{_OWN[format_].module}")
-        document = parser.read(raw, Asked(format_, charset(media_type), name, max_text_bytes))
+        kind = format_of(raw, media_type=media_type, name=name)
+        reads = import_module(f"{_ROOM}.{_OWN[kind].module}").read
+    document = reads(raw, Asked(kind, charset(media_type), name, max_text_bytes, is_file))
     if document.language is None:
         language = language_of(document.text, default="") or language_by_script(document.text)
         document = replace(document, language=language or None)
     return document
 
 
-@cache
-def is_brought(suffix: str) -> bool:
-    """Whether a reader of another package reads files with this suffix."""
-    return _brought_for(suffix, "") is not None
+def brought_for(suffix: str, media_type: str = "") -> Brought | None:
+    """The reader of another package for what is none of the own formats; None where there is none."""
+    called = {suffix, media_type.split(";")[0].strip().lower()}
+    if suffix in SUFFIXES:
+        return None
+    return next((each for each in _brought()[0] if not called.isdisjoint(each.reads)), None)
+
+
+def unloadable() -> tuple[str, ...]:
+    """Of each reader of another package that cannot be loaded: that it is so, and why."""
+    return _brought()[1]
 
 
 def is_read_apart(name: str, size: int) -> bool:
     """Whether a file is to be read in a child process: what is parsed, but for short texts."""
-    format_ = SUFFIXES.get(_suffix(name))
+    format_ = SUFFIXES.get(suffix_of(name))
     return format_ is None or size > _OWN[format_].apart_above
 
 
@@ -116,11 +143,11 @@ def version_for(suffix: str) -> str:
     """What reads files with a ``suffix``, and in which version: another one may make another text of the same bytes."""
     format_ = SUFFIXES.get(suffix)
     if format_ is None:
-        point = _brought_for(suffix, "")
-        package = point.dist if point else None
-        return f"{point.name}, {package.name} {package.version}" if point and package else ""
+        brought = brought_for(suffix)
+        package = brought.point.dist if brought else None
+        return f"{brought.point.name}, {package.name} {package.version}" if brought and package else ""
     own = _OWN[format_]
-    return f"{format_} {own.version}" + (f", {own.library} {version(own.library)}" if own.library else "")
+    return ", ".join([f"{format_} {own.version}", *(f"{each} {_version(each)}" for each in own.libraries)])
 
 
 def charset(media_type: str) -> str:
@@ -129,28 +156,30 @@ def charset(media_type: str) -> str:
     return found[1].lower() if found else ""
 
 
-def _suffix(name: str) -> str:
-    return PurePosixPath(name.split("?")[0].split("#")[0]).suffix.lower()
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:  # who reads with it says so, of the files that need it
+        return "missing"
 
 
 @cache
-def _brought() -> tuple[EntryPoint, ...]:
-    return tuple(entry_points(group=GROUP))
+def _brought() -> tuple[list[Brought], tuple[str, ...]]:
+    """The readers of other packages, and a line for each that cannot be loaded: none takes another one away."""
+    loaded: list[Brought] = []
+    broken: list[str] = []
+    for point in entry_points(group=GROUP):
+        try:
+            loaded.append(_loaded(point))
+        except (Exception, SystemExit) as error:
+            from deep_research.logs import told  # where all is well nobody needs it
+
+            why = f"cannot be loaded ({told(error)}); reinstall the package that brings it"
+            broken.append(f"the reader '{point.name}' {why}")
+    return loaded, tuple(broken)
 
 
-@cache
-def _loaded(point: EntryPoint) -> Reader:
-    found: Reader = point.load()
-    return found() if isinstance(found, type) else found
-
-
-def _brought_for(suffix: str, media_type: str) -> EntryPoint | None:
-    """The reader of another package for what is none of the own formats."""
-    declared = media_type.split(";")[0].strip().lower()
-    if suffix in SUFFIXES:
-        return None
-    for point in _brought():
-        reader = _loaded(point)
-        if suffix in reader.suffixes or (declared and declared in reader.media_types):
-            return point
-    return None
+def _loaded(point: EntryPoint) -> Brought:
+    found = point.load()
+    reader: Reader = found() if isinstance(found, type) else found
+    return Brought(point, reader.read, frozenset((*reader.suffixes, *reader.media_types)) - {""})

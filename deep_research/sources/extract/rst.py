@@ -71,18 +71,11 @@ def read(text: str) -> Reading:
     """Clean reStructuredText as text: headings with ``# `` by the order in which their marks appear. What directives
     make of numbers is in it: the text is to be cleaned again.
 
-    Raises `UnreadableError` for what docutils fails at, and for blocks too deep in one another.
+    Raises `UnreadableError`, and whatever docutils fails at.
     """
-    try:
-        document = _parsed(text)
-        blocks = Blocks()
-        _Walk(document, blocks).tree(document.children)
-    except RecursionError:
-        raise UnreadableError("nested too deeply to be read", limit="size") from None
-    except (MemoryError, UnreadableError):
-        raise
-    except Exception as error:  # whatever the library fails at
-        raise UnreadableError(f"reStructuredText that cannot be read ({type(error).__name__})") from error
+    document = _parsed(text)
+    blocks = Blocks()
+    _Walk(document, blocks).tree(document.children)
     first = next(iter(document.children), None)
     return Reading(str(blocks), _fields(document), isinstance(first, nodes.field_list))
 
@@ -286,17 +279,13 @@ class _Walk:
 
     def _meaning(self, reference: Any) -> str:
         """What a substitution stands for; its name, where nothing says so."""
-        name = reference["refname"]
-        key = (
-            name
-            if name in self._document.substitution_defs
-            else self._document.substitution_names.get(name.lower())
-        )
+        meanings, name = self._document.substitution_defs, reference["refname"]
+        key = name if name in meanings else self._document.substitution_names.get(name.lower())
         if key is None:
             return str(reference.astext())
         if key not in self._meanings:
             self._meanings[key] = ""  # of one that stands for itself
-            self._meanings[key] = self._words(self._document.substitution_defs[key])[:_LONGEST_MEANING]
+            self._meanings[key] = self._words(meanings[key])[:_LONGEST_MEANING]
         return self._meanings[key]
 
 

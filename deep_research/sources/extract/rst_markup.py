@@ -137,8 +137,7 @@ class _Directive(Directive):
         parts = self._parts()
         beside = self._lines(0, parts.beside)
         if name == "parsed-literal":
-            text, _ = self.state.inline_text("\n".join(self._lines(parts.body)), self.lineno)
-            return [nodes.literal_block("", "", *text)]
+            return [nodes.literal_block("", "", *self._inline("\n".join(self._lines(parts.body))))]
         if name in _CODE:
             code = [*(beside if name == "math" else beside[1:]), *self._lines(parts.body)]
             return [nodes.literal_block("", "\n".join(code))]

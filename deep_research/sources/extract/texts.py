@@ -4,14 +4,15 @@ file first needs it."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date
 from pathlib import PurePosixPath
 
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, finished
-from deep_research.sources.extract.formats import Asked, Format
-from deep_research.sources.extract.plaintext import decode
+from deep_research.sources.extract.formats import SUFFIXES, Asked, Format
+from deep_research.sources.extract.plaintext import UnreadableError, decode
 
 _MOST_PARSED = 1_500_000  # bytes of markup; more would take its parser longer than a child may compute
 _HEADING = regex(r"^#{1,6} (\S[^\n]*)$", re.MULTILINE)
@@ -38,40 +39,42 @@ _DATE_FIELDS = (
     "lastmod",
     "last_modified",
 )
+_Read = tuple[str, str, str, date | None]  # title, author, text, day
 
 
-def read_document(
-    raw: bytes, name: str, *, charset: str = "", max_text_bytes: int = MAX_TEXT_BYTES
-) -> Document:
-    """The document in ``raw``; the suffix of the file ``name`` says how it is written, and
-    ``charset`` in what, unless it is UTF-8 all the same.
-
-    Very long markup is read as plain text, as it stands. Raises `UnreadableError` for what is binary, in an unknown
-    encoding, empty, or longer than
-    ``max_text_bytes`` (UTF-8 bytes of readable text).
-    """
-    suffix = PurePosixPath(name).suffix.lower()
-    author = ""
-    if len(raw) > _MOST_PARSED and suffix in (".md", ".markdown", ".rst"):
-        suffix = ".txt"
-    if suffix in (".html", ".htm"):
+def read_document(raw: bytes, name: str, *, max_text_bytes: int = MAX_TEXT_BYTES) -> Document:
+    """The document in a text file of somebody's own; the suffix of its ``name`` says how it is written. Raises
+    `UnreadableError`."""
+    format_ = SUFFIXES.get(PurePosixPath(name).suffix.lower(), Format.TEXT)
+    asked = Asked(format_, "", name, max_text_bytes, is_file=True)
+    if format_ is Format.HTML:
         from deep_research.sources.extract import html
 
-        return html.read(raw, Asked(Format.HTML, charset, name, max_text_bytes, is_file=True))
-    if suffix in (".md", ".markdown"):
-        title, text, published = _read_markdown(clean(decode(raw, declared=charset or None)))
-    elif suffix == ".rst":
-        title, author, text, published = _read_rst(clean(decode(raw, declared=charset or None)))
-    else:
-        title, text, published = _read_text(clean(decode(raw, declared=charset or None)))
+        return html.read(raw, asked)
+    return read(raw, asked)
+
+
+def read(raw: bytes, asked: Asked) -> Document:
+    """Very long markup is read as plain text, as it stands. Raises `UnreadableError` for what is binary, in an unknown
+    encoding, empty, or too long, and for markup that its library fails at or that is nested too deeply."""
+    text = clean(decode(raw, declared=asked.charset or None))
+    reads = _read_text if len(raw) > _MOST_PARSED else _READERS.get(asked.format, _read_text)
+    try:
+        title, author, text, published = reads(text)
+    except RecursionError:
+        raise UnreadableError("nested too deeply to be read", limit="size") from None
+    except (ImportError, MemoryError, UnreadableError):
+        raise
+    except Exception as error:  # whatever the library fails at
+        raise UnreadableError(f"markup that cannot be read ({type(error).__name__})") from error
     return finished(
         raw,
-        name,
+        asked.name,
         title=title,
         text=text,
         published=published,
         author=author,
-        max_text_bytes=max_text_bytes,
+        max_text_bytes=asked.max_text_bytes,
     )
 
 
@@ -98,15 +101,15 @@ def decode_page(raw: bytes, charset: str = "") -> str:
     return decode(raw, declared=encoding)
 
 
-def _read_markdown(text: str) -> tuple[str, str, date | None]:
+def _read_markdown(text: str) -> _Read:
     from deep_research.sources.extract import markdown
 
     fields, body = markdown.front_matter(text)
     readable = clean(markdown.readable(body)).strip()
-    return fields.get("title") or _first_heading(readable), readable, _first_date(fields)
+    return fields.get("title") or _first_heading(readable), "", readable, _first_date(fields)
 
 
-def _read_rst(text: str) -> tuple[str, str, str, date | None]:
+def _read_rst(text: str) -> _Read:
     from deep_research.sources.extract import rst
 
     found = rst.read(text)
@@ -116,13 +119,16 @@ def _read_rst(text: str) -> tuple[str, str, str, date | None]:
     return above or _first_heading(readable), author, readable, _first_date(found.fields)
 
 
-def _read_text(text: str) -> tuple[str, str, date | None]:
+def _read_text(text: str) -> _Read:
     """A short first line that stands alone, or is in capitals, is the title."""
     stripped = text.strip("\n").rstrip()
     first, _, rest = stripped.lstrip().partition("\n")
     alone = first.isupper() or not rest.split("\n", 1)[0].strip(" \t=-~*")
     titled = len(first) <= 120 and alone and bool(rest) and not first.rstrip().endswith((".", ":", ",", ";"))
-    return first.strip("#=*- \t") if titled else "", stripped, None
+    return first.strip("#=*- \t") if titled else "", "", stripped, None
+
+
+_READERS: dict[str, Callable[[str], _Read]] = {Format.MARKDOWN: _read_markdown, Format.RST: _read_rst}
 
 
 def _first_heading(text: str) -> str:
@@ -136,8 +142,3 @@ def _first_heading(text: str) -> str:
 def _first_date(fields: dict[str, str]) -> date | None:
     days = (parse_date(fields[name]) for name in _DATE_FIELDS if name in fields)
     return next((day for day in days if day), None)
-
-
-def read(raw: bytes, asked: Asked) -> Document:
-    named = f"{PurePosixPath(asked.name).stem or 'document'}.{asked.format}"
-    return read_document(raw, named, charset=asked.charset, max_text_bytes=asked.max_text_bytes)

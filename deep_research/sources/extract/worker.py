@@ -16,23 +16,23 @@ import resource
 import signal
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from deep_research.sources.extract.messages import receive, send
 
 _MAX_RAW = 64_000_000
 _DESCRIPTORS = 32
-_REFUSED = (
-    "socket.",
-    "subprocess.",
-    "os.exec",
-    "os.fork",
-    "os.posix_spawn",
-    "os.system",
-    "os.kill",
-    "ctypes.",
-    "pty.",
-)
+_PROCESSES = ("subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "os.kill", "pty.")
+_CHANGES = ("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink",
+            "os.truncate", "os.utime")  # fmt: skip
+_WRITE = "write or change files"
+_REFUSED = {
+    "use the network": ("socket.",),
+    "start or end processes": _PROCESSES,
+    "load native code by ctypes": ("ctypes.",),
+    _WRITE: _CHANGES,
+}
+_refused: list[str] = []  # to the job under way: a reader may make another error of it
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _OBJECTS = 20_000  # new ones between two searches for rings of them; a page alone has thousands, and no rings
 _MAY_LEAVE = 1.0  # seconds after the parent's deadline
@@ -40,42 +40,52 @@ _MAY_LEAVE = 1.0  # seconds after the parent's deadline
 
 def main(memory: int, cpu_seconds: int, seconds: float, parent: int) -> None:
     questions, answers = _pipes()
-    _leave_the_network()
-    _die_with(parent)
+    _bind_to(parent)
     _limit(memory)
     _load_native_code()
     gc.set_threshold(_OBJECTS)
     sys.addaudithook(_refuse)
     import json
 
+    from deep_research.sources.extract.formats import suffix_of
     from deep_research.sources.extract.messages import told
     from deep_research.sources.extract.plaintext import UnreadableError
-    from deep_research.sources.extract.readers import read
+    from deep_research.sources.extract.readers import brought_for, read
 
     while (piece := receive(questions, 100_000)) is not None and (
         raw := receive(questions, _MAX_RAW)
     ) is not None:
         job = json.loads(piece)
+        number = job.pop("job")
         _allow(cpu_seconds, seconds)
+        _refused.clear()
         answer: dict[str, Any]
         try:
-            answer = told(read(raw, job["media_type"], job["name"], job["max_text_bytes"]))
+            answer = told(read(raw, **job))
         except UnreadableError as error:
-            answer = {"why": str(error), "limit": error.limit}
+            answer = {"why": str(error), "limit": error.limit, "passing": error.passing}
         except MemoryError:
             why = f"reading it took too much memory (more than {memory >> 20:,} MB)"
             answer = {"why": why, "limit": "memory", "passing": True, "leaving": True}
         except RecursionError:
             answer = {"why": "nested too deeply to be read", "limit": "size", "leaving": True}
-        except ImportError as error:
-            # The fault is ours and not the file's.
-            why = f"a library that reads it is missing ({error.name}); reinstall deep-research"
-            answer = {"why": why, "passing": True}
         except Exception as error:
-            answer = {"why": f"a damaged file ({type(error).__name__})", "leaving": True}
+            reader = brought_for(suffix_of(job["name"]), job["media_type"])
+            answer = _failure(error, reader.point.name if reader else "")
         del raw, piece
         signal.setitimer(signal.ITIMER_REAL, 0)
-        send(answers, {**answer, "job": job["job"]})
+        send(answers, {**answer, "job": number})
+
+
+def _failure(error: Exception, reader: str) -> dict[str, Any]:
+    """Whose fault it is that a file was not read: that of the ``reader`` of another package, ours, or its own."""
+    if reader and _refused:
+        return {"why": f"the reader '{reader}' may not {_refused[0]}", "passing": True, "leaving": True}
+    if isinstance(error, ImportError):
+        package = f"the package of the reader '{reader}'" if reader else "deep-research"
+        why = f"a library that reads it is missing ({error.name}); reinstall {package}"
+        return {"why": why, "passing": True}
+    return {"why": f"a damaged file ({type(error).__name__})", "leaving": True}
 
 
 def _pipes() -> tuple[int, int]:
@@ -88,20 +98,13 @@ def _pipes() -> tuple[int, int]:
     return questions, answers
 
 
-def _leave_the_network() -> None:
+def _bind_to(parent: int) -> None:
+    """Leaves the network, and has the kernel end this process when its parent is gone, however that ended. A new user
+    namespace forgets the latter, so it is asked for afterwards."""
     import ctypes
 
-    try:
+    with suppress(AttributeError, OSError):
         ctypes.CDLL(None).unshare(0x10000000 | 0x40000000)  # a user and a network namespace of its own
-    except (AttributeError, OSError):
-        return
-
-
-def _die_with(parent: int) -> None:
-    """Has the kernel end this process when its parent is gone, however that ended. A new user namespace forgets it, so it
-    is asked for afterwards."""
-    import ctypes
-
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:
@@ -136,9 +139,16 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
         _, mode, flags = arguments
         writes = flags & _WRITING if isinstance(flags, int) else set(str(mode)) & set("wax+")
         if writes and arguments[0] != os.devnull:
-            raise PermissionError("no files are written here")
-    elif event.startswith(_REFUSED):
-        raise PermissionError(f"no {event} here")
+            _stop(_WRITE)
+        return
+    for what, events in _REFUSED.items():
+        if event.startswith(events):
+            _stop(what)
+
+
+def _stop(what: str) -> NoReturn:
+    _refused.append(what)
+    raise PermissionError(f"what reads a document may not {what}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,27 @@ def test_where_nothing_reads_pdfs_it_is_said_which_formats_remain(
     (note,) = found(plain("doctor", "--json"), "readers")
     assert note["state"] == "note"
     assert "Word, web pages, Markdown, text, tables and JSON are still read" in note["detail"]
+
+
+def test_a_reader_of_another_package_that_cannot_be_loaded_is_named_as_broken(
+    plain: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "the reader 'note' cannot be loaded (ImportError: no)"
+    monkeypatch.setattr("deep_research.sources.extract.readers.unloadable", lambda: (line,))
+    done = plain("doctor", "--json")
+    (check,) = found(done, "readers")
+    assert (check["state"], check["detail"], done.code) == ("broken", line, 1)
+
+
+def test_a_library_that_not_every_machine_has_is_told_by_what_is_lost_without_it(
+    plain: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_of_it(name: str) -> str:
+        if name == "liteparse":
+            raise PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr("deep_research.interfaces.cli.doctor.version", none_of_it)
+    done = plain("doctor", "--json")
+    assert [check["state"] for check in found(done, "packages")] == ["ok"]
+    assert done.code == 0

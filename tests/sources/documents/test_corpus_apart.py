@@ -13,13 +13,18 @@ import pytest
 
 from deep_research.errors import CorpusError, ExtractionError
 from deep_research.sources.documents import Document, LocalCorpus, Skipped
-from deep_research.sources.extract import Extractor
+from deep_research.sources.extract import Extractor, formats
 from deep_research.sources.search.base import SearchRequest, SearchResult
 from deep_research.state.identity import sha256_hex
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "extract"))
 
 import made
+
+FEED = (
+    b"<rss><channel><title>Tides</title><item><title>Skerry</title>"
+    b"<description>The highest tide was 3.12 m.</description></item></channel></rss>"
+)
 
 
 def search(corpus: LocalCorpus, query: str) -> SearchResult:
@@ -58,6 +63,13 @@ def test_a_pdf_is_found_with_its_pages(root: Path, corpus: LocalCorpus) -> None:
         ("tides.TSV", b"Station\tHighest\nMole\t3.40\nSkerry\t3.12\n", "Skerry highest"),
         ("tides.json", b'{"station": "Skerry", "highest": 3.12}', "Skerry highest"),
         ("tides.jsonl", b'{"station": "Skerry"}\n{"station": "Mole"}\n', "Skerry"),
+        ("tides.ndjson", b'{"station": "Skerry"}\n{"station": "Mole"}\n', "Skerry"),
+        ("tides.tab", b"Station\tHighest\nMole\t3.40\nSkerry\t3.12\n", "Skerry highest"),
+        ("tides.text", b"The highest tide at Skerry was 3.12 m.\n", "Skerry highest"),
+        ("tides.xhtml", b"<html><body><p>The highest tide at Skerry was 3.12 m.</p></body></html>", "Skerry"),
+        ("tides.rss", FEED, "Skerry highest"),
+        ("tides.atom", FEED, "Skerry highest"),
+        ("tides.xml", FEED, "Skerry highest"),
     ],
 )
 def test_other_formats_are_found(root: Path, corpus: LocalCorpus, name: str, raw: bytes, query: str) -> None:
@@ -65,6 +77,48 @@ def test_other_formats_are_found(root: Path, corpus: LocalCorpus, name: str, raw
     (root / "other.md").write_text("# Something else\n\nOf no interest to anybody here.\n")
     found = search(corpus, query)
     assert (found.address, found.pages) == (name, ())
+
+
+def test_a_folder_takes_every_file_that_is_named_as_one_of_a_format_that_is_read(
+    root: Path, corpus: LocalCorpus
+) -> None:
+    for suffix in formats.SUFFIXES:
+        (root / f"a{suffix}").write_text("walrus")
+    report = corpus.prepare()
+    assert report.documents + len(report.skipped) == len(formats.SUFFIXES)
+    asyncio.run(corpus.aclose())
+
+
+WALLS = {
+    "captcha": "Please verify you are human.",
+    "scripts": "Please enable JavaScript to run this.",
+    "cookies": "Before you continue to Skerry, accept all cookies.",
+    "login": "Please log in to continue reading.",
+}
+
+
+@pytest.mark.parametrize("suffix", [".html", ".xhtml", ".htm"])
+@pytest.mark.parametrize("styles", [0, 10_000], ids=["small", "large"])
+def test_no_page_in_a_folder_is_taken_for_a_wall_however_large(
+    root: Path, corpus: LocalCorpus, styles: int, suffix: str
+) -> None:
+    head = f"<html><head><style>{'p {} ' * styles}</style></head><body>"
+    for name, said in WALLS.items():
+        (root / f"{name}{suffix}").write_text(f"{head}<p>A note of ours on the tide at Skerry. {said}</p>")
+    report = corpus.prepare()
+    assert (report.documents, report.skipped) == (len(WALLS), ())
+    asyncio.run(corpus.aclose())
+
+
+@pytest.mark.parametrize("said", WALLS.values())
+def test_a_page_of_the_web_that_is_a_wall_is_told_as_one(said: str) -> None:
+    extractor = Extractor(workers=1)
+    try:
+        page = f"<html><body><p>Tides of Skerry. {said}</p></body></html>".encode()
+        with pytest.raises(ExtractionError, match="no readable text; it"):
+            extractor.submit(page, media_type="text/html", name="https://x.example/a.html").result()
+    finally:
+        extractor.close()
 
 
 def test_a_file_that_fails_is_skipped_with_its_reason_and_not_read_again(
@@ -145,7 +199,9 @@ class Reader(Extractor):
         self.answers = answers
         self.asked: list[str] = []
 
-    def submit(self, raw: bytes, *, media_type: str = "", name: str = "", **_: int) -> Future[Document]:
+    def submit(
+        self, raw: bytes, *, media_type: str = "", name: str = "", **_: int | bool
+    ) -> Future[Document]:
         self.asked.append(name)
         future: Future[Document] = Future()
         error = self.answers[name]

@@ -20,7 +20,7 @@ from deep_research.sources.extract import readers, worker
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.plaintext import UnreadableError
 
-def read(raw, media_type, name, max_text_bytes):
+def read(raw, **_):
     what, _, rest = raw.decode().partition(" ")
     if what == "crash":
         signal.raise_signal(signal.SIGSEGV)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 
 import made
 import pytest
 
-from deep_research.errors import ExtractionError
-from deep_research.sources.documents.corpus import LocalCorpus
+from deep_research.errors import CorpusError, ExtractionError
+from deep_research.sources.documents import IndexReport, LocalCorpus, Skipped
 from deep_research.sources.extract import Extractor, readers
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.pdf import NO_READER
+from deep_research.sources.search.base import SearchRequest
 from deep_research.testing.reader_suite import READER_CHECKS, Check, Subject
 
 PROSE = "The harbour of Mole was dredged to nine metres in the year in which the outer wall was raised."
@@ -77,62 +80,284 @@ def test_the_reader_keeps_the_promise(check: Check, name: str) -> None:
     check(SUBJECTS[name])
 
 
+READER = """
+from deep_research.sources.extract.document import finished
+
+{above}
+
+class Notes:
+    suffixes = (".note",)
+    media_types = ("text/x-note",)
+
+    def read(self, raw, asked):
+        {within}
+        text = raw.decode().strip().upper()
+        return finished(raw, asked.name, title="A note", text=text, max_text_bytes=asked.max_text_bytes)
+"""
+Install = Callable[..., Path]
+
+
+def forget() -> None:
+    readers._brought.cache_clear()
+    readers.version_for.cache_clear()
+
+
 @pytest.fixture
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An installed package that brings a reader of notes."""
-    package = tmp_path / "site"
-    (package / "notes-1.0.dist-info").mkdir(parents=True)
-    (package / "notes-1.0.dist-info" / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: notes\nVersion: 1.0\n"
-    )
-    points = "[deep_research.readers]\nnote = note_reader:Notes\n"
-    (package / "notes-1.0.dist-info" / "entry_points.txt").write_text(points)
-    (package / "note_reader.py").write_text(
-        "from deep_research.sources.extract.document import finished\n"
-        "class Notes:\n"
-        "    suffixes = ('.note',)\n"
-        "    media_types = ('text/x-note',)\n"
-        "    def read(self, raw, asked):\n"
-        "        if raw.startswith(b'leave'): open('/tmp/stolen', 'w')\n"
-        "        return finished(raw, asked.name, title='A note', text=raw.decode().upper(),\n"
-        "                        max_text_bytes=asked.max_text_bytes)\n"
-    )
-    monkeypatch.syspath_prepend(str(package))
-    caches = (readers._brought, readers._loaded, readers.is_brought, readers.version_for)
-    for cache in caches:
-        cache.cache_clear()
-    yield package
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Installs a package that brings a reader, of notes unless its ``code`` is another. Returns where."""
+
+    modules: list[str] = []
+
+    def one(name: str = "notes", *, above: str = "", within: str = "", code: str = "") -> Path:
+        modules.append(f"{name}_reader")
+        package = tmp_path / name
+        about = package / f"{name}-1.0.dist-info"
+        about.mkdir(parents=True)
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text(f"[deep_research.readers]\n{name} = {name}_reader:Notes\n")
+        written = code or READER.format(above=above, within=within or "pass")
+        (package / f"{name}_reader.py").write_text(written)
+        monkeypatch.syspath_prepend(str(package))
+        forget()
+        return package
+
+    yield one
     monkeypatch.undo()
-    for cache in caches:
-        cache.cache_clear()
+    for name in modules:
+        sys.modules.pop(name, None)
+    forget()
 
 
-def test_a_reader_of_another_package_reads_its_files_in_a_child(notes: Path) -> None:
-    extractor = Extractor(workers=1)
-    try:
-        for given in ({"name": "a.note"}, {"media_type": "text/x-note; charset=utf-8"}):
-            assert extractor.submit(b"the wall", **given).result().text == "THE WALL"  # type: ignore[arg-type]
-        with pytest.raises(ExtractionError, match="damaged"):
-            extractor.submit(b"leave", name="a.note").result()
-    finally:
-        extractor.close()
-    assert readers.version_for(".note") == "note, notes 1.0"
+@pytest.fixture
+def extractor() -> Iterator[Extractor]:
+    made = Extractor(workers=1)
+    yield made
+    made.close()
 
 
-def test_a_folder_is_read_with_the_readers_of_other_packages(notes: Path, tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    root.mkdir()
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    folder.mkdir()
+    return folder
+
+
+def prepared(root: Path) -> tuple[IndexReport, dict[str, str]]:
+    """What came of reading a folder, and the texts of its documents by name."""
+
+    async def main() -> tuple[IndexReport, dict[str, str]]:
+        corpus = LocalCorpus(root, data_dir=root.parent / "data")
+        try:
+            found = await corpus.search(SearchRequest(query="wall", limit=50))
+            return corpus.prepare(), {each.address: each.text or "" for each in found}
+        finally:
+            await corpus.aclose()
+
+    return asyncio.run(main())
+
+
+def test_a_reader_of_another_package_reads_its_files_in_a_child(
+    install: Install, extractor: Extractor
+) -> None:
+    install()
+    for given in ({"name": "a.note"}, {"media_type": "text/x-note; charset=utf-8"}):
+        assert extractor.submit(b"the wall", **given).result().text == "THE WALL"  # type: ignore[arg-type]
+    assert readers.version_for(".note") == "notes, notes 1.0"
+
+
+def test_a_folder_is_read_with_the_readers_of_other_packages(install: Install, root: Path) -> None:
+    package = install()
     (root / "wall.note").write_text("the wall was raised")
     for version, added in (("1.0", 1), ("1.0", 0), ("1.1", 1)):
-        (notes / "notes-1.0.dist-info" / "METADATA").write_text(
+        (package / "notes-1.0.dist-info" / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: notes\nVersion: {version}\n"
         )
-        readers._brought.cache_clear()
-        readers.version_for.cache_clear()
-        corpus = LocalCorpus(root, data_dir=tmp_path / "data")
+        forget()
+        corpus = LocalCorpus(root, data_dir=root.parent / "data")
         report = corpus.prepare()
         assert (report.documents, report.added + report.changed) == (1, added)
         asyncio.run(corpus.aclose())
+
+
+BROKEN = {
+    "import nothing_of_this_name": "ModuleNotFoundError: No module named 'nothing_of_this_name'",
+    "raise RuntimeError('it is Monday')": "RuntimeError: it is Monday",
+    "import sys; sys.exit(3)": "SystemExit: 3",
+    "Other = 1": "AttributeError: module 'broken_reader' has no attribute 'Notes'",
+    "class Notes:\n    def __init__(self): raise OSError('no device')": "OSError: no device",
+    "class Notes:\n    suffixes = ('.note',)\n    media_types = ()": "AttributeError: 'Notes' object has no",
+    "class Notes:\n    suffixes = media_types = None\n    read = None": "TypeError",
+}
+
+
+@pytest.mark.parametrize(("code", "why"), BROKEN.items(), ids=BROKEN.values())
+def test_a_reader_that_cannot_be_loaded_is_named_and_takes_nothing_else_away(
+    install: Install, extractor: Extractor, root: Path, code: str, why: str
+) -> None:
+    install("broken", code=code)
+    install("notes")
+    (line,) = readers.unloadable()
+    assert line.startswith(f"the reader 'broken' cannot be loaded ({why}")
+    assert line.endswith("); reinstall the package that brings it")
+    (root / "a.note").write_text("the wall")
+    (root / "b.txt").write_text("the wall")
+    (root / "c.broken").write_text("the wall")
+    assert prepared(root)[1] == {"a.note": "THE WALL", "b.txt": "the wall"}
+    page = f"<html><body><p>{PROSE}</p></body></html>".encode()
+    for name in ("https://x.example/page", "https://x.example/page.aspx"):
+        assert extractor.submit(page, media_type="text/html", name=name).result().text == PROSE
+
+
+def test_a_folder_of_nothing_but_files_whose_reader_is_broken_names_the_reader(
+    install: Install, root: Path
+) -> None:
+    install(above="import nothing_of_this_name")
+    (root / "a.note").write_text("the wall")
+    with pytest.raises(CorpusError, match=r"No readable document .*the reader 'notes' cannot be loaded"):
+        prepared(root)
+
+
+REFUSED = {
+    "import tempfile; tempfile.TemporaryFile()": "write or change files",
+    "open(__file__ + 'x', 'w')": "write or change files",
+    "import os; os.mkdir('/tmp/x')": "write or change files",
+    "import os; os.remove(__file__)": "write or change files",
+    "import subprocess; subprocess.run(['true'])": "start or end processes",
+    "import os; os.fork()": "start or end processes",
+    "import ctypes; ctypes.CDLL('libm.so.6')": "load native code by ctypes",
+    "import socket; socket.socket()": "use the network",
+}
+
+
+@pytest.mark.parametrize(("code", "what"), REFUSED.items())
+def test_what_a_reader_may_not_do_is_its_fault_and_not_that_of_the_file(
+    install: Install, extractor: Extractor, root: Path, code: str, what: str
+) -> None:
+    package = install(within=code)
+    with pytest.raises(ExtractionError) as caught:
+        extractor.submit(b"the wall", name="a.note").result()
+    assert caught.value.problem == f"the reader 'notes' may not {what}"
+    assert caught.value.data["passing"]  # another version of the reader may read it
+    assert (package / "notes_reader.py").exists()
+
+
+def test_what_a_reader_may_not_do_when_it_is_loaded_is_told_of_its_files(
+    install: Install, extractor: Extractor, root: Path
+) -> None:
+    install(above="import os\nos.utime(__file__)")  # which it may in this process
+    assert readers.unloadable() == ()
+    (root / "a.note").write_text("the wall")
+    (root / "b.txt").write_text("the wall")
+    report, texts = prepared(root)
+    assert texts == {"b.txt": "the wall"}
+    (skipped,) = report.skipped
+    assert skipped.why.startswith("the reader 'notes' cannot be loaded (PermissionError: ")
+    assert extractor.submit(b"the wall", name="https://x.example/a.note").result().text == "the wall"
+
+
+def test_a_library_that_a_reader_lacks_is_a_matter_of_its_package(
+    install: Install, extractor: Extractor
+) -> None:
+    install(within="import nothing_of_this_name")
+    why = r"nothing_of_this_name\); reinstall the package of the reader 'notes'"
+    with pytest.raises(ExtractionError, match=why):
+        extractor.submit(b"the wall", name="a.note").result()
+
+
+def test_what_a_reader_does_with_a_damaged_file_is_the_fault_of_the_file(
+    install: Install, extractor: Extractor
+) -> None:
+    install()
+    with pytest.raises(ExtractionError, match=r"a damaged file \(UnicodeDecodeError\)") as caught:
+        extractor.submit(b"\xff\xfe\xff", name="a.note").result()
+    assert "passing" not in caught.value.data
+
+
+IN_A_CHILD = next(check for check in READER_CHECKS if "child" in str(check))
+NOTE = b"the tower is 41 metres tall"
+
+
+def subject(package: Path) -> Subject:
+    reader = import_module(f"{package.name}_reader").Notes()
+    return Subject(reader=reader, sample=NOTE, says=("41 METRES",))
+
+
+def test_a_reader_of_another_package_keeps_every_promise(install: Install) -> None:
+    kept = subject(install())
+    before = list(sys.path)
+    for check in READER_CHECKS:
+        check(kept)
+    assert sys.path == before
+
+
+UNFIT = {
+    "import tempfile; tempfile.TemporaryFile()": "the reader 'reader-under-test' may not write or change files",
+    "import subprocess; subprocess.run(['true'])": "may not start or end processes",
+    "import ctypes; ctypes.CDLL('libm.so.6')": "may not load native code by ctypes",
+    "import socket; socket.socket().close()": "may not use the network",
+    "bytes(600 << 20)": "took too much memory",
+    "import os; raw = b'41 metres, told to %d' % os.getppid()": "it reads something else: '41 METRES",
+}
+
+
+@pytest.mark.parametrize(("code", "why"), UNFIT.items())
+def test_the_suite_finds_a_reader_that_does_not_work_in_a_child(
+    install: Install, code: str, why: str
+) -> None:
+    unfit = subject(install(within=code))
+    with pytest.raises(AssertionError, match=f"in a child process.*{why}"):
+        IN_A_CHILD(unfit)
+
+
+def test_the_suite_finds_a_reader_that_cannot_be_loaded_in_a_child(install: Install) -> None:
+    unfit = subject(install(above="import os\nos.utime(__file__)"))
+    with pytest.raises(AssertionError, match="cannot be loaded"):
+        IN_A_CHILD(unfit)
+
+
+LIBRARIES = {
+    ".html": {"trafilatura", "justext", "htmldate", "lxml", "charset-normalizer"},
+    ".md": {"markdown-it-py", "mdit-py-plugins", "lxml", "charset-normalizer"},
+    ".rst": {"docutils", "charset-normalizer"},
+    ".docx": {"python-docx", "lxml"},
+    ".pdf": {"liteparse"},
+    ".rss": {"lxml", "charset-normalizer"},
+    ".json": {"lxml", "charset-normalizer"},
+    ".csv": {"charset-normalizer"},
+    ".txt": {"charset-normalizer"},
+}
+
+
+@pytest.mark.parametrize(("suffix", "libraries"), LIBRARIES.items())
+def test_every_library_that_has_a_part_in_a_text_is_part_of_its_readers_version(
+    suffix: str, libraries: set[str]
+) -> None:
+    for library in libraries:
+        assert f", {library} {metadata.version(library)}" in readers.version_for(suffix)
+
+
+def test_where_the_reader_of_pdfs_is_not_installed_all_other_files_are_read(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "liteparse").mkdir()
+    (tmp_path / "liteparse" / "__init__.py").write_text("raise ImportError('not installed')")
+
+    def none_of_it(library: str) -> str:
+        if library == "liteparse":
+            raise metadata.PackageNotFoundError(library)
+        return metadata.version(library)
+
+    (root / "a.pdf").write_bytes(made.report())
+    (root / "b.txt").write_text("the wall")
+    (root / "c.docx").write_bytes(made.document())
+    with monkeypatch.context() as without:
+        without.syspath_prepend(str(tmp_path))
+        without.setattr(readers, "version", none_of_it)
+        forget()
+        report, _ = prepared(root)
+        assert (report.documents, report.skipped) == (2, (Skipped("a.pdf", NO_READER),))
+    forget()
+    assert prepared(root)[0].documents == 3  # it is read once it can be
 
 
 def test_a_file_is_read_again_by_a_newer_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
