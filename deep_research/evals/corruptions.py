@@ -21,7 +21,7 @@ REWORDINGS = ("verbatim", "plain", "joined", "shortened")
 _WORD = regex(r"\w+")
 _WHOLE = regex(r"[A-Z\"“(][^\n|]*[a-z0-9)%][.!]\Z")
 _MONTHS = tuple(
-    _WORD.findall("January February March April May June July August September October November December")
+    str.split("January February March April May June July August September October November December")
 )
 _MONTH = regex(rf"\b(?:{'|'.join(_MONTHS)})\b(?=[ ,]+\d)|(?<=\d )\b(?:{'|'.join(_MONTHS)})\b")
 _YEAR = regex(r"(?<![\w.,$£€/-])(?:1[5-9]\d\d|20[0-2]\d)(?![\w%/]|[.,]\d)")
@@ -29,9 +29,7 @@ _NUMBER = regex(
     r"(?<![\w.,/:–-])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w/])|(?<![\w.,/:–-])\d+(?:\.\d+)?(?![\w/:]|[.,]\d)"
 )
 _NUMERALS = tuple(
-    _WORD.findall(
-        "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred"
-    )
+    str.split("two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred")
 )
 _NUMERAL = regex(rf"\b(?:{'|'.join(_NUMERALS)})\b")
 _NAME = regex(r"(?<![\w'’.-])[A-Z][\w'’&-]*(?: [A-Z][\w'’&-]*)*")

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import dropwhile
 
 from deep_research.evidence.language import function_words, is_function_word, language_of
-from deep_research.evidence.words import ASKING_WORDS, NO_CAPITALS, STOP_WORDS, WORD, folded
+from deep_research.evidence.words import ASKING_WORDS, NO_CAPITALS, STOP_WORDS, WORD, each_word, folded
 from deep_research.patterns import regex
 from deep_research.state import FirstLook, Mention
 
@@ -52,18 +52,14 @@ _DEFINED = regex(
 _WRITTEN = rf"(?:{_LATIN}[\w'’&-]*|[A-Z]\.)"
 _CALLED = regex(rf"[\"“]?((?:[Tt]he )?{_WRITTEN}(?:\s+(?:{_SMALL}\s+)?{_WRITTEN})*)")
 _CALLING = ("known as", "called", "nicknamed", "born")
-_DAYS_AND_MONTHS = frozenset(
-    WORD.findall(
-        """january february march april may june july august september october november december
+_DAYS_AND_MONTHS = each_word(
+    """january february march april may june july august september october november december
         monday tuesday wednesday thursday friday saturday sunday"""
-    )
 )
 # What a sentence may open with before a name that is not part of it.
-_LINKING = frozenset(
-    WORD.findall(
-        """therefore thus hence moreover furthermore nevertheless nonetheless meanwhile otherwise besides indeed finally
+_LINKING = each_word(
+    """therefore thus hence moreover furthermore nevertheless nonetheless meanwhile otherwise besides indeed finally
         likewise similarly although unless whereas whenever"""
-    )
 )
 # These stand among the small words for "I'd", "I'm", "it's" and "don't", and open a name as its initial.
 _OPENING_ONES = (STOP_WORDS | _DAYS_AND_MONTHS | _LINKING) - frozenset("dmst")

@@ -18,7 +18,8 @@ _UNENDED = regex(r"(?<=[\w)\]\"”’»])[^\S\n]*\n[^\S\n]*\n\s*(?=(?P<next>[^\W
 ANNOUNCING = regex(r"[:：][\s*_]*\Z")
 _ENDS = f"{END_MARKS}{CLOSING}:；"
 BREAKS_OFF = " …"  # behind a list of which not all is shown
-ITEM_MARK = regex(r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
+ITEM_MARK = r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+"  # for a pattern
+_ITEM = regex(ITEM_MARK)
 
 
 def readable(text: str, start: int = 0, end: int | None = None) -> str:
@@ -28,7 +29,7 @@ def readable(text: str, start: int = 0, end: int | None = None) -> str:
     if told := clauses(text, start, end):
         return ". ".join((*(row.removesuffix(".") for row in told[:-1]), told[-1]))
     text = _TERM.sub(r"\g<term>: ", _RULE.sub("", text[start:end]))
-    text = ITEM_MARK.sub(_inline, text)
+    text = _ITEM.sub(_inline, text)
     text = _UNENDED.sub(lambda end: ". " if end["next"].isupper() else " ", text)
     return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
 

@@ -23,12 +23,17 @@ _THAI_TO_BURMESE = (  # Thai, Lao, Burmese with its extensions, Khmer
     "\u1000-\u103f\u1050-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f\u1780-\u17d3\u17d7\u17dc\u17dd"
 )
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3"
-_MARKS = [
-    chr(code)
-    for first, last in ((0x0E01, 0x0ECE), (0x1000, 0x109F), (0x1780, 0x17DD), (0xA9E0, 0xAA7F))
-    for code in range(first, last + 1)
-    if re.match(f"[{_THAI_TO_BURMESE}]", chr(code)) and unicodedata.category(chr(code)).startswith("M")
-]
+
+
+def _characters_of(ranges: str) -> Iterator[str]:
+    """Those of the inside of a set of a pattern."""
+    while ranges:
+        last = ranges[2] if ranges[1:2] == "-" else ranges[0]
+        yield from map(chr, range(ord(ranges[0]), ord(last) + 1))
+        ranges = ranges[3:] if ranges[1:2] == "-" else ranges[1:]
+
+
+_MARKS = sorted(c for c in _characters_of(_THAI_TO_BURMESE) if unicodedata.category(c).startswith("M"))
 # FTS5 takes marks for ends of words, so letters of private use stand in for them.
 _STAND_IN = {ord(mark): 0xE800 + number for number, mark in enumerate(_MARKS)}
 STAND_INS = f"{chr(0xE800)}-{chr(0xE800 + len(_MARKS) - 1)}"

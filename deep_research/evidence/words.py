@@ -19,31 +19,32 @@ from deep_research.patterns import regex
 LANGUAGES = Path(__file__).with_name("languages.toml")
 WORD = regex(r"\w+(?:['’\u200c\u200d]\w+)*")  # joiners stand within words
 _MARKUP = regex(r"</?[A-Za-z!][^>]{0,200}>|\b(?:https?|ftp)://\S+|[*_`#\[\]()]{2,}")
-STOP_WORDS = frozenset(
-    WORD.findall(
-        """a about above after again against all also am an and any are as at be because been before being below
+
+
+def each_word(text: str) -> frozenset[str]:
+    """The words of a list that is written in one string."""
+    return frozenset(text.split())
+
+
+STOP_WORDS = each_word(
+    """a about above after again against all also am an and any are as at be because been before being below
         between both but by can could did do does doing done down during each either few for from further get
         gets give given had has have having he her here hers him his how however i if in into is it its itself
         just many may me might more most much must my near no nor not of off on once one only or other our out
         over own per please same shall she should since so some such tell than that the their theirs them then
         there these they this those through to too under until up upon us use used using very via was we were
         what when where whether which while who whom whose why will with within without would yet you your"""
-    )
 )
-NEGATIONS = frozenset(
-    WORD.findall(
-        "not no nobody never none neither nor without cannot can't didn't doesn't isn't wasn't won't"
-    )
+NEGATIONS = each_word(
+    "not no nobody never none neither nor without cannot can't didn't doesn't isn't wasn't won't"
 )
 # Words that say what kind of answer is wanted, not what it is about.
-ASKING_WORDS = frozenset(
-    WORD.findall(
-        """answer compare compared comparison concern concerned concerning concerns describe difference explain
+ASKING_WORDS = each_word(
+    """answer compare compared comparison concern concerned concerning concerns describe difference explain
         found happen happened happens kind kinds long man many mean missing name named names number people
         person place purpose reason regarding relate related relates several sort thing things times type types
         way ways woman work works year years advantage advantages disadvantage disadvantages pros cons
         benefits drawback drawbacks"""
-    )
 )
 ASKING_WEIGHT = 0.25  # of a word that only asks
 NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from deep_research.evidence.inquiry import expected
 from deep_research.evidence.passages import sentences
@@ -92,7 +92,7 @@ class _Draft:
 
     def is_untrue_of_the_run(self, told: DraftClaim) -> bool:
         """Whether a claim is a line of the engine that holds of other runs."""
-        return not told.cites and plainly(told.text) in _FIXED_LINES - self.own_lines
+        return not told.cites and plainly(told.text) in _fixed_lines() - self.own_lines
 
     @cached_property
     def cells(self) -> dict[Span, DraftClaim]:
@@ -341,7 +341,9 @@ def _lines(told: Iterable[str]) -> frozenset[str]:
     return frozenset(map(plainly, (*every, *parts)))
 
 
-_FIXED_LINES = _lines(FIXED)
+@cache
+def _fixed_lines() -> frozenset[str]:
+    return _lines(FIXED)
 
 
 def _statement(told: DraftClaim) -> str:

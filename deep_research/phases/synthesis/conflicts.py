@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from deep_research.evidence.comparison import compared
 from deep_research.evidence.figures import Figure
+from deep_research.patterns import regex
 from deep_research.phases.prompting import one_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.markup import escaped
@@ -17,8 +17,8 @@ MOST = 8
 HEADING = "## Conflicting information"
 ANOTHER = "another source"
 _COLUMNS = ("What", "Source", "Date", "Says")
-_CITED = re.compile(r"find-[0-9a-f]{12}")
-_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
+_CITED = regex(r"find-[0-9a-f]{12}")
+_FIGURE = regex(r"\d+(?:[.,]\d+)*")
 
 
 def conflicts(

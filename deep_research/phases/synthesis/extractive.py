@@ -42,7 +42,7 @@ OTHERS = "Further findings"
 WITHDRAWN = "From works that were retracted"
 _QUALITIES = (SourceQuality.LOW, SourceQuality.UNKNOWN, SourceQuality.MEDIUM, SourceQuality.HIGH)
 # What parts a sentence from the next one, or from an item.
-_BETWEEN = regex(rf"\s*|{ITEM_MARK.pattern}")
+_BETWEEN = regex(rf"\s*|{ITEM_MARK}")
 _OF_STEPS = ("gate:planning", "gate:analysis")  # what the supervisor is advised of, in terms of the engine
 
 
