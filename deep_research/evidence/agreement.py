@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from deep_research.evidence.rows import unlabelled
-from deep_research.evidence.similar import SimilarSets
+from deep_research.evidence.similar import MOST_ALIKE, SimilarSets
 from deep_research.evidence.units import UNIT_WORDS, Quantity, measured
 from deep_research.evidence.voices import voices
 from deep_research.evidence.words import (
@@ -102,18 +103,19 @@ def merged(
     """Findings that are one become one, with all their sources and quotes; confidence follows from the
     sources, see `confidence`. Order is kept: the first wording stays."""
     every = list(findings)
-    similar = SimilarSets((_features(finding.content).tokens for finding in every), least=SAME_OVERLAP)
-    kept: list[Finding] = []
+    tokens_of = (_features(finding.content).tokens for finding in every)
+    similar = SimilarSets(tokens_of, least=SAME_OVERLAP, most=MOST_ALIKE)
+    groups: list[list[Finding]] = []
     for finding in every:
         tokens, told = _features(finding.content).tokens, numbers(finding.content)
         near = similar.near(tokens, beside=told)
-        place = next((at for at in near if _same(finding.content, kept[at].content)), None)
+        place = next((at for at in near if _same(finding.content, groups[at][0].content)), None)
         if place is not None:
-            kept[place] = _joined(kept[place], finding)
+            groups[place].append(finding)
         else:
-            similar.add(tokens, len(kept), beside=told)
-            kept.append(finding)
-    return tuple(_judged(finding, sources, stated_counts) for finding in kept)
+            similar.add(tokens, len(groups), beside=told)
+            groups.append([finding])
+    return tuple(_judged(_joined(group), sources, stated_counts) for group in groups)
 
 
 def _same(one: str, other: str) -> bool:
@@ -133,12 +135,16 @@ def _judged(finding: Finding, sources: Mapping[str, Source], stated_counts: bool
     return finding if level is finding.confidence else finding.model_copy(update={"confidence": level})
 
 
-def _joined(known: Finding, other: Finding) -> Finding:
-    return known.model_copy(
+def _joined(group: Sequence[Finding]) -> Finding:
+    """The first of some findings that are one, with the sources and quotes of all."""
+    first, *others = group
+    if not others:
+        return first
+    return first.model_copy(
         update={
-            "source_ids": tuple(dict.fromkeys((*known.source_ids, *other.source_ids))),
-            "quotes": tuple(dict.fromkeys((*known.quotes, *other.quotes))),
-            "relevance": max(known.relevance, other.relevance),
+            "source_ids": tuple(dict.fromkeys(chain.from_iterable(f.source_ids for f in group))),
+            "quotes": tuple(dict.fromkeys(chain.from_iterable(f.quotes for f in group))),
+            "relevance": max(finding.relevance for finding in group),
         }
     )
 

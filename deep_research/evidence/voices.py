@@ -8,7 +8,7 @@ from datetime import date
 from deep_research.evidence.copies import Originals, copied, sample, versions
 from deep_research.evidence.plain import unjoined
 from deep_research.evidence.publishers import class_of, named_by
-from deep_research.evidence.similar import SimilarSets
+from deep_research.evidence.similar import MOST_ALIKE, SimilarSets
 from deep_research.evidence.sites import host_of, site_of
 from deep_research.evidence.words import WORD
 from deep_research.patterns import regex
@@ -32,10 +32,9 @@ def voices(sources: Iterable[Source], quotes: Sequence[Quote] = ()) -> list[list
         if len(tokens) >= ENOUGH:
             said.setdefault(quote.source_id, set()).add(tokens)
     snippets = {source.id: _words(source) for source in sources}
-    similar = SimilarSets(snippets.values(), least=COPIED)
-    filed: dict[
-        Hashable, dict[int, int]
-    ] = {}  # by what tells a copy, of each group the first source that has it
+    similar = SimilarSets(snippets.values(), least=COPIED, most=MOST_ALIKE)
+    # By what tells a copy, of each group the first source that has it.
+    filed: dict[Hashable, dict[int, int]] = {}
     groups: list[list[Source]] = []
     group_of: list[int] = []
     speakers: list[tuple[str, ...]] = []

@@ -7,7 +7,9 @@ from deep_research.evidence.citations import locate
 from deep_research.evidence.comparison import compared
 from deep_research.evidence.contradictions import contradictions
 from deep_research.evidence.copies import fingerprint
+from deep_research.evidence.similar import MOST_ALIKE, SimilarSets
 from deep_research.evidence.units import measured
+from deep_research.evidence.voices import voices
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 
 
@@ -297,3 +299,26 @@ def test_a_value_is_told_with_its_whole_unit_and_scale(text, told, bases):
     found = list(measured(text))
     assert [text[each.start : each.end] for each in found] == told
     assert [each.base for each in found] == pytest.approx(bases)
+
+
+def test_of_very_many_that_are_nearly_the_same_each_finds_its_like_and_few_are_looked_at(monkeypatch):
+    looked = []
+    near = SimilarSets.near
+
+    def counted(self, words, **beside):
+        looked.append(len(near(self, words, **beside)))
+        return near(self, words, **beside)
+
+    monkeypatch.setattr(SimilarSets, "near", counted)
+    frame = "The {} lamp on the northern pier of the old harbour burns oil and is kept by two men all year."
+    said = [finding(frame.format(f"Mole{n % 500:03}"), f"src-{n}") for n in range(1_000)]
+    found = merged(said, {})
+    assert [len(each.source_ids) for each in found] == [2] * 500
+    several = [
+        source(f"src-{n}").model_copy(
+            update={"snippet": f"mole{n} " + " ".join(f"word{w}" for w in range(24))}
+        )
+        for n in range(1_000)
+    ]
+    assert len(voices(several)) == 1
+    assert max(looked) < 10 * MOST_ALIKE
