@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections import Counter
+from pathlib import Path
 
 import deep_research
 
@@ -68,3 +70,9 @@ def test_importing_the_engine_loads_no_sdk_tokenizer_or_web_framework():
     code = f"import sys; from deep_research import DeepResearch; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_no_two_modules_have_one_name_but_those_that_each_room_has() -> None:
+    every = Counter(path.name for path in Path(deep_research.__file__).parent.rglob("*.py"))
+    several = {name for name, count in every.items() if count > 1}
+    assert several <= {f"{name}.py" for name in ("__init__", "base", "gate", "handoff", "llm", "phase")}

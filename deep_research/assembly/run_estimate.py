@@ -10,7 +10,7 @@ from deep_research.budget.report_cost import AT_ONCE, text_output
 from deep_research.budget.request_bounds import Kind, Kinds, Scale
 from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
 from deep_research.phases import summarizing
-from deep_research.phases.analysis import doubts, merging, requoting
+from deep_research.phases.analysis import doubts, lost_quotes, merged_readings
 from deep_research.phases.analysis import llm as reading
 from deep_research.phases.prompting import output_for
 from deep_research.phases.synthesis import model_repair, sections
@@ -79,8 +79,8 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         review=kind(ModelRole.REVIEWER),
         read=kind(ModelRole.ANALYZER),
         decide=kind(ModelRole.ANALYZER, doubts.MOST_OUTPUT) if _triages(settings) else None,
-        requote=kind(ModelRole.ANALYZER, requoting.MOST_OUTPUT),
-        merge=kind(ModelRole.ANALYZER, merging.MOST_OUTPUT),
+        requote=kind(ModelRole.ANALYZER, lost_quotes.MOST_OUTPUT),
+        merge=kind(ModelRole.ANALYZER, merged_readings.MOST_OUTPUT),
         write=None if long else kind(ModelRole.SYNTHESIZER),
         outline=part(sections.OUTLINE_OUTPUT),
         section=part(text_output(sections.section_words(words))),

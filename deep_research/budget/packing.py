@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from deep_research.budget.rendering import Condensed, Piece, cut, longest
-from deep_research.evidence.debris import is_debris, may_be_debris
+from deep_research.evidence.boilerplate import is_debris, may_be_debris
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.salience import Sentences
 from deep_research.state import Span

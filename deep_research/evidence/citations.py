@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from deep_research.evidence.alignment import View
 from deep_research.evidence.plain import clean, unjoined
-from deep_research.evidence.prepared import Prepared
+from deep_research.evidence.prepared_texts import Prepared
 from deep_research.patterns import regex
 from deep_research.state import Quote, Span
 

@@ -14,7 +14,6 @@ from functools import lru_cache
 from itertools import combinations, islice
 from math import fsum
 
-from deep_research.evidence.agreement import numbers
 from deep_research.evidence.comparable import Side, Told, sides
 from deep_research.evidence.comparison import (
     Conflict,
@@ -24,12 +23,13 @@ from deep_research.evidence.comparison import (
     likeness,
     share_words,
 )
+from deep_research.evidence.finding_clusters import numbers
+from deep_research.evidence.independence import voices
 from deep_research.evidence.language import ENGLISH
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.preference import preferred
 from deep_research.evidence.similar import SimilarSets
 from deep_research.evidence.statements import reader
-from deep_research.evidence.voices import voices
 from deep_research.evidence.words import rarity, words
 from deep_research.state import Contradiction, ContradictionSide, Finding, Quote, Source
 from deep_research.state.identity import contradiction_id

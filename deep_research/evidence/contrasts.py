@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from deep_research.evidence.agreement import numbers
 from deep_research.evidence.comparable import sides as compared
 from deep_research.evidence.contradictions import quoted_part, with_voices
+from deep_research.evidence.finding_clusters import numbers
 from deep_research.evidence.preference import preferred
 from deep_research.evidence.words import content_stems
 from deep_research.state import Contradiction, ContradictionSide, Difference, Finding, Source

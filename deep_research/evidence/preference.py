@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 
+from deep_research.evidence.independence import superseded
 from deep_research.evidence.units import kind_of
-from deep_research.evidence.voices import superseded
 from deep_research.state import ContradictionSide, Source, SourceQuality
 
 CLEARLY = timedelta(days=365)  # by which a source is newer than another

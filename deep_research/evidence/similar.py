@@ -13,7 +13,9 @@ from itertools import combinations
 from math import ceil
 
 _WORDS_OF_KEY = 2
-MOST_ALIKE = 64  # sets that a pair of words leads to, where one needs to find only one of those that are alike
+MOST_ALIKE = (
+    64  # sets that a pair of words leads to, where one needs to find only one of those that are alike
+)
 
 
 class SimilarSets:

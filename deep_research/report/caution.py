@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from deep_research.evidence.voices import voices
+from deep_research.evidence.independence import voices
 from deep_research.patterns import regex
 from deep_research.state import Finding, Source, SourceQuality
 

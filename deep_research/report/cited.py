@@ -13,7 +13,7 @@ from itertools import accumulate
 from deep_research.evidence.candidates import STEP
 from deep_research.evidence.language import language_of
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.prepared import Prepared
+from deep_research.evidence.prepared_texts import Prepared
 from deep_research.evidence.quotation import announced_by, readable
 from deep_research.evidence.rows import headers, split_cells
 from deep_research.evidence.sites import host_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from deep_research.evidence.agreement import level_of
+from deep_research.evidence.finding_clusters import level_of
 from deep_research.report.caution import caution
 from deep_research.state import (
     AbortReason,

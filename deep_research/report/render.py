@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from deep_research.evidence import unspaced
-from deep_research.evidence.voices import originals
+from deep_research.evidence.independence import originals
 from deep_research.patterns import regex
 from deep_research.report.caution import caution, with_caution
 from deep_research.report.draft_claims import UNSUPPORTED, unmarked

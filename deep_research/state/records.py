@@ -86,8 +86,8 @@ class Source(Record):
     of the raw bytes it was extracted from. ``passages`` are the spans of the text that the search matched;
     ``mentions`` are the most telling names in them, where the provider knows them. ``score`` (0 to 1) is how much the
     source contributes, by the last look at all of them together. ``fingerprint`` is what is kept of the text to tell its
-    copies (see `deep_research.evidence.copies`); ``pages`` is where in the text each page begins, of a document that has
-    pages.
+    copies (see `deep_research.evidence.near_duplicates`); ``pages`` is where in the text each page begins, of a document
+    that has pages.
     """
 
     id: str

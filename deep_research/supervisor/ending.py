@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from deep_research.phases.synthesis.extractive import ExtractiveSynthesizer, draft
+from deep_research.phases.synthesis.extractive_synthesizer import ExtractiveSynthesizer, draft
 from deep_research.phases.synthesis.gate import too_few_supported
 from deep_research.phases.synthesis.phase import partial_report, synthesizer_input
 from deep_research.report.own_lines import STOPPED

@@ -144,7 +144,7 @@ def written() -> int:
 def text_work(folder: Path) -> None:
     import threading
 
-    from deep_research.phases.analysis.extractive import analyze
+    from deep_research.phases.analysis.extractive_analyzer import analyze
     from deep_research.phases.analysis.handoff import AnalyzerInput, SourceText
     from deep_research.state import DeepResearchPhase, SubQuery
 

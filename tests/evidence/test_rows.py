@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from deep_research.evidence.boilerplate import is_debris
 from deep_research.evidence.comparison import compared
-from deep_research.evidence.debris import is_debris
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.rows import cells, labels, unlabelled
 

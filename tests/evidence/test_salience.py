@@ -2,7 +2,7 @@
 
 import pytest
 
-from deep_research.evidence.debris import is_debris, may_be_debris
+from deep_research.evidence.boilerplate import is_debris, may_be_debris
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.salience import salience, sentences_of
 

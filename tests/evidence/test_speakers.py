@@ -4,11 +4,11 @@ from datetime import date
 
 import pytest
 
-from deep_research.evidence.agreement import confidence
+from deep_research.evidence.finding_clusters import confidence
+from deep_research.evidence.independence import originals, voices
 from deep_research.evidence.preference import preferred
 from deep_research.evidence.primary import MADE, STANDARD, primary
 from deep_research.evidence.quality import SourceFacts, counted, judged
-from deep_research.evidence.voices import originals, voices
 from deep_research.state import ConfidenceLevel, ContradictionSide, Source, SourceKind, SourceQuality
 
 C, Q = ConfidenceLevel, SourceQuality

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deep_research.evidence.listings import is_listing
+from deep_research.evidence.link_lists import is_listing
 from deep_research.evidence.names import asked_names
 from deep_research.evidence.quotation import ended, readable
 from deep_research.evidence.ranking import matching

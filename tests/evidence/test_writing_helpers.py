@@ -2,7 +2,7 @@
 
 import pytest
 
-from deep_research.evidence.debris import is_debris
+from deep_research.evidence.boilerplate import is_debris
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from deep_research.models.model_pool import ModelPool, Shared
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
 from deep_research.phases.analysis import AnalyzerInput, SourceText
-from deep_research.phases.analysis.extractive import analyze
+from deep_research.phases.analysis.extractive_analyzer import analyze
 from deep_research.phases.synthesis import SynthesizerInput
-from deep_research.phases.synthesis.extractive import draft
+from deep_research.phases.synthesis.extractive_synthesizer import draft
 from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Gap, Source
 from deep_research.state.journal import MemoryJournal
 

@@ -6,7 +6,7 @@ import pytest
 
 from deep_research.evidence.contradictions import contradictions
 from deep_research.phases.synthesis.conflicts import conflict_line, conflicts, with_conflicts
-from deep_research.phases.synthesis.extractive import draft
+from deep_research.phases.synthesis.extractive_synthesizer import draft
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.render import finished
 from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Quote, Source

@@ -2,9 +2,9 @@
 
 import pytest
 
-from deep_research.phases.analysis.merging import _says_no_more
+from deep_research.phases.analysis.merged_readings import _says_no_more
 from deep_research.phases.prompting import Aliases, Room
-from deep_research.phases.synthesis.drafting import Given, is_cut, with_ids
+from deep_research.phases.synthesis.model_drafts import Given, is_cut, with_ids
 from deep_research.state import ConfidenceLevel, Finding
 
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deep_research.phases.analysis import AnalyzerInput, SourceText
-from deep_research.phases.analysis.extractive import analyze
+from deep_research.phases.analysis.extractive_analyzer import analyze
 from deep_research.phases.refinement import ExtractiveRefiner, RefinerInput
 from deep_research.phases.synthesis import SynthesizerInput
-from deep_research.phases.synthesis.extractive import draft
+from deep_research.phases.synthesis.extractive_synthesizer import draft
 from deep_research.state import (
     ConfidenceLevel,
     Contradiction,

@@ -6,7 +6,7 @@ from orm_light import state
 from deep_research.errors import SearchError
 from deep_research.phases.gathering.gatherer import GLANCED_AT, SearchGatherer
 from deep_research.phases.planning import PlanningPhase
-from deep_research.phases.planning.extractive import ExtractivePlanner
+from deep_research.phases.planning.extractive_planner import ExtractivePlanner
 from deep_research.phases.planning.llm import LLMPlanner
 from deep_research.sources.search.base import SearchProvider, SearchResult
 from deep_research.state import Budget, DeepResearchPhase, FirstLook, RunOptions

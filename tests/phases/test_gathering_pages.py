@@ -10,7 +10,7 @@ import pytest
 from deep_research import SharedBudget
 from deep_research.budget.metered import ModelRoles
 from deep_research.errors import ExtractionError, FetchError, SearchError
-from deep_research.evidence.copies import fingerprint
+from deep_research.evidence.near_duplicates import fingerprint
 from deep_research.evidence.quality import QualityLists
 from deep_research.logs import register_secret
 from deep_research.models.model_pool import ModelPool

@@ -11,9 +11,9 @@ from deep_research.models.base import Reply, StopReason, TokenUsage
 from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.models.profiles import Profile
 from deep_research.phases.prompting import Room
-from deep_research.phases.synthesis.drafting import Draft, body_of, given, is_cut, with_ids
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.llm import LLMSynthesizer
+from deep_research.phases.synthesis.model_drafts import Draft, body_of, given, is_cut, with_ids
 from deep_research.phases.synthesis.phase import SynthesisPhase
 from deep_research.phases.synthesis.sections import Frame, Outline, most_sections
 from deep_research.state import (

@@ -25,7 +25,7 @@ from deep_research.phases.analysis import (
     AnalyzerOutput,
 )
 from deep_research.phases.analysis.handoff import SurveyOutput
-from deep_research.phases.analysis.loading import MATCHED
+from deep_research.phases.analysis.source_texts import MATCHED
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering import GatheringPhase, SearchGatherer
 from deep_research.phases.planning import PlannedQuery, PlannerOutput, PlanningPhase

@@ -99,7 +99,7 @@ def test_only_a_long_question_is_planned_in_a_thread(monkeypatch):
         threads.append(threading.current_thread())
         return read_question(text)
 
-    monkeypatch.setattr("deep_research.phases.planning.extractive.read_question", noted)
+    monkeypatch.setattr("deep_research.phases.planning.extractive_planner.read_question", noted)
     queries("How tall is the Bell Rock?")
     queries("How tall is the Bell Rock? " * 500)
     assert [thread is threading.current_thread() for thread in threads] == [True, False]

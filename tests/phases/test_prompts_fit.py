@@ -15,9 +15,9 @@ from deep_research.phases.analysis.llm import _told as analyzer_message
 from deep_research.phases.prompting import Message, Room, opening
 from deep_research.phases.refinement.handoff import REPORT, RefinerInput
 from deep_research.phases.refinement.llm import _told as refiner_message
-from deep_research.phases.synthesis.drafting import given as findings_given
-from deep_research.phases.synthesis.drafting import told
 from deep_research.phases.synthesis.handoff import SynthesizerInput
+from deep_research.phases.synthesis.model_drafts import given as findings_given
+from deep_research.phases.synthesis.model_drafts import told
 from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Gap
 from deep_research.testing.prompt_reading import blocks
 

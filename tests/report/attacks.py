@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from deep_research.phases.synthesis import SynthesizerInput
-from deep_research.phases.synthesis.extractive import draft
+from deep_research.phases.synthesis.extractive_synthesizer import draft
 from deep_research.report.render import finished
 from deep_research.state import (
     ConfidenceLevel,

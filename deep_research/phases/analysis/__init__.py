@@ -1,6 +1,6 @@
 """The analysis phase: its handoff, its rules, its work."""
 
-from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
+from deep_research.phases.analysis.extractive_analyzer import ExtractiveAnalyzer
 from deep_research.phases.analysis.gate import validate_analysis
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,

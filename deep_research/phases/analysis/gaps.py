@@ -9,7 +9,7 @@ from deep_research.evidence.language import ENGLISH
 from deep_research.evidence.names import key, question_names, spelled
 from deep_research.evidence.words import StemFinder, distinct_words, stem
 from deep_research.phases.analysis.handoff import AnalyzedGap, SurveyInput
-from deep_research.phases.analysis.weighing import NOT_FOUND
+from deep_research.phases.analysis.recorded_findings import NOT_FOUND
 from deep_research.state import FirstLook, Found, PartVerdict
 
 NOTHING = "Nothing was found about "

@@ -19,7 +19,7 @@ from deep_research.phases.analysis.answer_forms import (
     gaps_of,
 )
 from deep_research.phases.analysis.doubts import DoubtInput, DoubtOutput, decide
-from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
+from deep_research.phases.analysis.extractive_analyzer import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedQuote,
@@ -29,8 +29,8 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.phases.analysis.merging import merge
-from deep_research.phases.analysis.requoting import RequoteInput, RequoteOutput, requote
+from deep_research.phases.analysis.lost_quotes import RequoteInput, RequoteOutput, requote
+from deep_research.phases.analysis.merged_readings import merge
 from deep_research.phases.prompting import (
     RULES,
     Aliases,

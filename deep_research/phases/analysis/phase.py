@@ -17,19 +17,17 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.phases.analysis.loading import Shortening, Texts, with_text
-from deep_research.phases.analysis.portions import whole
-from deep_research.phases.analysis.reading_on import found_again
-from deep_research.phases.analysis.reading_plan import Planning, left_out, unread
-from deep_research.phases.analysis.requoting import (
+from deep_research.phases.analysis.lost_quotes import (
     A_READING,
     RequoteInput,
     RequoteOutput,
     found_quotes,
     with_requotes,
 )
-from deep_research.phases.analysis.task_findings import as_answer, quoted_by_tasks, taken_now, untaken
-from deep_research.phases.analysis.weighing import (
+from deep_research.phases.analysis.portions import whole
+from deep_research.phases.analysis.reading_on import found_again
+from deep_research.phases.analysis.reading_plan import Planning, left_out, unread
+from deep_research.phases.analysis.recorded_findings import (
     analyzed,
     fillings,
     finding_of,
@@ -39,6 +37,8 @@ from deep_research.phases.analysis.weighing import (
     with_lacking,
     with_survey,
 )
+from deep_research.phases.analysis.source_texts import Shortening, Texts, with_text
+from deep_research.phases.analysis.task_findings import as_answer, quoted_by_tasks, taken_now, untaken
 from deep_research.phases.base import (
     Agent,
     Handoff,

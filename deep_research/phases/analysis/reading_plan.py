@@ -8,12 +8,12 @@ from functools import partial
 
 from deep_research.budget.allocation import ItemClass
 from deep_research.budget.metered import RunModels, shorter
-from deep_research.phases.analysis.choosing import Chosen, Decide, chosen
 from deep_research.phases.analysis.doubts import DoubtInput, DoubtOutput
 from deep_research.phases.analysis.handoff import AnalyzerInput
-from deep_research.phases.analysis.loading import Texts
+from deep_research.phases.analysis.lost_quotes import A_READING
 from deep_research.phases.analysis.portions import Calls, paid, planned
-from deep_research.phases.analysis.requoting import A_READING
+from deep_research.phases.analysis.reading_choice import Chosen, Decide, chosen
+from deep_research.phases.analysis.source_texts import Texts
 from deep_research.phases.analysis.triage import limits_of
 from deep_research.phases.base import off_loop
 from deep_research.phases.prompting import Room

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from deep_research.evidence.entries import Item, asked
+from deep_research.evidence.entity_links import Item, asked
 from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.multi_hop import Trails, follow
 from deep_research.evidence.names import key, question_names, runs
-from deep_research.evidence.trails import Trails, follow
 from deep_research.phases.analysis.gaps import OURS, gaps
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.budget.content_budget import ContentRules
-from deep_research.evidence.listings import is_listing
+from deep_research.evidence.link_lists import is_listing
 from deep_research.evidence.relevance import Questions, Scanned, around
 from deep_research.evidence.support import written_in
 from deep_research.phases.analysis.handoff import AnalyzerInput

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from deep_research.errors import ExtractionError, FetchError
-from deep_research.evidence.copies import copied, fingerprint
+from deep_research.evidence.near_duplicates import copied, fingerprint
 from deep_research.evidence.page_identity import without_credentials
 from deep_research.evidence.primary import primary
 from deep_research.evidence.quality import QualityLists, SourceFacts, judged

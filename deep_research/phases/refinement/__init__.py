@@ -1,6 +1,6 @@
 """The refinement phase: its handoff, its rules, its work."""
 
-from deep_research.phases.refinement.extractive import ExtractiveRefiner
+from deep_research.phases.refinement.extractive_refiner import ExtractiveRefiner
 from deep_research.phases.refinement.gate import validate_refinement
 from deep_research.phases.refinement.handoff import RefinerInput, RefinerOutput
 from deep_research.phases.refinement.phase import RefinementPhase

@@ -1,6 +1,6 @@
 """The synthesis phase: its handoff, its rules, its work."""
 
-from deep_research.phases.synthesis.extractive import ExtractiveSynthesizer
+from deep_research.phases.synthesis.extractive_synthesizer import ExtractiveSynthesizer
 from deep_research.phases.synthesis.gate import validate_synthesis
 from deep_research.phases.synthesis.handoff import JudgeScope, SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.phase import SynthesisPhase

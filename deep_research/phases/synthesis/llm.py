@@ -15,7 +15,14 @@ from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import off_loop
 from deep_research.phases.prompting import Message, manner, room_for
 from deep_research.phases.synthesis.conflicts import with_conflicts
-from deep_research.phases.synthesis.drafting import (
+from deep_research.phases.synthesis.handoff import (
+    RepairInput,
+    RepairOutput,
+    SynthesizerInput,
+    SynthesizerOutput,
+)
+from deep_research.phases.synthesis.instructions import WHOLE
+from deep_research.phases.synthesis.model_drafts import (
     Draft,
     Given,
     complete,
@@ -25,13 +32,6 @@ from deep_research.phases.synthesis.drafting import (
     with_notes,
     with_passages,
 )
-from deep_research.phases.synthesis.handoff import (
-    RepairInput,
-    RepairOutput,
-    SynthesizerInput,
-    SynthesizerOutput,
-)
-from deep_research.phases.synthesis.instructions import WHOLE
 from deep_research.phases.synthesis.model_repair import repair
 from deep_research.phases.synthesis.report_versions import TOO_SHORT
 from deep_research.phases.synthesis.revision import revise

@@ -8,8 +8,8 @@ from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.budget.report_cost import text_output
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, manner, one_line, opening
-from deep_research.phases.synthesis.drafting import with_ids
 from deep_research.phases.synthesis.handoff import FailedClaim, RepairedClaim, RepairInput, RepairOutput
+from deep_research.phases.synthesis.model_drafts import with_ids
 
 OF_FINDINGS, OF_CLAIMS = 0.5, 0.4  # of the room
 MOST_AT_ONCE = 40  # claims

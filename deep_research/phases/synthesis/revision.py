@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from deep_research.budget.report_cost import AT_ONCE, report_output
 from deep_research.errors import BudgetError, ModelError, WindowError
-from deep_research.evidence.agreement import numbers
+from deep_research.evidence.finding_clusters import numbers
 from deep_research.evidence.support import plainly
 from deep_research.evidence.words import content_stems
 from deep_research.models.base import Effort
@@ -17,7 +17,9 @@ from deep_research.phases.base import off_loop
 from deep_research.phases.evidence_lines import with_names
 from deep_research.phases.prompting import Message, listed, manner, one_line, opening, room_for
 from deep_research.phases.synthesis.conflicts import HEADING as CONFLICTS
-from deep_research.phases.synthesis.drafting import (
+from deep_research.phases.synthesis.handoff import SynthesizerInput
+from deep_research.phases.synthesis.instructions import LAST_PASS, REVISION
+from deep_research.phases.synthesis.model_drafts import (
     Given,
     body_of,
     complete,
@@ -25,8 +27,6 @@ from deep_research.phases.synthesis.drafting import (
     told,
     with_ids,
 )
-from deep_research.phases.synthesis.handoff import SynthesizerInput
-from deep_research.phases.synthesis.instructions import LAST_PASS, REVISION
 from deep_research.report.draft_claims import unmarked
 from deep_research.report.ledger import ids_in, marks_in
 from deep_research.report.own_lines import LIMITS

@@ -25,7 +25,9 @@ from deep_research.phases.prompting import (
     room_for,
     shortened,
 )
-from deep_research.phases.synthesis.drafting import (
+from deep_research.phases.synthesis.handoff import SynthesizerInput
+from deep_research.phases.synthesis.instructions import FRAME, OUTLINE, PART
+from deep_research.phases.synthesis.model_drafts import (
     Draft,
     Given,
     beside,
@@ -40,8 +42,6 @@ from deep_research.phases.synthesis.drafting import (
     with_material,
     with_passages,
 )
-from deep_research.phases.synthesis.handoff import SynthesizerInput
-from deep_research.phases.synthesis.instructions import FRAME, OUTLINE, PART
 from deep_research.phases.synthesis.pieces import piece
 from deep_research.phases.synthesis.revision import last_pass
 

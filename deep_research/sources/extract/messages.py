@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from deep_research.errors import ExtractionError
-from deep_research.evidence.copies import fingerprint
+from deep_research.evidence.near_duplicates import fingerprint
 from deep_research.sources.extract.document import Document
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from itertools import groupby
 from math import exp
 
 from deep_research.evidence import unspaced
-from deep_research.evidence.agreement import level_of
 from deep_research.evidence.candidates import STEP
 from deep_research.evidence.figures import figures
+from deep_research.evidence.finding_clusters import level_of
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.quotation import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable
 from deep_research.evidence.selection import DEFAULT_WORDS, FLOOR

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, Field
 
 from deep_research.errors import BudgetError, ModelError, WindowError
-from deep_research.evidence.agreement import numbers
+from deep_research.evidence.finding_clusters import numbers
 from deep_research.evidence.words import NEGATIONS, content_stems, words
 from deep_research.models.failures import is_outage
 from deep_research.models.language_model import LanguageModel

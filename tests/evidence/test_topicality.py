@@ -1,9 +1,9 @@
 """How likely sources belong to a request, among all that were found."""
 
-from deep_research.evidence.belonging import belonging
-from deep_research.evidence.covering import joined, pairs, with_pairs
-from deep_research.evidence.feedback import ranked
+from deep_research.evidence.diversity import joined, pairs, with_pairs
+from deep_research.evidence.query_expansion import ranked
 from deep_research.evidence.ranking import TermScanner, scan
+from deep_research.evidence.topicality import belonging
 from deep_research.evidence.words import content_words
 
 REQUEST = (

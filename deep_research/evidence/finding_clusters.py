@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from deep_research.evidence.independence import voices
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.similar import MOST_ALIKE, SimilarSets
 from deep_research.evidence.units import UNIT_WORDS, Quantity, measured
-from deep_research.evidence.voices import voices
 from deep_research.evidence.words import (
     NEGATIONS,
     STOP_WORDS,

@@ -18,7 +18,7 @@ from deep_research.evidence.language import called
 from deep_research.evidence.ranker import Ranker
 from deep_research.evidence.support import written_in
 from deep_research.phases.analysis.best_passages import Chosen, best_passages, wish_passages
-from deep_research.phases.analysis.broad import broad_findings
+from deep_research.phases.analysis.broad_requests import broad_findings
 from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
     AnalyzerOutput,

@@ -4,9 +4,9 @@ import pytest
 
 from deep_research.evidence.alignment import View
 from deep_research.evidence.citations import QuoteFinder
-from deep_research.evidence.prepared import Prepared, T
-from deep_research.phases.analysis import founding
-from deep_research.phases.analysis.founding import WholeTexts
+from deep_research.evidence.prepared_texts import Prepared, T
+from deep_research.phases.analysis import quote_support
+from deep_research.phases.analysis.quote_support import WholeTexts
 from deep_research.state import Source
 
 
@@ -96,8 +96,8 @@ def test_many_quotes_are_found_in_many_texts_while_few_of_them_are_prepared(held
 
 def test_whole_texts_of_a_batch_are_prepared_a_few_at_a_time(monkeypatch):
     made = []
-    monkeypatch.setattr(founding, "Prepared", Few)
-    monkeypatch.setattr(founding, "SourceText", lambda text, title: made.append(title) or object())
+    monkeypatch.setattr(quote_support, "Prepared", Few)
+    monkeypatch.setattr(quote_support, "SourceText", lambda text, title: made.append(title) or object())
     texts = long_texts(8)
     sources = {name: Source(id=name, sub_query_id="q", title=name) for name in texts}
     wholes = WholeTexts(sources, texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
-from deep_research.evidence.copies import Originals, copied, sample, versions
+from deep_research.evidence.near_duplicates import Originals, copied, sample, versions
 from deep_research.evidence.plain import unjoined
 from deep_research.evidence.publishers import class_of, named_by
 from deep_research.evidence.similar import MOST_ALIKE, SimilarSets

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from deep_research.evidence.agreement import confidence, filled, level_of, merged, numbers
 from deep_research.evidence.citations import QuoteFinder, quote_at
 from deep_research.evidence.contradictions import contradictions
 from deep_research.evidence.contrasts import carried, contrasted, joined, successors
+from deep_research.evidence.finding_clusters import confidence, filled, level_of, merged, numbers
 from deep_research.evidence.inquiry import question_parts
 from deep_research.evidence.quality import counted
 from deep_research.evidence.references import references
 from deep_research.evidence.support import written_in
 from deep_research.evidence.words import words
-from deep_research.phases.analysis.founding import WholeTexts, founded
 from deep_research.phases.analysis.handoff import (
     AnalyzedContradiction,
     AnalyzedFinding,
@@ -23,6 +22,7 @@ from deep_research.phases.analysis.handoff import (
     AnalyzerOutput,
     SurveyOutput,
 )
+from deep_research.phases.analysis.quote_support import WholeTexts, founded
 from deep_research.phases.analysis.verdicts import fills, part_of, verdicts
 from deep_research.state import (
     Contradiction,

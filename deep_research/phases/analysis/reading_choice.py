@@ -18,8 +18,8 @@ from deep_research.phases.analysis.doubts import (
     DoubtOutput,
 )
 from deep_research.phases.analysis.handoff import AnalyzerInput
-from deep_research.phases.analysis.loading import Texts
 from deep_research.phases.analysis.reading_on import read_on
+from deep_research.phases.analysis.source_texts import Texts
 from deep_research.phases.analysis.triage import (
     LIMIT,
     Doubt,

@@ -21,8 +21,8 @@ from heapq import nsmallest
 from itertools import islice
 from zlib import crc32
 
+from deep_research.evidence.document_versions import are_versions, facts
 from deep_research.evidence.plain import unjoined
-from deep_research.evidence.versions import are_versions, facts
 from deep_research.patterns import regex
 
 RUN = 5  # words in a row; of scripts that set no spaces, characters

@@ -2,14 +2,14 @@
 
 import pytest
 
-from deep_research.evidence.agreement import filled, merged
 from deep_research.evidence.citations import locate
 from deep_research.evidence.comparison import compared
 from deep_research.evidence.contradictions import contradictions
-from deep_research.evidence.copies import fingerprint
+from deep_research.evidence.finding_clusters import filled, merged
+from deep_research.evidence.independence import voices
+from deep_research.evidence.near_duplicates import fingerprint
 from deep_research.evidence.similar import MOST_ALIKE, SimilarSets
 from deep_research.evidence.units import measured
-from deep_research.evidence.voices import voices
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 
 

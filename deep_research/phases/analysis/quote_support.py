@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.prepared import Prepared
+from deep_research.evidence.prepared_texts import Prepared
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.support import (
     SENTENCES,

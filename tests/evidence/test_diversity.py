@@ -1,7 +1,7 @@
 """Choosing sentences that together cover a subject, and ranking sources for a long request."""
 
-from deep_research.evidence.covering import Candidate, chosen
-from deep_research.evidence.feedback import ranked
+from deep_research.evidence.diversity import Candidate, chosen
+from deep_research.evidence.query_expansion import ranked
 from deep_research.evidence.ranking import TermScanner, scan
 from deep_research.evidence.words import content_words
 

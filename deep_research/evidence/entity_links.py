@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.names import borne
-from deep_research.evidence.relations import related
+from deep_research.evidence.related_words import related
 from deep_research.evidence.words import stem, words
 from deep_research.state import Mention
 

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from deep_research.evidence import unspaced
-from deep_research.evidence.belonging import belonging
-from deep_research.evidence.covering import Candidate, chosen, pairs, with_pairs
-from deep_research.evidence.debris import has_address, is_debris
-from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
+from deep_research.evidence.boilerplate import has_address, is_debris
+from deep_research.evidence.diversity import Candidate, chosen, pairs, with_pairs
 from deep_research.evidence.passages import sentences
+from deep_research.evidence.query_expansion import Ranked, Scored, by_source, ranked
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
 from deep_research.evidence.sentences import ASKING_MARKS, CLOSING, END_MARKS, at_marks, has_capitals
+from deep_research.evidence.topicality import belonging
 from deep_research.evidence.words import content_words
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from deep_research.evidence.entries import KNOWN_NAME, Asked, Entry, Item, entry_of, leading_names
+from deep_research.evidence.entity_links import KNOWN_NAME, Asked, Entry, Item, entry_of, leading_names
 from deep_research.evidence.names import spelled
 
 DIRECT, LINKED, FOLLOWED = 3.0, 4.0, 2.0  # the weights of what a source is worth

@@ -12,7 +12,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from deep_research.evidence.feedback import Ranked
+from deep_research.evidence.query_expansion import Ranked
 from deep_research.evidence.words import content_stems
 
 KIN = 8  # texts most like a source that are its company
