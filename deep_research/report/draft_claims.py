@@ -23,7 +23,9 @@ _MARK = regex(r"(?<![ \t])[ \t]*\[unsupported\]")
 _FIGURE = regex(r"\d")
 _ESCAPE = regex(r"\\([!-/:-@\[-`{-~])")
 _LINK = regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-_EMPHASIS = regex(r"\*+|(?<!\w)_+|(?<!_)_++(?!\w)|`+")
+# Stars that open and close something; one alone is a star.
+_STARS = regex(r"(\*{1,3})(?=[^\s*])([^*]+)(?<=\S)\1")
+_EMPHASIS = regex(r"(?<!\w)_+|(?<!_)_++(?!\w)|`+")
 _QUOTED = regex(r"^[ \t]*>[> \t]*", re.MULTILINE)
 _CELL = regex(r"(?<!\\)\|")
 _RULE = regex(r"[\s|:-]+")
@@ -250,11 +252,14 @@ def shown(text: str) -> str:
     lines begin with."""
     read = _LINK.sub(r"\1", _NUMBER_MARK.sub("", " ".join(_QUOTED.sub("", text).split())))
     kept = _ESCAPE.sub(lambda match: f"\0{ord(match[1])}\0", read)  # an escaped star is one
-    plain = unescape(_EMPHASIS.sub("", kept))
+    for _ in range(_WITHIN):
+        kept = _STARS.sub(r"\2", kept)
+    plain = unescape(_EMPHASIS.sub("", kept.strip("*")))  # those around a paragraph of several sentences
     return _ORDINAL.sub("", _KEPT.sub(lambda match: chr(int(match[1])), plain).strip())
 
 
 _KEPT = regex("\0(\\d+)\0")
+_WITHIN = 3  # emphasis within emphasis
 
 
 def unmarked(text: str) -> str:

@@ -90,6 +90,7 @@ def test_what_an_answer_stands_under_comes_with_it_and_all_is_borne_out(
     (tmp_path / "rules.md").write_text(
         "# Rules of the harbour\n\n## In the water\n\nYou must never:\n\n- dive into the shallow end of the basin;\n"
         "- run along the edge.\n\n## Doors\n\nTo change the code of a door run:\n\n```\ndoor set --north 4\n```\n\n"
+        "## Floats\n\nThe errors of float operations are no more than 1 part in 2**53 per operation.\n\n"
         "## Titles\n\n| | Keeper (L1) | Senior keeper (L2) |\n| --- | --- | --- |\n| Trust | Is looked over by another"
         " one at the end of the day, or by two of the office. | Works the lamp alone through the whole of each watch,"
         " and looks over what the others did by day. |\n"
