@@ -106,7 +106,8 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
     ends_several = len(token) == 1 and len(earlier) == 2 and earlier[1] == "."
     if lowered in _words("either") or ends_several or _is_initials(token):
         return following in _words("opening")
-    return not (token.isdigit() and mark - len(token) == start)  # "1. Open the lid"
+    # "1. Open the lid", "10.8. Documents"
+    return not (mark - len(token) == start and token.replace(".", "").isdigit())
 
 
 def _is_initials(token: str) -> bool:
