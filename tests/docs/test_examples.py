@@ -51,6 +51,15 @@ def test_the_diagram_of_the_architecture_page_is_the_transition_table():
     assert diagram == mermaid(), "run `python docs/generate.py`"
 
 
+def test_every_module_that_the_architecture_page_names_is_there():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    every = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if ".venv" not in path.parts}
+    named = re.findall(r"`([\w./]+\.(?:py|toml))`", page)
+    assert len(named) > 50
+    every |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "deep_research").rglob("*.toml")}
+    assert [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in every)] == []
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if p.exists()], ids=lambda p: p.name)
 def test_every_link_between_pages_leads_to_a_file(page):
     for target in LINK.findall(page.read_text(encoding="utf-8")):

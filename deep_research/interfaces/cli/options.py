@@ -359,7 +359,9 @@ COMMANDS = (
             Option(flag="--no-titles", help="Search texts only (wiki-multihop, gaps)."),
             Option(flag="--lower", help="Search the same texts in lower case (answers, coverage)."),
             Option(
-                flag="--without-column", metavar="NAME", help="Leave out a column of the ranker (answers)."
+                flag="--without-column",
+                metavar="NAME",
+                help="Leave out a column of the ranker (answers, manuals, foreign).",
             ),
             Option(flag="--fresh", help="Throw away the finished runs of an earlier call."),
         ),
