@@ -53,6 +53,7 @@ def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FL
         i
         for i, c in enumerate(candidates)
         if len(view.terms(c)) > 1
+        and not view.document(c).is_contents(c)
         and (c.kind is not BlockKind.PARAGRAPH or not _is_scrap(view.text(c), sizes[i]))
     }
     best = max((scores[i] for i in open_), default=0.0)
@@ -144,6 +145,11 @@ def _items_of(view: View, c: Candidate) -> Iterable[Candidate]:
     return takewhile(is_of_it, after)
 
 
+def _may_stand(view: View, c: Candidate) -> bool:
+    """Whether a neighbour says something: what announces code does not without it."""
+    return bool(view.terms(c)) and _led_to(view, c) is c
+
+
 def _grown(
     view: View, c: Candidate, score: float, most: int, others: Sequence[Passage], *, whole: bool = False
 ) -> Passage:
@@ -161,6 +167,8 @@ def _grown(
         if not 0 <= place < len(every) or place in taken or every[place].heading != c.heading:
             return 0
         kind = every[place].kind
+        if view.document(c).is_contents(every[place]):
+            return 0
         # The heading of an item, which may deny, is not that of the text after it.
         if kind in (BlockKind.TABLE, BlockKind.CODE) or (place < first and kind is not c.kind):
             return 0
@@ -185,7 +193,7 @@ def _grown(
             first, last, size = part.first, part.last - 1, together
     while size < SHORT:
         before, after = (
-            beside(place, LONG) if 0 <= place < len(every) and view.terms(every[place]) else 0
+            beside(place, LONG) if 0 <= place < len(every) and _may_stand(view, every[place]) else 0
             for place in (first - 1, last + 1)
         )
         if before and (not after or (first == c.place and leans(view, c))):

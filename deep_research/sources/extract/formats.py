@@ -70,7 +70,7 @@ _CALLED = {
     Format.MARKDOWN: (".md .markdown", "text/markdown text/x-markdown"),
     Format.RST: (".rst", "text/x-rst text/prs.fallenstein.rst"),
     Format.TEXT: (".txt .text", ""),
-    Format.XML: (".xml .rss .atom", "application/xml text/xml"),
+    Format.XML: (".rss .atom", "application/xml text/xml"),
 }
 SUFFIXES = {suffix: format_ for format_, (suffixes, _) in _CALLED.items() for suffix in suffixes.split()}
 _BY_TYPE = {kind: format_ for format_, (_, kinds) in _CALLED.items() for kind in kinds.split()}
