@@ -7,6 +7,8 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from deep_research.evidence.plain import clean
+from deep_research.evidence.sentences import ASKING_MARKS, last_sentence_end
+from deep_research.evidence.unspaced import size
 from deep_research.patterns import regex
 from deep_research.sources.extract.tables import NO_HEADER, written
 
@@ -19,6 +21,7 @@ _BROKEN = regex(r"[^\W\d_]{2}[-\u2010\u00ad]\Z")
 _MOST_DEPTH = 5
 _TURNED = 100  # characters: longer than headings
 _FENCES = ("```", "~~~")
+_LEAST_PROSE = 8  # words: a heading that ends in a stop has fewer
 
 
 class Paragraph(NamedTuple):
@@ -37,12 +40,12 @@ def paragraphs(page: ParsedPage) -> list[Paragraph]:
 
 def _read(block: LayoutBlock) -> Iterator[tuple[str, str]]:
     text, depth = block.text or "", min(block.level or 0, _MOST_DEPTH)
-    if block.kind == "heading":
+    if block.kind == "heading" and not is_prose(text):  # all text is larger than the small print of tables
         yield f"{'#' * max(1, depth)} {' '.join(text.split())}", "heading"
     elif block.kind == "list_item":
         mark = block.marker if block.ordered and block.marker else "-"
         yield f"{'  ' * depth}{mark} {_prose(text)}", "item"
-    elif block.kind == "paragraph":
+    elif block.kind in ("heading", "paragraph"):
         yield _prose(text), ""
     elif block.kind == "code":
         listing = "\n".join(block.lines or ())
@@ -53,6 +56,12 @@ def _read(block: LayoutBlock) -> Iterator[tuple[str, str]]:
     elif block.kind == "table":
         rows = [block.header, *(block.rows or ())] if block.header else block.rows or ()
         yield _table([[cell.text for cell in row] for row in rows]), "table"
+
+
+def is_prose(text: str) -> bool:
+    """Whether a text is sentences: long up to the last of its stops, which is none of a question."""
+    end = last_sentence_end(text, 0, len(text) + (text[-1:] not in ASKING_MARKS))
+    return size(text[: max(0, end)]) >= _LEAST_PROSE
 
 
 def _prose(text: str) -> str:

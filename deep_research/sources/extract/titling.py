@@ -5,12 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from deep_research.patterns import regex
-
-if TYPE_CHECKING:
-    from deep_research.sources.extract.pdf_blocks import Paragraph
+from deep_research.sources.extract.pdf_blocks import Paragraph, is_prose
 
 _NAMELESS = r"^\(?(?:anonymous|unspecified|none)\)?$"
 _NOT_A_TITLE = regex(
@@ -54,10 +51,18 @@ def title_of(paragraphs: Sequence[Paragraph], drawn: Sequence[str]) -> str:
     first line that is ``drawn`` there, if that may be one. What comes back there is a heading of its parts."""
     top = [each.text for each in paragraphs[:_TOP] if each.kind == "heading"]
     highest = min(top, key=lambda text: len(text) - len(text.lstrip("#")), default="")
-    return sane_title(highest.lstrip("# ")) or _first(drawn)
+    return sane_title(highest.lstrip("# ")) or _first(paragraphs, drawn)
 
 
-def _first(drawn: Sequence[str]) -> str:
+def _first(paragraphs: Sequence[Paragraph], drawn: Sequence[str]) -> str:
     first = drawn[0] if drawn else ""
     is_row = _COLUMNS.search(first) is not None
-    return "" if len(first) > _LONGEST_LINE or is_row or drawn.count(first) > 1 else sane_title(first)
+    if len(first) > _LONGEST_LINE or is_row or drawn.count(first) > 1 or _begins_prose(first, paragraphs):
+        return ""
+    return sane_title(first)
+
+
+def _begins_prose(line: str, paragraphs: Sequence[Paragraph]) -> bool:
+    """Whether a line is sentences, or is broken off within one."""
+    whole = next((each.text for each in paragraphs if each.text.startswith(line)), line)
+    return is_prose(line) or (is_prose(whole) and whole[len(line) :].lstrip()[:1].islower())

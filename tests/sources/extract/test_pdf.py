@@ -134,6 +134,33 @@ def test_a_page_of_codes_in_capitals_is_read() -> None:
     assert "W39X4" in document(paged([codes])).text
 
 
+def small_table(top: float, *, rows: int = 30) -> list[Line]:
+    """A table in so small a print that most of the page is in it."""
+    return [
+        Line(50 + 120 * at, top - 9 * row, text, 7)
+        for row in range(rows)
+        for at, text in enumerate((str(1850 + row), f"{300 + 7 * row} ships", f"{20 + row},410 tons"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "is_heading"),
+    [
+        ("The northern mole was finished in 1871. It is 412 metres long.", False),
+        ("All sums of this table are told in kronor of the year that they are of.", False),
+        ("Its outer wall was raised by two courses of granite. It has been kept ever since by", False),
+        ("Annual report of the harbour of Lundby and of the lights along its coast", True),
+        ("Ships by year. A table of the harbour board", True),
+        ("How many of the ships that called came from abroad?", True),
+        ("3.2 Ships of the harbour.", True),
+    ],
+)
+def test_what_is_sentences_is_no_heading_however_large_it_is_set(words: str, is_heading: bool) -> None:
+    found = document(paged([[Line(50, 740, words, 10), *small_table(700)]]))
+    assert found.text.startswith(f"# {words}" if is_heading else words)
+    assert found.title == (words if is_heading else "mole")
+
+
 PICTURE = stream(
     b"\0", b"/Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 /ColorSpace /DeviceGray"
 )
