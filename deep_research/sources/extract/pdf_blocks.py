@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from deep_research.evidence.plain import clean
-from deep_research.evidence.sentences import ASKING_MARKS, last_sentence_end
+from deep_research.evidence.sentences import ASKING_MARKS, END_MARKS, last_sentence_end
 from deep_research.evidence.unspaced import size
 from deep_research.patterns import regex
 from deep_research.sources.extract.tables import NO_HEADER, written
@@ -32,10 +32,21 @@ class Paragraph(NamedTuple):
 
 
 def paragraphs(page: ParsedPage) -> list[Paragraph]:
-    found = (
-        Paragraph(clean(text).strip("\n"), kind) for block in page.blocks or () for text, kind in _read(block)
-    )
-    return [each for each in found if any(map(str.isalnum, each.text))]
+    found: list[Paragraph] = []
+    for block in page.blocks or ():
+        for text, kind in _read(block):
+            text = clean(text).strip("\n")
+            if found and kind == "heading" and _is_last_line(text.lstrip("# "), found[-1]):
+                found[-1] = Paragraph(_continued(found[-1].text, text.lstrip("# ")))
+            elif any(map(str.isalnum, text)):
+                found.append(Paragraph(text, kind))
+    return found
+
+
+def _is_last_line(heading: str, before: Paragraph) -> bool:
+    """Whether what looks like a heading is what a paragraph that has no end yet ends in."""
+    is_open = not before.kind and is_prose(before.text) and before.text[-1] not in f"{END_MARKS}:"
+    return is_open and heading.endswith(".") and not heading[:1].isupper()
 
 
 def _read(block: LayoutBlock) -> Iterator[tuple[str, str]]:

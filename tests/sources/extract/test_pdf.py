@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from hostile import FONT, pdf, stream
+from liteparse.types import LayoutBlock, ParsedPage
 from made import Line, column, mapped, numbers, paged, without_map
 
 from deep_research.sources.extract.document import Document, TooLongError
 from deep_research.sources.extract.pdf import unread_pages
+from deep_research.sources.extract.pdf_blocks import paragraphs
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import read
 
@@ -159,6 +161,24 @@ def test_what_is_sentences_is_no_heading_however_large_it_is_set(words: str, is_
     found = document(paged([[Line(50, 740, words, 10), *small_table(700)]]))
     assert found.text.startswith(f"# {words}" if is_heading else words)
     assert found.title == (words if is_heading else "mole")
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ("to Penryn in 1814.", [""]),
+        ("1814.", [""]),
+        ("Penryn in 1814", ["", "heading"]),
+        ("1814", ["", "heading"]),
+        ("Lights.", ["", "heading"]),
+    ],
+)
+def test_the_last_line_of_a_paragraph_is_no_heading_where_it_is_taken_for_one(
+    line: str, kinds: list[str]
+) -> None:
+    before = "The harbour was dredged in 1931 by order of the board. Its wall came"
+    page = ParsedPage(1, 600, 800, "", blocks=[LayoutBlock("heading", each) for each in (before, line)])
+    assert [each.kind for each in paragraphs(page)] == kinds
 
 
 PICTURE = stream(
