@@ -10,6 +10,7 @@ from deep_research.evidence.plain import clean
 from deep_research.evidence.sentences import ASKING_MARKS, END_MARKS, last_sentence_end
 from deep_research.evidence.unspaced import size
 from deep_research.patterns import regex
+from deep_research.sources.extract.pdf_omissions import completed, continued
 from deep_research.sources.extract.tables import NO_HEADER, written
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 _ESCAPED = regex(r"\\([\\*_])|~~")  # in paragraphs and items, as for Markdown
 _WHITE = regex(r"\s{2,}|\t")  # between the cells of what is set as a grid
-_BROKEN = regex(r"[^\W\d_]{2}[-\u2010\u00ad]\Z")
 _MOST_DEPTH = 5
 _TURNED = 100  # characters: longer than headings
 _FENCES = ("```", "~~~")
@@ -32,12 +32,18 @@ class Paragraph(NamedTuple):
 
 
 def paragraphs(page: ParsedPage) -> list[Paragraph]:
+    found = _paragraphs(page.blocks or ())
+    blocks = completed(page, "".join(each.text for each in found))
+    return found if blocks == page.blocks else _paragraphs(blocks)
+
+
+def _paragraphs(blocks: Sequence[LayoutBlock]) -> list[Paragraph]:
     found: list[Paragraph] = []
-    for block in page.blocks or ():
+    for block in blocks:
         for text, kind in _read(block):
             text = clean(text).strip("\n")
             if found and kind == "heading" and _is_last_line(text.lstrip("# "), found[-1]):
-                found[-1] = Paragraph(_continued(found[-1].text, text.lstrip("# ")))
+                found[-1] = Paragraph(continued(found[-1].text, text.lstrip("# ")))
             elif any(map(str.isalnum, text)):
                 found.append(Paragraph(text, kind))
     return found
@@ -118,14 +124,7 @@ def _joined(before: Paragraph, after: Paragraph) -> str:
     is_open = before.text[-1] not in ".!?:;" and (after.text[0].islower() or len(before.text) >= _TURNED)
     if not is_prose or not is_open or not after.text[0].isalpha():
         return ""
-    return _continued(before.text, after.text)
-
-
-def _continued(text: str, line: str) -> str:
-    """A text and its next line: a word that was broken at the end is one again."""
-    if _BROKEN.search(text) and line[:1].islower():
-        return text[:-1] + line
-    return f"{text} {line}".strip()
+    return continued(before.text, after.text)
 
 
 def _gap(before: Paragraph, after: Paragraph) -> str:
