@@ -11,6 +11,7 @@ from typing import Any
 
 from deep_research.patterns import regex
 from deep_research.sources.extract import docx_formulas, docx_signs
+from deep_research.sources.extract.superscripts import END, MARKS, told
 from deep_research.sources.extract.table_signs import as_name
 
 _COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
@@ -41,7 +42,8 @@ _STRICT = (
 
 def says(paragraph: Any) -> str:
     """The text of a paragraph, links, fields and forms in it included, without that of boxes."""
-    return re.sub(r"[ \t]*\n[ \t]*", "\n", re.sub(r"[^\S\n]+", " ", "".join(_said(paragraph)))).strip()
+    text = told("".join(_said(paragraph)))
+    return re.sub(r"[ \t]*\n[ \t]*", "\n", re.sub(r"[^\S\n]+", " ", text)).strip()
 
 
 def _said(element: Any) -> Iterator[str]:
@@ -58,7 +60,9 @@ def _said(element: Any) -> Iterator[str]:
         elif tag in docx_formulas.FORMULAS:
             yield docx_formulas.written(child)
         elif tag not in _UNSAID and not (tag == f"{W}r" and _is_hidden(child)):
-            yield from _said(child)
+            raised = child.find(f"{W}rPr/{W}vertAlign") if tag == f"{W}r" else None
+            mark = "" if raised is None else MARKS.get(raised.get(f"{W}val", "")[:3], "")
+            yield from (mark, *_said(child), END) if mark else _said(child)
 
 
 def _is_hidden(run: Any) -> bool:

@@ -22,6 +22,7 @@ from deep_research.sources.extract.hiding import drop_hidden
 from deep_research.sources.extract.laid_out import tell_laid_out
 from deep_research.sources.extract.main_content import main_content, whole
 from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.superscripts import told_in_html
 from deep_research.sources.extract.table_signs import tell_ticks
 from deep_research.sources.extract.texts import decode_page
 
@@ -42,7 +43,7 @@ def read(raw: bytes, asked: Asked) -> Document:
         raise UnreadableError(f"a page of more than {MAX_RAW:,} bytes", limit="size")
     stray = 0 < raw.count(b"\0") * 10 < len(raw)  # some come from careless programs
     raw_page = raw.replace(b"\0", b"") if stray else raw
-    page = unpadded(_DECLARATION.sub("", decode_page(raw_page, asked.charset)))
+    page = told_in_html(unpadded(_DECLARATION.sub("", decode_page(raw_page, asked.charset))))
     if len(page) > MAX_PAGE:
         raise UnreadableError(
             f"a page of more than {MAX_PAGE:,} characters without its scripts", limit="size"

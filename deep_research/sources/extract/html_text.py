@@ -9,6 +9,7 @@ from contextlib import suppress
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.plaintext import words
+from deep_research.sources.extract.superscripts import told_in_html
 
 _DROPPED = words(
     "script style nav header footer aside form template svg noscript iframe object embed canvas audio video "
@@ -31,6 +32,7 @@ _BREAK = "\x0b"  # a line break inside a paragraph
 
 def extract(html: str) -> str:
     """The readable content of ``html``. A page that is nothing but a form is read all the same."""
+    html = told_in_html(html)
     return _Extractor(_DROPPED).read(html) or _Extractor(_DROPPED - {"form"}).read(html)
 
 

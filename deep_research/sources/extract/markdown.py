@@ -24,6 +24,7 @@ from deep_research.sources.extract import html_text
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.plaintext import UnreadableError, words
+from deep_research.sources.extract.superscripts import END, MARKS, told
 
 _FRONT_MATTER = regex(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = regex(r"^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
@@ -81,6 +82,16 @@ def readable(text: str) -> str:
         raise
     except Exception as error:  # whatever the library fails at
         raise UnreadableError(f"Markdown that cannot be read ({type(error).__name__})") from error
+
+
+_SAID = {
+    ("br", False): "\n",
+    **{
+        (name, is_closing): END if is_closing else mark
+        for name, mark in MARKS.items()
+        for is_closing in (False, True)
+    },
+}
 
 
 class _Tag(NamedTuple):
@@ -193,13 +204,13 @@ class _Reader:
                 tag = next(_tags(token.content), None)
                 is_known = tag is None or tag.name in _HTML
                 self._follow(token.content)
-                text = "\n" if tag and tag.name == "br" and not tag.is_closing else ""
+                text = _SAID.get((tag.name, tag.is_closing), "") if tag else ""
                 said.append(text if is_known else self._shown(token.content))
             elif token.type in ("softbreak", "hardbreak"):
                 said.append("\n")
             elif token.type in ("text", "code_inline"):
                 said.append(self._shown(token.content))
-        return "".join(said)
+        return told("".join(said))
 
     def _shown(self, text: str) -> str:
         return "" if self._hidden else text

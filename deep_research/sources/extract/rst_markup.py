@@ -20,6 +20,7 @@ from docutils.statemachine import StringList
 
 from deep_research.patterns import regex
 from deep_research.sources.extract.plaintext import words
+from deep_research.sources.extract.superscripts import END, MARKS
 
 # Directives for programs, or that show what stands elsewhere; and those that say what is named beside them.
 _HIDDEN = words(
@@ -112,6 +113,8 @@ def _role(name: str, _raw: str, text: str, *_: Any, **__: Any) -> tuple[list[nod
         said = said.removeprefix(".")  # where to look for the name
     elif kind in _SERIES and said[:1].isdigit():
         said = f"{kind.upper()} {said}"
+    elif kind[:3] in MARKS:  # also by their long names
+        said = f"{MARKS[kind[:3]]}{said}{END}"
     return [nodes.inline("", said)], []
 
 

@@ -84,7 +84,11 @@ def test_a_word_that_is_broken_at_the_end_of_a_lost_line_is_not_taken_for_lost()
 def test_a_line_of_one_column_is_put_back_into_it() -> None:
     left = [item(50, 100 + 12 * n, f"left {n}") for n in range(3)]
     right = [item(320, 100 + 12 * n, f"right {n}") for n in range(3)]
-    blocks = block(50, 100, "left 0."), block(50, 124, "left 2"), block(320, 100, "right 0", "right 1", "right 2")
+    blocks = (
+        block(50, 100, "left 0."),
+        block(50, 124, "left 2"),
+        block(320, 100, "right 0", "right 1", "right 2"),
+    )
     assert read([*left, *right], *blocks) == ["left 0.", "left 1", "left 2", "right 0 right 1 right 2"]
 
 
