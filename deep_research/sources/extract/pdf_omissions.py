@@ -44,18 +44,16 @@ def _letters(text: str) -> str:
 
 
 def _left_out(page: ParsedPage, known: str) -> Iterator[list[TextItem]]:
-    """Lines of which a piece is in no block, neither by its place nor by its letters: what is outside."""
+    """What each line has outside of all blocks, where some of it has letters that they lack."""
     boxes = [block.bbox for block in page.blocks or () if block.bbox and block.kind != "rule"]
     if len(_letters(page.text)) <= len(known) or not boxes or len(boxes) * len(page.text_items) > _MOST:
         return
     top, bottom = min(box.y for box in boxes), max(map(_bottom, boxes))
     items = (item for item in page.text_items if item.text.strip() and top <= _middle(item) <= bottom)
     for _, line in groupby(items, key=lambda item: round(_middle(item))):
-        pieces = [(item, _letters(item.text) not in known) for item in line]
-        if any(is_new for _, is_new in pieces):
-            outside = [piece for piece in pieces if not any(_is_within(piece[0], box) for box in boxes)]
-            if any(is_new for _, is_new in outside):
-                yield sorted((item for item, _ in outside), key=lambda item: item.x)
+        outside = [item for item in line if not any(_is_within(item, box) for box in boxes)]
+        if any(_letters(item.text) not in known for item in outside):
+            yield sorted(outside, key=lambda item: item.x)
 
 
 def _put_in(blocks: list[LayoutBlock], line: Sequence[TextItem]) -> None:
@@ -68,15 +66,16 @@ def _put_in(blocks: list[LayoutBlock], line: Sequence[TextItem]) -> None:
     if box and said and _is_beside(box, first):
         pieces = sorted([*pieces, (box, said)], key=lambda piece: piece[0].x)
         del blocks[at]
-        at -= 1
+        at, said = at - 1, None
     texts = [text for _, text in pieces]
     gaps = [after.x - before.x - before.width for (before, _), (after, _) in pairwise(pieces)]
     is_row = min(gaps, default=0) > first.height
+    is_open = not is_row and said and blocks[at].kind != "heading" and said[-1] not in END_MARKS
     below = blocks[at + 1] if at + 1 < len(blocks) else some
     if is_row and not below.header and below.rows and len(below.rows[0]) == len(texts):
         names = [replace(cell, text=text) for cell, text in zip(below.rows[0], texts, strict=True)]
         blocks[at + 1] = replace(below, header=names)
-    elif box and said and said[-1] not in END_MARKS and first.y - _bottom(box) < first.height and not is_row:
+    elif box and said and is_open and first.y - _bottom(box) < first.height:
         grown = replace(box, height=_bottom(first) - box.y)
         blocks[at] = replace(blocks[at], text=continued(said, " ".join(texts)), bbox=grown)
     else:
