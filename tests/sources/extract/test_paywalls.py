@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from deep_research.sources.extract.paywalls import FILE, check
+from deep_research.evidence.requests import FILE
+from deep_research.sources.extract.paywalls import check
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import read
 
 CASES = tomllib.loads((Path(__file__).parents[2] / "data" / "walls.toml").read_text(encoding="utf-8"))
 WORDINGS = tomllib.loads(FILE.read_text(encoding="utf-8"))
-WHY = WORDINGS.pop("why")
+WHY = WORDINGS.pop("what")
 
 
 def read_from_the_web(body: str) -> str:
