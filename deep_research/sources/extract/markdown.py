@@ -43,15 +43,6 @@ _TAG = regex(
 )
 _ATTRIBUTE = regex(r"([\w-]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?")
 _HIDDEN = words("script style template svg iframe")
-# Elements of HTML. What else stands in angle brackets is meant to be seen: ``List<String>``, ``cp <file>``.
-_HTML = _HIDDEN | words(
-    "a abbr address area article aside audio b base bdi bdo big blockquote body br button canvas caption center cite "
-    "code col colgroup data datalist dd del details dfn dialog div dl dt em embed fieldset figcaption figure font "
-    "footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html i img input ins kbd label legend li "
-    "link main map mark math menu meta meter nav nobr noscript object ol optgroup option output p param picture pre "
-    "progress q rp rt ruby s samp section select small source span strike strong sub summary sup table tbody td "
-    "textarea tfoot th thead time title tr track tt u ul var video wbr"
-)
 
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
@@ -84,14 +75,8 @@ def readable(text: str) -> str:
         raise UnreadableError(f"Markdown that cannot be read ({type(error).__name__})") from error
 
 
-_SAID = {
-    ("br", False): "\n",
-    **{
-        (name, is_closing): END if is_closing else mark
-        for name, mark in MARKS.items()
-        for is_closing in (False, True)
-    },
-}
+_SAID = {("br", False): "\n"} | {(name, True): END for name in MARKS}  # and whether it is closed
+_SAID |= {(name, False): mark for name, mark in MARKS.items()}
 
 
 class _Tag(NamedTuple):
@@ -202,7 +187,7 @@ class _Reader:
         for token in children:
             if token.type == "html_inline":
                 tag = next(_tags(token.content), None)
-                is_known = tag is None or tag.name in _HTML
+                is_known = tag is None or tag.name in _elements()
                 self._follow(token.content)
                 text = _SAID.get((tag.name, tag.is_closing), "") if tag else ""
                 said.append(text if is_known else self._shown(token.content))
@@ -253,6 +238,14 @@ def _tags(html: str) -> Iterator[_Tag]:
             }
             name = found["name"].lower()
             yield _Tag(name, found["closing"] != "", name in _HIDDEN or is_hidden(attributes))
+
+
+@cache
+def _elements() -> frozenset[str]:
+    """Those of HTML. What else stands in angle brackets is meant to be seen: ``List<String>``, ``cp <file>``."""
+    from lxml.html import defs  # Markdown without HTML needs none of it
+
+    return frozenset(defs.tags) | words("bdi data dialog frame main nobr picture template")
 
 
 def _is_field_line(line: str) -> bool:

@@ -7,8 +7,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from deep_research.evidence.plain import clean
-from deep_research.evidence.sentences import ASKING_MARKS, END_MARKS, last_sentence_end
-from deep_research.evidence.unspaced import size
+from deep_research.evidence.sentences import END_MARKS, is_prose
 from deep_research.patterns import regex
 from deep_research.sources.extract.pdf_omissions import completed, continued
 from deep_research.sources.extract.tables import NO_HEADER, written
@@ -21,7 +20,6 @@ _WHITE = regex(r"\s{2,}|\t")  # between the cells of what is set as a grid
 _MOST_DEPTH = 5
 _TURNED = 100  # characters: longer than headings
 _FENCES = ("```", "~~~")
-_LEAST_PROSE = 8  # words: a heading that ends in a stop has fewer
 
 
 class Paragraph(NamedTuple):
@@ -73,12 +71,6 @@ def _read(block: LayoutBlock) -> Iterator[tuple[str, str]]:
     elif block.kind == "table":
         rows = [block.header, *(block.rows or ())] if block.header else block.rows or ()
         yield _table([[cell.text for cell in row] for row in rows]), "table"
-
-
-def is_prose(text: str) -> bool:
-    """Whether a text is sentences: long up to the last of its stops, which is none of a question."""
-    end = last_sentence_end(text, 0, len(text) + (text[-1:] not in ASKING_MARKS))
-    return size(text[: max(0, end)]) >= _LEAST_PROSE
 
 
 def _prose(text: str) -> str:

@@ -4,27 +4,18 @@ names of files, of machines and of themselves: no title, and the file's name sta
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 
+from deep_research.evidence.sentences import is_prose
 from deep_research.patterns import regex
-from deep_research.sources.extract.pdf_blocks import Paragraph, is_prose
+from deep_research.sources.extract.pdf_blocks import Paragraph
 
-_NAMELESS = r"^\(?(?:anonymous|unspecified|none)\)?$"
-_NOT_A_TITLE = regex(
-    rf"{_NAMELESS}|untitled|microsoft word|powerpoint"
-    r"|\.(?:doc[xm]?|dot[xm]?|indd|tex|pdf|qx[dp]|pptx?|dvi|exe|wpd|rtf|xlsx?|p65|ps|txt|html?)\b|^\W*$"
-    r"|^(?:title|document\d*|slide \d+)$|https?://|^[^\s_]+_\S+$",
-    re.IGNORECASE,
-)
-_PART = regex(  # what parts of any text are called
-    r"(?:(?:chapter|kapitel|section|part|chapitre|cap[ií]tulo)\s+)?(?:[\divxlc]{1,5}\b)?[\s.:–—-]*"
-    r"(?:introduction|abstract|summary|preface|foreword|(?:table of )?contents|einleitung|vorwort|inhalt(?:sverzeichnis)?"
-    r"|sommaire|résumé|table des matières|introducción|[ií]ndice|resumen|introduzione)\W*",
-    re.IGNORECASE,
-)
-_NOT_AN_AUTHOR = regex(
-    rf"{_NAMELESS}|python-docx|^(?:user|admin\w*|author|unknown|owner|root|\W*)$|\\|@|https?://|\(0x",
-    re.IGNORECASE,
+_FILE = Path(__file__).with_name("titling.toml")
+_NO_TITLE, _PART, _NO_AUTHOR = (
+    regex("|".join(patterns), re.IGNORECASE)
+    for patterns in tomllib.loads(_FILE.read_text(encoding="utf-8")).values()
 )
 _LOGIN = regex(r"[^\W\d_]+\d{2,}")
 _LEAST, _MOST = 4, 300  # characters of a title
@@ -35,7 +26,7 @@ _COLUMNS = regex(r"\S\s{3,}\S")
 
 def sane_title(said: str) -> str:
     said = " ".join(said.split())
-    if _NOT_A_TITLE.search(said) or _PART.fullmatch(said) or not _LEAST <= len(said) < _MOST:
+    if _NO_TITLE.search(said) or _PART.search(said) or not _LEAST <= len(said) < _MOST:
         return ""
     return said
 
@@ -43,7 +34,7 @@ def sane_title(said: str) -> str:
 def sane_author(said: str) -> str:
     said = " ".join(said.split())
     is_login = " " not in said and (said[:1].islower() or _LOGIN.search(said))
-    return "" if is_login or _NOT_AN_AUTHOR.search(said) else said
+    return "" if is_login or _NO_AUTHOR.search(said) else said
 
 
 def title_of(paragraphs: Sequence[Paragraph], drawn: Sequence[str]) -> str:
