@@ -121,9 +121,7 @@ def _without_tags(value: str) -> str:
 
 def _one(text: str) -> Any:
     try:
-        return json.loads(text, parse_float=_AS_WRITTEN)
-    except RecursionError:
-        raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size") from None
+        return _value(text)
     except ValueError as error:
         try:
             return _lines(text)
@@ -135,17 +133,21 @@ def _one(text: str) -> Any:
 def _lines(text: str) -> list[Any]:
     """One value a line. A last line that was cut is left out, like any other that is broken, if most are whole."""
     found, broken = [], 0
-    for part in text.split("\n"):
-        if part.strip():
-            try:
-                found.append(json.loads(part, parse_float=_AS_WRITTEN))
-            except RecursionError:
-                raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size") from None
-            except ValueError:
-                broken += 1
+    for part in filter(str.strip, text.split("\n")):
+        try:
+            found.append(_value(part))
+        except ValueError:
+            broken += 1
     if broken * 10 > len(found):
         raise UnreadableError("not lines of JSON")
     return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text, parse_float=_AS_WRITTEN)
+    except RecursionError:
+        raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size") from None
 
 
 def _said(about: dict[str, Any], names: tuple[str, ...]) -> str:

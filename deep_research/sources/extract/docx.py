@@ -70,10 +70,9 @@ def _check(raw: bytes) -> None:
 
 def _heading(blocks: list[tuple[str, str]]) -> str:
     """The first heading, if it stands at the top; one with a number is one of several."""
-    above = [block for block in blocks[: _MOST_ABOVE + 1] if block[0] in ("heading", "part")][:1]
-    if above and above[0][0] == "part":
-        return ""
-    return sane_title(above[0][1].lstrip("# ")) if above else ""
+    above = (block for block in blocks[: _MOST_ABOVE + 1] if block[0] in ("heading", "part"))
+    kind, text = next(above, ("", ""))
+    return sane_title(text.lstrip("# ")) if kind == "heading" else ""
 
 
 def _said_again(days: set[date], text: str) -> date | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from lxml import etree
 from lxml.html import Element, HtmlElement
+from lxml.html.builder import TH
 
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
@@ -72,9 +73,7 @@ def _put_in_lines(rows: Sequence[HtmlElement], *, has_names: bool) -> None:
         return
     for cell, text in told.items():
         if next(cell.iterdescendants(*_APART), None) is None:
-            for inner in list(cell):
-                cell.remove(inner)
-            cell.text = text
+            cell[:], cell.text = [], text
 
 
 def _rows(table: HtmlElement) -> Iterator[HtmlElement]:
@@ -166,12 +165,7 @@ def _join(rows: Sequence[HtmlElement], names: Sequence[_Row]) -> None:
     *above, last = rows
     for row in above:
         row.drop_tree()
-    for cell in list(last):
-        last.remove(cell)
-    for name in told:
-        cell = Element("th")
-        cell.text = name
-        last.append(cell)
+    last[:] = [TH(name) for name in told]
 
 
 _BLOCKS = words(

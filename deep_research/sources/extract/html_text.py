@@ -82,7 +82,8 @@ class _Extractor:
         if self._unseen:
             self._unseen += 1
             return
-        if name in self._dropped or _is_unseen(attributes):
+        role = attributes.get("role", "").strip().lower()
+        if name in self._dropped or role in _MENUS or is_hidden(attributes):
             self._unseen = 1
             return
         if name in _BLOCKS or name in _CELLS:
@@ -168,7 +169,3 @@ class _Extractor:
         if self._counts["main"]:
             self._main.append(written)
         self._last = kind
-
-
-def _is_unseen(attributes: Mapping[str, str]) -> bool:
-    return attributes.get("role", "").strip().lower() in _MENUS or is_hidden(attributes)

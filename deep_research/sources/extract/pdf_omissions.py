@@ -59,7 +59,9 @@ def _left_out(page: ParsedPage, known: str) -> Iterator[list[TextItem]]:
 def _put_in(blocks: list[LayoutBlock], line: Sequence[TextItem]) -> None:
     """Puts a line behind the last block above it, which goes on with it if it has no end yet. It is made one with what
     stands beside it. Pieces with room between them are cells, and the names of a table below that has as many."""
-    first, some = line[0], blocks[0]
+    first, last, some = line[0], line[-1], next(block for block in blocks if block.bbox)
+    place = some.bbox and replace(some.bbox, x=first.x, y=first.y, height=first.height)
+    place = place and replace(place, width=last.x + last.width - first.x)
     pieces: list[tuple[TextItem | AnnotationRect, str]] = [(item, item.text.strip()) for item in line]
     at = max((at for at, block in enumerate(blocks) if _is_near(block.bbox, line)), default=-1)
     box, said = (blocks[at].bbox, blocks[at].text) if at >= 0 else (None, None)
@@ -80,14 +82,7 @@ def _put_in(blocks: list[LayoutBlock], line: Sequence[TextItem]) -> None:
         blocks[at] = replace(blocks[at], text=continued(said, " ".join(texts)), bbox=grown)
     else:
         block = replace(some, kind="grid_fallback" if is_row else "paragraph", lines=["\t".join(texts)])
-        blocks.insert(at + 1, replace(block, text=" ".join(texts), bbox=_around(line)))
-
-
-def _around(line: Sequence[TextItem]) -> AnnotationRect:
-    from liteparse.types import AnnotationRect
-
-    first, last = line[0], line[-1]
-    return AnnotationRect(first.x, first.y, last.x + last.width - first.x, first.height)
+        blocks.insert(at + 1, replace(block, text=" ".join(texts), bbox=place))
 
 
 def _is_near(box: AnnotationRect | None, line: Sequence[TextItem]) -> bool:

@@ -31,9 +31,7 @@ def tell_ticks(tree: HtmlElement) -> None:
             if is_still and not cell.text_content().strip():
                 told = list(dict.fromkeys(filter(None, map(_name_of, inner))))
                 if 0 < len(told) <= _MOST_SIGNS:
-                    for sign in list(cell):
-                        cell.remove(sign)
-                    cell.text = ", ".join(told)
+                    cell[:], cell.text = [], ", ".join(told)
 
 
 def _has_names(table: HtmlElement) -> bool:
