@@ -29,15 +29,10 @@ _OTHER_KIND = regex(
     rb"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml\.template"
     rb"|ms-word\.(?:document|template)\.macroEnabled(?:Template)?)\.main\+xml"
 )
-_STRICT = (
-    (b"http://purl.oclc.org/ooxml/officeDocument/relationships",
-     b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"),
-    (b"http://purl.oclc.org/ooxml/wordprocessingml/main",
-     b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"),
-    (b"http://purl.oclc.org/ooxml/officeDocument/math",
-     b"http://schemas.openxmlformats.org/officeDocument/2006/math"),
-    (b"http://purl.oclc.org/ooxml/drawingml/main", b"http://schemas.openxmlformats.org/drawingml/2006/main"),
-)  # fmt: skip
+_STRICT = regex(
+    rb"http://purl\.oclc\.org/ooxml/(officeDocument|wordprocessingml|drawingml)/(relationships|math|main)"
+)
+_USUAL_NAME = rb"http://schemas.openxmlformats.org/\1/2006/\2"
 
 
 def says(paragraph: Any) -> str:
@@ -145,7 +140,7 @@ def usual(raw: bytes) -> bytes:
     """The document with the usual names, if it is one of the strict kind, which gives other names to the same, or a
     template or one with macros, which says that it is another kind."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        is_strict = _STRICT[0][0] in archive.read("_rels/.rels")
+        is_strict = _STRICT.search(archive.read("_rels/.rels")) is not None
         kinds = archive.read(_KINDS)
         if not is_strict and not _OTHER_KIND.search(kinds):
             return raw
@@ -156,8 +151,7 @@ def usual(raw: bytes) -> bytes:
                 if entry.filename == _KINDS:
                     data = _OTHER_KIND.sub(_USUAL_KIND, data)
                 elif is_strict and entry.filename.endswith((".xml", ".rels")):
-                    for strict, other in _STRICT:
-                        data = data.replace(strict, other)
+                    data = _STRICT.sub(_USUAL_NAME, data)
                 copy.writestr(entry.filename, data)
     return out.getvalue()
 

@@ -17,6 +17,7 @@ from lxml.html.builder import TH
 
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
+from deep_research.sources.extract.html_text import BLOCKS
 from deep_research.sources.extract.plaintext import words
 from deep_research.sources.extract.tables import in_one, joined_names
 
@@ -168,9 +169,6 @@ def _join(rows: Sequence[HtmlElement], names: Sequence[_Row]) -> None:
     last[:] = [TH(name) for name in told]
 
 
-_BLOCKS = words(
-    "address article blockquote center dd details div dl dt figcaption figure li ol p section summary ul"
-)
 _UNSAID = words("script style template svg noscript textarea select button")
 _INLINE = regex(r"display\s*:\s*inline", re.IGNORECASE)
 _BREAK = "\n"
@@ -189,7 +187,7 @@ def said(cell: HtmlElement) -> str:
 
 def has_blocks(cell: HtmlElement) -> bool:
     """Whether it is more than a line."""
-    return next(cell.iterdescendants(*_BLOCKS), None) is not None
+    return next(cell.iterdescendants(*BLOCKS), None) is not None
 
 
 def _pieces(cell: HtmlElement) -> Iterator[str]:
@@ -207,7 +205,7 @@ def _pieces(cell: HtmlElement) -> Iterator[str]:
 
 
 def _is_break(element: HtmlElement) -> bool:
-    return element.tag in _BLOCKS and not _INLINE.search((element.get("style") or "")[:300])
+    return element.tag in BLOCKS and not _INLINE.search((element.get("style") or "")[:300])
 
 
 def _plain(text: str | None) -> str:
