@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deep_research.patterns import regex
-from deep_research.sources.extract.docx_parts import W
+from deep_research.sources.extract.docx_signs import W, value
 
 NO_LIST = "0"  # the name by which a paragraph is taken out of the list of its style
 _PLACE = regex(r"%([1-9])")
@@ -241,8 +241,7 @@ def _roman(count: int) -> str:
 
 
 def _said(element: Any, name: str) -> str:
-    found = element.find(f"{W}{name}")
-    return "" if found is None else str(found.get(f"{W}val", ""))
+    return value(element, f"{W}{name}")
 
 
 def _number(said: str | None, usual: int = 0) -> int:

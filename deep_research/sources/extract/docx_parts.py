@@ -55,15 +55,13 @@ def _said(element: Any) -> Iterator[str]:
         elif tag in docx_formulas.FORMULAS:
             yield docx_formulas.written(child)
         elif tag not in _UNSAID and not (tag == f"{W}r" and _is_hidden(child)):
-            raised = child.find(f"{W}rPr/{W}vertAlign") if tag == f"{W}r" else None
-            mark = "" if raised is None else MARKS.get(raised.get(f"{W}val", "")[:3], "")
+            mark = MARKS.get(docx_signs.value(child, f"{W}rPr/{W}vertAlign")[:3])
             yield from (mark, *_said(child), END) if mark else _said(child)
 
 
 def _is_hidden(run: Any) -> bool:
     """Whether it is shown to nobody: a place for orders to programs."""
-    sign = run.find(f"{W}rPr/{W}vanish")
-    return sign is not None and sign.get(f"{W}val", "1") not in ("0", "false", "off")
+    return docx_signs.value(run, f"{W}rPr/{W}vanish", "1") not in ("", *docx_signs.OFF)
 
 
 def blocks(container: Any) -> Iterator[Any]:
@@ -87,12 +85,10 @@ def cells(table: Any) -> list[list[Any]]:
     for row in _children(table, f"{W}tr"):
         found: list[Any] = []
         for cell in _children(row, f"{W}tc"):
-            properties = cell.find(f"{W}tcPr")
-            merge = None if properties is None else properties.find(f"{W}vMerge")
-            goes_on = merge is not None and merge.get(f"{W}val", "continue") == "continue"
+            goes_on = docx_signs.value(cell, f"{W}tcPr/{W}vMerge", "continue") == "continue"
             place = len(found)
             above = rows[-1][place] if goes_on and rows and place < len(rows[-1]) else None
-            found += [above if above is not None else cell, *[None] * (_span(properties) - 1)]
+            found += [above if above is not None else cell, *[None] * (_span(cell) - 1)]
         rows.append(found)
     return rows
 
@@ -165,7 +161,6 @@ def _children(element: Any, tag: str) -> Iterator[Any]:
             yield from _children(child, tag)
 
 
-def _span(properties: Any) -> int:
-    span = None if properties is None else properties.find(f"{W}gridSpan")
-    said = "1" if span is None else span.get(f"{W}val", "1")
+def _span(cell: Any) -> int:
+    said = docx_signs.value(cell, f"{W}tcPr/{W}gridSpan")
     return min(max(int(said), 1), 100) if said.isdecimal() else 1

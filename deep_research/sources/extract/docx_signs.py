@@ -11,6 +11,7 @@ from deep_research.patterns import regex
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PRIVATE = 0xF000  # from which on many programs number the signs of such a font
 _CODE = regex(r"[0-9A-Fa-f]{1,4}\Z")
+OFF = ("0", "false", "off")
 _TICKED, _EMPTY = "☒", "☐"  # as Word itself writes those of its newer forms
 _FONTS = {  # by their names, the signs by their numbers
     font: {int(code, 16) + at: sign for code, signs in rows.items() for at, sign in enumerate(signs)}
@@ -34,10 +35,15 @@ def in_font(run: Any, text: str) -> str:
     return "".join(font.get(ord(letter) % _PRIVATE, letter) for letter in text) if font else text
 
 
+def value(element: Any, path: str, usual: str = "") -> str:
+    """What an element below says, ``usual`` where it is there and says nothing."""
+    found = element.find(path)
+    return "" if found is None else str(found.get(f"{W}val", usual))
+
+
 def ticked(box: Any) -> str:
     """A box of a form, as it was left, else as it was to begin with."""
     for name in ("checked", "default"):
-        said = box.find(f"{W}{name}")
-        if said is not None:
-            return _TICKED if said.get(f"{W}val", "1") not in ("0", "false", "off") else _EMPTY
+        if said := value(box, f"{W}{name}", "1"):
+            return _EMPTY if said in OFF else _TICKED
     return _EMPTY

@@ -47,13 +47,8 @@ def title_of(paragraphs: Sequence[Paragraph], drawn: Sequence[str]) -> str:
 
 def _first(paragraphs: Sequence[Paragraph], drawn: Sequence[str]) -> str:
     first = drawn[0] if drawn else ""
+    whole = next((each.text for each in paragraphs if each.text.startswith(first)), first)
+    is_broken = is_prose(whole) and whole[len(first) :].lstrip()[:1].islower()
     is_row = _COLUMNS.search(first) is not None
-    if len(first) > _LONGEST_LINE or is_row or drawn.count(first) > 1 or _begins_prose(first, paragraphs):
-        return ""
-    return sane_title(first)
-
-
-def _begins_prose(line: str, paragraphs: Sequence[Paragraph]) -> bool:
-    """Whether a line is sentences, or is broken off within one."""
-    whole = next((each.text for each in paragraphs if each.text.startswith(line)), line)
-    return is_prose(line) or (is_prose(whole) and whole[len(line) :].lstrip()[:1].islower())
+    is_text = is_row or is_broken or is_prose(first) or drawn.count(first) > 1
+    return "" if is_text or len(first) > _LONGEST_LINE else sane_title(first)
