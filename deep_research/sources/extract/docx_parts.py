@@ -11,6 +11,7 @@ from typing import Any
 
 from deep_research.patterns import regex
 from deep_research.sources.extract import docx_formulas, docx_signs
+from deep_research.sources.extract.plaintext import whole_number
 from deep_research.sources.extract.superscripts import END, MARKS, told
 from deep_research.sources.extract.table_signs import as_name
 
@@ -55,13 +56,13 @@ def _said(element: Any) -> Iterator[str]:
         elif tag in docx_formulas.FORMULAS:
             yield docx_formulas.written(child)
         elif tag not in _UNSAID and not (tag == f"{W}r" and _is_hidden(child)):
-            mark = MARKS.get(docx_signs.value(child, f"{W}rPr/{W}vertAlign")[:3])
+            mark = MARKS.get(docx_signs.value(child, "rPr/vertAlign")[:3])
             yield from (mark, *_said(child), END) if mark else _said(child)
 
 
 def _is_hidden(run: Any) -> bool:
     """Whether it is shown to nobody: a place for orders to programs."""
-    return docx_signs.value(run, f"{W}rPr/{W}vanish", "1") not in ("", *docx_signs.OFF)
+    return docx_signs.value(run, "rPr/vanish", "1") not in ("", *docx_signs.OFF)
 
 
 def blocks(container: Any) -> Iterator[Any]:
@@ -85,7 +86,7 @@ def cells(table: Any) -> list[list[Any]]:
     for row in _children(table, f"{W}tr"):
         found: list[Any] = []
         for cell in _children(row, f"{W}tc"):
-            goes_on = docx_signs.value(cell, f"{W}tcPr/{W}vMerge", "continue") == "continue"
+            goes_on = docx_signs.value(cell, "tcPr/vMerge", "continue") == "continue"
             place = len(found)
             above = rows[-1][place] if goes_on and rows and place < len(rows[-1]) else None
             found += [above if above is not None else cell, *[None] * (_span(cell) - 1)]
@@ -162,5 +163,4 @@ def _children(element: Any, tag: str) -> Iterator[Any]:
 
 
 def _span(cell: Any) -> int:
-    said = docx_signs.value(cell, f"{W}tcPr/{W}gridSpan")
-    return min(max(int(said), 1), 100) if said.isdecimal() else 1
+    return min(max(whole_number(docx_signs.value(cell, "tcPr/gridSpan"), 1), 1), 100)

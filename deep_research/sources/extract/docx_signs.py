@@ -36,14 +36,14 @@ def in_font(run: Any, text: str) -> str:
 
 
 def value(element: Any, path: str, usual: str = "") -> str:
-    """What an element below says, ``usual`` where it is there and says nothing."""
-    found = element.find(path)
+    """What an element below says, ``usual`` where it is there and says nothing: ``value(paragraph, "pPr/pStyle")``."""
+    found = element.find("/".join(f"{W}{name}" for name in path.split("/")))
     return "" if found is None else str(found.get(f"{W}val", usual))
 
 
 def ticked(box: Any) -> str:
     """A box of a form, as it was left, else as it was to begin with."""
     for name in ("checked", "default"):
-        if said := value(box, f"{W}{name}", "1"):
+        if said := value(box, name, "1"):
             return _EMPTY if said in OFF else _TICKED
     return _EMPTY

@@ -18,7 +18,7 @@ from lxml.html.builder import TH
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.html_text import BLOCKS
-from deep_research.sources.extract.plaintext import words
+from deep_research.sources.extract.plaintext import whole_number, words
 from deep_research.sources.extract.tables import in_one, joined_names
 
 _CELLS = ("td", "th")
@@ -134,8 +134,7 @@ def _take_down(found: _Row, going_on: dict[int, tuple[HtmlElement | None, int]])
 
 
 def _span(cell: HtmlElement, name: str) -> int:
-    told = (cell.get(name) or "1").strip()
-    return min(max(int(told), 1), _MOST_SPAN) if told.isdecimal() and len(told) < 5 else 1
+    return min(max(whole_number(cell.get(name), 1), 1), _MOST_SPAN)
 
 
 def _write(row: HtmlElement, cells: _Row, *, tag: str = "") -> None:

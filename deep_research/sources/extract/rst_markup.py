@@ -21,7 +21,7 @@ from docutils.parsers.rst.directives.misc import Replace, Unicode
 from docutils.statemachine import StringList
 
 from deep_research.patterns import regex
-from deep_research.sources.extract.plaintext import words
+from deep_research.sources.extract.plaintext import whole_number, words
 from deep_research.sources.extract.superscripts import END, MARKS
 
 _TABLES = tomllib.loads(Path(__file__).with_name("rst_markup.toml").read_text(encoding="utf-8"))
@@ -200,7 +200,7 @@ class _Directive(Directive):
         if not all(isinstance(row, nodes.bullet_list) for row in rows):
             return []
         cells = [[list(cell) for cell in row] for row in rows]
-        return _table(cells, _number(parts.options.get("header-rows", "")), len(self.block_text))
+        return _table(cells, whole_number(parts.options.get("header-rows", "")), len(self.block_text))
 
     def _separated(self, parts: _Parts) -> list[Any]:
         """The table of a ``csv-table`` whose rows stand in the document."""
@@ -211,7 +211,7 @@ class _Directive(Directive):
         except (csv.Error, TypeError, ValueError):
             return []
         cells = [[self._nested(StringList(cell.split("\n"), "")) for cell in row] for row in rows]
-        return _table(cells, len(named) + _number(options.get("header-rows", "")), len(self.block_text))
+        return _table(cells, len(named) + whole_number(options.get("header-rows", "")), len(self.block_text))
 
 
 def _table(rows: list[list[list[Any]]], headers: int, size: int) -> list[Any]:
@@ -225,11 +225,6 @@ def _table(rows: list[list[list[Any]]], headers: int, size: int) -> list[Any]:
     ]
     group = nodes.tgroup("", nodes.thead("", *lines[:headers]), nodes.tbody("", *lines[headers:]), cols=wide)
     return [nodes.table("", group)]
-
-
-def _number(written: str) -> int:
-    text = written.strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
 
 
 def _csv(lines: Sequence[str], options: dict[str, str]) -> list[list[str]]:

@@ -26,9 +26,8 @@ _COLUMNS = regex(r"\S\s{3,}\S")
 
 def sane_title(said: str) -> str:
     said = " ".join(said.split())
-    if _NO_TITLE.search(said) or _PART.search(said) or not _LEAST <= len(said) < _MOST:
-        return ""
-    return said
+    is_none = _NO_TITLE.search(said) or _PART.search(said) or not _LEAST <= len(said) < _MOST
+    return "" if is_none else said
 
 
 def sane_author(said: str) -> str:
