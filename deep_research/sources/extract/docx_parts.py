@@ -22,6 +22,7 @@ _UNSAID = {f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "txbxConte
     f"{_COMPATIBLE}Fallback"  # says again what stands beside it
 }
 _SIGNS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-", f"{W}ptab": "\t"}
+_SHOWN = ("", *docx_signs.OFF)  # what is hidden is shown to nobody: a place for orders to programs
 _NOTE_MARKS = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes"}
 _NO_NOTES = ("separator", "continuationSeparator", "continuationNotice")
 _KINDS = "[Content_Types].xml"
@@ -55,14 +56,9 @@ def _said(element: Any) -> Iterator[str]:
             yield _SIGNS[tag]
         elif tag in docx_formulas.FORMULAS:
             yield docx_formulas.written(child)
-        elif tag not in _UNSAID and not (tag == f"{W}r" and _is_hidden(child)):
+        elif tag not in _UNSAID and docx_signs.value(child, "rPr/vanish", "1") in _SHOWN:
             mark = MARKS.get(docx_signs.value(child, "rPr/vertAlign")[:3])
             yield from (mark, *_said(child), END) if mark else _said(child)
-
-
-def _is_hidden(run: Any) -> bool:
-    """Whether it is shown to nobody: a place for orders to programs."""
-    return docx_signs.value(run, "rPr/vanish", "1") not in ("", *docx_signs.OFF)
 
 
 def blocks(container: Any) -> Iterator[Any]:

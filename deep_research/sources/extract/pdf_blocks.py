@@ -30,9 +30,8 @@ class Paragraph(NamedTuple):
 
 
 def paragraphs(page: ParsedPage) -> list[Paragraph]:
-    found = _paragraphs(page.blocks or ())
-    blocks = completed(page, "".join(each.text for each in found))
-    return found if blocks == page.blocks else _paragraphs(blocks)
+    text = "".join(each.text for each in _paragraphs(page.blocks or ()))
+    return _paragraphs(completed(page, text))
 
 
 def _paragraphs(blocks: Sequence[LayoutBlock]) -> list[Paragraph]:

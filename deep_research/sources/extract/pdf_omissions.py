@@ -59,9 +59,8 @@ def _left_out(page: ParsedPage, known: str) -> Iterator[list[TextItem]]:
 def _put_in(blocks: list[LayoutBlock], line: Sequence[TextItem]) -> None:
     """Puts a line behind the last block above it, which goes on with it if it has no end yet. It is made one with what
     stands beside it. Pieces with room between them are cells, and the names of a table below that has as many."""
-    first, last, some = line[0], line[-1], next(block for block in blocks if block.bbox)
-    place = some.bbox and replace(some.bbox, x=first.x, y=first.y, height=first.height)
-    place = place and replace(place, width=last.x + last.width - first.x)
+    first, end, some = line[0], line[-1].x + line[-1].width, next(block for block in blocks if block.bbox)
+    place = some.bbox and replace(some.bbox, x=first.x, y=first.y, width=end - first.x, height=first.height)
     pieces: list[tuple[TextItem | AnnotationRect, str]] = [(item, item.text.strip()) for item in line]
     at = max((at for at, block in enumerate(blocks) if _is_near(block.bbox, line)), default=-1)
     box, said = (blocks[at].bbox, blocks[at].text) if at >= 0 else (None, None)
