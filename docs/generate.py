@@ -144,9 +144,9 @@ JSON_CONTRACT = """\
 
 | command | prints |
 | --- | --- |
-| `run`, `resume`, `show` | one object with the fields of `ResearchResult` (`show FILE`: of the run in the pack): `status`, \
-`report`, `sources`, `findings`, `claims`, `citations`, `completeness` (0 to 1, how far what was found holds what is asked), \
-`probability` (0 to 1, that the passages of a run without a model hold the answer), … |
+| `run`, `resume`, `show` | one object with the fields of `ResearchResult` (`show FILE`: of the run in the pack): \
+`status`, `report`, `sources`, `findings`, `claims`, `citations`, `completeness` (0 to 1, how far what was found holds \
+what is asked), `probability` (0 to 1, that the passages of a run without a model hold the answer), … |
 | `run --estimate` | one object: `iterations`, `searches`, `fetches`, `model_calls`, `input_tokens`, `output_tokens`, \
 `cost_usd` (each `low` and `high`), `phases` (the same by phase), `models` by role, `unpriced`, `caps`, `notes` |
 | `show --budget` | one object: `caps` (`name`, `cap`, `used`), `usage`, `fidelity`, `least_kept` (texts that were \

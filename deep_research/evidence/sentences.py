@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from deep_research.evidence.unspaced import size
 from deep_research.patterns import regex
 
 FILE = Path(__file__).with_name("abbreviations.toml")
@@ -24,6 +25,7 @@ END_MARKS = ".!?…。！？｡।؟۔።។။։"
 ASKING_MARKS = "?？؟"
 CLOSING = "\"”'’»)」』）"  # may follow an end mark
 _VISIBLE = regex(r"\S")
+_LEAST_PROSE = 8  # words
 
 
 _MARK = regex(r"(?<=[^\W\d_]{3}[.!?])\s+(?=\S)")  # behind a word of three letters: none of "e.g." or "st."
@@ -74,6 +76,13 @@ def last_sentence_end(text: str, start: int, stop: int) -> int:
         if match.start("gap") < stop and _ends(text, match, start):
             return match.start("gap")
     return -1
+
+
+def is_prose(text: str) -> bool:
+    """Whether a text is sentences: long up to the last of its stops, which is none of a question. Headings that end in
+    a stop are short."""
+    end = last_sentence_end(text, 0, len(text) + (text[-1:] not in ASKING_MARKS))
+    return size(text[: max(0, end)]) >= _LEAST_PROSE
 
 
 def after_space(text: str, start: int, end: int) -> int:

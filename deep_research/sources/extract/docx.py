@@ -14,6 +14,7 @@ from deep_research.patterns import regex
 from deep_research.sources.extract import docx_parts, zips
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numbering
+from deep_research.sources.extract.docx_signs import value
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.tables import in_one, written
@@ -70,10 +71,9 @@ def _check(raw: bytes) -> None:
 
 def _heading(blocks: list[tuple[str, str]]) -> str:
     """The first heading, if it stands at the top; one with a number is one of several."""
-    above = [block for block in blocks[: _MOST_ABOVE + 1] if block[0] in ("heading", "part")][:1]
-    if above and above[0][0] == "part":
-        return ""
-    return sane_title(above[0][1].lstrip("# ")) if above else ""
+    above = (block for block in blocks[: _MOST_ABOVE + 1] if block[0] in ("heading", "part"))
+    kind, text = next(above, ("", ""))
+    return sane_title(text.lstrip("# ")) if kind == "heading" else ""
 
 
 def _said_again(days: set[date], text: str) -> date | None:
@@ -91,7 +91,8 @@ class _Reader:
         self._notes = docx_parts.notes(document)
         self._numbers = Numbers(document)
         self._order: dict[tuple[str, str], int] = {}  # of the notes, as they are referred to
-        self._styles: dict[str | None, str] = {}  # their names, by what paragraphs call them
+        styles = document.styles.element.findall(f"{docx_parts.W}style")
+        self._styles = {each.get(f"{docx_parts.W}styleId"): value(each, "name") for each in styles}
 
     def blocks(self, container: Any, depth: int) -> Iterator[tuple[str, str]]:
         for block in docx_parts.blocks(container):
@@ -103,7 +104,7 @@ class _Reader:
 
     def _paragraph(self, element: Any) -> Iterator[tuple[str, str]]:
         text = docx_parts.says(element)
-        style = self._style(element)
+        style = self._styles.get(element.style, "")
         level = _level(element, style, self._numbers.bullet(element))
         label = self._numbers.before(element)  # an empty one counts all the same
         if not text:
@@ -121,17 +122,6 @@ class _Reader:
             yield "item", f"{'  ' * min(level, 5)}{mark} {line}"
         else:
             yield "", f"{label} {text}".lstrip()
-
-    def _style(self, element: Any) -> str:
-        """The name of the style of a paragraph. python-docx looks through all styles for it, so it is asked once of
-        each."""
-        from docx.text.paragraph import Paragraph
-
-        called: str | None = element.style
-        if called not in self._styles:
-            style = Paragraph(element, self._document._body).style
-            self._styles[called] = (style.name if style is not None else None) or ""
-        return self._styles[called]
 
     def _labelled(self, paragraph: Any) -> str:
         return f"{self._numbers.before(paragraph)} {docx_parts.says(paragraph)}".strip()
@@ -163,7 +153,7 @@ class _Reader:
 def _level(paragraph: Any, style: str, bullet: int | None) -> int | None:
     """How far in an item stands, 0 for the outermost; None when it is none. ``bullet`` is the level of one before which
     a bullet is drawn: in a style without a telling name that makes an item too."""
-    numbered = numbering(paragraph.find(f"{docx_parts.W}pPr"))
+    numbered = numbering(paragraph)
     if numbered and numbered[0] == NO_LIST:
         return None
     if numbered and numbered[1] is not None:

@@ -44,8 +44,7 @@ def _part(element: Any, name: str) -> str:
 
 def _set(element: Any, name: str, usual: str) -> str:
     """What is set by this name, such as the sign of a sum."""
-    properties = element.find(f"{element.tag}Pr")
-    found = None if properties is None else properties.find(f"{M}{name}")
+    found = element.find(f"{element.tag}Pr/{M}{name}")
     return usual if found is None else str(found.get(f"{M}val", ""))
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deep_research.patterns import regex
-from deep_research.sources.extract.docx_parts import W
+from deep_research.sources.extract.docx_signs import W, value
+from deep_research.sources.extract.plaintext import whole_number
 
 NO_LIST = "0"  # the name by which a paragraph is taken out of the list of its style
 _PLACE = regex(r"%([1-9])")
@@ -86,7 +87,7 @@ class Numbers:
             if relation.reltype.endswith("/numbering") and not relation.is_external:
                 self._learn(relation.target_part.blob)
         self._styles = {
-            each.get(f"{W}styleId", ""): (_said(each, "basedOn"), numbering(each.find(f"{W}pPr")))
+            each.get(f"{W}styleId", ""): (value(each, "basedOn"), numbering(each))
             for each in document.styles.element.findall(f"{W}style")
         }
         self._places: dict[str, tuple[str, int | None]] = {}  # of styles
@@ -105,8 +106,8 @@ class Numbers:
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
         """The list and the level of a paragraph, by what it says itself or else its style; no list has no name."""
-        own = numbering(paragraph.find(f"{W}pPr"))
-        style = _said(paragraph, f"pPr/{W}pStyle")
+        own = numbering(paragraph)
+        style = value(paragraph, "pPr/pStyle")
         name, level = self._of_style(style)
         if own is not None:
             name = own[0] or name
@@ -180,27 +181,27 @@ class Numbers:
             if element.tag == f"{W}abstractNum":
                 name = element.get(f"{W}abstractNumId", "")
                 self._lists[name] = _List(_told_levels(element.findall(f"{W}lvl")))
-                if style := _said(element, "styleLink"):
+                if style := value(element, "styleLink"):
                     self._made_by[style] = name
-                if style := _said(element, "numStyleLink"):
+                if style := value(element, "numStyleLink"):
                     self._made_as[name] = style
             elif element.tag == f"{W}num":
                 anew = {
-                    _number(each.get(f"{W}ilvl")): _number(_said(each, "startOverride"))
+                    whole_number(each.get(f"{W}ilvl")): whole_number(value(each, "startOverride"))
                     for each in element.findall(f"{W}lvlOverride")
                     if each.find(f"{W}startOverride") is not None
                 }
                 own = _told_levels(element.findall(f"{W}lvlOverride/{W}lvl"))
-                self._known[element.get(f"{W}numId", "")] = _Use(_said(element, "abstractNumId"), anew, own)
+                self._known[element.get(f"{W}numId", "")] = _Use(value(element, "abstractNumId"), anew, own)
 
 
-def numbering(properties: Any) -> tuple[str, int | None] | None:
-    """The list, if it is named, and the level, if it is said, that properties of a paragraph or style tell."""
-    said = None if properties is None else properties.find(f"{W}numPr")
+def numbering(element: Any) -> tuple[str, int | None] | None:
+    """The list, if it is named, and the level, if it is said, that a paragraph or style tells."""
+    said = element.find(f"{W}pPr/{W}numPr")
     if said is None:
         return None
-    level = _said(said, "ilvl")
-    return _said(said, "numId"), _number(level) if level else None
+    level = value(said, "ilvl")
+    return value(said, "numId"), whole_number(level) if level else None
 
 
 def _told_levels(elements: Iterable[Any]) -> dict[int, _Level]:
@@ -208,14 +209,14 @@ def _told_levels(elements: Iterable[Any]) -> dict[int, _Level]:
 
 
 def _level(element: Any) -> tuple[int, _Level]:
-    at = _number(element.get(f"{W}ilvl"))
+    at = whole_number(element.get(f"{W}ilvl"))
     return at, _Level(
-        start=_number(_said(element, "start"), 1),
-        format=_said(element, "numFmt"),
-        text=_said(element, "lvlText"),
-        after=_number(_said(element, "lvlRestart"), at),
+        start=whole_number(value(element, "start"), 1),
+        format=value(element, "numFmt"),
+        text=value(element, "lvlText"),
+        after=whole_number(value(element, "lvlRestart"), at),
         is_decimal=element.find(f"{W}isLgl") is not None,
-        style=_said(element, "pStyle"),
+        style=value(element, "pStyle"),
     )
 
 
@@ -238,12 +239,3 @@ def _roman(count: int) -> str:
         told += letters * (count // worth)
         count %= worth
     return told
-
-
-def _said(element: Any, name: str) -> str:
-    found = element.find(f"{W}{name}")
-    return "" if found is None else str(found.get(f"{W}val", ""))
-
-
-def _number(said: str | None, usual: int = 0) -> int:
-    return int(said) if said and said.isdecimal() and len(said) < 7 else usual

@@ -11,6 +11,8 @@ from typing import Any
 
 from deep_research.patterns import regex
 from deep_research.sources.extract import docx_formulas, docx_signs
+from deep_research.sources.extract.plaintext import whole_number
+from deep_research.sources.extract.superscripts import END, MARKS, told
 from deep_research.sources.extract.table_signs import as_name
 
 _COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
@@ -20,6 +22,7 @@ _UNSAID = {f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "txbxConte
     f"{_COMPATIBLE}Fallback"  # says again what stands beside it
 }
 _SIGNS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-", f"{W}ptab": "\t"}
+_SHOWN = ("", *docx_signs.OFF)  # what is hidden is shown to nobody: a place for orders to programs
 _NOTE_MARKS = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes"}
 _NO_NOTES = ("separator", "continuationSeparator", "continuationNotice")
 _KINDS = "[Content_Types].xml"
@@ -28,20 +31,16 @@ _OTHER_KIND = regex(
     rb"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml\.template"
     rb"|ms-word\.(?:document|template)\.macroEnabled(?:Template)?)\.main\+xml"
 )
-_STRICT = (
-    (b"http://purl.oclc.org/ooxml/officeDocument/relationships",
-     b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"),
-    (b"http://purl.oclc.org/ooxml/wordprocessingml/main",
-     b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"),
-    (b"http://purl.oclc.org/ooxml/officeDocument/math",
-     b"http://schemas.openxmlformats.org/officeDocument/2006/math"),
-    (b"http://purl.oclc.org/ooxml/drawingml/main", b"http://schemas.openxmlformats.org/drawingml/2006/main"),
-)  # fmt: skip
+_STRICT = regex(
+    rb"http://purl\.oclc\.org/ooxml/(officeDocument|wordprocessingml|drawingml)/(relationships|math|main)"
+)
+_USUAL_NAME = rb"http://schemas.openxmlformats.org/\1/2006/\2"
 
 
 def says(paragraph: Any) -> str:
     """The text of a paragraph, links, fields and forms in it included, without that of boxes."""
-    return re.sub(r"[ \t]*\n[ \t]*", "\n", re.sub(r"[^\S\n]+", " ", "".join(_said(paragraph)))).strip()
+    text = told("".join(_said(paragraph)))
+    return re.sub(r"[ \t]*\n[ \t]*", "\n", re.sub(r"[^\S\n]+", " ", text)).strip()
 
 
 def _said(element: Any) -> Iterator[str]:
@@ -57,14 +56,9 @@ def _said(element: Any) -> Iterator[str]:
             yield _SIGNS[tag]
         elif tag in docx_formulas.FORMULAS:
             yield docx_formulas.written(child)
-        elif tag not in _UNSAID and not (tag == f"{W}r" and _is_hidden(child)):
-            yield from _said(child)
-
-
-def _is_hidden(run: Any) -> bool:
-    """Whether it is shown to nobody: a place for orders to programs."""
-    sign = run.find(f"{W}rPr/{W}vanish")
-    return sign is not None and sign.get(f"{W}val", "1") not in ("0", "false", "off")
+        elif tag not in _UNSAID and docx_signs.value(child, "rPr/vanish", "1") in _SHOWN:
+            mark = MARKS.get(docx_signs.value(child, "rPr/vertAlign")[:3])
+            yield from (mark, *_said(child), END) if mark else _said(child)
 
 
 def blocks(container: Any) -> Iterator[Any]:
@@ -88,12 +82,10 @@ def cells(table: Any) -> list[list[Any]]:
     for row in _children(table, f"{W}tr"):
         found: list[Any] = []
         for cell in _children(row, f"{W}tc"):
-            properties = cell.find(f"{W}tcPr")
-            merge = None if properties is None else properties.find(f"{W}vMerge")
-            goes_on = merge is not None and merge.get(f"{W}val", "continue") == "continue"
+            goes_on = docx_signs.value(cell, "tcPr/vMerge", "continue") == "continue"
             place = len(found)
             above = rows[-1][place] if goes_on and rows and place < len(rows[-1]) else None
-            found += [above if above is not None else cell, *[None] * (_span(properties) - 1)]
+            found += [above if above is not None else cell, *[None] * (_span(cell) - 1)]
         rows.append(found)
     return rows
 
@@ -141,7 +133,7 @@ def usual(raw: bytes) -> bytes:
     """The document with the usual names, if it is one of the strict kind, which gives other names to the same, or a
     template or one with macros, which says that it is another kind."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        is_strict = _STRICT[0][0] in archive.read("_rels/.rels")
+        is_strict = _STRICT.search(archive.read("_rels/.rels")) is not None
         kinds = archive.read(_KINDS)
         if not is_strict and not _OTHER_KIND.search(kinds):
             return raw
@@ -152,8 +144,7 @@ def usual(raw: bytes) -> bytes:
                 if entry.filename == _KINDS:
                     data = _OTHER_KIND.sub(_USUAL_KIND, data)
                 elif is_strict and entry.filename.endswith((".xml", ".rels")):
-                    for strict, other in _STRICT:
-                        data = data.replace(strict, other)
+                    data = _STRICT.sub(_USUAL_NAME, data)
                 copy.writestr(entry.filename, data)
     return out.getvalue()
 
@@ -167,7 +158,5 @@ def _children(element: Any, tag: str) -> Iterator[Any]:
             yield from _children(child, tag)
 
 
-def _span(properties: Any) -> int:
-    span = None if properties is None else properties.find(f"{W}gridSpan")
-    said = "1" if span is None else span.get(f"{W}val", "1")
-    return min(max(int(said), 1), 100) if said.isdecimal() else 1
+def _span(cell: Any) -> int:
+    return min(max(whole_number(docx_signs.value(cell, "tcPr/gridSpan"), 1), 1), 100)

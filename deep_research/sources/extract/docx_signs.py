@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 from deep_research.patterns import regex
@@ -9,22 +11,14 @@ from deep_research.patterns import regex
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PRIVATE = 0xF000  # from which on many programs number the signs of such a font
 _CODE = regex(r"[0-9A-Fa-f]{1,4}\Z")
+OFF = ("0", "false", "off")
 _TICKED, _EMPTY = "☒", "☐"  # as Word itself writes those of its newer forms
-_WINGDINGS = {
-    0x6C: "●", 0x6E: "■", 0x6F: "□", 0x71: "❑", 0x72: "❒", 0x78: "☒", 0xA7: "▪", 0xA8: "☐", 0xDF: "←", 0xE0: "→",
-    0xE8: "→", 0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☑",
-}  # fmt: skip
-_WINGDINGS_2 = {0x4F: "✗", 0x50: "✓", 0x51: "☒", 0x52: "☑", 0x53: "☒", 0x54: "☒", 0x97: "●", 0xA3: "☐"}
-_SYMBOL = {
-    **{0x41 + at: sign for at, sign in enumerate("ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ")},
-    **{0x61 + at: sign for at, sign in enumerate("αβχδεφγηιϕκλμνοπθρστυϖωξψζ")},
-    **{0xA1 + at: sign for at, sign in enumerate("ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…")},
-    0x22: "∀", 0x24: "∃", 0x2D: "−", 0x40: "≅", 0x5C: "∴", 0x5E: "⊥", 0x7E: "∼", 0xC4: "⊗", 0xC5: "⊕", 0xC6: "∅",
-    0xC7: "∩", 0xC8: "∪", 0xC9: "⊃", 0xCA: "⊇", 0xCC: "⊂", 0xCD: "⊆", 0xCE: "∈", 0xCF: "∉", 0xD0: "∠", 0xD1: "∇",
-    0xD2: "®", 0xD3: "©", 0xD4: "™", 0xD5: "∏", 0xD6: "√", 0xD7: "⋅", 0xD8: "¬", 0xD9: "∧", 0xDA: "∨", 0xDB: "⇔",
-    0xDC: "⇐", 0xDD: "⇑", 0xDE: "⇒", 0xDF: "⇓", 0xE5: "∑", 0xF2: "∫",
-}  # fmt: skip
-_FONTS = {"wingdings": _WINGDINGS, "wingdings 2": _WINGDINGS_2, "symbol": _SYMBOL}
+_FONTS = {  # by their names, the signs by their numbers
+    font: {int(code, 16) + at: sign for code, signs in rows.items() for at, sign in enumerate(signs)}
+    for font, rows in tomllib.loads(
+        Path(__file__).with_name("docx_signs.toml").read_text(encoding="utf-8")
+    ).items()
+}
 
 
 def sign(element: Any) -> str:
@@ -41,10 +35,15 @@ def in_font(run: Any, text: str) -> str:
     return "".join(font.get(ord(letter) % _PRIVATE, letter) for letter in text) if font else text
 
 
+def value(element: Any, path: str, usual: str = "") -> str:
+    """What an element below says, ``usual`` where it is there and says nothing: ``value(paragraph, "pPr/pStyle")``."""
+    found = element.find("/".join(f"{W}{name}" for name in path.split("/")))
+    return "" if found is None else str(found.get(f"{W}val", usual))
+
+
 def ticked(box: Any) -> str:
     """A box of a form, as it was left, else as it was to begin with."""
     for name in ("checked", "default"):
-        said = box.find(f"{W}{name}")
-        if said is not None:
-            return _TICKED if said.get(f"{W}val", "1") not in ("0", "false", "off") else _EMPTY
+        if said := value(box, name, "1"):
+            return _EMPTY if said in OFF else _TICKED
     return _EMPTY

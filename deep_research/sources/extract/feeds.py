@@ -66,10 +66,8 @@ def _feed(title: str, entries: list[etree._Element]) -> Iterator[str]:
         inner = {_name(element): element for element in entry}
         if "title" in inner and (heading := _text(inner["title"])):
             yield f"## {heading}"
-        for date_name in ("pubdate", "published", "updated"):
-            if date_name in inner:
-                yield _text(inner[date_name])
-                break
+        days = [_text(inner[name]) for name in ("pubdate", "published", "updated") if name in inner]
+        yield from days[:1]
         body = next((inner[each] for each in _BODIES if each in inner), None)
         if body is not None and (said := html_text.extract("".join(map(str, body.itertext())))):
             yield said
@@ -79,10 +77,10 @@ def _paragraphs(root: etree._Element) -> Iterator[str]:
     """The text of elements that hold some of their own, each a paragraph; of data that nobody wrote to be read there is
     none."""
     for element in root.iter():
-        own = (element.text or "").strip() or any((inner.tail or "").strip() for inner in element)
         parent = element.getparent()
-        inside = parent is not None and (
-            (parent.text or "").strip() or any((e.tail or "").strip() for e in parent)
-        )
-        if isinstance(element.tag, str) and own and not inside:
+        if isinstance(element.tag, str) and _has_text(element) and (parent is None or not _has_text(parent)):
             yield _text(element)
+
+
+def _has_text(element: etree._Element) -> bool:
+    return any((text or "").strip() for text in (element.text, *(inner.tail for inner in element)))

@@ -22,6 +22,7 @@ from deep_research.sources.extract.hiding import drop_hidden
 from deep_research.sources.extract.laid_out import tell_laid_out
 from deep_research.sources.extract.main_content import main_content, whole
 from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.superscripts import told_in_html
 from deep_research.sources.extract.table_signs import tell_ticks
 from deep_research.sources.extract.texts import decode_page
 
@@ -42,7 +43,7 @@ def read(raw: bytes, asked: Asked) -> Document:
         raise UnreadableError(f"a page of more than {MAX_RAW:,} bytes", limit="size")
     stray = 0 < raw.count(b"\0") * 10 < len(raw)  # some come from careless programs
     raw_page = raw.replace(b"\0", b"") if stray else raw
-    page = unpadded(_DECLARATION.sub("", decode_page(raw_page, asked.charset)))
+    page = told_in_html(unpadded(_DECLARATION.sub("", decode_page(raw_page, asked.charset))))
     if len(page) > MAX_PAGE:
         raise UnreadableError(
             f"a page of more than {MAX_PAGE:,} characters without its scripts", limit="size"
@@ -123,40 +124,25 @@ def _drop_marks(tree: HtmlElement) -> None:
                 button.tag = "span"
 
 
-_OPENING = regex(r"<!--|<(script|style|svg|template)(?=[\s>/])", re.IGNORECASE)
-_UNSHOWN = ("script", "style", "svg", "template")
-_ENDS = {name: regex(rf"</{name}[^>]{{0,100}}>", re.IGNORECASE) for name in _UNSHOWN} | {"": regex("-->")}
+# Scripts and comments that are never closed go on to the end, as browsers have it.
+_PADDING = regex(
+    r"<!--.*?(?:-->|\Z)|<(script|style)(?=[\s>/]).*?(?:</\1[^>]{0,100}>|\Z)"
+    r"|<(svg|template)(?=[\s>/])[^<]*+(?:<(?!/?\2\b)[^<]*+)*+</\2[^>]{0,100}>",
+    re.IGNORECASE | re.DOTALL,
+)
 _PICTURE = regex(r"data:[\w/+.;=-]{1,80},[A-Za-z0-9+/=%_.~-]+")
 _DRAWING = regex(r"<svg[^<>]{0,400}>", re.IGNORECASE)
-_TAG_LENGTH = 400
+_METADATA = regex(r"<script[^>]{0,400}ld\+json", re.IGNORECASE)
 _METADATA_LENGTH = 200_000
 
 
 def unpadded(page: str) -> str:
-    parts: list[str] = []
-    here = 0
-    endless: set[str] = set()  # what has no end any more need not be looked for again
-    while opening := _OPENING.search(page, here):
-        name = (opening[1] or "").lower()
-        parts.append(page[here : opening.start()])
-        end = None if name in endless else _ENDS[name].search(page, opening.end())
-        if end:
-            here = end.end()
-            whole = page[opening.start() : here]
-            if name == "script" and _is_metadata(whole):
-                parts.append(whole)
-            elif drawing := _DRAWING.match(whole):  # its name may say yes or no in a table
-                parts.append(f"{drawing[0]}</svg>")
-        elif name in ("svg", "template"):
-            endless.add(name)
-            here = opening.end()  # the name, not the drawing
-            parts.append(opening[0])
-        else:
-            break  # browsers show nothing of it either
-    else:
-        parts.append(page[here:])
-    return _PICTURE.sub("", "".join(parts))
+    """A page without what takes room in it and says nothing."""
 
+    def kept(found: re.Match[str]) -> str:
+        if _METADATA.match(found[0]) and len(found[0]) <= _METADATA_LENGTH:
+            return found[0]
+        drawing = _DRAWING.match(found[0])  # its name may say yes or no in a table
+        return f"{drawing[0]}</svg>" if drawing else ""
 
-def _is_metadata(script: str) -> bool:
-    return len(script) <= _METADATA_LENGTH and "ld+json" in script[:_TAG_LENGTH].partition(">")[0]
+    return _PICTURE.sub("", _PADDING.sub(kept, page))

@@ -13,10 +13,12 @@ from typing import Any
 
 from lxml import etree
 from lxml.html import Element, HtmlElement
+from lxml.html.builder import TH
 
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
-from deep_research.sources.extract.plaintext import words
+from deep_research.sources.extract.html_text import BLOCKS
+from deep_research.sources.extract.plaintext import whole_number, words
 from deep_research.sources.extract.tables import in_one, joined_names
 
 _CELLS = ("td", "th")
@@ -132,8 +134,7 @@ def _take_down(found: _Row, going_on: _GoingOn) -> None:
 
 
 def _span(cell: HtmlElement, name: str) -> int:
-    told = (cell.get(name) or "1").strip()
-    return min(max(int(told), 1), _MOST_SPAN) if told.isdecimal() and len(told) < 5 else 1
+    return min(max(whole_number(cell.get(name), 1), 1), _MOST_SPAN)
 
 
 def _write(row: HtmlElement, cells: _Row, *, tag: str = "") -> None:
@@ -164,16 +165,9 @@ def _join(rows: Sequence[HtmlElement], names: Sequence[_Row]) -> None:
     *above, last = rows
     for row in above:
         row.drop_tree()
-    del last[:]
-    for name in told:
-        cell = Element("th")
-        cell.text = name
-        last.append(cell)
+    last[:] = [TH(name) for name in told]
 
 
-_BLOCKS = words(
-    "address article blockquote center dd details div dl dt figcaption figure li ol p section summary ul"
-)
 _UNSAID = words("script style template svg noscript textarea select button")
 _INLINE = regex(r"display\s*:\s*inline", re.IGNORECASE)
 _BREAK = "\n"
@@ -192,7 +186,7 @@ def said(cell: HtmlElement) -> str:
 
 def has_blocks(cell: HtmlElement) -> bool:
     """Whether it is more than a line."""
-    return next(cell.iterdescendants(*_BLOCKS), None) is not None
+    return next(cell.iterdescendants(*BLOCKS), None) is not None
 
 
 def _pieces(cell: HtmlElement) -> Iterator[str]:
@@ -210,7 +204,7 @@ def _pieces(cell: HtmlElement) -> Iterator[str]:
 
 
 def _is_break(element: HtmlElement) -> bool:
-    return element.tag in _BLOCKS and not _INLINE.search((element.get("style") or "")[:300])
+    return element.tag in BLOCKS and not _INLINE.search((element.get("style") or "")[:300])
 
 
 def _plain(text: str | None) -> str:

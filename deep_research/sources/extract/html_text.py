@@ -9,6 +9,7 @@ from contextlib import suppress
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.plaintext import words
+from deep_research.sources.extract.superscripts import told_in_html
 
 _DROPPED = words(
     "script style nav header footer aside form template svg noscript iframe object embed canvas audio video "
@@ -16,7 +17,7 @@ _DROPPED = words(
 )
 _MENUS = ("navigation", "search")  # roles of elements that are not called so
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
-_BLOCKS = words(
+BLOCKS = words(
     "address article blockquote body caption center dd details div dl dt fieldset figcaption figure h1 h2 h3 "
     "h4 h5 h6 hgroup hr html legend li main menu ol p pre section summary table tbody tfoot thead tr ul"
 )
@@ -31,6 +32,7 @@ _BREAK = "\x0b"  # a line break inside a paragraph
 
 def extract(html: str) -> str:
     """The readable content of ``html``. A page that is nothing but a form is read all the same."""
+    html = told_in_html(html)
     return _Extractor(_DROPPED).read(html) or _Extractor(_DROPPED - {"form"}).read(html)
 
 
@@ -72,7 +74,7 @@ class _Extractor:
             self._has_facts = cell == "td" and not self._counts["thead"]
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        if not self._unseen and (name in _BLOCKS or name in _CELLS):
+        if not self._unseen and (name in BLOCKS or name in _CELLS):
             self._boundary(name)
         elif not self._unseen and name == "br":
             self._line.append("\n" if self._pre else _BREAK)
@@ -80,10 +82,11 @@ class _Extractor:
         if self._unseen:
             self._unseen += 1
             return
-        if name in self._dropped or _is_unseen(attributes):
+        role = attributes.get("role", "").strip().lower()
+        if name in self._dropped or role in _MENUS or is_hidden(attributes):
             self._unseen = 1
             return
-        if name in _BLOCKS or name in _CELLS:
+        if name in BLOCKS or name in _CELLS:
             self._open.append(name)
         self._pre += name == "pre"
 
@@ -91,9 +94,9 @@ class _Extractor:
         self._counts[name] -= 1
         if self._unseen:
             self._unseen -= 1
-        elif name in _BLOCKS or name in _CELLS:
+        elif name in BLOCKS or name in _CELLS:
             self._open.pop()
-            if name in _BLOCKS:
+            if name in BLOCKS:
                 self._boundary(name, closing=name)
             self._pre -= name == "pre"
 
@@ -166,7 +169,3 @@ class _Extractor:
         if self._counts["main"]:
             self._main.append(written)
         self._last = kind
-
-
-def _is_unseen(attributes: Mapping[str, str]) -> bool:
-    return attributes.get("role", "").strip().lower() in _MENUS or is_hidden(attributes)

@@ -62,12 +62,7 @@ def _elements(text: str) -> Iterator[HtmlElement]:
             yield H2(" ".join(rest.pop(0).split()))
         if rest:
             first, *others = (line.strip() for line in rest)
-            broken = P(first)
-            for line in others:
-                ended = BR()
-                ended.tail = line
-                broken.append(ended)
-            yield broken
+            yield P(first, *(piece for line in others for piece in (BR(), line)))
 
 
 def _is_heading(block: list[str], margin: int) -> bool:

@@ -6,6 +6,7 @@ on a page that is all lists or forms, all of the page is read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from lxml.html import HtmlElement, tostring
@@ -18,6 +19,7 @@ _MOSTLY = 0.5  # of a block, or of what trafilatura found
 _RUN = 4  # words in a row: two texts do not share as many by accident
 _PROSE = 8  # words of a sentence that is no label
 _FENCES = ("```", "~~~")
+_BLOCK = regex(r"(```|~~~).*?(?:\n\1(?=\n\n|\Z)|\Z)|[^\n].*?(?=\n\n|\Z)", re.DOTALL)
 _WORD = regex(r"\w+")
 _ENDED = regex(r"[.:!?…][\"'”’)]*\s*\Z")
 _INLINE = ("code", "kbd", "samp", "tt", "var")
@@ -75,17 +77,7 @@ def _trafilatura(tree: HtmlElement) -> str:
 
 def blocks_of(text: str) -> list[str]:
     """The blocks of a text, each piece of code one of them."""
-    blocks: list[list[str]] = []
-    fence = ""
-    for part in text.split("\n\n"):
-        if fence:
-            blocks[-1].append(part)
-        else:
-            blocks.append([part])
-            fence = part[:3] if part.startswith(_FENCES) else ""
-        if fence and part.endswith(f"\n{fence}"):
-            fence = ""
-    return list(map("\n\n".join, blocks))
+    return [found[0] for found in _BLOCK.finditer(text)]
 
 
 def _is_hit(block: str, known: set[tuple[str, ...]]) -> bool:

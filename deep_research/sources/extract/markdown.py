@@ -24,6 +24,7 @@ from deep_research.sources.extract import html_text
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.plaintext import words
+from deep_research.sources.extract.superscripts import END, MARKS, told
 
 _FRONT_MATTER = regex(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = regex(r"^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
@@ -42,15 +43,6 @@ _TAG = regex(
 )
 _ATTRIBUTE = regex(r"([\w-]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?")
 _HIDDEN = words("script style template svg iframe")
-# Elements of HTML. What else stands in angle brackets is meant to be seen: ``List<String>``, ``cp <file>``.
-_HTML = _HIDDEN | words(
-    "a abbr address area article aside audio b base bdi bdo big blockquote body br button canvas caption center cite "
-    "code col colgroup data datalist dd del details dfn dialog div dl dt em embed fieldset figcaption figure font "
-    "footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html i img input ins kbd label legend li "
-    "link main map mark math menu meta meter nav nobr noscript object ol optgroup option output p param picture pre "
-    "progress q rp rt ruby s samp section select small source span strike strong sub summary sup table tbody td "
-    "textarea tfoot th thead time title tr track tt u ul var video wbr"
-)
 
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
@@ -72,6 +64,10 @@ def readable(text: str) -> str:
     if any(token.level >= _DEEPEST - 1 for token in found):
         raise RecursionError
     return _Reader(found).read()
+
+
+_SAID = {("br", False): "\n"} | {(name, True): END for name in MARKS}  # and whether it is closed
+_SAID |= {(name, False): mark for name, mark in MARKS.items()}
 
 
 class _Tag(NamedTuple):
@@ -182,15 +178,15 @@ class _Reader:
         for token in children:
             if token.type == "html_inline":
                 tag = next(_tags(token.content), None)
-                is_known = tag is None or tag.name in _HTML
+                is_known = tag is None or tag.name in _elements()
                 self._follow(token.content)
-                text = "\n" if tag and tag.name == "br" and not tag.is_closing else ""
+                text = _SAID.get((tag.name, tag.is_closing), "") if tag else ""
                 said.append(text if is_known else self._shown(token.content))
             elif token.type in ("softbreak", "hardbreak"):
                 said.append("\n")
             elif token.type in ("text", "code_inline"):
                 said.append(self._shown(token.content))
-        return "".join(said)
+        return told("".join(said))
 
     def _shown(self, text: str) -> str:
         return "" if self._hidden else text
@@ -233,6 +229,14 @@ def _tags(html: str) -> Iterator[_Tag]:
             }
             name = found["name"].lower()
             yield _Tag(name, found["closing"] != "", name in _HIDDEN or is_hidden(attributes))
+
+
+@cache
+def _elements() -> frozenset[str]:
+    """Those of HTML. What else stands in angle brackets is meant to be seen: ``List<String>``, ``cp <file>``."""
+    from lxml.html import defs  # Markdown without HTML needs none of it
+
+    return frozenset(defs.tags) | words("bdi data dialog frame main nobr picture template")
 
 
 def _is_field_line(line: str) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 from lxml.html import HtmlElement
@@ -17,16 +19,10 @@ from deep_research.sources.extract.publication_day import OTHER_THINGS, publishe
 
 _MOST_JSON = 200_000  # characters
 _MOST_OBJECTS = 500
-_AUTHORS = ("author", "article:author", "dc.creator", "dcterms.creator", "citation_author", "parsely-author")
+_SAID = tomllib.loads(Path(__file__).with_name("metadata.toml").read_text(encoding="utf-8"))
 _ADDRESS = regex(r"https?://|www\.|@", re.IGNORECASE)
 _WRAPPED = regex(r"\A\s*(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?|(?://|/\*)?\s*\]\]>(?:\s*\*/)?\s*\Z")
-_BY = regex(
-    r"^\s*(?:(?:written |posted |(?:view |see )?(?:all |more )?(?:posts |articles )?)by:?|"
-    # "von Orrel" may be all of a name, "von Ann Orrel" is not.
-    r"(?:veröffentlicht |geschrieben |publié |publicado )(?:von|par|por|van|door)\b:?"
-    r"|(?-i:[Vv]on|[Pp]ar|[Pp]or|[Dd]oor|van)(?=\s+(?!de[rnm]?\s)\S+\s+\S))\s+",
-    re.IGNORECASE,
-)
+_BY = regex(rf"^\s*(?:{'|'.join(_SAID['by'])})\s+", re.IGNORECASE)
 _AFTER_NAME = regex(r"\s*(?:[,|•·]|\s[–—-]\s|\n|\s\d|updated\b|published\b).*", re.IGNORECASE | re.DOTALL)
 
 
@@ -66,7 +62,7 @@ def _author(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: Ht
     for each in objects:
         if names := ", ".join(dict.fromkeys(_names(each.get("author")))):
             return names
-    for name in _AUTHORS:
+    for name in _SAID["author"]:
         values = [value for value in metas.get(name, ()) if value.strip() and not _ADDRESS.search(value)]
         if values:
             return ", ".join(dict.fromkeys(" ".join(value.split()) for value in values[:10]))

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from deep_research.sources.extract.document import Document, TooLongError, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.pdf_blocks import Paragraph, one_text, paragraphs
-from deep_research.sources.extract.pdf_metadata import title_and_author
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.titling import sane_author, sane_title, title_of
+from deep_research.sources.extract.titling import sane_author, sane_title, title_of, xmp_entry
 
 if TYPE_CHECKING:
     from liteparse.types import ParseBatch, ParsedPage
@@ -37,12 +36,11 @@ _MOST = 2  # bytes for each byte of text there may be, as of drawn spaces and ma
 
 
 class _Page(NamedTuple):
-    """What was read of a page, and why it may be nothing: nobody can read its letters, or it is a picture."""
+    """What was read of a page, and why it may be nothing, empty where it is whole."""
 
     paragraphs: list[Paragraph]
     drawn: list[str]
-    is_lost: bool
-    is_picture: bool
+    why: str = ""
 
 
 def read(raw: bytes, asked: Asked) -> Document:
@@ -59,17 +57,17 @@ def read(raw: bytes, asked: Asked) -> Document:
         if left < 0:
             raise TooLongError(f"more than {asked.max_text_bytes:,} bytes of text")
         numbers = range(batch.start_page, batch.end_page + 1)
-        pages += [_page(by_number[number]) if number in by_number else _EMPTY for number in numbers]
+        pages += [_page(by_number[number]) if number in by_number else _Page([], []) for number in numbers]
         xmp = xmp or (batch.result.doc_meta and batch.result.doc_meta.xmp) or ""
     texts = [page.paragraphs for page in pages]
-    if not any(texts) and any(page.is_lost for page in pages):
+    if not any(texts) and any(page.why == _NO_MAP for page in pages):
         raise UnreadableError(_NO_MAP)
     if not any(texts):  # the whole of a short text may stand where running heads do
         texts = [[Paragraph(line) for line in page.drawn] for page in pages]
-    if not any(texts) or all(page.is_picture for page in pages):
+    if not any(texts) or all(page.why == _PICTURES for page in pages):
         raise UnreadableError(_NO_TEXT)
     text, starts = one_text(texts)
-    title, author = title_and_author(xmp)
+    title, author = xmp_entry(xmp, "title"), xmp_entry(xmp, "creator")
     # The day that a file says is the one on which it was made, which of an old report says nothing.
     return finished(
         raw,
@@ -115,10 +113,10 @@ def _batches(raw: bytes) -> Iterator[ParseBatch]:
 
 
 def _page(page: ParsedPage) -> _Page:
-    drawn = [line.strip() for line in page.text.splitlines() if line.strip()]
     if _is_lost(page):
-        return _Page([], [], is_lost=True, is_picture=False)
-    return _Page(paragraphs(page), drawn, is_lost=False, is_picture=_is_picture(page))
+        return _Page([], [], _NO_MAP)
+    drawn = [line.strip() for line in page.text.splitlines() if line.strip()]
+    return _Page(paragraphs(page), drawn, _PICTURES if _is_picture(page) else "")
 
 
 def _is_lost(page: ParsedPage) -> bool:
@@ -144,15 +142,9 @@ def _letters(text: str) -> int:
 
 
 def _unread(pages: Sequence[_Page]) -> str:
-    numbers = [number for number, page in enumerate(pages, 1) if page.is_lost or page.is_picture]
-    if not numbers:
-        return ""
-    is_lost, is_picture = any(page.is_lost for page in pages), any(page.is_picture for page in pages)
-    why = _EITHER if is_lost and is_picture else _NO_MAP if is_lost else _PICTURES
-    return f"{unread_pages(numbers, len(pages))}: {why}"
-
-
-_EMPTY = _Page([], [], is_lost=False, is_picture=False)
+    whys = {number: page.why for number, page in enumerate(pages, 1) if page.why}
+    why = _EITHER if len(set(whys.values())) > 1 else "".join(set(whys.values()))
+    return f"{unread_pages([*whys], len(pages))}: {why}" if whys else ""
 
 
 _MOST_NAMED = 6  # pages

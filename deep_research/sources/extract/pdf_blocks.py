@@ -7,7 +7,9 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from deep_research.evidence.plain import clean
+from deep_research.evidence.sentences import END_MARKS, is_prose
 from deep_research.patterns import regex
+from deep_research.sources.extract.pdf_omissions import completed, continued
 from deep_research.sources.extract.tables import NO_HEADER, written
 
 if TYPE_CHECKING:
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
 
 _ESCAPED = regex(r"\\([\\*_])|~~")  # in paragraphs and items, as for Markdown
 _WHITE = regex(r"\s{2,}|\t")  # between the cells of what is set as a grid
-_BROKEN = regex(r"[^\W\d_]{2}[-\u2010\u00ad]\Z")
 _MOST_DEPTH = 5
 _TURNED = 100  # characters: longer than headings
 _FENCES = ("```", "~~~")
@@ -29,20 +30,36 @@ class Paragraph(NamedTuple):
 
 
 def paragraphs(page: ParsedPage) -> list[Paragraph]:
-    found = (
-        Paragraph(clean(text).strip("\n"), kind) for block in page.blocks or () for text, kind in _read(block)
-    )
-    return [each for each in found if any(map(str.isalnum, each.text))]
+    text = "".join(each.text for each in _paragraphs(page.blocks or ()))
+    return _paragraphs(completed(page, text))
+
+
+def _paragraphs(blocks: Sequence[LayoutBlock]) -> list[Paragraph]:
+    found: list[Paragraph] = []
+    for block in blocks:
+        for text, kind in _read(block):
+            text = clean(text).strip("\n")
+            if found and kind == "heading" and _is_last_line(text.lstrip("# "), found[-1]):
+                found[-1] = Paragraph(continued(found[-1].text, text.lstrip("# ")))
+            elif any(map(str.isalnum, text)):
+                found.append(Paragraph(text, kind))
+    return found
+
+
+def _is_last_line(heading: str, before: Paragraph) -> bool:
+    """Whether what looks like a heading is what a paragraph that has no end yet ends in."""
+    is_open = not before.kind and is_prose(before.text) and before.text[-1] not in f"{END_MARKS}:"
+    return is_open and heading.endswith(".") and not heading[:1].isupper()
 
 
 def _read(block: LayoutBlock) -> Iterator[tuple[str, str]]:
     text, depth = block.text or "", min(block.level or 0, _MOST_DEPTH)
-    if block.kind == "heading":
+    if block.kind == "heading" and not is_prose(text):  # all text is larger than the small print of tables
         yield f"{'#' * max(1, depth)} {' '.join(text.split())}", "heading"
     elif block.kind == "list_item":
         mark = block.marker if block.ordered and block.marker else "-"
         yield f"{'  ' * depth}{mark} {_prose(text)}", "item"
-    elif block.kind == "paragraph":
+    elif block.kind in ("heading", "paragraph"):
         yield _prose(text), ""
     elif block.kind == "code":
         listing = "\n".join(block.lines or ())
@@ -98,14 +115,7 @@ def _joined(before: Paragraph, after: Paragraph) -> str:
     is_open = before.text[-1] not in ".!?:;" and (after.text[0].islower() or len(before.text) >= _TURNED)
     if not is_prose or not is_open or not after.text[0].isalpha():
         return ""
-    return _continued(before.text, after.text)
-
-
-def _continued(text: str, line: str) -> str:
-    """A text and its next line: a word that was broken at the end is one again."""
-    if _BROKEN.search(text) and line[:1].islower():
-        return text[:-1] + line
-    return f"{text} {line}".strip()
+    return continued(before.text, after.text)
 
 
 def _gap(before: Paragraph, after: Paragraph) -> str:

@@ -53,6 +53,12 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def whole_number(said: str | None, usual: int = 0) -> int:
+    """A whole number as a file says it; ``usual`` for what is none, or is too long for one that counts something."""
+    said = (said or "").strip()
+    return int(said) if said.isdecimal() and len(said) < 7 else usual
+
+
 def one_line(text: str, limit: int) -> str:
     """The beginning of ``text`` on one line: whole words, at most ``limit`` characters."""
     line = " ".join(text[: limit * 4].split())

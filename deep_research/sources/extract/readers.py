@@ -68,16 +68,16 @@ class _Own:
 
 _DECODED = ("charset-normalizer",)
 _OWN = {
-    Format.HTML: _Own("html", 6, (*_DECODED, "lxml", "trafilatura", "justext", "htmldate"), _PARSED),
-    Format.PDF: _Own("pdf", 3, ("liteparse",)),
-    Format.DOCX: _Own("docx", 2, ("lxml", "python-docx")),
+    Format.HTML: _Own("html", 7, (*_DECODED, "lxml", "trafilatura", "justext", "htmldate"), _PARSED),
+    Format.PDF: _Own("pdf", 4, ("liteparse",)),
+    Format.DOCX: _Own("docx", 3, ("lxml", "python-docx")),
     Format.CSV: _Own("tables", 2, _DECODED),
     Format.TSV: _Own("tables", 2, _DECODED),
-    Format.JSON: _Own("data", 2, (*_DECODED, "lxml")),
-    Format.JSON_LINES: _Own("data", 2, (*_DECODED, "lxml")),
-    Format.XML: _Own("feeds", 2, (*_DECODED, "lxml")),
-    Format.MARKDOWN: _Own("texts", 3, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED),
-    Format.RST: _Own("texts", 3, (*_DECODED, "docutils"), _PARSED),
+    Format.JSON: _Own("data", 3, (*_DECODED, "lxml")),
+    Format.JSON_LINES: _Own("data", 3, (*_DECODED, "lxml")),
+    Format.XML: _Own("feeds", 3, (*_DECODED, "lxml")),
+    Format.MARKDOWN: _Own("texts", 4, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED),
+    Format.RST: _Own("texts", 4, (*_DECODED, "docutils"), _PARSED),
     Format.TEXT: _Own("texts", 2, _DECODED, _PLAIN),
 }
 

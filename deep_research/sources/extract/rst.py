@@ -20,6 +20,7 @@ from deep_research.patterns import regex
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.rst_markup import all_known
+from deep_research.sources.extract.superscripts import told
 
 _LONGEST_LINE = 10_000_000  # characters
 _LONGEST_MEANING = 200  # characters that a substitution may stand for
@@ -267,15 +268,16 @@ class _Walk:
         return "" if said == "\\" else said
 
     def _words(self, node: Any) -> str:
-        said: list[str] = []
+        return told("".join(self._said(node)))
+
+    def _said(self, node: Any) -> Iterator[str]:
         for child in node.children:
             if isinstance(child, nodes.Text):
-                said.append(child.astext() if isinstance(node, _CODE) else _DASH.sub(_dash, child.astext()))
+                yield child.astext() if isinstance(node, _CODE) else _DASH.sub(_dash, child.astext())
             elif isinstance(child, nodes.substitution_reference):
-                said.append(self._meaning(child))
+                yield self._meaning(child)
             elif not isinstance(child, _UNSAID):
-                said.append(self._words(child))
-        return "".join(said)
+                yield from self._said(child)
 
     def _meaning(self, reference: Any) -> str:
         """What a substitution stands for; its name, where nothing says so."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple, cast
 
@@ -19,44 +21,12 @@ from docutils.parsers.rst.directives.misc import Replace, Unicode
 from docutils.statemachine import StringList
 
 from deep_research.patterns import regex
-from deep_research.sources.extract.plaintext import words
+from deep_research.sources.extract.plaintext import whole_number, words
+from deep_research.sources.extract.superscripts import END, MARKS
 
-# Directives for programs, or that show what stands elsewhere; and those that say what is named beside them.
-_HIDDEN = words(
-    "toctree contents sectnum section-numbering raw meta index image include literalinclude role default-role "
-    "highlight highlightlang default-domain graphviz digraph graph uml mermaid plot inheritance-diagram "
-    "tabularcolumns bibliography testsetup testcleanup date target-notes nbgallery header footer title program "
-    "module currentmodule namespace"
-)
-_CODE = words(
-    "code code-block sourcecode prompt console doctest testcode highlight-block literal code-tab code-cell ipython "
-    "jupyter-execute math productionlist"
-)
-# What stands beside their name begins their text,
-_OPENED = words(
-    "attention caution danger error hint important note tip warning seealso epigraph highlights pull-quote todo "
-    "line-block versionadded versionchanged deprecated versionremoved"
-)
-# is a title above it,
-_TITLED = words(
-    "admonition topic sidebar rubric centered table csv-table list-table tab group-tab tab-item dropdown card "
-    "grid-item-card"
-)
-# or what is defined by it. Of all others it is a setting.
-_DEFINED = words(
-    "function method class data attribute exception option envvar describe object decorator decoratormethod "
-    "staticmethod classmethod property cmdoption confval"
-)
-_LEADS = {
-    "seealso": "See also: ",
-    "versionadded": "Added in version ",
-    "versionchanged": "Changed in version ",
-    "deprecated": "Deprecated since version ",
-    "versionremoved": "Removed in version ",
-}
-_OBJECTS = words("class func meth mod attr exc data obj const any")  # roles that name what programs call
-_SERIES = words("rfc pep cve cwe")  # roles that name a document by its number alone
-_VERBATIM = words("code math literal raw")
+_TABLES = tomllib.loads(Path(__file__).with_name("rst_markup.toml").read_text(encoding="utf-8"))
+_LEADS: dict[str, str] = _TABLES["leads"]
+_NAMED = {kind: words(names) for kind, names in _TABLES["names"].items()}
 _OPTION = regex(r":(\w[\w -]{0,60}):(?:[ \t]+|\Z)")
 _TARGET = regex(r"(?P<shown>[^<]{1,1000}?)\s*<[^<>]{1,1000}>\Z")
 _DELIMITERS = {"tab": "\t", "space": " "}
@@ -101,17 +71,19 @@ def _find_by(directive: Callable[..., Any], role: Callable[..., Any]) -> None:
 
 def _role(name: str, _raw: str, text: str, *_: Any, **__: Any) -> tuple[list[nodes.Node], list[nodes.Node]]:
     kind = name.lower().rpartition(":")[2]
-    said = nodes.unescape(text, restore_backslashes=kind in _VERBATIM)
-    if kind in _VERBATIM:
+    said = nodes.unescape(text, restore_backslashes=kind in _NAMED["verbatim"])
+    if kind in _NAMED["verbatim"]:
         return [nodes.literal("", said)], []
     target = _TARGET.match(said)
     said = target["shown"] if target else said.removeprefix("!")
     if said.startswith("~"):
         said = said.rsplit(".", 1)[-1].lstrip("~")
-    if kind in _OBJECTS:
+    if kind in _NAMED["objects"]:
         said = said.removeprefix(".")  # where to look for the name
-    elif kind in _SERIES and said[:1].isdigit():
+    elif kind in _NAMED["series"] and said[:1].isdigit():
         said = f"{kind.upper()} {said}"
+    elif kind[:3] in MARKS:  # also by their long names
+        said = f"{MARKS[kind[:3]]}{said}{END}"
     return [nodes.inline("", said)], []
 
 
@@ -132,25 +104,25 @@ class _Directive(Directive):
             return [nodes.inline()]
         if name == "role":
             self._name_role()
-        if kind in _HIDDEN or name.startswith("auto"):
+        if kind in _NAMED["hidden"] or name.startswith("auto"):
             return []
         parts = self._parts()
         beside = self._lines(0, parts.beside)
         if name == "parsed-literal":
             return [nodes.literal_block("", "", *self._inline("\n".join(self._lines(parts.body))))]
-        if name in _CODE:
+        if name in _NAMED["code"]:
             code = [*(beside if name == "math" else beside[1:]), *self._lines(parts.body)]
             return [nodes.literal_block("", "\n".join(code))]
-        if kind in _DEFINED or ":" in name:
+        if kind in _NAMED["defined"] or ":" in name:
             return self._definition(beside, parts) if beside else self._parsed(parts.body)
-        if name in _OPENED:
+        if name in _NAMED["opened"]:
             return self._opened(name, parts)
         title = " ".join(beside)
-        shown = [nodes.paragraph("", "", *self._inline(title))] if title and name in _TITLED else []
+        shown = [nodes.paragraph("", "", *self._inline(title))] if title and name in _NAMED["titled"] else []
         if name in ("list-table", "csv-table"):
             table = (self._listed if name == "list-table" else self._separated)(parts)
             return [*shown, *(table or self._parsed(parts.body))]
-        more = [] if name in _TITLED else self._parsed(1, parts.beside)
+        more = [] if name in _NAMED["titled"] else self._parsed(1, parts.beside)
         return [*shown, *more, *self._parsed(parts.body)]
 
     def _parts(self) -> _Parts:
@@ -227,7 +199,7 @@ class _Directive(Directive):
         if not all(isinstance(row, nodes.bullet_list) for row in rows):
             return []
         cells = [[list(cell) for cell in row] for row in rows]
-        return _table(cells, _number(parts.options.get("header-rows", "")), len(self.block_text))
+        return _table(cells, whole_number(parts.options.get("header-rows", "")), len(self.block_text))
 
     def _separated(self, parts: _Parts) -> list[Any]:
         """The table of a ``csv-table`` whose rows stand in the document."""
@@ -238,7 +210,7 @@ class _Directive(Directive):
         except (csv.Error, TypeError, ValueError):
             return []
         cells = [[self._nested(StringList(cell.split("\n"), "")) for cell in row] for row in rows]
-        return _table(cells, len(named) + _number(options.get("header-rows", "")), len(self.block_text))
+        return _table(cells, len(named) + whole_number(options.get("header-rows", "")), len(self.block_text))
 
 
 def _table(rows: list[list[list[Any]]], headers: int, size: int) -> list[Any]:
@@ -252,11 +224,6 @@ def _table(rows: list[list[list[Any]]], headers: int, size: int) -> list[Any]:
     ]
     group = nodes.tgroup("", nodes.thead("", *lines[:headers]), nodes.tbody("", *lines[headers:]), cols=wide)
     return [nodes.table("", group)]
-
-
-def _number(written: str) -> int:
-    text = written.strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
 
 
 def _csv(lines: Sequence[str], options: dict[str, str]) -> list[list[str]]:

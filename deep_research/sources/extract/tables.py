@@ -122,14 +122,13 @@ def _delimiter(text: str) -> str:
     lines = [re.sub(r'"[^"\n]*"', "", part) for part in text[:_SAMPLE].split("\n")[:50] if part.strip()]
     if _is_spaced(lines):
         return _SPACES
-    best, votes = ",", 0.0
-    for mark in _DELIMITERS:
+
+    def votes(mark: str) -> float:
         counts = [part.count(mark) for part in lines]
         usual = max(set(counts), key=counts.count, default=0)
-        score = counts.count(usual) / len(counts) * min(usual, 5) if usual else 0.0
-        if score > votes:
-            best, votes = mark, score
-    return best
+        return counts.count(usual) / len(counts) * min(usual, 5) if usual else 0.0
+
+    return max(_DELIMITERS, key=votes)
 
 
 def _is_spaced(lines: list[str]) -> bool:

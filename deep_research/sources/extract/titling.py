@@ -3,32 +3,22 @@ names of files, of machines and of themselves: no title, and the file's name sta
 
 from __future__ import annotations
 
+import html
 import re
+import tomllib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
 
+from deep_research.evidence.sentences import is_prose
 from deep_research.patterns import regex
+from deep_research.sources.extract.pdf_blocks import Paragraph
 
-if TYPE_CHECKING:
-    from deep_research.sources.extract.pdf_blocks import Paragraph
-
-_NAMELESS = r"^\(?(?:anonymous|unspecified|none)\)?$"
-_NOT_A_TITLE = regex(
-    rf"{_NAMELESS}|untitled|microsoft word|powerpoint"
-    r"|\.(?:doc[xm]?|dot[xm]?|indd|tex|pdf|qx[dp]|pptx?|dvi|exe|wpd|rtf|xlsx?|p65|ps|txt|html?)\b|^\W*$"
-    r"|^(?:title|document\d*|slide \d+)$|https?://|^[^\s_]+_\S+$",
-    re.IGNORECASE,
+_FILE = Path(__file__).with_name("titling.toml")
+_ENTRY = (
+    "<(?:dc:{name})\\b[^>]{{0,200}}>(.{{0,4000}}?)</dc:{name}>"  # of the packet of metadata of a PDF (XMP)
 )
-_PART = regex(  # what parts of any text are called
-    r"(?:(?:chapter|kapitel|section|part|chapitre|cap[ií]tulo)\s+)?(?:[\divxlc]{1,5}\b)?[\s.:–—-]*"
-    r"(?:introduction|abstract|summary|preface|foreword|(?:table of )?contents|einleitung|vorwort|inhalt(?:sverzeichnis)?"
-    r"|sommaire|résumé|table des matières|introducción|[ií]ndice|resumen|introduzione)\W*",
-    re.IGNORECASE,
-)
-_NOT_AN_AUTHOR = regex(
-    rf"{_NAMELESS}|python-docx|^(?:user|admin\w*|author|unknown|owner|root|\W*)$|\\|@|https?://|\(0x",
-    re.IGNORECASE,
-)
+_TAG = regex(r"<[^<>]{0,400}>")
 _LOGIN = regex(r"[^\W\d_]+\d{2,}")
 _LEAST, _MOST = 4, 300  # characters of a title
 _LONGEST_LINE = 150
@@ -36,17 +26,29 @@ _TOP = 8  # paragraphs of a page, among which its title stands
 _COLUMNS = regex(r"\S\s{3,}\S")
 
 
+@cache
+def _none(what: str) -> re.Pattern[str]:
+    return regex("|".join(tomllib.loads(_FILE.read_text(encoding="utf-8"))[what]), re.IGNORECASE)
+
+
+def xmp_entry(xmp: str, name: str) -> str:
+    entry = re.search(_ENTRY.format(name=name), xmp, re.DOTALL)
+    values = (_TAG.sub("", value) for value in entry[1].split("</rdf:li>")) if entry else ()
+    return "; ".join(html.unescape(" ".join(value.split())) for value in values if value.strip())
+
+
 def sane_title(said: str) -> str:
     said = " ".join(said.split())
-    if _NOT_A_TITLE.search(said) or _PART.fullmatch(said) or not _LEAST <= len(said) < _MOST:
-        return ""
-    return said
+    is_none = (
+        any(_none(what).search(said) for what in ("no_title", "part")) or not _LEAST <= len(said) < _MOST
+    )
+    return "" if is_none else said
 
 
 def sane_author(said: str) -> str:
     said = " ".join(said.split())
     is_login = " " not in said and (said[:1].islower() or _LOGIN.search(said))
-    return "" if is_login or _NOT_AN_AUTHOR.search(said) else said
+    return "" if is_login or _none("no_author").search(said) else said
 
 
 def title_of(paragraphs: Sequence[Paragraph], drawn: Sequence[str]) -> str:
@@ -54,10 +56,13 @@ def title_of(paragraphs: Sequence[Paragraph], drawn: Sequence[str]) -> str:
     first line that is ``drawn`` there, if that may be one. What comes back there is a heading of its parts."""
     top = [each.text for each in paragraphs[:_TOP] if each.kind == "heading"]
     highest = min(top, key=lambda text: len(text) - len(text.lstrip("#")), default="")
-    return sane_title(highest.lstrip("# ")) or _first(drawn)
+    return sane_title(highest.lstrip("# ")) or _first(paragraphs, drawn)
 
 
-def _first(drawn: Sequence[str]) -> str:
+def _first(paragraphs: Sequence[Paragraph], drawn: Sequence[str]) -> str:
     first = drawn[0] if drawn else ""
+    whole = next((each.text for each in paragraphs if each.text.startswith(first)), first)
+    is_broken = is_prose(whole) and whole[len(first) :].lstrip()[:1].islower()
     is_row = _COLUMNS.search(first) is not None
-    return "" if len(first) > _LONGEST_LINE or is_row or drawn.count(first) > 1 else sane_title(first)
+    is_text = is_row or is_broken or is_prose(first) or drawn.count(first) > 1
+    return "" if is_text or len(first) > _LONGEST_LINE else sane_title(first)

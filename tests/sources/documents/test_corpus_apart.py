@@ -69,7 +69,6 @@ def test_a_pdf_is_found_with_its_pages(root: Path, corpus: LocalCorpus) -> None:
         ("tides.xhtml", b"<html><body><p>The highest tide at Skerry was 3.12 m.</p></body></html>", "Skerry"),
         ("tides.rss", FEED, "Skerry highest"),
         ("tides.atom", FEED, "Skerry highest"),
-        ("tides.rss", FEED, "Skerry highest"),
     ],
 )
 def test_other_formats_are_found(root: Path, corpus: LocalCorpus, name: str, raw: bytes, query: str) -> None:

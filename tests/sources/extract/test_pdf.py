@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from hostile import FONT, pdf, stream
+from liteparse.types import LayoutBlock, ParsedPage
 from made import Line, column, mapped, numbers, paged, without_map
 
 from deep_research.sources.extract.document import Document, TooLongError
 from deep_research.sources.extract.pdf import unread_pages
+from deep_research.sources.extract.pdf_blocks import paragraphs
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import read
 
@@ -132,6 +134,51 @@ def test_pages_whose_letters_nobody_can_read_are_named_and_left_out() -> None:
 def test_a_page_of_codes_in_capitals_is_read() -> None:
     codes = [Line(50 + 90 * at, 700 - 14 * row, f"W{row}X{at}") for row in range(40) for at in range(5)]
     assert "W39X4" in document(paged([codes])).text
+
+
+def small_table(top: float, *, rows: int = 30) -> list[Line]:
+    """A table in so small a print that most of the page is in it."""
+    return [
+        Line(50 + 120 * at, top - 9 * row, text, 7)
+        for row in range(rows)
+        for at, text in enumerate((str(1850 + row), f"{300 + 7 * row} ships", f"{20 + row},410 tons"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "is_heading"),
+    [
+        ("The northern mole was finished in 1871. It is 412 metres long.", False),
+        ("All sums of this table are told in kronor of the year that they are of.", False),
+        ("Its outer wall was raised by two courses of granite. It has been kept ever since by", False),
+        ("Annual report of the harbour of Lundby and of the lights along its coast", True),
+        ("Ships by year. A table of the harbour board", True),
+        ("How many of the ships that called came from abroad?", True),
+        ("3.2 Ships of the harbour.", True),
+    ],
+)
+def test_what_is_sentences_is_no_heading_however_large_it_is_set(words: str, is_heading: bool) -> None:
+    found = document(paged([[Line(50, 740, words, 10), *small_table(700)]]))
+    assert found.text.startswith(f"# {words}" if is_heading else words)
+    assert found.title == (words if is_heading else "mole")
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ("to Penryn in 1814.", [""]),
+        ("1814.", [""]),
+        ("Penryn in 1814", ["", "heading"]),
+        ("1814", ["", "heading"]),
+        ("Lights.", ["", "heading"]),
+    ],
+)
+def test_the_last_line_of_a_paragraph_is_no_heading_where_it_is_taken_for_one(
+    line: str, kinds: list[str]
+) -> None:
+    before = "The harbour was dredged in 1931 by order of the board. Its wall came"
+    page = ParsedPage(1, 600, 800, "", blocks=[LayoutBlock("heading", each) for each in (before, line)])
+    assert [each.kind for each in paragraphs(page)] == kinds
 
 
 PICTURE = stream(

@@ -73,6 +73,7 @@ def test_the_title_of_a_paper_is_all_that_stands_in_the_largest_type_at_its_head
     [
         [Line(50, 760, "1 Introduction", 14)],
         [Line(50, 760, "Harbour"), Line(250, 760, "Ships"), Line(400, 760, "Tonnage")],
+        [],
     ],
 )
 def test_what_is_no_title_is_none_and_the_name_of_the_file_stands_there(head: list[Line]) -> None:
