@@ -114,10 +114,11 @@ def _drop_marks(tree: HtmlElement) -> None:
         if mark.getparent() is not None and _NOTE.match(text) and mark.find(".//a") is not None:
             mark.drop_tree()
     for heading in tree.iter(*_HEADINGS):
-        words = len(heading.text_content().strip())
-        for mark in [*heading.iter("a"), *heading.find_class("mw-editsection")]:
-            is_link = mark.tag != "a" or (mark.get("href") or "").startswith("#")
-            if is_link and mark.getparent() is not None and 2 * len(mark.text_content().strip()) < words:
+        words = len(whole := heading.text_content().strip(" \t\n¶#"))
+        for mark in [*heading.xpath(".//a[starts-with(@href, '#')]"), *heading.find_class("mw-editsection")]:
+            said = mark.text_content().strip()
+            is_mark = not any(map(str.isalnum, said)) or (whole.endswith(said) and 2 * len(said) < words)
+            if is_mark and mark.getparent() is not None:
                 mark.drop_tree()
         for button in heading.iter("button"):
             if len(button.text_content().strip()) == words:  # it unfolds what it names
