@@ -212,7 +212,7 @@ def _finding(view: View, passage: Passage, best: float) -> AnalyzedFinding:
     spans = [(candidates[0].start, candidates[-1].end), *((lead.start, lead.end) for lead in leads)]
     marked = [document.candidates[place] for place in passage.marked]
     return AnalyzedFinding(
-        content=_content(document.text, candidates, leads) + (BREAKS_OFF if passage.breaks_off else ""),
+        content=_content(document, candidates, leads) + (BREAKS_OFF if passage.breaks_off else ""),
         confidence=ConfidenceLevel.LOW,
         source_ids=(document.id,),
         quotes=tuple(
@@ -234,14 +234,15 @@ def _leads(view: View, c: Candidate) -> Iterator[Candidate]:
         lead = document.parts[document.candidates[lead].block].lead
 
 
-def _content(text: str, candidates: Sequence[Candidate], leads: Sequence[Candidate]) -> str:
-    """The passage on one line, a row with the headers of its columns, an item after the heading it stands under and what
+def _content(document: Document, candidates: Sequence[Candidate], leads: Sequence[Candidate]) -> str:
+    """The passage on one line, a row with the headers of its columns, an item after the heading of its section and what
     announces its list, which may turn its sense."""
+    text = document.text
     told = readable(text, candidates[0].start, candidates[-1].end)
     if candidates[0].kind is not BlockKind.ITEM:
         return told
     section = candidates[0].heading.rpartition(STEP)[2]
-    front = [f"{section}:"] if section else []
+    front = [f"{section}:"] if section and section != document.title else []
     return " ".join([*front, *(readable(text, lead.start, lead.end) for lead in reversed(leads)), told])
 
 
