@@ -20,6 +20,7 @@ from deep_research.patterns import regex
 FILE = Path(__file__).with_name("page_requests.toml")
 _TEASER = 60  # words beside a request that are no text yet
 _LEAST = 6  # words of a sentence; what is shorter is a label, unless it has figures
+_LONGEST = 1_000  # characters of a sentence that are looked at; a request is short
 _FIGURE = regex(r"\w.*\d|\d.*\w")
 
 
@@ -56,7 +57,7 @@ def _sentences(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         plain = line.strip(" \t#*|-").replace("’", "'")
         for start, end in sentence_spans(plain, 0, len(plain)):
-            yield plain[start:end].lower()
+            yield plain[start : min(end, start + _LONGEST)].lower()
 
 
 def _is_text(sentence: str) -> bool:
