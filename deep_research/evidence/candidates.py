@@ -14,6 +14,7 @@ from itertools import groupby
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.passages import Block, BlockKind, blocks
+from deep_research.evidence.quotation import ANNOUNCING
 from deep_research.evidence.rows import cell_spans, headers
 from deep_research.evidence.sentences import at_marks, has_capitals, sentence_spans
 from deep_research.evidence.vocabulary import WORD
@@ -50,8 +51,8 @@ class Candidate:
 class Part:
     """A block as it was cut: the places of its candidates, ``first`` to before ``last``, the headings over it, and where
     the header of its table stands. ``lead`` is the place of the candidate that leads to an item or a piece of code, as
-    a list is announced: of an item that stands deeper the item above it. A ``named`` part is the cell of a table, whose
-    last heading are its row and column."""
+    a list is announced: of an item that stands deeper the item above it. ``depth`` is how far its line is indented,
+    ``mark`` that of an item. A ``named`` part is the cell of a table, whose last heading are its row and column."""
 
     first: int
     last: int
@@ -59,6 +60,7 @@ class Part:
     header: tuple[int, int] | None = None
     lead: int | None = None
     depth: int = 0
+    mark: str = ""
     named: bool = False
 
 
@@ -88,8 +90,16 @@ class Document:
         return has_capitals(self.text)
 
     def is_contents(self, c: Candidate) -> bool:
-        """Whether an item only names a section, as in a table of contents."""
-        return c.kind is BlockKind.ITEM and _bare(self.text[c.start : c.end]) in self._sections
+        """Whether an item only names a section, as in a table of contents, which nothing announces."""
+        lead = self.parts[c.block].lead
+        announced = lead is not None and self.announces(self.candidates[lead])
+        return (
+            c.kind is BlockKind.ITEM and not announced and _bare(self.text[c.start : c.end]) in self._sections
+        )
+
+    def announces(self, c: Candidate) -> bool:
+        """Whether a candidate ends with a colon, and says what follows it."""
+        return ANNOUNCING.search(self.text, c.start, c.end) is not None
 
     @cached_property
     def _sections(self) -> frozenset[str]:
@@ -129,39 +139,27 @@ def _read_block(document: Document, block: Block, heading: str) -> None:
     spans = [_code(text, block)] if block.kind is BlockKind.CODE else list(block.sentences(text))
     if block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM) and not document.has_capitals:
         spans = [piece for span in spans for piece in at_marks(text, *span)]
-    part = Part(len(every), 0, heading)
+    part = Part(len(every), 0, heading, depth=block.start - text.rfind("\n", 0, block.start) - 1)
+    if block.kind is BlockKind.ITEM:
+        part.mark = "1" if text[block.start].isdigit() else "-"
     if block.kind in (BlockKind.CODE, BlockKind.ITEM) and every:
         if block.kind is BlockKind.ITEM and spans and (label := _label(document, heading)) is not None:
             spans[0] = (label, spans[0][1])  # the term with its description
             part.first = len(every)
-        if block.kind is BlockKind.ITEM:
-            part.depth = block.start - text.rfind("\n", 0, block.start) - 1
-        part.lead = _lead(document, part, block.kind)
+        part.lead = _lead(document, part)
     _add(document, part, block.kind, spans)
 
 
-def _lead(document: Document, part: Part, kind: BlockKind) -> int | None:
-    """The place of what leads to a part: what stands before it, of an item what stands before its list or above it."""
-    above = document.parts[-1] if document.parts else None
-    while (
-        above is not None
-        and kind is BlockKind.ITEM
-        and _is_item(document, above)
-        and above.heading == part.heading
-        and above.depth >= part.depth
-    ):
-        if above.lead is None or above.depth == part.depth:
-            return above.lead
-        above = document.parts[document.candidates[above.lead].block]
+def _lead(document: Document, part: Part) -> int | None:
+    """The place of what leads to a part: to code what stands before it, to an item what its list was announced by, or
+    the item under which it stands. What stands deeper, as the rest of the item before, leads to no other one."""
+    before = (each for each in reversed(document.parts) if not (part.mark and each.depth > part.depth))
+    above = next(before, None)
     if above is None or above.heading != part.heading or above.first == above.last:
         return None
+    if part.mark and above.mark and above.depth == part.depth:
+        return above.lead if above.mark == part.mark else None  # another kind of marks, another list
     return above.last - 1
-
-
-def _is_item(document: Document, part: Part) -> bool:
-    return (
-        part.first < part.last and document.candidates[part.first].kind is BlockKind.ITEM and not part.named
-    )
 
 
 def _read_table(document: Document, block: Block, heading: str, whole_rows: bool) -> None:
@@ -172,8 +170,9 @@ def _read_table(document: Document, block: Block, heading: str, whole_rows: bool
         header, *rows = rows  # names what stands in the others
 
     def is_cut(row: tuple[int, int]) -> bool:
-        sizes = (unspaced.size(text[slice(*cell)]) for cell in cell_spans(text, *row))
-        return not whole_rows and sum(size >= PROSE for size in sizes) > 1
+        (start, end), *others = cell_spans(text, *row) or [(0, 0)]
+        prose = sum(unspaced.size(text[slice(*cell)]) >= PROSE for cell in others)
+        return not whole_rows and 0 < end - start <= LABEL and prose > 1
 
     for cut, run in groupby(rows, is_cut):
         if cut:
@@ -186,15 +185,12 @@ def _read_table(document: Document, block: Block, heading: str, whole_rows: bool
 
 def _read_cells(document: Document, row: tuple[int, int], heading: str) -> None:
     """The cells of a row as short sections, under the name of the row and that of their column."""
-    text, cells, names = document.text, cell_spans(document.text, *row), headers(document.text, *row)
-    label = text[slice(*cells[0])]
-    if len(cells) > 1 and len(label) <= LABEL:
-        cells, names = cells[1:], names[1:]
-    else:
-        label = ""
-    for (start, end), name in zip(cells, names or [""] * len(cells), strict=True):
-        named = ", ".join(filter(None, (label, name))).replace("›", ">")
-        part = Part(len(document.candidates), 0, STEP.join(filter(None, (heading, named))), named=bool(named))
+    text, (label, *cells) = document.text, cell_spans(document.text, *row)
+    first = 1 + text.startswith("|", row[0])
+    names = headers(text, *row)[first : first + len(cells)] or [""] * len(cells)
+    for (start, end), name in zip(cells, names, strict=True):
+        named = ", ".join(filter(None, (text[slice(*label)], name))).replace("›", ">")
+        part = Part(len(document.candidates), 0, STEP.join(filter(None, (heading, named))), named=True)
         if start < end:
             _add(document, part, BlockKind.ITEM, sentence_spans(text, start, end))
 

@@ -17,7 +17,6 @@ from deep_research.evidence.answer_kinds import holds_kind
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.passages import BlockKind
-from deep_research.evidence.quotation import ANNOUNCING
 from deep_research.evidence.vocabulary import in_lower_case
 from deep_research.patterns import regex
 
@@ -205,7 +204,7 @@ class View:
 
     def announces(self, c: Candidate) -> bool:
         """Whether it ends with a colon, and says what follows it."""
-        return ANNOUNCING.search(self.document(c).text, c.start, c.end) is not None
+        return self.document(c).announces(c)
 
     def terms(self, c: Candidate) -> Terms:
         """All its terms."""

@@ -71,7 +71,8 @@ def _is_text(sentence: str) -> bool:
 @cache
 def _requests() -> tuple[_Request, ...]:
     whats, *languages = tomllib.loads(FILE.read_text(encoding="utf-8")).values()
-    leads = "|".join(lead for language in languages for lead in language["lead"])
+    # Each once: of two that are the same there are two ways for each time that it stands there.
+    leads = "|".join(dict.fromkeys(lead for language in languages for lead in language["lead"]))
 
     def wordings(form: str, name: str) -> str:
         return "|".join(each for language in languages for each in language[form].get(name, ()))

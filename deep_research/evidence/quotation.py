@@ -9,6 +9,7 @@ from itertools import takewhile
 from deep_research.evidence.rows import clauses
 from deep_research.evidence.sentences import CLOSING, END_MARKS
 from deep_research.patterns import regex
+from deep_research.state import Quote
 
 _RULE = regex(r"^[ \t]*([-=~^*_#])\1{3,}[ \t]*$", re.MULTILINE)  # what underlines a heading or parts sections
 # A line of its own before an item that describes it.
@@ -34,11 +35,16 @@ def readable(text: str, start: int = 0, end: int | None = None) -> str:
     return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
 
 
-def announced_by(quotes: Sequence[str]) -> str:
-    """What announces the first of some quotes, as of an item or of code: those behind it that end with a colon, of which
-    the nearest comes first. Empty where none does."""
-    leads = list(takewhile(ANNOUNCING.search, quotes[1:]))
-    return " ".join(map(readable, reversed(leads)))
+def announced_by(quotes: Sequence[Quote]) -> str:
+    """What announces the first of a finding's quotes, as of an item or of code: those after it that stand before it in
+    its source and end with a colon, of which the nearest comes first. Empty where none does."""
+
+    def leads(quote: Quote) -> bool:
+        first = quotes[0]
+        is_before = quote.source_id == first.source_id and quote.end <= first.start
+        return is_before and ANNOUNCING.search(quote.quote) is not None
+
+    return " ".join(readable(quote.quote) for quote in reversed(list(takewhile(leads, quotes[1:]))))
 
 
 def ended(text: str) -> str:

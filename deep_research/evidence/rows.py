@@ -197,14 +197,15 @@ def split_cells(row: str) -> list[str]:
 
 
 def cell_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Where the cells of the row ``text[start:end]`` stand, in order."""
+    """Where the cells of the row ``text[start:end]`` stand, in order, but for what is outside of bars at its ends."""
     bars = [(start, start), *((m.start(), m.end()) for m in _BAR.finditer(text, start, end)), (end, end)]
     found = []
     for (_, low), (high, _) in pairwise(bars):
         cell = text[low:high]
         first = low + len(cell) - len(cell.lstrip())
         found.append((first, max(first, low + len(cell.rstrip()))))
-    return found
+    opens, closes = text.startswith("|", start), text.endswith("|", start, end)
+    return found[opens : len(found) - closes]
 
 
 def _may_name(header: str) -> bool:

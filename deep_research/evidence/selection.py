@@ -140,9 +140,25 @@ def _items_of(view: View, c: Candidate) -> Iterable[Candidate]:
     after = islice(view.document(c).candidates, c.place + 1, None)
 
     def is_of_it(item: Candidate) -> bool:
-        return item.kind is BlockKind.ITEM and item.heading == c.heading and not view.announces(item)
+        lead = view.document(c).parts[item.block].lead
+        is_led = item.kind is BlockKind.ITEM and lead is not None and lead >= c.place
+        return is_led and item.heading == c.heading and not view.announces(item)
 
     return takewhile(is_of_it, after)
+
+
+def leads(view: View, c: Candidate) -> list[Candidate]:
+    """What announces an item or a piece of code, nearest first: a list, and of a list within it the item above; as many
+    as are short enough to be shown with it."""
+    document, found, left = view.document(c), list[Candidate](), NEEDED
+    lead = document.parts[c.block].lead
+    while lead is not None and view.announces(document.candidates[lead]):
+        left -= unspaced.size(view.text(document.candidates[lead]))
+        if left < 0:
+            break
+        found.append(document.candidates[lead])
+        lead = document.parts[document.candidates[lead].block].lead
+    return found
 
 
 def _may_stand(view: View, c: Candidate) -> bool:
@@ -156,10 +172,11 @@ def _grown(
     """A candidate with what it points back to, the items that it announces, which are marked too, and its neighbours
     while it is short; with its ``whole`` paragraph, where that is not too long."""
     every = view.document(c).candidates
-    size = unspaced.size(view.text(c))
+    size = sum(unspaced.size(view.text(each)) for each in (c, *leads(view, c)))
     first = last = c.place
     if c.kind in (BlockKind.TABLE, BlockKind.CODE):
         return Passage(c.document, first, last, score, size, [c.place])
+    own = view.document(c).parts[c.block].lead
     taken = {p for o in others if o.document == c.document for p in range(o.first, o.last + 1)}
 
     def beside(place: int, limit: int) -> int:
@@ -167,6 +184,11 @@ def _grown(
         if not 0 <= place < len(every) or place in taken or every[place].heading != c.heading:
             return 0
         kind = every[place].kind
+        lead = view.document(c).parts[every[place].block].lead
+        # Items of one list may stand together, and those that one of them announces.
+        is_item = c.kind is kind is BlockKind.ITEM
+        if is_item and lead != own and (lead is None or not first <= lead <= last):
+            return 0
         if view.document(c).is_contents(every[place]):
             return 0
         # The heading of an item, which may deny, is not that of the text after it.

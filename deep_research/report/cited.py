@@ -191,7 +191,8 @@ class Cited:
             finding = self.findings.get(cited)
             every = finding.quotes if finding else self._quotes_from.get(cited, ())
             section = finding.heading.rpartition(STEP)[2] if finding else ""
-            self._quoted[cited] = dict(_sentences(every, section))
+            lead = announced_by(every) if finding else ""
+            self._quoted[cited] = dict(_sentences(every, section, lead))
         return self._quoted[cited]
 
     @cached_property
@@ -236,13 +237,13 @@ def _about(source: Source) -> str:
     return " ".join(filter(None, told))
 
 
-def _sentences(quotes: Sequence[Quote], section: str) -> Iterator[tuple[str, Quote]]:
+def _sentences(quotes: Sequence[Quote], section: str, lead: str) -> Iterator[tuple[str, Quote]]:
     """Each sentence by its words as they stand and, where that is another thing, as they read in a report: a row with its
-    headers, an item after its section and what announces it, which is quoted behind it."""
-    lead = announced_by([each.quote for each in quotes])
+    headers, an item after its section, of the first quote also after the ``lead`` that announces it."""
     sections = (f"{section}:", "") if section else ("",)
-    fronts = [" ".join(filter(None, (under, led))) for under in sections for led in (lead, "")]
-    for quote in quotes:
+    for place, quote in enumerate(quotes):
+        leads = (lead, "") if lead and place == 0 else ("",)
+        fronts = [" ".join(filter(None, (under, led))) for under in sections for led in leads]
         spans = sentences(quote.quote)
         for start, end in dict.fromkeys(((0, len(quote.quote)), *((s.start, s.end) for s in spans))):
             words = quote.quote[start:end]
@@ -251,5 +252,5 @@ def _sentences(quotes: Sequence[Quote], section: str) -> Iterator[tuple[str, Quo
             )
             yield plainly(words), part
             shown = readable(quote.quote, start, end) if _MARKED_UP.search(words) else words
-            for front in dict.fromkeys(fronts):
+            for front in fronts:
                 yield plainly(f"{front} {shown}"), part

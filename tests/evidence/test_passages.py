@@ -175,6 +175,15 @@ def test_a_very_long_table_is_cut_between_rows() -> None:
         ("One line\nwraps here. Next\none too.", ["One line\nwraps here.", "Next\none too."]),
         ("# A heading. Of two\nText.", ["# A heading. Of two", "Text."]),
         ("- First item. More.\n- Second\n  goes on\n", ["First item.", "More.", "Second\n  goes on"]),
+        ("It takes 3 hr. Passengers eat.", ["It takes 3 hr.", "Passengers eat."]),
+        (
+            "Des 20. La France. Von 8 bis 12. Danach zu.",
+            ["Des 20.", "La France.", "Von 8 bis 12.", "Danach zu."],
+        ),
+        (
+            "Hunde usw. Die Tiere. Solve for x. 2.5 is it.",
+            ["Hunde usw.", "Die Tiere.", "Solve for x.", "2.5 is it."],
+        ),
         ("10.8. Documents. They are 10.8. Then none.", ["10.8. Documents.", "They are 10.8.", "Then none."]),
         ("1. Open it. 2. Close it.", ["Open it.", "2. Close it."]),
         ("a | b\n|---|---|\nc. D | d", ["a | b", "c. D | d"]),

@@ -16,7 +16,7 @@ from deep_research.evidence.columns import COLUMNS, View
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.ranker import default_ranker, signals
-from deep_research.evidence.selection import LONG, NEEDED, choose, passages
+from deep_research.evidence.selection import LONG, NEEDED, choose, leads, passages
 from deep_research.evidence.vocabulary import vocabularies, vocabulary
 
 ROCK = """# The Mole light
@@ -326,6 +326,73 @@ def test_what_announces_a_list_leads_to_each_of_its_items_and_to_code(part: str,
     assert (every[place] if place is not None else None) == lead
     if lead:
         assert view(lead, RULES).asked_near(c) >= view(lead, RULES).asked
+
+
+STEPS = """# Lamp
+
+Steps of the lamp:
+
+1. Open the lid.
+
+   Do not use any of these tools:
+
+   - a hammer
+   - a saw
+
+2. Close the lid.
+
+Never install these:
+
+- oldlib
+
+1. Fetch goodlib.
+
+## Other
+
+- Of another section.
+"""
+
+
+@pytest.mark.parametrize(
+    ("item", "lead"),
+    [
+        ("Open the lid.", "Steps of the lamp:"),
+        ("a hammer", "Do not use any of these tools:"),
+        ("a saw", "Do not use any of these tools:"),
+        ("Close the lid.", "Steps of the lamp:"),
+        ("oldlib", "Never install these:"),
+        ("Fetch goodlib.", None),
+        ("Of another section.", None),
+    ],
+)
+def test_no_item_is_led_to_by_what_announces_another_list(item: str, lead: str | None) -> None:
+    document = read_document("src-0", "Lamp", STEPS)
+    every = [STEPS[c.start : c.end] for c in document.candidates]
+    place = document.parts[document.candidates[every.index(item)].block].lead
+    assert (every[place] if place is not None else None) == lead
+
+
+def test_rows_between_bars_are_cut_into_the_same_cells() -> None:
+    plain = LADDER.format(
+        more="Works alone through each watch, and looks over what the others have done by day and night."
+    )
+    barred = "\n".join(f"| {line} |" if " | " in line else line for line in plain.splitlines())
+    told = []
+    for text in (plain, barred):
+        every = read_document("src-0", "Titles", text).candidates
+        told.append({text[c.start : c.end]: c.heading for c in every if "alone" in text[c.start : c.end]})
+    assert told[0] == told[1]
+    assert list(told[0].values()) == ["Titles › Trust, Senior keeper (L2)"]
+
+
+def test_leads_of_a_deep_list_are_as_many_as_can_be_shown() -> None:
+    deep = "\n".join(f"{'  ' * n}- The lamp of step {n} has all of these parts within it:" for n in range(60))
+    seen = view(
+        "How high is the lamp of Mole?", f"{deep}\n{'  ' * 60}- The lamp of Mole is nine metres high."
+    )
+    found = passages(seen, default_ranker().scores(seen), 200)
+    assert all(len(leads(seen, seen.document(c).candidates[c.place])) < 10 for c in seen.candidates)
+    assert sum(p.words for p in found) <= 200 + LONG
 
 
 LADDER = """# Titles

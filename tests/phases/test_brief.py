@@ -73,6 +73,9 @@ def test_an_item_keeps_the_heading_that_it_stands_under(corpus: Path) -> None:
 @pytest.mark.parametrize(
     ("question", "told"),
     [
+        ("What errors have float operations?", "no more than 1 part in 2**53 per operation."),
+        ("Are Beta printers of series 3 supported?", "Unsupported printers: Beta printers of series 3."),
+        ("Which export formats has the tool?", "The export formats of the tool are: CSV; JSON."),
         ("May I run along the edge?", "In the water: You must never: run along the edge."),
         (
             "How is the code of the north door changed?",
@@ -89,7 +92,10 @@ def test_what_an_answer_stands_under_comes_with_it_and_all_is_borne_out(
 ) -> None:
     (tmp_path / "rules.md").write_text(
         "# Rules of the harbour\n\n## In the water\n\nYou must never:\n\n- dive into the shallow end of the basin;\n"
-        "- run along the edge.\n\n## Doors\n\nTo change the code of a door run:\n\n```\ndoor set --north 4\n```\n\n"
+        "- run along the edge.\n\n## Printers\n\n- Supported printers:\n  - Alpha printers of the second series with the new"
+        " cartridge\n- Unsupported printers:\n  - Beta printers of series 3\n\n## Formats\n\nThe export formats of the tool"
+        " are:\n\n- CSV\n- JSON\n\n## CSV\n\nComma.\n\n## JSON\n\nBraces.\n\n## Floats\n\nThe errors of float operations are"
+        " no more than 1 part in 2**53 per operation.\n\n## Doors\n\nTo change the code of a door run:\n\n```\ndoor set --north 4\n```\n\n"
         "## Floats\n\nThe errors of float operations are no more than 1 part in 2**53 per operation.\n\n"
         "## Titles\n\n| | Keeper (L1) | Senior keeper (L2) |\n| --- | --- | --- |\n| Trust | Is looked over by another"
         " one at the end of the day, or by two of the office. | Works the lamp alone through the whole of each watch,"

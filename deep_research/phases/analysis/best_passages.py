@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import exp
@@ -16,7 +16,7 @@ from deep_research.evidence.inquiry import Inquiry, read_question, standing
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.quotation import BREAKS_OFF, readable
 from deep_research.evidence.ranker import Ranker, default_ranker
-from deep_research.evidence.selection import Passage, choose, passages
+from deep_research.evidence.selection import Passage, choose, leads, passages
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SourceText
 from deep_research.phases.wishes import new_words, query_of
 from deep_research.state import ConfidenceLevel, Found, PartVerdict, QuestionPart, Span
@@ -208,11 +208,11 @@ def _wished(wish: str, question: str, pool: Pool, ranker: Ranker) -> list[Analyz
 def _finding(view: View, passage: Passage, best: float) -> AnalyzedFinding:
     document = view.pool.named[passage.document]
     candidates = document.candidates[passage.first : passage.last + 1]
-    leads = list(_leads(view, candidates[0]))
-    spans = [(candidates[0].start, candidates[-1].end), *((lead.start, lead.end) for lead in leads)]
+    led = leads(view, candidates[0])
+    spans = [(candidates[0].start, candidates[-1].end), *((lead.start, lead.end) for lead in led)]
     marked = [document.candidates[place] for place in passage.marked]
     return AnalyzedFinding(
-        content=_content(document, candidates, leads) + (BREAKS_OFF if passage.breaks_off else ""),
+        content=_content(document, candidates, led) + (BREAKS_OFF if passage.breaks_off else ""),
         confidence=ConfidenceLevel.LOW,
         source_ids=(document.id,),
         quotes=tuple(
@@ -225,16 +225,7 @@ def _finding(view: View, passage: Passage, best: float) -> AnalyzedFinding:
     )
 
 
-def _leads(view: View, c: Candidate) -> Iterator[Candidate]:
-    """What announces an item or a piece of code, nearest first: a list, and of a list within it the item above."""
-    document = view.document(c)
-    lead = document.parts[c.block].lead
-    while lead is not None and view.announces(document.candidates[lead]):
-        yield document.candidates[lead]
-        lead = document.parts[document.candidates[lead].block].lead
-
-
-def _content(document: Document, candidates: Sequence[Candidate], leads: Sequence[Candidate]) -> str:
+def _content(document: Document, candidates: Sequence[Candidate], led: Sequence[Candidate]) -> str:
     """The passage on one line, a row with the headers of its columns, an item after the heading of its section and what
     announces its list, which may turn its sense."""
     text = document.text
@@ -243,7 +234,7 @@ def _content(document: Document, candidates: Sequence[Candidate], leads: Sequenc
         return told
     section = candidates[0].heading.rpartition(STEP)[2]
     front = [f"{section}:"] if section and section != document.title else []
-    return " ".join([*front, *(readable(text, lead.start, lead.end) for lead in reversed(leads)), told])
+    return " ".join([*front, *(readable(text, lead.start, lead.end) for lead in reversed(led)), told])
 
 
 def _read(source: SourceText) -> Document:

@@ -171,7 +171,7 @@ def _told(best: Finding, words: Vocabulary) -> str:
         and unspaced.size(quote.quote[:end]) <= ANSWER_WORDS
     ):
         start = 0  # what it points back to stands before it
-    front = best.content[: max(0, best.content.find(readable(quote.quote)))]
+    front = best.content[: max(0, best.content.rfind(readable(quote.quote)))]
     goes_on = BREAKS_OFF if end == len(quote.quote) and best.content.endswith(BREAKS_OFF) else ""
     return f"{front}{readable(quote.quote, start, end)}{goes_on}"
 
@@ -241,7 +241,7 @@ def _cited(texts: Sequence[str], findings: Sequence[Finding]) -> str:
     announces it."""
     marks = f"[{', '.join(f.id for f in findings)}]"
     if is_code(texts[0]):
-        lead = escaped(announced_by([quote.quote for quote in findings[0].quotes]))
+        lead = escaped(announced_by(findings[0].quotes))
         return f"{lead or 'Example'} {marks}\n\n{code_block(texts[0])}"
     return f"{' '.join(ended(escaped(text)) for text in texts)} {marks}"
 

@@ -73,7 +73,7 @@ _CALLED = {
     Format.XML: (".rss .atom", "application/xml text/xml"),
 }
 SUFFIXES = {suffix: format_ for format_, (suffixes, _) in _CALLED.items() for suffix in suffixes.split()}
-_BY_TYPE = {kind: format_ for format_, (_, kinds) in _CALLED.items() for kind in kinds.split()}
+MEDIA_TYPES = {kind: format_ for format_, (_, kinds) in _CALLED.items() for kind in kinds.split()}
 _PACKED = {Format.PDF, Format.DOCX}  # what is not text
 _HTML = regex(
     r"\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]{0,200}\?>\s*)*"
@@ -94,7 +94,7 @@ def format_of(raw: bytes, *, media_type: str = "", name: str = "") -> Format:
     """Raises `UnreadableError` for what has no text to read, saying what it is."""
     start = raw[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     declared = media_type.split(";")[0].strip().lower()
-    said = _BY_TYPE.get(declared)
+    said = MEDIA_TYPES.get(declared)
     named = SUFFIXES.get(suffix_of(name))
     if start.startswith(b"%PDF-") or (Format.PDF in (said, named) and b"%PDF-" in raw[:1024]):
         return Format.PDF

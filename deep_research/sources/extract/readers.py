@@ -7,7 +7,7 @@ entry point is that of the format, its object fits `Reader`; its version is that
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -17,7 +17,7 @@ from typing import Protocol
 from deep_research.evidence.language import language_by_script, language_of
 from deep_research.patterns import regex
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document
-from deep_research.sources.extract.formats import SUFFIXES, Asked, Format, format_of, suffix_of
+from deep_research.sources.extract.formats import MEDIA_TYPES, SUFFIXES, Asked, Format, format_of, suffix_of
 from deep_research.sources.extract.plaintext import UnreadableError
 
 GROUP = "deep_research.readers"
@@ -88,7 +88,7 @@ class Brought:
 
     point: EntryPoint
     read: Callable[[bytes, Asked], Document]
-    reads: frozenset[str]
+    reads: Set[str]
 
 
 def read(
@@ -182,4 +182,4 @@ def _brought() -> tuple[list[Brought], tuple[str, ...]]:
 def _loaded(point: EntryPoint) -> Brought:
     found = point.load()
     reader: Reader = found() if isinstance(found, type) else found
-    return Brought(point, reader.read, frozenset((*reader.suffixes, *reader.media_types)) - {""})
+    return Brought(point, reader.read, {*reader.suffixes, *reader.media_types} - {"", *MEDIA_TYPES})

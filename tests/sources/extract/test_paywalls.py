@@ -45,7 +45,20 @@ def test_each_language_has_wordings_for_each_reason(language: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["we ", "<p>", "you have ", "please ", "verify ", "to continue, ", "1 ", "\u2019", "log in. "]
+    "piece",
+    [
+        "we ",
+        "<p>",
+        "you have ",
+        "please ",
+        "verify ",
+        "to continue, ",
+        "sorry, ",
+        "por favor, ",
+        "1 ",
+        "\u2019",
+        "log in. ",
+    ],
 )
 def test_hostile_pages_take_no_time(piece: str, seconds) -> None:
     def checked() -> None:
