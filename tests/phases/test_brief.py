@@ -70,6 +70,59 @@ def test_an_item_keeps_the_heading_that_it_stands_under(corpus: Path) -> None:
     assert report.count("Not allowed: ") == 1  # further items stand under it
 
 
+HARBOUR = """\
+# Rules of the harbour
+
+## In the water
+
+You must never:
+
+- dive into the shallow end of the basin;
+- run along the edge.
+
+## Printers
+
+- Supported printers:
+  - Alpha printers of the second series with the new cartridge
+- Unsupported printers:
+  - Beta printers of series 3
+
+## Formats
+
+The export formats of the tool are:
+
+- CSV
+- JSON
+
+## CSV
+
+Comma.
+
+## JSON
+
+Braces.
+
+## Doors
+
+To change the code of a door run:
+
+```
+door set --north 4
+```
+
+## Floats
+
+The errors of float operations are no more than 1 part in 2**53 per operation.
+
+## Titles
+
+| | Keeper (L1) | Senior keeper (L2) |
+| --- | --- | --- |
+| Trust | Is looked over by another one at the end of the day, or by two of the office. | Works the lamp \
+alone through the whole of each watch, and looks over what the others did by day. |
+"""
+
+
 @pytest.mark.parametrize(
     ("question", "told"),
     [
@@ -90,17 +143,7 @@ def test_an_item_keeps_the_heading_that_it_stands_under(corpus: Path) -> None:
 def test_what_an_answer_stands_under_comes_with_it_and_all_is_borne_out(
     tmp_path: Path, question: str, told: str
 ) -> None:
-    (tmp_path / "rules.md").write_text(
-        "# Rules of the harbour\n\n## In the water\n\nYou must never:\n\n- dive into the shallow end of the basin;\n"
-        "- run along the edge.\n\n## Printers\n\n- Supported printers:\n  - Alpha printers of the second series with the new"
-        " cartridge\n- Unsupported printers:\n  - Beta printers of series 3\n\n## Formats\n\nThe export formats of the tool"
-        " are:\n\n- CSV\n- JSON\n\n## CSV\n\nComma.\n\n## JSON\n\nBraces.\n\n## Floats\n\nThe errors of float operations are"
-        " no more than 1 part in 2**53 per operation.\n\n## Doors\n\nTo change the code of a door run:\n\n```\ndoor set --north 4\n```\n\n"
-        "## Floats\n\nThe errors of float operations are no more than 1 part in 2**53 per operation.\n\n"
-        "## Titles\n\n| | Keeper (L1) | Senior keeper (L2) |\n| --- | --- | --- |\n| Trust | Is looked over by another"
-        " one at the end of the day, or by two of the office. | Works the lamp alone through the whole of each watch,"
-        " and looks over what the others did by day. |\n"
-    )
+    (tmp_path / "rules.md").write_text(HARBOUR)
     with engine(tmp_path) as research:
         result = research.run(question)
     assert told in (result.report or "").split("## ")[1]
