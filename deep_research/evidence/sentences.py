@@ -110,13 +110,15 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
     if len(token) == 1 and token.isalpha() and word[0].isalpha() and text.startswith(".", match.end() + 1):
         return False  # "z. B."
     earlier = before[-2].lower() if len(before) > 1 else ""
-    opens = following in _words("opening")
+    opens = following in _words("opening") or following in _words("opening_elsewhere")
     is_the = earlier in _words("the") and not opens
     if token.isdigit() and len(token) <= _DAY and (following in _words("month") or is_the):
         return False  # "am 17. Mai", "im 19. Jahrhundert"
     ends_several = len(token) == 1 and len(earlier) == 2 and earlier[1] == "."
-    if lowered in _words("either") or ends_several or _is_initials(token):
+    if lowered in _words("either") or ends_several:
         return opens
+    if _is_initials(token):
+        return following in _words("opening")
     # "1. Open the lid", "10.8. Documents"
     return not (mark - len(token) == start and token.replace(".", "").isdigit())
 

@@ -184,6 +184,7 @@ def test_a_very_long_table_is_cut_between_rows() -> None:
             "Hunde usw. Die Tiere. Solve for x. 2.5 is it.",
             ["Hunde usw.", "Die Tiere.", "Solve for x.", "2.5 is it."],
         ),
+        ("Robert M. La Follette met A. El Din. He won.", ["Robert M. La Follette met A. El Din.", "He won."]),
         ("10.8. Documents. They are 10.8. Then none.", ["10.8. Documents.", "They are 10.8.", "Then none."]),
         ("1. Open it. 2. Close it.", ["Open it.", "2. Close it."]),
         ("a | b\n|---|---|\nc. D | d", ["a | b", "c. D | d"]),
