@@ -12,7 +12,7 @@ from deep_research.evidence.support import written_in
 from deep_research.phases.analysis.handoff import AnalyzerInput
 from deep_research.state import Extent, Limit, Source, Span, Triage
 
-SHORT = 700  # characters of a source that is read whole, unless it only lists names: it costs little
+SHORT = 700  # characters of a source that is read whole: it costs little
 MOST = 0.95  # of a text, from which on all of it is read
 LEFT_OUT = "\n\n[…]\n\n"
 LOOKED_AT = 4_000  # characters by which it is told what a text is written in
