@@ -184,14 +184,14 @@ def _age(facts: SourceFacts) -> float | None:
 
 # What a model says
 
-_RANKS = (SourceQuality.LOW, SourceQuality.UNKNOWN, SourceQuality.MEDIUM, SourceQuality.HIGH)
+RANKS = (SourceQuality.LOW, SourceQuality.UNKNOWN, SourceQuality.MEDIUM, SourceQuality.HIGH)
 _OWN_WORD = regex(r"\+\d+ (?!names its author|dated)|= high\b")  # what no page can say of itself
 
 
 def counted(said: SourceQuality, source: Source) -> SourceQuality:
     """What counts of a model's word on a source: it may lower one; it may raise one by a step where code sees a signal
     for it that no page gives itself: a publisher, a catalogue, that it is primary. A page may have ordered it."""
-    if _RANKS.index(said) <= _RANKS.index(source.quality):
+    if RANKS.index(said) <= RANKS.index(source.quality):
         return said
     told = source.metadata.get("quality", "")
     borne_out = bool(source.metadata.get("primary") or _OWN_WORD.search(told))

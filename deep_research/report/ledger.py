@@ -24,6 +24,11 @@ def marks_in(text: str) -> Iterator[re.Match[str]]:
     return MARK.finditer(text)
 
 
+def without_marks(text: str) -> str:
+    """A draft, or a part of it, without its references."""
+    return MARK.sub("", text)
+
+
 def ids_in(mark: str) -> tuple[str, ...]:
     """The ids of findings and sources that a reference names."""
     return tuple(_IDS.findall(mark))

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.evidence.finding_clusters import numbers
-from deep_research.evidence.words import NEGATIONS, content_stems, words
+from deep_research.evidence.words import content_stems, denies
 from deep_research.models.failures import is_outage
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.answer_forms import (
@@ -229,17 +229,13 @@ def _merged(
 def _says_no_more(finding: Finding, *, than: Finding) -> bool:
     """Whatever a model says, figures do not get lost, and a denial is not what it denies."""
     one, other = finding.content, than.content
-    return numbers(one) <= numbers(other) and _denies(one) is _denies(other) and _are_near(one, other)
+    return numbers(one) <= numbers(other) and denies(one) is denies(other) and _are_near(one, other)
 
 
 def _are_near(one: str, other: str) -> bool:
     """Whether they have words in common: a page may ask for anything to be taken for the same."""
     said, also = set(content_stems(one)), set(content_stems(other))
     return len(said & also) >= IN_COMMON * min(len(said), len(also))
-
-
-def _denies(text: str) -> bool:
-    return any(word.casefold() in NEGATIONS for word in words(text))
 
 
 def _one(group: list[Finding]) -> AnalyzedFinding:

@@ -234,15 +234,11 @@ def weighed(state: DeepResearchState, *, several: bool, by_model: bool = False) 
     findings = merged(state.findings, {s.id: s for s in state.sources}, stated_counts=by_model)
     kept = {f.id for f in findings}
     by_others = fillings(state, findings).keys() if several and not by_model else ()
-    gaps: list[Gap] = []
-    for gap in state.gaps:
-        if gap.id in by_others or (gap.addressed and gap.resolution is None):
-            resolution = f"Evidence was found in iteration {state.iteration}."
-            gaps.append(gap.model_copy(update={"addressed": True, "resolution": resolution}))
+    filled_now = (g for g in state.gaps if g.id in by_others or (g.addressed and g.resolution is None))
     return EvidenceWeighed(
         findings=tuple(f for f in findings if known[f.id] != f),
         dropped=tuple(i for i in known if i not in kept),
-        gaps=tuple(gaps),
+        gaps=tuple(_resolved(gap, state) for gap in filled_now),
         contradictions=_contradictions(findings, state),
         verdicts=verdicts(_parts(state), findings, state),
         parts=() if state.parts else _parts(state),
@@ -317,9 +313,13 @@ def with_lacking(event: EvidenceWeighed, state: DeepResearchState) -> EvidenceWe
         elif verdict.verdict is Found.NOT_FOUND and held is not None and held.addressed:
             changed[key] = held.model_copy(update={"addressed": False, "resolution": None})
         elif verdict.verdict is not Found.NOT_FOUND and held is not None and not held.addressed:
-            resolution = f"Evidence was found in iteration {state.iteration}."
-            changed[key] = held.model_copy(update={"addressed": True, "resolution": resolution})
+            changed[key] = _resolved(held, state)
     return event.model_copy(update={"gaps": tuple(changed.values())})
+
+
+def _resolved(gap: Gap, state: DeepResearchState) -> Gap:
+    resolution = f"Evidence was found in iteration {state.iteration}."
+    return gap.model_copy(update={"addressed": True, "resolution": resolution})
 
 
 def _is_filled(gap: Gap, stand: Sequence[Finding], state: DeepResearchState) -> bool:
@@ -336,10 +336,7 @@ def with_survey(event: EvidenceWeighed, survey: SurveyOutput, state: DeepResearc
     for gap_id_ in survey.addressed_gap_ids:
         gap = current.get(gap_id_)
         if gap and not gap.addressed and (survey.own_searches or _is_filled(gap, stand, state)):
-            resolution = f"Evidence was found in iteration {state.iteration}."
-            changed[gap_id_] = current[gap_id_].model_copy(
-                update={"addressed": True, "resolution": resolution}
-            )
+            changed[gap_id_] = _resolved(gap, state)
     for number, item in enumerate(survey.gaps):
         gap = gap_of(item, state, len(state.gaps) + number)
         changed.setdefault(gap.id, gap)

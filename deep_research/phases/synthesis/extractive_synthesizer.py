@@ -13,6 +13,7 @@ from deep_research.evidence.candidates import STEP
 from deep_research.evidence.figures import figures
 from deep_research.evidence.finding_clusters import level_of
 from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.quality import RANKS
 from deep_research.evidence.quotation import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable
 from deep_research.evidence.selection import DEFAULT_WORDS, FLOOR
 from deep_research.evidence.vocabulary import Vocabulary
@@ -32,7 +33,7 @@ from deep_research.report.own_lines import (
     left_out,
     parted,
 )
-from deep_research.state import Contradiction, Finding, Source, SourceQuality
+from deep_research.state import Contradiction, Finding, Source
 
 DOUBTFUL_WORDS = 250  # shown of what comes near where it is unlikely that it holds the answer
 LEAST = exp(-FLOOR)  # of the best one's relevance, below which nothing is shown where no length was asked for
@@ -40,7 +41,6 @@ ANSWER_WORDS = 75
 MAX_TITLE = 200  # characters
 OTHERS = "Further findings"
 WITHDRAWN = "From works that were retracted"
-_QUALITIES = (SourceQuality.LOW, SourceQuality.UNKNOWN, SourceQuality.MEDIUM, SourceQuality.HIGH)
 # What parts a sentence from the next one, or from an item.
 _BETWEEN = regex(rf"\s*|{ITEM_MARK}")
 _OF_STEPS = ("gate:planning", "gate:analysis")  # what the supervisor is advised of, in terms of the engine
@@ -94,7 +94,7 @@ def _ordered(findings: Iterable[Finding], sources: Mapping[str, Source]) -> list
 
     def better(finding: Finding) -> int:
         known = (sources[i].quality for i in finding.source_ids if i in sources)
-        return max(map(_QUALITIES.index, known), default=0)
+        return max(map(RANKS.index, known), default=0)
 
     return sorted(findings, key=lambda f: (f.rank is None, f.rank or 0, -f.relevance, -better(f)))
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from deep_research.patterns import regex
 from deep_research.state import ClaimCounts, DeepResearchState, ValidationResult
 
 MIN_CHARS = 100
-_SECTION = regex(r"^##", re.MULTILINE)
 
 
 def validate_synthesis(state: DeepResearchState) -> ValidationResult:
@@ -21,7 +18,7 @@ def validate_synthesis(state: DeepResearchState) -> ValidationResult:
         return ValidationResult(valid=False, issues=tuple(blocking), blocking=tuple(blocking))
     if len(report) < MIN_CHARS:
         blocking.append(f"The report has {len(report)} characters; {MIN_CHARS} are the least.")
-    if not _SECTION.search(report):
+    if not any(line.startswith("##") for line in report.splitlines()):
         blocking.append("The report has no section.")
     blocking += too_few_supported(state)
     issues = [*blocking, *_doubts(state)]

@@ -12,7 +12,7 @@ from deep_research.evidence.support import plainly
 from deep_research.patterns import regex
 from deep_research.report.checking import Checker
 from deep_research.report.draft_claims import UNSUPPORTED, unmarked
-from deep_research.report.ledger import ids_in, marks_in
+from deep_research.report.ledger import ids_in, marks_in, without_marks
 from deep_research.report.markup import escaped
 from deep_research.state import Claim, ClaimKind, ClaimVerdict, Repair, RepairKind, Span
 
@@ -55,7 +55,7 @@ def _mended(
     if bearing:
         stands = draft[claim.place.start : claim.place.end]
         repair = Repair(kind=RepairKind.CITED, before=claim.text, after=claim.text, reasons=claim.reasons)
-        return repair, _cited(_without_references(stands), bearing)
+        return repair, _cited(without_marks(stands).strip(), bearing)
     if claim.kind is ClaimKind.CELL:
         return None, ""
     for finding_id in (*claim.finding_ids, *others):
@@ -92,14 +92,6 @@ def _cited(words: str, finding_ids: Iterable[str]) -> str:
     return f"{words} [{', '.join(finding_ids)}]"
 
 
-def _without_references(text: str) -> str:
-    pieces, here = [], 0
-    for match in marks_in(text):
-        pieces.append(text[here : match.start()])
-        here = match.end()
-    return "".join((*pieces, text[here:])).strip()
-
-
 def repaired_by_model(
     draft: str, claims: Sequence[Claim], words: Mapping[str, str], by: str
 ) -> tuple[str, tuple[Repair, ...]]:
@@ -111,7 +103,7 @@ def repaired_by_model(
         if after is None or (claim.kind is ClaimKind.CELL and not after):
             continue
         after = changes[claim.place] = unmarked(after)
-        shown = _without_references(after)
+        shown = without_marks(after).strip()
         same = plainly(shown) == plainly(claim.text)
         kind = RepairKind.CITED if same else RepairKind.REWORDED if after else RepairKind.REMOVED
         repairs.append(Repair(kind=kind, before=claim.text, after=shown, by=by, reasons=claim.reasons))
@@ -124,7 +116,7 @@ def _fitting(words: str | None) -> str | None:
     if words is None or not words.strip():
         return words and ""
     line = _BLOCK_MARK.sub("", " ".join(unmarked(words).split())).replace("|", ",")
-    said = _without_references(line).strip()
+    said = without_marks(line).strip()
     if not said or len(said) > LONGEST_REPAIR:
         return None
     ids = ", ".join(dict.fromkeys(i for match in marks_in(line) for i in ids_in(match.group())))

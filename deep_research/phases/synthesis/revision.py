@@ -28,7 +28,7 @@ from deep_research.phases.synthesis.model_drafts import (
     with_ids,
 )
 from deep_research.report.draft_claims import unmarked
-from deep_research.report.ledger import ids_in, marks_in
+from deep_research.report.ledger import ids_in, marks_in, without_marks
 from deep_research.report.own_lines import LIMITS
 from deep_research.state import Remark
 
@@ -131,11 +131,12 @@ def _without_losses(old: Sequence[Section], changed: Mapping[int, str]) -> dict[
     """The changes that leave all references in the draft, and bring no new ones, nor anything else that is new."""
     texts = [section.text for section in old]
     known = _cited("".join(texts))
-    figures, said = numbers(_unmarked("".join(texts))), set(content_stems(_unmarked("".join(texts))))
+    plain = without_marks("".join(texts))
+    figures, said = numbers(plain), set(content_stems(plain))
     kept: dict[int, str] = {}
     for place, text in changed.items():
         trial = [*texts[:place], text, *texts[place + 1 :]]
-        if _cited("".join(trial)) == known and not _adds(_unmarked(text), figures, said):
+        if _cited("".join(trial)) == known and not _adds(without_marks(text), figures, said):
             texts, kept[place] = trial, text
     return kept
 
@@ -149,15 +150,6 @@ def _adds(text: str, figures: frozenset[str], said: set[str]) -> bool:
         if len(stems - said) > max(1, MOST_NEW * len(stems)):
             return True
     return False
-
-
-def _unmarked(text: str) -> str:
-    """Without references."""
-    pieces, here = [], 0
-    for mark in marks_in(text):
-        pieces.append(text[here : mark.start()])
-        here = mark.end()
-    return "".join((*pieces, text[here:]))
 
 
 async def revise(
