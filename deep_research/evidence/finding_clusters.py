@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.similar import MOST_ALIKE, SimilarSets
 from deep_research.evidence.units import UNIT_WORDS, Quantity, measured
 from deep_research.evidence.words import (
-    NEGATIONS,
     STOP_WORDS,
     coverage,
+    denies,
     question_terms,
     rarity,
     stem,
@@ -56,14 +55,6 @@ def _as_told(quantity: Quantity) -> float:
     return float(f"{quantity.base:.{max(3, len(digits))}g}")
 
 
-def names(text: str) -> frozenset[str]:
-    """Capitalised words that do not open a sentence only by rule: a rough set of the entities named."""
-    found = set()
-    for match in re.finditer(r"(?<![.!?:]\s)(?<!^)\b[A-Z][\w'’-]+", text):
-        found.add(stem(match.group()))
-    return frozenset(found)
-
-
 def name_others(one: str, other: str) -> bool:
     """Whether each of two texts has a capital on a word that the other lacks: "Mole is a lamp" and "Hare is a lamp" speak
     of two things, though a sentence's first word has its capital by rule."""
@@ -76,7 +67,6 @@ class _Features:
     """What a statement is compared by."""
 
     negated: bool
-    names: frozenset[str]
     capitals: frozenset[str]
     tokens: frozenset[str]
 
@@ -86,8 +76,7 @@ def _features(content: str) -> _Features:
     content = unlabelled(content)
     every = words(content)
     return _Features(
-        negated=any(w.casefold() in NEGATIONS for w in every),
-        names=names(content),
+        negated=denies(content),
         capitals=frozenset(stem(w) for w in _CAPITAL.findall(content) if w.casefold() not in STOP_WORDS),
         tokens=frozenset(
             stem(w)
@@ -121,9 +110,7 @@ def merged(
 def _same(one: str, other: str) -> bool:
     a, b = _features(one), _features(other)
     # One may name a thing in more words than the other, but none may name another thing.
-    if a.negated != b.negated or not (a.names <= b.names or b.names <= a.names):
-        return False
-    if name_others(one, other):
+    if a.negated != b.negated or name_others(one, other):
         return False
     return len(a.tokens & b.tokens) >= SAME_OVERLAP * max(1, len(a.tokens | b.tokens))
 

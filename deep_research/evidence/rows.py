@@ -23,9 +23,6 @@ _BAR = regex(r"(?<!\S)\|(?!\S)")
 _LABEL = regex(r"(?:\A|(?<=; )|(?<=\. ))(?P<name>[^\s:;|](?:[^:;|]{0,38}[^\s:;|])?): (?=\S)")
 
 
-_MEASURE = regex(r"(?:[^\W\d]+ ){0,3}[$£€]?\d[\d.,]*[ \u00a0-]?[^\W\d]")  # "about 40 metres"
-
-
 def is_row(line: str) -> bool:
     return " | " in line
 
@@ -77,24 +74,9 @@ def lower_labels(content: str) -> str:
 
 
 def _headed(content: str) -> list[re.Match[str]]:
-    """The headers in a statement that `clauses` made; none in any other. Items of a list may have labels too, but of the
-    same: "Height of the tower", "Height of the rock"."""
+    """The headers in a statement that `clauses` made; none in any other."""
     named = list(_LABEL.finditer(content))
-    if len(named) < 2 or named[0].start():
-        return []
-    measured_of = {measure_in(match["name"]) for match in named}
-    are_items = (
-        len(measured_of) == 1
-        and "" not in measured_of
-        and all(_MEASURE.match(content, match.end()) for match in named)
-    )
-    return [] if are_items else named
-
-
-def measure_in(label: str) -> str:
-    """What a label says that is told of something: the height in "Height of the tower"; else empty."""
-    measure, of, _ = label.partition(" of ")
-    return measure.casefold() if of and " " not in measure else ""
+    return named if len(named) > 1 and not named[0].start() else []
 
 
 def labels(content: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ import pytest
 from deep_research.evidence.boilerplate import is_debris
 from deep_research.evidence.comparison import compared
 from deep_research.evidence.quotation import readable
-from deep_research.evidence.rows import cells, labels, unlabelled
+from deep_research.evidence.rows import cells, unlabelled
 
 FAMILY = (
     "Later engineers\n\nName | Dates | Father\nDavid Alan Stevenson | 1854--1938 | David Stevenson\n"
@@ -98,20 +98,11 @@ def test_a_statement_of_its_own_has_no_headers(content, own):
     assert unlabelled(content) == own
 
 
-def test_labels_of_the_same_are_items_of_a_list_and_no_headers():
-    items = "Height of the tower: 40 m. Height of the rock: 9 m."
-    assert unlabelled(items) == items
-    assert cells(items) == {}
-    assert list(labels(items)) == []
-    assert cells("Date of birth: 1801; Date of death: 1870") == {
-        "Date of birth": "1801",
-        "Date of death": "1870",
-    }
+def test_what_stands_under_each_header_is_its_cell():
     assert cells("Name of ship: Orrel; Name of port: Ghent") == {
         "Name of ship": "Orrel",
         "Name of port": "Ghent",
     }
-    assert cells("Height of the tower: 40 m; Year: 1801") == {"Height of the tower": "40 m", "Year": "1801"}
 
 
 def test_rows_of_one_header_are_no_conflict():
