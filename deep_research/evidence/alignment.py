@@ -19,6 +19,7 @@ from pathlib import Path
 
 from deep_research.evidence.language import ENGLISH, language_of
 from deep_research.evidence.plain import unjoined
+from deep_research.evidence.statements import GROUPED
 from deep_research.patterns import regex
 from deep_research.state import Span
 
@@ -44,7 +45,6 @@ _TOKEN = regex(
     rf"|[^\W_{_WIDE}][^\W{_WIDE}]*+(?:['’\u200c\u200d][^\W_{_WIDE}][^\W{_WIDE}]*+|(?<=\d)[.,:]\d[^\W{_WIDE}]*+)*+)",
     re.MULTILINE,
 )
-_THOUSANDS = regex(r"\d{1,3}(?:,\d{3})+")
 _ENDS = ".!?…。！？।؟۔"
 _QUOTE_MARKS = "\"'“”„«»‘’"
 _AROUND = f"{_QUOTE_MARKS} \t\n`*_"
@@ -215,7 +215,7 @@ def _tokens(text: str, language: str) -> Iterator[tuple[str, Sort, int, int]]:
         end = start + len(word)
         start = end - len(word.lstrip(" "))
         key = unjoined(word.strip(" ").casefold().replace("’", "'")).replace("−", "-").replace("–", "-")
-        if language == ENGLISH and "," in key and _THOUSANDS.fullmatch(key):
+        if language == ENGLISH and "," in key and GROUPED.fullmatch(key):
             key = key.replace(",", "")
         is_small = key in small and not _is_name(word, text, start)
         yield key, Sort.SMALL if is_small else Sort.CONTENT, start, end

@@ -12,7 +12,6 @@ _NAMES = frozenset(("person", "place"))
 # Kinds that show in the form of what is said: a text without a figure tells no number.
 FORMAL = _NAMES | {"number", "date"}
 _YEAR = regex(r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
-_DIGIT = regex(r"\d")
 _NAMED = regex(rf"(?<![.!?]\s)(?<!^)\b[^\W\d_{NO_CAPITALS}][^\W\d_]+")
 _NONE: frozenset[str] = frozenset()
 
@@ -28,7 +27,7 @@ def holds_kind(
     low = {word.casefold() for word in spoken}
     fresh = " ".join(w for w in spoken if words.stem(w.casefold()) not in asked)
     if kind == "number":
-        return 1.0 if _DIGIT.search(fresh) else 0.7 * bool(words.numerals & low)
+        return 1.0 if any(map(str.isdigit, fresh)) else 0.7 * bool(words.numerals & low)
     if kind == "date":
         return 1.0 if _YEAR.search(text) else 0.6 * bool(words.cues["date"] & low)
     if kind in ("person", "place", "list"):

@@ -10,21 +10,22 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from math import fsum, log, sqrt
+from math import fsum, sqrt
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.answer_kinds import holds_kind
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool
 from deep_research.evidence.inquiry import Inquiry
+from deep_research.evidence.names import BRACKETED
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.vocabulary import in_lower_case
+from deep_research.evidence.words import inverse_frequency
 from deep_research.patterns import regex
 
 MAX_TITLE = 100  # characters of a title by which other sources name one
 KEPT = 160  # candidates that are looked at closely
 KEPT_OF_TOPICS = 320
 BRIDGES, FURTHER = 4, 40  # sentences that lead to a source, and of that source, held against each other
-_BRACKETED = regex(r"\s*\([^)]*\)\s*$")
 
 Terms = frozenset[str]
 _NONE: Terms = frozenset()
@@ -118,7 +119,7 @@ class View:
         holding = Counter(term for block in blocks for term in block)
         # Rarer over the blocks is more.
         self.weights = {
-            term: log(1 + (max(1, len(blocks)) - holding[term] + 0.5) / (holding[term] + 0.5))
+            term: inverse_frequency(max(1, len(blocks)), holding[term])
             for term in dict.fromkeys(inquiry.terms)
         }
         # A word that nothing has may be misspelt, or say otherwise what they say: it counts no more than any other.
@@ -236,7 +237,7 @@ class View:
 
 def _naming(pool: Pool) -> Mapping[int, list[Candidate]]:
     """For each source the sentences of others that name it by its title. One pattern of all titles reads each text."""
-    titles = [_BRACKETED.sub("", d.title[:MAX_TITLE]).strip().lower() for d in pool.documents]
+    titles = [BRACKETED.sub("", d.title[:MAX_TITLE]).strip().lower() for d in pool.documents]
     places: dict[str, list[int]] = {}
     for place, title in enumerate(titles):
         if len(title) >= 4:

@@ -18,7 +18,6 @@ from deep_research.patterns import regex
 
 KEPT = 96  # sentences of a text, of four bytes each
 SENTENCE = 8  # words of a sentence, below which it may be anything that a site puts around a text
-LEAST = 1  # facts that differ
 OF_SHARED = 0.02  # of the facts that both have: more may be figures that a page counts anew each day
 _MOST_WORDS = 100_000
 _END = regex(r"(?<=[.!?…。])\s+")
@@ -51,19 +50,18 @@ def _facts(text: str) -> Iterator[tuple[str, str]]:
 
 
 @lru_cache(maxsize=4096)
-def _values(kept: str) -> tuple[Mapping[int, int], int]:
-    """The facts of a text by what stands around them, and the hash up to which it has all of them."""
+def _values(kept: str) -> Mapping[int, int]:
+    """The facts of a text by what stands around them."""
     try:
         row = base64.b64decode(kept, validate=True)
     except ValueError:
-        return {}, 0
-    values = {int.from_bytes(row[at : at + 3], "big"): row[at + 3] for at in range(0, len(row) - 3, 4)}
-    return values, max(values, default=0) if len(values) >= KEPT else 1 << 24
+        return {}
+    return {int.from_bytes(row[at : at + 3], "big"): row[at + 3] for at in range(0, len(row) - 3, 4)}
 
 
 def are_versions(one: str, other: str) -> bool:
     """Whether two texts that are alike tell other figures in the same words, from what is kept of their facts."""
-    (a, _), (b, _) = _values(one), _values(other)
+    a, b = _values(one), _values(other)
     shared = a.keys() & b.keys()
     differing = sum(a[key] != b[key] for key in shared)
-    return differing >= max(LEAST, OF_SHARED * len(shared))
+    return differing >= max(1, OF_SHARED * len(shared))

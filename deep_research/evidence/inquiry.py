@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.language import ENGLISH, language_by_script, language_of
+from deep_research.evidence.names import QUOTED
 from deep_research.evidence.sentences import sentence_spans
 from deep_research.evidence.vocabulary import FILE, WORD, Vocabulary, vocabulary
 from deep_research.evidence.words import NO_CAPITALS, unmarked
@@ -22,7 +23,6 @@ from deep_research.state.parts import QuestionPart
 _NAME = regex(
     rf"(?<![.?!]\s)(?<![¿¡])(?<!^)\b[^\W\d_{NO_CAPITALS}][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|(?<!\w)--?\w[\w-]+"
 )
-_QUOTED = regex(r"[\"“”«»„`「『]([^\"“”«»„`「」『』]{2,80})[\"“”«»„`」』]")
 _ASKING = dict.fromkeys(map(ord, "？؟"), "?")  # marks of questions in other scripts
 _CLAUSE = regex(r"[,;:]\s+")
 _WORDS_OF_A_TOPIC = 12  # a request that asks for nothing short and has more terms is one
@@ -126,7 +126,7 @@ def read_question(text: str, language: str = "") -> Inquiry:
     words = vocabulary(language)
     terms = tuple(words.terms(text))
     named = [match.group() for match in _NAME.finditer(unspaced.without(text))]
-    named += [match.group(1) for match in _QUOTED.finditer(text)]
+    named += [match.group(1) for match in QUOTED.finditer(text)]
     names = frozenset(term for name in named for term in words.terms(name)) & frozenset(terms)
     kind, opening = _opening(text, words)
     asking = frozenset(words.terms(opening) if kind == "number" else ()) & frozenset(terms)

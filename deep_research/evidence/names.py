@@ -21,14 +21,13 @@ KNOWN = 0.2  # what being borne by a document adds to a name's weight, when the 
 UNKNOWN_WORD = 0.5  # how telling a word is of which no corpus knows
 OPENING = 400  # characters of a text in which it says what it is called
 
-_PLAIN_WORD = regex(r"[a-z0-9]+")
 _WORD = regex(r"[^\W_]+")
 _POSSESSIVE = regex(r"['’]s\b")
 _OPENING_WORDS = frozenset(
     ("The", "A", "An", "This", "These", "Its", "His", "Her", "Their", "Our", "He", "She", "It")
 )
 _ARTICLES = frozenset(("the", "a", "an"))
-_BRACKETED = regex(r"\s*\([^()]*\)\s*$")
+BRACKETED = regex(r"\s*\([^()]*\)\s*$")
 _SMALL = r"(?:of|the|in|de|la|le|van|von|del|di|da|al|el|bin|ibn|and|for|on)"
 _LARGE = rf"[^\W\d_{NO_CAPITALS}]"
 _CAPITAL = rf"(?:{_LARGE}[\w'’&-]*|[A-Z]\.)"
@@ -43,7 +42,7 @@ _RUN = regex(
 )
 _OPENS = regex(r"(?:\A|[.!?:;|*#>\n-][\s\"'“‘(*_-]*)\Z")
 _INSIDE = regex(rf"\s+{_SMALL}\s+(?:{_SMALL}\s+)?")
-_QUOTED = regex(r"[\"“”«»「『]([^\"“”«»「」『』\n]{2,80})[\"“”«»」』]")
+QUOTED = regex(r"[\"“”«»„`「『]([^\"“”«»„`「」『』\n]{2,80})[\"“”«»„`」』]")
 # What follows the name in an article's first sentence: "(", "," or one of is, was, are, were, refers, denotes, means.
 # Written so that each branch begins with a plain character, which is searched for several times as fast.
 _DEFINED = regex(
@@ -82,7 +81,7 @@ def _words(name: str) -> list[str]:
     if name.isascii():
         words = name.lower().split()
         # Most have nothing else, and need no pattern.
-        return words if "".join(words).isalnum() else _PLAIN_WORD.findall(" ".join(words))
+        return words if "".join(words).isalnum() else _WORD.findall(" ".join(words))
     return _WORD.findall(folded(name))
 
 
@@ -102,7 +101,7 @@ def borne(title: str, text: str) -> dict[str, float]:
     if title:
         _add(found, title, 1.0)
         if title[-1] == ")":
-            _add(found, _BRACKETED.sub("", title), 0.9)
+            _add(found, BRACKETED.sub("", title), 0.9)
         if "," in title:
             _add(found, title.partition(",")[0], 0.8)
     opening = _DEFINED.search(text, 0, 160)
@@ -169,7 +168,7 @@ def asked_names(question: str) -> list[str]:
     """Keys of what a question names by its spelling: quotations, capitalised runs and their parts around small
     words; each once, in order."""
     question = " ".join(question.split()).lstrip("¿¡")
-    found = [key(match.group(1)) for match in _QUOTED.finditer(question)]
+    found = [key(match.group(1)) for match in QUOTED.finditer(question)]
     opening = question.split(maxsplit=1)[0] if question.strip() else ""
     for match in _RUN.finditer(question):
         run = match.group()

@@ -26,7 +26,6 @@ INITIALS = 4  # of a name, for which a site is called: with fewer many are calle
 # What reports of others also when it bears the name of what they are asked about.
 _REPORTERS = frozenset({"an established news organisation", "a reference work", "social media", "a shop"})
 _NO_NAMES = STOP_WORDS | ASKING_WORDS
-_CODE = regex(r"`([^`\n]{2,80})`")
 _NUMBERED = regex(r"(?<!\w)([A-Za-z]{2,6}(?:-T)?)[ _/-]{0,2}(\d{1,6}(?:[-.:]\d{1,6}){0,3})(?!\w)")
 
 
@@ -85,7 +84,7 @@ def _named(question: str) -> set[str]:
     single = (word for word in words(question) if any(c.isupper() or c.isdigit() for c in word))
     found = {word.casefold() for word in single if word.casefold() not in _NO_NAMES}
     several = asked_names(question)
-    found |= {_joined(name) for name in (*several, *(match.group(1) for match in _CODE.finditer(question)))}
+    found |= set(map(_joined, several))
     return found | set(_initials(several))
 
 

@@ -7,13 +7,12 @@ one from the other; the words that many of the best passages have in common tell
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.evidence.ranking import Passage
-from deep_research.evidence.words import STOP_WORDS, content_stems, stem, words
+from deep_research.evidence.words import STOP_WORDS, content_stems, inverse_frequency, stem, words
 from deep_research.state import Span
 
 _K1 = 2.0
@@ -76,7 +75,7 @@ def ranked(request: str, found: Sequence[Passage], texts: Sequence[str], titles:
 def _weights(asked: Mapping[str, int], every: Sequence[Mapping[str, int]]) -> dict[str, float]:
     """How often each word is asked for times how rare it is, as shares of one."""
     holding = Counter(term for counts in every for term in counts)
-    return _shares({t: n * _rarity(len(every), holding[t]) for t, n in asked.items()})
+    return _shares({t: n * inverse_frequency(len(every), holding[t]) for t, n in asked.items()})
 
 
 def _learned(
@@ -90,7 +89,7 @@ def _learned(
         length = sum(counts.values())
         for term, count in counts.items():
             if holding[term] > 1:
-                weighed[term] += score * count / length * _rarity(len(read), holding[term])
+                weighed[term] += score * count / length * inverse_frequency(len(read), holding[term])
     return _shares(dict(sorted(weighed.items(), key=lambda item: (-item[1], item[0]))[:LEARNED]))
 
 
@@ -103,10 +102,6 @@ def _score(span: Span, counts: Mapping[str, int], weights: Mapping[str, float], 
         for t in held
         if t in weights and t in counts
     )
-
-
-def _rarity(total: int, holding: int) -> float:
-    return math.log(1.0 + (total - holding + 0.5) / (holding + 0.5))
 
 
 def _shares(weights: Mapping[str, float]) -> dict[str, float]:

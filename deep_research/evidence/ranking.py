@@ -136,12 +136,12 @@ def rarities(found: Sequence[Passage], terms: Iterable[str]) -> dict[str, float]
     return {term: rarity(total, holding[term]) for term in terms}
 
 
-def bm25(passage: Passage, weights: Mapping[str, float]) -> float:
-    """How much of the weight a passage has, repeated terms counting less and less."""
+def bm25(terms: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """How much of the weight the terms of a passage have, repeated ones counting less and less."""
     return sum(
-        weight * passage.terms[term] * (_K1 + 1) / (passage.terms[term] + _K1)
+        weight * terms[term] * (_K1 + 1) / (terms[term] + _K1)
         for term, weight in weights.items()
-        if term in passage.terms
+        if term in terms
     )
 
 
@@ -155,7 +155,7 @@ def matching(query: str, text: str, title: str = "", *, most: int = MOST) -> tup
     wanted, scanner = _looking_for(query)
     found = scan(text, 0, scanner)
     weights = {term: wanted.get(term, 1.0) * weight for term, weight in rarities(found, wanted).items()}
-    best = sorted(found, key=lambda passage: (-bm25(passage, weights), passage.span.start))[:most]
+    best = sorted(found, key=lambda passage: (-bm25(passage.terms, weights), passage.span.start))[:most]
     present = {term for passage in best for term in passage.terms} | scanner.present(title)
     return tuple(passage.span for passage in best), coverage(wanted, present)
 

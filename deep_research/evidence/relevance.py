@@ -12,14 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from deep_research.evidence.passages import BlockKind, Passage, blocks, passages
-from deep_research.evidence.ranking import TermScanner
+from deep_research.evidence.ranking import TermScanner, bm25
 from deep_research.evidence.words import content_words, question_terms, rarity
 from deep_research.state import Span
 
 OF_HEADING = 1.0  # of a mention, for a word that stands in a heading over a passage
 OF_TITLE = 0.5  # the same for the title of its source
 _LEVELS = 6  # of headings
-_K1 = 1.2  # how soon further mentions of a word count no more
 
 Terms = Mapping[str, float]
 
@@ -80,21 +79,12 @@ class Questions:
                 term: weight * rarity(total, holding[term])
                 for term, weight in question_terms(question).items()
             }
-            scores = [_score(terms, weights) for terms in every]
+            scores = [bm25(terms, weights) for terms in every]
             top = max(scores, default=0.0)
             if top > 0.0:
                 best = [max(known, score / top) for known, score in zip(best, scores, strict=True)]
         values = iter(best)
         return {source.id: [next(values) for _ in source.passages] for source in scanned}
-
-
-def _score(terms: Terms, weights: Mapping[str, float]) -> float:
-    """How much of the weight a passage has, repeated words counting less and less."""
-    return sum(
-        weight * terms[term] * (_K1 + 1.0) / (terms[term] + _K1)
-        for term, weight in weights.items()
-        if term in terms
-    )
 
 
 def around(source: Scanned, places: Iterable[int], without: Set[int] = frozenset()) -> tuple[Span, ...]:

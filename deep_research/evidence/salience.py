@@ -15,7 +15,7 @@ from math import fsum, log
 from typing import NamedTuple, overload
 
 from deep_research.evidence.passages import Block, BlockKind, blocks
-from deep_research.evidence.words import STOP_WORDS, WORD, Known, question_terms, stem
+from deep_research.evidence.words import STOP_WORDS, WORD, Known, inverse_frequency, question_terms, stem
 
 # What each part adds at most, against 1 for a sentence that has all words of the query.
 CENTRAL, EARLY, TELLING, LONG = 0.03, 0.15, 0.03, 0.03
@@ -154,7 +154,7 @@ def _asked(terms: Sequence[Sequence[str]], query: str) -> list[float]:
     has_none = frozenset(wanted).isdisjoint
     hits = [() if has_none(each) else wanted.keys() & each for each in terms]
     holding = Counter(chain.from_iterable(hits))
-    weights = {key: weight * _rarity(len(terms), holding[key]) for key, weight in wanted.items()}
+    weights = {key: weight * inverse_frequency(len(terms), holding[key]) for key, weight in wanted.items()}
     total = fsum(weights.values())
     # Summed exactly: the order of a set is not the same in every process.
     return [fsum(map(weights.__getitem__, held)) / total if held else 0.0 for held in hits]
@@ -166,11 +166,6 @@ def _central(terms: Sequence[Sequence[str]]) -> list[float]:
     weights = {key: log(count) if count > 1 else 0.2 for key, count in counts.items()}
     weights[""] = 0.0
     return [sum(map(weights.__getitem__, each)) / (len(each) + _WORDS_BESIDE) for each in terms]
-
-
-def _rarity(total: int, holding: int) -> float:
-    """Without a floor, unlike that of the ranking: what all sentences have tells none of them apart."""
-    return log(1.0 + (total - holding + 0.5) / (holding + 0.5))
 
 
 def _around(asked: Sequence[float]) -> list[float]:

@@ -27,7 +27,7 @@ _TOKEN = regex(
     rf"|[%$€£°]|[{_SPACELESS}]|(?:[^\W\d_]\.){{2,}}|[^\W_{_SPACELESS}]+(?:['’]\w+)*"
 )
 _LOWER = regex(r"(?<!\w)[^\W\d_A-ZÀ-Þ][^\W\d_]*")
-_GROUPED = regex(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+GROUPED = regex(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _SIGNS = {"%": "percent", "$": "dollars", "€": "euros", "£": "pounds", "°": "degrees"}
 _SYMBOL = regex(r"[A-Z]\w*[A-Z\d]|\w+\d\w*")  # an abbreviation or an identifier, whatever stands around it
 _OPENS = regex(r"(?:\A|[.!?:|*#>\n])[\s\"“«(*_-]*\Z")
@@ -189,7 +189,7 @@ def reader(language: str) -> Reader:
 def value_of(number: str) -> float | None:
     """Of "1,031", "2.5", "57" or "57th"; commas group by three, and else stand for a point."""
     number = number.rstrip("sthndr")
-    plain = number.replace(",", "") if _GROUPED.fullmatch(number) else number.replace(",", ".")
+    plain = number.replace(",", "") if GROUPED.fullmatch(number) else number.replace(",", ".")
     try:
         return float(plain)
     except ValueError:

@@ -22,6 +22,7 @@ from deep_research.evidence.rows import lower_labels
 from deep_research.evidence.statements import Kind, Reader, Statement, Token, reader
 from deep_research.evidence.units import measured
 from deep_research.evidence.vocabulary import vocabulary
+from deep_research.evidence.words import inverse_frequency
 from deep_research.state import Aspect, ClaimVerdict, Discrepancy, Span
 
 SENTENCES = 3  # that may carry a statement together
@@ -269,7 +270,7 @@ class _Comparison:
         self._literal = plainly(claim.text)
         size = pool.size
         keys = dict.fromkeys(token.key for token in claim.tokens if pool.reader.tells(token.key))
-        self._weights = {key: _rarity(size, pool.count(key)) for key in keys}
+        self._weights = {key: inverse_frequency(size, pool.count(key)) for key in keys}
         self._near = self._nearest()
         self._held = set(filter(pool.has_in_titles, keys))
         self._chosen = list(self._choose(most))
@@ -404,7 +405,7 @@ class _Comparison:
     def _is_within(self, at: tuple[int, int]) -> bool:
         """Whether the claim has nearly all words of a sentence: it says the same there, and more beside it."""
         keys = {t.key for t in self._pool.read(at).tokens if self._pool.reader.tells(t.key)}
-        weights = {key: _rarity(self._pool.size, self._pool.count(key)) for key in keys}
+        weights = {key: inverse_frequency(self._pool.size, self._pool.count(key)) for key in keys}
         held = math.fsum(weights[key] for key in sorted(keys & self._weights.keys()))
         return len(keys) > FEW and held >= ALIKE * math.fsum(weights[key] for key in sorted(keys))
 
@@ -453,8 +454,3 @@ class _Comparison:
 def plainly(text: str) -> str:
     """In lower case, with one space between words and none of the marks around it."""
     return " ".join(text.casefold().split()).strip(_MARKS)
-
-
-def _rarity(total: int, holding: int) -> float:
-    """The weight of a word that ``holding`` of ``total`` sentences have."""
-    return math.log(1.0 + (total - holding + 0.5) / (holding + 0.5))

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from deep_research.evidence.query_expansion import Ranked
-from deep_research.evidence.words import content_stems
+from deep_research.evidence.words import content_stems, inverse_frequency
 
 KIN = 8  # texts most like a source that are its company
 TELLING = 100  # words of a text by which others like it are found
@@ -77,7 +77,7 @@ def _company(vectors: Mapping[int, Mapping[str, float]], scores: Mapping[int, fl
 def _vectors(read: Mapping[int, Mapping[str, int]]) -> dict[int, dict[str, float]]:
     """The most telling words of each, as vectors of one length."""
     holding = Counter(term for counts in read.values() for term in counts)
-    rarity = {n: math.log(1.0 + (len(read) - n + 0.5) / (n + 0.5)) for n in set(holding.values())}
+    rarity = {n: inverse_frequency(len(read), n) for n in set(holding.values())}
     vectors = {}
     for source, counts in read.items():
         weighed = [

@@ -40,7 +40,6 @@ STAND_INS = f"{chr(0xE800)}-{chr(0xE800 + len(_MARKS) - 1)}"
 
 CHARACTERS = f"{_HAN_AND_KANA}{_HANGUL}{_THAI_TO_BURMESE}"  # for a set of a pattern
 RUN = regex(f"([{CHARACTERS}]+)")
-_WORD = regex(r"[^\W_]+")
 # Two characters of the script in which Japanese writes endings, particles and the verbs that help.
 _JOINING = regex("[\u3041-\u3096]{2}")
 HAS_STAND_IN = regex(f"[{STAND_INS}]")
@@ -88,7 +87,7 @@ def size(text: str) -> int:
     """
     if not occur_in(text) or not (runs := RUN.findall(text)):
         return len(text.split())
-    spaced_ones = sum(_WORD.search(word) is not None for word in without(text).split())
+    spaced_ones = sum(any(map(str.isalnum, word)) for word in without(text).split())
     return spaced_ones + (sum(len(_characters(run)) for run in runs) + 1) // 2
 
 

@@ -201,6 +201,11 @@ def content_stems(text: str) -> list[str]:
     return [stem(w) for w in content_words(text)]
 
 
+def denies(text: str) -> bool:
+    """Whether a text has a word that denies."""
+    return any(word.casefold() in NEGATIONS for word in words(text))
+
+
 def is_name_like(word: str) -> bool:
     """Whether a word of a question looks like a name or a number: such words decide what it is about."""
     return word[:1].isupper() or word[:1].isdigit()
@@ -233,11 +238,13 @@ def rarity(total: int, holding: int) -> float:
     The texts were found by searching for these very terms, so that what a question is about is in most of them:
     without the floor its subject would count for nothing.
     """
-    scale = _inverse_frequency(total, holding) / _inverse_frequency(total, 0)
+    scale = inverse_frequency(total, holding) / inverse_frequency(total, 0)
     return RARITY_FLOOR + (2.0 - RARITY_FLOOR) * scale
 
 
-def _inverse_frequency(total: int, holding: int) -> float:
+def inverse_frequency(total: int, holding: int) -> float:
+    """The weight of a term that ``holding`` of ``total`` texts have; near 0 where all have it, so that it tells none of
+    them apart."""
     return math.log(1.0 + (total - holding + 0.5) / (holding + 0.5))
 
 

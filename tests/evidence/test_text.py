@@ -96,5 +96,5 @@ def test_only_passages_with_a_wanted_term_are_kept_and_rare_terms_weigh_more():
     found = scan(text, 0, TermScanner(["tower", "bell"]))
     weights = rarities(found, [stem("tower"), stem("bell"), stem("absent")])
     assert weights[stem("absent")] >= weights[stem("bell")] >= weights[stem("tower")]
-    best = max(found, key=lambda p: bm25(p, weights))
+    best = max(found, key=lambda p: bm25(p.terms, weights))
     assert stem("bell") in best.terms
