@@ -256,18 +256,28 @@ def _contradiction(
             made.setdefault((side.finding_id, source_id, side.told), (side, stance))
     if len(stances) < 2:
         return None
-    numbered = with_voices([side for side, _ in made.values()], sources)
-    place, because = preferred(numbered, [stance for _, stance in made.values()], sources)
-    finding_ids = tuple(dict.fromkeys(side.finding_id for side in numbered))
-    told = " against ".join(stance.text for stance in stances)
+    return contradiction_of(list(made.values()), [stance.text for stance in stances], about, of, sources)
+
+
+def contradiction_of(
+    told: Sequence[tuple[ContradictionSide, int]],
+    stances: Sequence[str],
+    about: str,
+    of: str,
+    sources: Mapping[str, Source],
+) -> Contradiction:
+    """The contradiction whose sides are ``told``, each with the place of what it says among the ``stances``."""
+    sides_ = with_voices([side for side, _ in told], sources)
+    place, because = preferred(sides_, [stance for _, stance in told], sources)
+    finding_ids = tuple(dict.fromkeys(side.finding_id for side in sides_))
     return Contradiction(
-        id=contradiction_id((*finding_ids, about, *(stance.text for stance in stances))),
-        description=f"The sources give different {about}{f' for {of}' if of else ''}: {told}.",
+        id=contradiction_id((*finding_ids, about, *stances)),
+        description=f"The sources give different {about}{f' for {of}' if of else ''}: {' against '.join(stances)}.",
         finding_ids=finding_ids,
-        source_ids=tuple(dict.fromkeys(side.source_id for side in numbered)),
+        source_ids=tuple(dict.fromkeys(side.source_id for side in sides_)),
         about=about,
         of=of,
-        sides=tuple(numbered),
+        sides=tuple(sides_),
         preferred=place,
         because=because,
     )

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from deep_research.evidence.comparable import sides as compared
-from deep_research.evidence.contradictions import quoted_part, with_voices
+from deep_research.evidence.contradictions import contradiction_of, quoted_part
 from deep_research.evidence.finding_clusters import numbers
-from deep_research.evidence.preference import preferred
 from deep_research.evidence.words import content_stems
 from deep_research.state import Contradiction, ContradictionSide, Difference, Finding, Source
-from deep_research.state.identity import contradiction_id
 
 LONGEST = 200  # characters of what a side says; more stands in its quote
 ABOUT = {
@@ -35,30 +33,14 @@ def contrasted(
     has one made up can have nothing said that is not quoted."""
     once = {finding.id: (finding, says) for finding, says in reversed(stances)}
     every = [once[key] for key in dict.fromkeys(finding.id for finding, _ in stances)]
-    made: list[tuple[ContradictionSide, int]] = []
-    for number, (finding, says) in enumerate(every):
-        made += [(side, number) for side in _sides(finding, says, sources)]
-    if len({side.told for side, _ in made}) < 2 or len({side.finding_id for side, _ in made}) < 2:
+    sides = [side for finding, says in every for side in _sides(finding, says, sources)]
+    stances = list(dict.fromkeys(side.told for side in sides))
+    if len(stances) < 2 or len({side.finding_id for side in sides}) < 2:
         return None
-    numbered = with_voices([side for side, _ in made], sources)
-    told = list(dict.fromkeys(side.told for side in numbered))
-    place, because = preferred(numbered, [told.index(side.told) for side in numbered], sources)
-    finding_ids = tuple(dict.fromkeys(side.finding_id for side in numbered))
-    about, subject = ABOUT[differs], _said(of, [finding for finding, _ in every])
-    what = f"{about} for {subject}" if subject else about
-    return Contradiction(
-        id=contradiction_id((*finding_ids, about, *told)),
-        description=f"The sources give different {what}: {' against '.join(told)}.",
-        finding_ids=finding_ids,
-        source_ids=tuple(dict.fromkeys(side.source_id for side in numbered)),
-        about=about,
-        of=subject,
-        sides=tuple(numbered),
-        preferred=place,
-        because=because,
-        differs=differs,
-        by=by,
-    )
+    told = [(side, stances.index(side.told)) for side in sides]
+    subject = _said(of, [finding for finding, _ in every])
+    found = contradiction_of(told, stances, ABOUT[differs], subject, sources)
+    return found.model_copy(update={"differs": differs, "by": by})
 
 
 def _sides(finding: Finding, says: str, sources: Mapping[str, Source]) -> list[ContradictionSide]:
