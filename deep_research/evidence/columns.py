@@ -293,11 +293,6 @@ def _density(view: View, c: Candidate) -> float:
     return min(1.0, view.cover(c) * view.mass / sqrt(len(view.terms(c)) + 4) / 4)
 
 
-def _leads(view: View, c: Candidate) -> float:  # noqa: ARG001 - a column is a function of both
-    """Whether it opens its document."""
-    return float(c.place == 0)
-
-
 Column = Callable[[View, Candidate], float]
 COLUMNS: Mapping[str, Column] = {
     "coverage": View.cover,
@@ -307,7 +302,7 @@ COLUMNS: Mapping[str, Column] = {
     "rank": lambda v, c: max(0.0, 1 - v.at(c) / 10),
     "kind": fits,
     "linked": lambda v, c: v.linked[v.at(c)],
-    "lead": _leads,
+    "lead": lambda _, c: float(c.place == 0),  # it opens its document
     "heading": View.headed,
     "document": View.whole,
 }

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from string import ascii_letters, digits
 from urllib.parse import quote, unquote, urlsplit
 
 from deep_research.evidence.sites import ascii_host, host_of, is_suffix, same_site, site_of, words_of
@@ -30,7 +31,7 @@ LONGEST = 2_048  # characters of an address that are looked at
 _JUNK = regex(r"[\x00-\x1f\x7f]")
 _MOBILE = ("www.", "m.", "mobile.", "amp.")
 _PORTS = {"http": 80, "https": 443}
-_UNRESERVED = regex(r"[A-Za-z0-9._~-]")
+_UNRESERVED = frozenset(f"{ascii_letters}{digits}._~-")
 # What may stand unescaped in a path, and in a query or fragment.
 _PATH_SAFE = "/:@!$&'()*+,;=-._~"
 _QUERY_SAFE = _PATH_SAFE + "?"
@@ -201,7 +202,7 @@ def _spelt(text: str, safe: str) -> str:
     def one(match: re.Match[str]) -> str:
         if match[1]:
             character = chr(int(match[1], 16))
-            return character if _UNRESERVED.match(character) else f"%{match[1].upper()}"
+            return character if character in _UNRESERVED else f"%{match[1].upper()}"
         return quote(match[2], safe=safe, errors="replace") if match[2] else "%25"
 
     return _ESCAPES.sub(one, text)

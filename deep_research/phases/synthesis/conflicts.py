@@ -9,6 +9,7 @@ from deep_research.evidence.figures import Figure
 from deep_research.patterns import regex
 from deep_research.phases.prompting import one_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
+from deep_research.report.ledger import ids_in
 from deep_research.report.markup import escaped
 from deep_research.report.own_lines import DIFFER, better_borne_out, capital, subject_of
 from deep_research.state import Contradiction, ContradictionSide, Finding, Source
@@ -17,7 +18,6 @@ MOST = 8
 HEADING = "## Conflicting information"
 ANOTHER = "another source"
 _COLUMNS = ("What", "Source", "Date", "Says")
-_CITED = regex(r"find-[0-9a-f]{12}")
 _FIGURE = regex(r"\d+(?:[.,]\d+)*")
 
 
@@ -89,7 +89,7 @@ def conflict_line(conflict: Contradiction, names: Mapping[str, str], sources: Ma
 def with_conflicts(draft: str, handoff: SynthesizerInput) -> str:
     """The draft, and after it the contradictions that concern findings which it cites and that it does not tell: of
     which it has no two sides, each with its reference and figure."""
-    cited = set(_CITED.findall(draft))
+    cited = set(ids_in(draft))
     figures = {_plain(figure) for figure in _FIGURE.findall(draft)}
     left = [
         conflict

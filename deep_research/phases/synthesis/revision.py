@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from deep_research.budget.report_cost import AT_ONCE, report_output
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.evidence.finding_clusters import numbers
+from deep_research.evidence.passages import sentences
 from deep_research.evidence.support import plainly
 from deep_research.evidence.words import content_stems
 from deep_research.models.base import Effort
@@ -35,7 +36,6 @@ from deep_research.state import Remark
 OF_ADVICE = 0.1  # of the room, for what is said of the last version
 MOST_NEW = 0.25  # of the words of a sentence in a last pass, that the draft has nowhere
 MOST_CLAIMS = 20  # that nothing carries, of which the writer is told
-_SENTENCE = regex(r"(?<=[.!?…。])\s+|\n")
 _FENCE = regex(r"^[ \t]{0,3}(`{3,}|~{3,})")
 _SECTION = regex(r"##[ \t]+(\S.*?)[ \t#]*$")
 _OURS = (CONFLICTS.lstrip("# ").casefold(), LIMITS.casefold())  # sections that code puts in anew
@@ -145,8 +145,8 @@ def _adds(text: str, figures: frozenset[str], said: set[str]) -> bool:
     """Whether a text has a figure, or a sentence of which much is in words, that the draft has not: `figures`, `said`."""
     if not numbers(text) <= figures:
         return True
-    for sentence in _SENTENCE.split(text):
-        stems = set(content_stems(sentence))
+    for span in sentences(text):
+        stems = set(content_stems(text[span.start : span.end]))
         if len(stems - said) > max(1, MOST_NEW * len(stems)):
             return True
     return False
