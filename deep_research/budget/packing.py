@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from deep_research.budget.rendering import Condensed, Piece, cut, longest
-from deep_research.evidence.boilerplate import is_debris, may_be_debris
+from deep_research.evidence.boilerplate import is_debris
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.salience import Sentences
 from deep_research.state import Span
@@ -140,10 +140,7 @@ class Filling:
         def adds(place: int) -> bool:
             words = self._words(place)
             return (
-                place not in kept
-                and self.scores[place] > 0.0
-                and words not in told
-                and not says_nothing(words)
+                place not in kept and self.scores[place] > 0.0 and words not in told and not is_debris(words)
             )
 
         beside = {place + step for place in kept for step in (-1, 1)}.intersection(range(len(self.sentences)))
@@ -172,7 +169,7 @@ class Filling:
     def _telling(self, places: Sequence[int]) -> Sequence[int]:
         """The first few that say something."""
         first = places[:SINGLE]
-        return [place for place in first if not says_nothing(self._words(place))] or first
+        return [place for place in first if not is_debris(self._words(place))] or first
 
     def _words(self, place: int) -> str:
         return self.text[self.sentences.starts[place] : self.sentences.ends[place]]
@@ -189,8 +186,3 @@ class Filling:
 
 def _length(made: Condensed) -> int:
     return len(made.text)
-
-
-def says_nothing(words: str) -> bool:
-    """Whether words belong to the page and not to its text."""
-    return may_be_debris(words) and is_debris(words)

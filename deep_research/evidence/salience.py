@@ -21,9 +21,7 @@ from deep_research.evidence.words import STOP_WORDS, WORD, Known, inverse_freque
 CENTRAL, EARLY, TELLING, LONG = 0.03, 0.15, 0.03, 0.03
 NEXT, SECOND = 0.25, 0.1  # what a sentence has of the query for the one beside it, and the one after that
 UNDER = 0.2  # what a heading, or the first row of a table, has for what stands under it
-HEADING = 0.8  # a heading by itself says less than a sentence with the same words
 SOON = 15  # sentences after which a place in the text is worth half of the first
-OPENING = 0.02  # for the first sentence of a section, where its place is not worth more
 TOLD = 10.0  # digits and capitals from which more do not count: those of figures, dates and names
 LETTERS = 120.0  # of a sentence that is long enough to say something
 _WORDS_BESIDE = (
@@ -122,27 +120,25 @@ def salience(text: str, sentences: Sentences, query: str = "") -> list[float]:
         sentences.starts,
         sentences.ends,
         sentences.under,
-        sentences.blocks,
         asked,
         around,
         central,
         strict=True,
     )
     scores = []
-    for place, (start, end, under, block, own, beside, about) in enumerate(columns):
+    for place, (start, end, under, own, beside, about) in enumerate(columns):
         if not about:
             scores.append(0.0)  # without a word that tells anything
             continue
         told = signs.count(1, start, end)
         length = end - start
         score = own + beside + weight * about
-        early = EARLY * SOON / (SOON + place)
-        score += max(early, OPENING) if under == place - 1 else early
+        score += EARLY * SOON / (SOON + place)
         score += TELLING * (told / TOLD if told < TOLD else 1.0)
         score += LONG * (length / LETTERS if length < LETTERS else 1.0)
         if under >= 0:
             score += UNDER * asked[under]
-        scores.append(score * HEADING if block.kind is BlockKind.HEADING else score)
+        scores.append(score)
     return scores
 
 
