@@ -43,7 +43,7 @@ _TRACKING = words_of(
     """
     _ga _gl _hsenc _hsmi _ke action_object_map action_ref_map action_type_map amp cmpid cmp dclid dicbo
     fb_action_ids fb_action_types fb_source fbclid ga_campaign gad_source gbraid gclid gclsrc guccounter
-    hsctatracking icid igsh igshid li_fat_id mkt_tok msclkid ncid oly_anon_id oly_enc_id ref ref_
+    hsctatracking icid igsh igshid li_fat_id mkt_tok msclkid ncid oly_anon_id oly_enc_id ref_
     ref_src ref_url referrer s_cid s_kwcid sc_cid share_id smid spm srsltid trk trkcampaign ttclid
     twclid vero_conv vero_id wbraid wickedid wt.mc_id xtor yclid ysclid zanpid __s __twitter_impression
     """
@@ -78,28 +78,6 @@ _PERHAPS_CREDENTIAL = frozenset(("auth", "key", "sig", "signature", "token"))
 _CREDENTIAL_VALUE = regex(r"(?=[^0-9]*\d)[\w.~%+/=-]{20,}\Z", re.ASCII)
 _PERHAPS_SESSION = frozenset(("sid", "s"))
 _SESSION_VALUE = regex(r"(?=[0-9a-f]*\d)[0-9a-f]{20,}\Z", re.IGNORECASE)
-# Where a name of the tables says what is shown. Keys are domains, with what stands below them.
-_TELLING = {
-    "github.com": {"ref"},
-    "githubusercontent.com": {"ref"},
-    "gitlab.com": {"ref"},
-    "bitbucket.org": {"ref"},
-    "biblegateway.com": {"ref"},
-    "esv.org": {"ref"},
-}
-# And names that only there say nothing.
-_IDLE = {
-    "youtube.com": {"feature", "si", "pp", "app"},
-    "youtu.be": {"feature", "si"},
-    "open.spotify.com": {"si"},
-    "twitter.com": {"s", "t"},
-    "x.com": {"s", "t"},
-    "amazon.com": {"tag", "linkcode", "qid", "sr", "keywords", "pd_rd_r", "pd_rd_w", "pd_rd_wg"},
-    "medium.com": {"source", "sk"},
-    "linkedin.com": {"trackingid", "refid", "lipi"},
-    "reddit.com": {"share_id", "rdt"},
-    "nytimes.com": {"partner", "emc"},
-}
 
 
 @lru_cache(maxsize=8_192)  # a page is met in a search, in the state, and in the searches after it
@@ -150,7 +128,7 @@ def _page(url: str) -> str | None:
         return canonical_url(inner)
     host = _desktop(host)
     port = "" if parts.port in (None, *_PORTS.values()) else f":{parts.port}"
-    query = "&".join(p for p in _spelt(parts.query, _QUERY_SAFE).split("&") if p and _tells(p, host))
+    query = "&".join(p for p in _spelt(parts.query, _QUERY_SAFE).split("&") if p and _tells(p))
     fragment = _spelt(parts.fragment, _QUERY_SAFE) if parts.fragment.startswith("!") else ""
     return "".join(
         (
@@ -208,19 +186,15 @@ def _spelt(text: str, safe: str) -> str:
     return _ESCAPES.sub(one, text)
 
 
-def _tells(parameter: str, host: str) -> bool:
+def _tells(parameter: str) -> bool:
     """Whether a parameter of a query has to do with what is shown."""
     key, _, value = parameter.partition("=")
     name = unquote(key).lower().removeprefix("amp;")  # of a link taken from markup as it stood
-    if _named(_TELLING, host, name):
-        return True
     if name in _TRACKING or name in _SESSIONS or name.startswith((*_TRACKING_OPENINGS, "aspsessionid")):
         return False
     if _admits(name, value):
         return False
-    if name in _PERHAPS_SESSION and _SESSION_VALUE.match(value):
-        return False
-    return not _named(_IDLE, host, name)
+    return not (name in _PERHAPS_SESSION and _SESSION_VALUE.match(value))
 
 
 def _admits(name: str, value: str) -> bool:
@@ -228,9 +202,3 @@ def _admits(name: str, value: str) -> bool:
     if name in _CREDENTIALS or name.startswith(_CREDENTIAL_OPENINGS):
         return True
     return name in _PERHAPS_CREDENTIAL and _CREDENTIAL_VALUE.match(value) is not None
-
-
-def _named(table: dict[str, set[str]], host: str, name: str) -> bool:
-    return any(
-        name in names and (host == domain or host.endswith(f".{domain}")) for domain, names in table.items()
-    )
