@@ -113,21 +113,16 @@ MOLE = ("Ann Mole was born in Ghent in 1901.", PERSON)
 @pytest.mark.parametrize(
     ("question", "findings", "lacking", "gaps"),
     [
-        # parts of the question that nothing answers
-        (
-            "Who directed Harbour, and what did the film cost?",
-            [DIRECTED],
-            (1,),
-            ["Not found: what did the film cost"],
-        ),
+        # parts of the question that nothing answers are named where the evidence is weighed
+        ("Who directed Harbour, and what did the film cost?", [DIRECTED], (1,), []),
         ("Who directed Harbour, and where was Ann Mole born?", [DIRECTED, MOLE], (), []),
         # the question as a whole
-        (QUESTION, [], (0,), [f"Not found: {QUESTION}"]),
+        (QUESTION, [], (0,), []),
         (
             "Who built the Mole Tower of Harbour?",
             [],
             (0,),
-            ["Not found: Who built the Mole Tower of Harbour?", "Nothing was found about “Mole Tower”."],
+            ["Nothing was found about “Mole Tower”."],
         ),
         # names that no source has
         (
@@ -138,10 +133,10 @@ MOLE = ("Ann Mole was born in Ghent in 1901.", PERSON)
         ),
         # a broad request: what was found of it is enough
         ("Harbour", [DIRECTED], (), []),
-        ("Harbour", [], (0,), ["Not found: Harbour"]),
+        ("Harbour", [], (0,), []),
     ],
 )
-def test_what_was_not_found_is_told_by_parts_and_names(question, findings, lacking, gaps):
+def test_what_was_not_found_is_told_by_names(question, findings, lacking, gaps):
     found = tuple(said(*one) for one in findings)
     output = surveyed(FILM, PERSON, question=question, findings=found, lacking=lacking)
     assert [gap.description for gap in output.gaps] == gaps

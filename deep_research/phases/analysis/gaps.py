@@ -1,4 +1,4 @@
-"""What was not found: parts of the question that nothing answers, and names of it that no source has. Pure."""
+"""What was not found beside parts of the question: names of it that no source has. Pure."""
 
 from __future__ import annotations
 
@@ -9,33 +9,22 @@ from deep_research.evidence.language import ENGLISH
 from deep_research.evidence.names import key, question_names, spelled
 from deep_research.evidence.words import StemFinder, distinct_words, stem
 from deep_research.phases.analysis.handoff import AnalyzedGap, SurveyInput
-from deep_research.phases.analysis.recorded_findings import NOT_FOUND
-from deep_research.state import FirstLook, Found, PartVerdict
+from deep_research.state import FirstLook
 
 NOTHING = "Nothing was found about "
 MORE = "There may be more to find on: "
-OURS = (NOT_FOUND, NOTHING, MORE)  # how the gaps begin that are named here
+OURS = (NOTHING, MORE)  # how the gaps begin that are named here
 
 
 def gaps(
-    handoff: SurveyInput, verdicts: Sequence[PartVerdict], inquiry: Inquiry, queries: Sequence[str]
+    handoff: SurveyInput, inquiry: Inquiry, queries: Sequence[str], *, answered: bool
 ) -> tuple[AnalyzedGap, ...]:
-    """Parts that nothing answers; names that no source has; and while ``queries`` may find more, that they may."""
-    by_id = {part.id: part for part in handoff.parts}
-    lacking = [by_id[v.part_id] for v in verdicts if v.verdict is Found.NOT_FOUND and v.part_id in by_id]
-    missing = [
-        AnalyzedGap(
-            description=f"{NOT_FOUND}{part.text}",
-            priority=1 if part is handoff.parts[0] else 2,
-            part_id=part.id,
-        )
-        for part in lacking
-    ]
+    """Names that no source has; while ``queries`` may find more of a question that something answers, that they may."""
     if unknown := _unknown(handoff, inquiry):
-        missing.append(AnalyzedGap(description=f"{NOTHING}{_either(unknown)}.", priority=2))
-    if queries and not missing and len(inquiry.parts) == 1:
-        missing.append(AnalyzedGap(description=f"{MORE}{inquiry.text}", priority=2))
-    return tuple(missing)
+        return (AnalyzedGap(description=f"{NOTHING}{_either(unknown)}.", priority=2),)
+    if queries and answered and len(inquiry.parts) == 1:
+        return (AnalyzedGap(description=f"{MORE}{inquiry.text}", priority=2),)
+    return ()
 
 
 def _unknown(handoff: SurveyInput, inquiry: Inquiry) -> list[str]:

@@ -308,14 +308,16 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         event = await off_loop(size, weighed, state, several=batches > 1, by_model=self._uses_model)
         survey = await self._survey(state, event, readings, texts, models)
         notes = list(limits)
-        if survey is not None:
+        if survey is None:
+            event = with_lacking(event, state)
+        else:
             found = await self._found_together(survey, state, texts)
             size = _size([*state.findings, *found])
             event = await off_loop(size, with_findings, event, survey, found, state)
-            event = with_survey(event, survey, state)
+            event = with_survey(with_lacking(event, state), survey, state)
             notes += [*noted(survey.notes), *unfollowed(survey.unfollowed)]
             notes += [LimitReached(limit=limit) for limit in survey.limits]
-        await texts.journal.record(with_lacking(event, state), *notes)
+        await texts.journal.record(event, *notes)
 
     async def _found_together(
         self, survey: SurveyOutput, state: DeepResearchState, texts: Texts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from deep_research.evidence.citations import quote_at
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.prepared_texts import Prepared
 from deep_research.evidence.quotation import readable
@@ -18,7 +19,7 @@ from deep_research.evidence.support import (
     likeness,
     plainly,
 )
-from deep_research.state import Quote, Source
+from deep_research.state import Quote, Source, Span
 
 AROUND = 1_000  # characters in which the sentences of a quote begin and end
 
@@ -67,14 +68,15 @@ def founded(
         further = []
         for place in whole.places:
             name = ids[place.source]
-            quote = _quote(sources[name], texts[name], place.span.start, place.span.end)
+            quote = quote_at(place.span, texts[name], name, sources[name].content_hash or "")
             if not any(_holds(held_, quote) for held_ in quotes):
                 further.append(quote)
         return content, (*quotes, *further)
     nearest = quotes[found.places[0].source] if found.places else quotes[0]
     source = sources[nearest.source_id]
     text = texts[nearest.source_id]
-    said = _quote(source, text, *_whole_sentences(text, nearest.start, nearest.end))
+    whole_sentences = _whole_sentences(text, nearest.start, nearest.end)
+    said = quote_at(whole_sentences, text, source.id, source.content_hash or "")
     near = (likeness(content, said.quote, source.title), likeness(nearest.quote, content, source.title))
     if max(near) < SOME:
         return None  # neither says anything of the other
@@ -90,25 +92,15 @@ def _carried(
     return not any(is_doubted(one.verdict, one.reasons, language=language) for one in (found, *each))
 
 
-def _quote(source: Source, text: str, start: int, end: int) -> Quote:
-    return Quote(
-        source_id=source.id,
-        quote=text[start:end],
-        start=start,
-        end=end,
-        content_hash=source.content_hash or "",
-    )
-
-
 def _holds(one: Quote, other: Quote) -> bool:
     return one.source_id == other.source_id and one.start <= other.start and other.end <= one.end
 
 
-def _whole_sentences(text: str, start: int, end: int) -> tuple[int, int]:
+def _whole_sentences(text: str, start: int, end: int) -> Span:
     """Where the sentences begin and end in which a passage stands."""
     first = text.rfind("\n\n", max(0, start - AROUND), start)
     last = text.find("\n\n", end, end + AROUND)
     begin = first + 2 if first >= 0 else max(0, start - AROUND)
     stop = last if last >= 0 else min(len(text), end + AROUND)
     inside = [span for span in sentences(text, begin, stop) if span.start < end and span.end > start]
-    return (inside[0].start, inside[-1].end) if inside else (start, end)
+    return Span(start=inside[0].start, end=inside[-1].end) if inside else Span(start=start, end=end)

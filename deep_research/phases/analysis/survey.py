@@ -17,7 +17,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.state import Finding, FirstLook, Gap, Mention, PartVerdict, SubQuery
+from deep_research.state import Finding, FirstLook, Found, Gap, Mention, PartVerdict, SubQuery
 
 LATER = 3  # follow-ups in each round after the first
 SETTLED = 0.7  # of the question held by sources that belong together, for no search to follow
@@ -41,12 +41,13 @@ def survey(
     # What asks nothing, as a claim does, is told in one place or nowhere: where its names lead, other subjects are.
     asks = bool(inquiry.expects) or "?" in inquiry.text
     searching = asks and trails.held < SETTLED
-    missing = () if broad else gaps(handoff, verdicts, inquiry, queries if searching else ())
+    answered = all(verdict.verdict is not Found.NOT_FOUND for verdict in verdicts)
+    missing = () if broad else gaps(handoff, inquiry, queries if searching else (), answered=answered)
     return SurveyOutput(
         scores={source: round(score, 6) for source, score in trails.scores.items()},
         gaps=missing,
         addressed_gap_ids=() if handoff.read_by_model else _addressed(missing, handoff.gaps),
-        follow_ups=queries if missing else (),
+        follow_ups=queries if not broad and (missing or not answered) else (),
         completeness=round(min(1.0, trails.held), 4),
         verdicts=tuple(verdicts),
     )
