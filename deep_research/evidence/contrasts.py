@@ -34,12 +34,12 @@ def contrasted(
     once = {finding.id: (finding, says) for finding, says in reversed(stances)}
     every = [once[key] for key in dict.fromkeys(finding.id for finding, _ in stances)]
     sides = [side for finding, says in every for side in _sides(finding, says, sources)]
-    stances = list(dict.fromkeys(side.told for side in sides))
-    if len(stances) < 2 or len({side.finding_id for side in sides}) < 2:
+    said = list(dict.fromkeys(side.told for side in sides))
+    if len(said) < 2 or len({side.finding_id for side in sides}) < 2:
         return None
-    told = [(side, stances.index(side.told)) for side in sides]
+    told = [(side, said.index(side.told)) for side in sides]
     subject = _said(of, [finding for finding, _ in every])
-    found = contradiction_of(told, stances, ABOUT[differs], subject, sources)
+    found = contradiction_of(told, said, ABOUT[differs], subject, sources)
     return found.model_copy(update={"differs": differs, "by": by})
 
 
