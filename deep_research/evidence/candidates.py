@@ -30,7 +30,6 @@ _UNDERLINED = regex(
     r"^[ \t]*```.*?^[ \t]*```|^(?P<text>\S[^\n]{0,120})\n(?P<marks>={3,}|~{3,}|-{3,}|\^{3,}|\"{3,}|'{3,}|\+{3,})[ \t]*$",
     re.MULTILINE | re.DOTALL,
 )
-_UNFINISHED = regex(r"[^.!?:;,\s]\s*\Z")
 
 
 @dataclass(slots=True, eq=False)
@@ -215,7 +214,7 @@ def _label(document: Document, heading: str) -> int | None:
             or c.kind is not BlockKind.PARAGRAPH
             or part.heading != heading
             or c.end - c.start > LABEL
-            or not _UNFINISHED.search(document.text, c.start, c.end)
+            or document.text[c.end - 1] in ".!?:;,"
         ):
             break
         start = c.start

@@ -115,11 +115,11 @@ def _name_others(a: Side, b: Side) -> bool:
     return not (a.named <= b.keys or b.named <= a.keys)
 
 
-def _alike(a: Side, b: Side, overlap: float = SUBJECT_OVERLAP) -> bool:
+def _alike(a: Side, b: Side) -> bool:
     """Whether two sentences speak of one thing: most of the shorter's words, and a name if both have any."""
     if (a.names or b.names) and not (a.names & (b.names | b.opening) or b.names & a.opening):
         return False
-    return len(a.subject & b.subject) >= max(1.0, overlap * min(len(a.subject), len(b.subject)))
+    return len(a.subject & b.subject) >= max(1.0, SUBJECT_OVERLAP * min(len(a.subject), len(b.subject)))
 
 
 def _values(a: Side, b: Side, settled: frozenset[str]) -> Conflict | None:
@@ -191,7 +191,7 @@ def _told(side: Side, value: Stated) -> Told:
 def _years(a: Side, b: Side) -> Conflict | None:
     if len(a.years) != 1 or len(b.years) != 1 or a.years == b.years or not a.names & b.names:
         return None
-    if not a.events & b.events or a.events ^ b.events or denies(a) != denies(b) or not _alike(a, b, 0.6):
+    if not a.events & b.events or a.events ^ b.events or denies(a) != denies(b) or not _alike(a, b):
         return None
     pairs = [(side, match) for side in (a, b) if (match := YEAR.search(side.text))]
     if len(pairs) < 2:  # a year of what it is said under

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from deep_research.evidence.comparable import NAME
 from deep_research.evidence.independence import voices
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.similar import MOST_ALIKE, SimilarSets
@@ -34,7 +35,6 @@ LEVELS = (
 )
 _STEPS = (ConfidenceLevel.LOW, ConfidenceLevel.MEDIUM, ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED)
 _NUMBER = regex(r"\d[\d,.]*")
-_CAPITAL = regex(r"\b[A-Z][\w'’-]*+(?!,)")  # "Moreover, " names nothing
 
 
 def numbers(text: str) -> frozenset[str]:
@@ -77,7 +77,7 @@ def _features(content: str) -> _Features:
     every = words(content)
     return _Features(
         negated=denies(content),
-        capitals=frozenset(stem(w) for w in _CAPITAL.findall(content) if w.casefold() not in STOP_WORDS),
+        capitals=frozenset(stem(w) for w in NAME.findall(content) if w.casefold() not in STOP_WORDS),
         tokens=frozenset(
             stem(w)
             for w in every

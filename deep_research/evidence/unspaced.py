@@ -46,7 +46,6 @@ HAS_STAND_IN = regex(f"[{STAND_INS}]")
 # The first bytes of such characters in UTF-8 stand for nothing else there but some symbols and other scripts.
 _OTHER_BYTES = bytes(set(range(256)).difference((0xE0, 0xE1, *range(0xE3, 0xEE), 0xEF, 0xF0)))
 _MARK = "".join(_MARKS)
-_HAS_MARK = regex(f"[{_MARK}]")
 _CHARACTER = regex(f"[{CHARACTERS}][{_MARK}]*+")
 
 _STOOD_IN = regex(f".[{STAND_INS}]*+")
@@ -64,7 +63,7 @@ def pairs(text: str) -> list[str]:
     if not runs:
         return runs
     found: list[str] = []
-    marked = _HAS_MARK.search(text)
+    marked = not _STAND_IN.keys().isdisjoint(map(ord, text))
     for run in runs:
         characters = _STOOD_IN.findall(run.translate(_STAND_IN)) if marked else run
         found.extend(map(add, characters, [*characters[1:], ""]))

@@ -20,7 +20,6 @@ LONGEST = 60  # words of a sentence that stands in for a claim
 LONGEST_REPAIR = 600  # characters
 _BLOCK_MARK = regex(r"\A(?:[#>*+-]+[ \t]+|\d{1,3}[.)][ \t]+|`{3,})+")
 _EMPTY_ITEM = regex(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*(?:\n|\Z)", re.MULTILINE)
-_SPACE = regex(r"[ \t]*")
 _BLANK_LINES = regex(r"\n{3,}")
 
 
@@ -137,11 +136,10 @@ def rewritten(draft: str, changes: Mapping[Span, str]) -> str:
     pieces, here = [], 0
     for place in sorted(changes, key=lambda place: place.start):
         words = changes[place]
-        end = place.end
-        if not words and (space := _SPACE.match(draft, end)):  # that parted it from the next
-            end = space.end()
         pieces += [draft[here : place.start], words]
-        here = end
+        here = place.end
+        while not words and draft[here : here + 1] in (" ", "\t"):  # that parted it from the next
+            here += 1
     made = "".join((*pieces, draft[here:]))
     if "" in changes.values():
         made = _BLANK_LINES.sub("\n\n", _EMPTY_ITEM.sub("", made))
