@@ -157,19 +157,13 @@ def _words(source: Source) -> frozenset[str]:
     return words if len(words) >= ENOUGH else frozenset()
 
 
-def same_text(one: Source, other: Source) -> bool:
+def _copied(one: Source, other: Source, snippets: Mapping[str, frozenset[str]]) -> bool:
     """Whether the whole text of one is that of the other, but for what a site puts around it."""
     if one.content_hash and one.content_hash == other.content_hash:
         return True
     if one.snapshot_hash and one.snapshot_hash == other.snapshot_hash:
         return True
-    return bool(one.fingerprint and other.fingerprint) and copied(one.fingerprint, other.fingerprint)
-
-
-def _copied(one: Source, other: Source, snippets: Mapping[str, frozenset[str]]) -> bool:
-    if same_text(one, other):
-        return True
     if one.fingerprint and other.fingerprint:
-        return False
+        return copied(one.fingerprint, other.fingerprint)
     a, b = snippets[one.id], snippets[other.id]
     return min(len(a), len(b)) > 0 and len(a & b) >= COPIED * len(a | b)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -57,7 +56,6 @@ NO_CAPITALS = "".join(
     )
 )
 _MAX_CACHED = 200_000
-_LONG = 20_000  # characters of a text
 
 
 _Said = TypeVar("_Said")
@@ -145,15 +143,7 @@ class StemFinder:
         self._letters = {each[:2] for each in self._begin}
 
     def __call__(self, text: str) -> set[str]:
-        if len(text) > _LONG and text.isascii() and self._begin:
-            return {stem(word) for word in self._word.findall(text.lower())} & self._wanted
         return self._among(distinct_words(text))
-
-    @cached_property
-    def _word(self) -> re.Pattern[str]:
-        """The words with such a beginning. Making it takes as long as looking through a short text."""
-        openings = "|".join(map(re.escape, sorted(self._begin)))
-        return regex(rf"\b(?<!\w['’])(?:{openings})\w*(?:['’]\w+)*")
 
     def among(self, filed: Mapping[str, Sequence[str]]) -> set[str]:
         """The same for the words of a text by their first two letters, see `filed_words`."""

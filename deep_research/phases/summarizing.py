@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.condense import condense
 from deep_research.budget.tokens import Counter
-from deep_research.evidence.salience import Sentence, sentences_of
+from deep_research.evidence.salience import Sentences, sentences_of
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import together
@@ -152,7 +152,7 @@ class Summarizer:
         return chosen
 
 
-def _numbered(text: str, counter: Counter) -> tuple[Sequence[Sentence], list[str], int]:
+def _numbered(text: str, counter: Counter) -> tuple[Sentences, list[str], int]:
     """The sentences of a text, what is shown of each, and about how many tokens it has."""
     sentences = sentences_of(text)
     return sentences, [one_line(text[s.start : s.end]) for s in sentences], counter.expected(text)
@@ -177,5 +177,5 @@ def _by_turns(ranked: Sequence[Sequence[int]]) -> list[int]:
     return [part[turn] for turn in range(longest) for part in ranked if turn < len(part)]
 
 
-def _size(sentences: Sequence[Sentence], places: Sequence[int]) -> int:
+def _size(sentences: Sentences, places: Sequence[int]) -> int:
     return sum(sentences[place].end - sentences[place].start for place in places)

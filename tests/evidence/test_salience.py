@@ -31,7 +31,6 @@ def test_the_words_of_the_query_count_most():
     scores = salience(TEXT, found, "When did storms come?")
     best = found[scores.index(max(scores))]
     assert "14 storms" in TEXT[best.start : best.end]
-    assert found[-2:] == [found[4], found[5]]
 
 
 def test_a_sentence_without_words_does_not_count():
