@@ -34,15 +34,6 @@ class Candidate:
     belongs: float
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """``place`` is that of the candidate in its list; ``value`` what it added for its length, no more than that of the
-    choice before, which may have opened the way to it."""
-
-    place: int
-    value: float
-
-
 def chosen(
     candidates: Sequence[Candidate],
     weights: Mapping[str, float],
@@ -50,8 +41,9 @@ def chosen(
     room: int,
     per_source: int,
     said: Mapping[str, int] | None = None,
-) -> list[Choice]:
-    """Candidates in the order of what each adds, up to ``room`` words. ``said`` are words that stand already."""
+) -> list[int]:
+    """The places of candidates in the order of what each adds, up to ``room`` words; ``said`` are words that stand
+    already."""
     heard: Counter[str] = Counter(said or {})
     sources: Counter[int] = Counter()
 
@@ -70,7 +62,7 @@ def chosen(
     queue = [(-value(c), place) for place, c in enumerate(candidates)]
     heapq.heapify(queue)
     done: set[int] = set()
-    taken: list[Choice] = []
+    taken: list[int] = []
     used = 0
     while queue:
         _, place = heapq.heappop(queue)
@@ -83,7 +75,7 @@ def chosen(
             continue
         if now <= 0.0:
             break
-        taken.append(Choice(place, min(now, taken[-1].value) if taken else now))
+        taken.append(place)
         done.add(place)
         used += candidate.words
         sources[candidate.source] += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 
 from deep_research.evidence import unspaced
@@ -34,8 +34,6 @@ PER_SOURCE = 6
 ROOM = 2_000  # words of findings: more than most reports hold
 MIN_WORDS, MAX_WORDS = 8, 45
 _ENDS = (set(END_MARKS) - set(ASKING_MARKS)) | set(CLOSING)
-SCALE = 80.0  # from the value of a choice to a relevance
-STEP = 0.00001  # of relevance between one choice and the next, at least
 
 
 def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) -> list[AnalyzedFinding]:
@@ -70,21 +68,8 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
     said = Counter(
         term for f in handoff.findings for term in with_pairs(stems_of(f.content), together.keys())
     )
-    choices = chosen(candidates, weights, room=ROOM, per_source=PER_SOURCE, said=said)
-    relevances = _falling(SCALE * choice.value for choice in choices)
-    return [
-        _finding(handoff, *told[choice.place], relevance)
-        for choice, relevance in zip(choices, relevances, strict=True)
-    ]
-
-
-def _falling(values: Iterable[float]) -> Iterator[float]:
-    """Relevances (0 to 1) for values of which none is larger than the one before; no two are the same, so that the
-    order of the choice remains."""
-    last = 1.0 + STEP
-    for value in values:
-        last = max(0.0, round(min(value, last - STEP), 6))
-        yield last
+    places = chosen(candidates, weights, room=ROOM, per_source=PER_SOURCE, said=said)
+    return [_finding(handoff, *told[place], round(1 / (1 + n), 6)) for n, place in enumerate(places)]
 
 
 def _wanted(rank: Ranked) -> dict[str, float]:
