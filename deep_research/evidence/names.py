@@ -23,9 +23,6 @@ OPENING = 400  # characters of a text in which it says what it is called
 
 _WORD = regex(r"[^\W_]+")
 _POSSESSIVE = regex(r"['’]s\b")
-_OPENING_WORDS = frozenset(
-    ("The", "A", "An", "This", "These", "Its", "His", "Her", "Their", "Our", "He", "She", "It")
-)
 _ARTICLES = frozenset(("the", "a", "an"))
 BRACKETED = regex(r"\s*\([^()]*\)\s*$")
 _SMALL = r"(?:of|the|in|de|la|le|van|von|del|di|da|al|el|bin|ibn|and|for|on)"
@@ -55,13 +52,8 @@ _DAYS_AND_MONTHS = each_word(
     """january february march april may june july august september october november december
         monday tuesday wednesday thursday friday saturday sunday"""
 )
-# What a sentence may open with before a name that is not part of it.
-_LINKING = each_word(
-    """therefore thus hence moreover furthermore nevertheless nonetheless meanwhile otherwise besides indeed finally
-        likewise similarly although unless whereas whenever"""
-)
 # These stand among the small words for "I'd", "I'm", "it's" and "don't", and open a name as its initial.
-_OPENING_ONES = (STOP_WORDS | _DAYS_AND_MONTHS | _LINKING) - frozenset("dmst")
+_OPENING_ONES = (STOP_WORDS | _DAYS_AND_MONTHS) - frozenset("dmst")
 _SMALL_WORDS = STOP_WORDS | ASKING_WORDS | _DAYS_AND_MONTHS
 
 
@@ -132,7 +124,7 @@ def _add(found: dict[str, float], name: str, strength: float) -> None:
 def _names_something(opening: str) -> bool:
     """Whether a sentence opens with a name, and not with "The film" or "He"."""
     first, _, rest = opening.partition(" ")
-    start = (rest if first in _OPENING_WORDS else first)[:1]
+    start = (rest if first.casefold() in STOP_WORDS else first)[:1]
     return start.isupper() or start.isdigit()
 
 
@@ -140,28 +132,16 @@ def runs(text: str) -> Iterator[tuple[int, str]]:
     """(offset, key) of each run of capitalised words, small words inside it allowed. A small word or a date that
     opens it is left out, and so is a single word that begins a sentence, a line or a cell: its capital is a rule."""
     for match in _RUN.finditer(text):
-        for start, run in _in_one_row(text, match.start(), match.group()):
-            name = _named_by(run) if len(run) <= MAX_CHARS else _without_opening(key(run))
-            if telling(name) and (" " in name or not _OPENS.search(text, max(0, start - 4), start)):
-                yield start, name
+        start, run = match.start(), match.group()
+        name = _named_by(run) if len(run) <= MAX_CHARS else _without_opening(key(run))
+        if telling(name) and (" " in name or not _OPENS.search(text, max(0, start - 4), start)):
+            yield start, name
 
 
 @lru_cache(maxsize=1 << 13)
 def _named_by(run: str) -> str:
     """What is asked of each run of a text, which has mostly been asked of it before."""
     return _without_opening(key(run))
-
-
-def _in_one_row(text: str, start: int, run: str) -> Iterator[tuple[int, str]]:
-    """A run of capitalised words; its lines apart where one is a row of a table, for no name goes on in the next."""
-    end = text.find("\n", start + len(run))
-    if "\n" not in run or " | " not in text[text.rfind("\n", 0, start) + 1 : end if end >= 0 else len(text)]:
-        yield start, run
-        return
-    for line in run.split("\n"):
-        if line.strip():
-            yield start, line.strip()
-        start += len(line) + 1
 
 
 def asked_names(question: str) -> list[str]:

@@ -115,12 +115,6 @@ def test_a_name_neither_begins_inside_a_word_nor_runs_from_paragraph_to_paragrap
     ]
 
 
-def test_no_name_goes_on_in_the_next_row_of_a_table_or_begins_with_a_linking_word():
-    table = "Fuel | Good | Bad Smell\nWood Coal | bright | smoky"
-    assert [name for _, name in runs(table)] == ["bad smell", "wood coal"]
-    assert [name for _, name in runs("It went. Therefore Bob Hare left.")] == ["bob hare"]
-
-
 def test_initials_open_a_name_and_the_end_of_a_sentence_does_not():
     assert [name for _, name in runs("They met D. Alan Hare, J. R. Mole, J. R. R. Bell there.")] == [
         "d alan hare",
