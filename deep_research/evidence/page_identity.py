@@ -4,7 +4,7 @@
 found. What becomes one:
 
 - http and https: a site that serves different things over them is broken; the name says https.
-- ``www.``, ``m.``, ``mobile.`` and ``amp.`` before a site's name, ``.m.`` within it, and the page behind AMP's caches.
+- ``www.``, ``m.``, ``mobile.`` and ``amp.`` before a site's name, ``.m.`` within it.
 - a path with and without a slash at its end (the root keeps it), ``.`` and ``..`` in it, spellings of an escape.
 - parameters of a query that only tell where a reader came from, sessions, keys and signatures; the others stay in their
   order, since sites may read them in it.
@@ -123,16 +123,13 @@ def _page(url: str) -> str | None:
     scheme = parts.scheme.lower()
     if scheme not in _PORTS or "@" in parts.netloc or not (host := ascii_host(parts.hostname or "")):
         return None
-    path = _path(parts.path)
-    if inner := _behind_amp(host, path, parts.query):
-        return canonical_url(inner)
     host = _desktop(host)
     port = "" if parts.port in (None, *_PORTS.values()) else f":{parts.port}"
     query = "&".join(p for p in _spelt(parts.query, _QUERY_SAFE).split("&") if p and _tells(p))
     fragment = _spelt(parts.fragment, _QUERY_SAFE) if parts.fragment.startswith("!") else ""
     return "".join(
         (
-            f"https://{f'[{host}]' if ':' in host else host}{port}{path}",
+            f"https://{f'[{host}]' if ':' in host else host}{port}{_path(parts.path)}",
             f"?{query}" if query else "",
             f"#{fragment}" if fragment else "",
         )
@@ -152,16 +149,6 @@ def _desktop(host: str) -> str:
     if len(labels) >= 4 and labels[1] == "m":  # as in en.m.wikipedia.org
         return _desktop(".".join((labels[0], *labels[2:])))
     return host
-
-
-def _behind_amp(host: str, path: str, query: str) -> str | None:
-    """The address that a cache of AMP pages shows."""
-    tail = f"?{query}" if query else ""
-    if host.endswith(".cdn.ampproject.org") and (shown := re.match(r"/[civ]/(s/)?(.+)", path)):
-        return f"{'https' if shown[1] else 'http'}://{shown[2]}{tail}"
-    if site_of(host).startswith("google.") and (shown := re.match(r"/amp/(s/)?([^/]+\.[^/]+.*)", path)):
-        return f"{'https' if shown[1] else 'http'}://{shown[2]}{tail}"
-    return None
 
 
 def _path(path: str) -> str:

@@ -15,7 +15,7 @@ from functools import cache
 from deep_research.evidence.language import ENGLISH
 from deep_research.evidence.plain import unjoined
 from deep_research.evidence.units import unit_name
-from deep_research.evidence.vocabulary import vocabulary
+from deep_research.evidence.vocabulary import in_lower_case, vocabulary
 from deep_research.evidence.words import STOP_WORDS, Known, folded, stem
 from deep_research.patterns import regex
 
@@ -106,7 +106,7 @@ class Reader:
 
     def keys(self, text: str) -> frozenset[str]:
         """What the words and numbers of a text are compared by, each once; a quicker look than `read`."""
-        return self._all(_TOKEN.findall(unjoined(text).casefold()))
+        return self._all(_TOKEN.findall(in_lower_case(unjoined(text))))
 
     def plain(self, text: str) -> frozenset[str]:
         """The keys of the words that a text writes in lower case: a capital on one of them names nothing."""

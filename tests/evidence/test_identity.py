@@ -38,8 +38,6 @@ SAME = {
         "https://example.org/a?PHPSESSID=abc",
         "https://example.org/a?sid=0123456789abcdef01234567",
         "  https://example.org/a\t".strip("\t"),
-        "https://example-org.cdn.ampproject.org/c/s/example.org/a",
-        "https://www.google.com/amp/s/example.org/a",
     ],
     "https://example.org/": [
         "http://example.org",
@@ -127,7 +125,7 @@ def test_what_is_no_web_address_is_given_back(junk):
 PIECES = st.sampled_from(
     ["http://", "https://", "www.", "m.", "amp.", "a.org", "co.uk", "é", "/", "//", "..", ".", "%2e", "%41", "%", "%zz",
      "?", "&", "=", "a", "Z", "utm_x=1", "sid=", ";jsessionid=1", "#", "!", ":", ":80", "@", "[", "]", " ",
-     "(", ")", "doi.org/", "10.1000/", "arxiv.org/abs/", "2101.00001", "v2", ".pdf", "google.com/amp/s/", "İ",
+     "(", ")", "doi.org/", "10.1000/", "arxiv.org/abs/", "2101.00001", "v2", ".pdf", "İ",
      "\ud800", "+", "'"]
 )  # fmt: skip
 

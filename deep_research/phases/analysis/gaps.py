@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deep_research.evidence.inquiry import Inquiry
-from deep_research.evidence.language import ENGLISH
 from deep_research.evidence.names import key, question_names, spelled
-from deep_research.evidence.words import StemFinder, distinct_words, stem
+from deep_research.evidence.statements import reader
 from deep_research.phases.analysis.handoff import AnalyzedGap, SurveyInput
 from deep_research.state import FirstLook
 
@@ -30,19 +29,10 @@ def gaps(
 def _unknown(handoff: SurveyInput, inquiry: Inquiry) -> list[str]:
     """The names that no source has in its whole text, as the question spells them; of one within another, the shorter."""
     names = question_names(handoff.original_query, handoff.first_look or FirstLook())
-    english, words = inquiry.language == ENGLISH, inquiry.words
-    stem_of = stem if english else words.stem
-    stems = {
-        mention.name: {stem_of(word) for word in mention.name.split() if word not in words.function}
-        for mention in names
-    }
-    wanted = set[str]().union(*stems.values())
+    keys = reader(inquiry.language).keys
     texts = {s.id: f"{s.title}\n{s.content}" for s in (*handoff.sources, *handoff.whole)}
-    if english:
-        held = set[str]().union(*map(StemFinder(wanted), texts.values()))
-    else:
-        held = {words.stem(word) for text in texts.values() for word in distinct_words(text)}
-    unknown = [name for name, terms in stems.items() if not terms <= held]
+    held = frozenset[str]().union(*map(keys, texts.values()))
+    unknown = [mention.name for mention in names if not keys(mention.name) <= held]
     short = [n for n in unknown if not any(f" {o} " in f" {n} " for o in unknown if o != n)]
     return spelled(handoff.original_query, *sorted(short, key=key(handoff.original_query).find))
 
