@@ -21,7 +21,6 @@ _LETTERS = 6.5  # of a word and its space, to tell a passage's length without cu
 TEACHERS = 10  # passages whose words are learned
 LEARNED = 30  # words learned from them
 RESCORED = 240  # passages that are looked at again with these
-TITLE = 2  # a title's words count as if they stood so often
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ def _counts(text: str, span: Span) -> dict[str, int]:
 
 
 def _with_title(counts: Mapping[str, int], title: Mapping[str, int]) -> dict[str, int]:
-    return {**counts, **{term: counts.get(term, 0) + TITLE * count for term, count in title.items()}}
+    return Counter(counts) + Counter(title)
 
 
 def by_source(passages: Iterable[Scored], most: int) -> dict[int, list[Scored]]:
