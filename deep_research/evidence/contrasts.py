@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from deep_research.evidence.comparable import sides as compared
 from deep_research.evidence.contradictions import contradiction_of, quoted_part
 from deep_research.evidence.finding_clusters import numbers
+from deep_research.evidence.quotation import shortened
 from deep_research.evidence.words import content_stems
 from deep_research.state import Contradiction, ContradictionSide, Difference, Finding, Source
 
@@ -52,7 +53,7 @@ def _sides(finding: Finding, says: str, sources: Mapping[str, Source]) -> list[C
             continue
         told = _plain(says)
         if not told or _key(told) not in _key(f"{quote.quote} {finding.content}") or len(told) > LONGEST:
-            told = f"“{_shortened(_plain(quote.quote))}”"
+            told = f"“{shortened(_plain(quote.quote), LONGEST)}”"
         values = [value for side in compared(told) for value in side.values]
         measured = values[0] if len(values) == 1 and values[0].low == values[0].high else None
         made.append(
@@ -82,10 +83,6 @@ def _plain(text: str) -> str:
 
 def _key(text: str) -> str:
     return _plain(text).casefold()
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST].rpartition(' ')[0]} …"
 
 
 def joined(by_code: Iterable[Contradiction], told: Iterable[Contradiction]) -> tuple[Contradiction, ...]:

@@ -47,6 +47,11 @@ def announced_by(quotes: Sequence[Quote]) -> str:
     return " ".join(readable(quote.quote) for quote in reversed(list(takewhile(leads, quotes[1:]))))
 
 
+def shortened(text: str, most: int) -> str:
+    """A text of no more than so many characters, cut between words."""
+    return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0]} …"
+
+
 def ended(text: str) -> str:
     """A text with a mark at its end."""
     return text if text[-1:] in _ENDS else f"{text}."

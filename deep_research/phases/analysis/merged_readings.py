@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field
 
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.evidence.finding_clusters import numbers
+from deep_research.evidence.sites import host_of
 from deep_research.evidence.words import content_stems, denies
 from deep_research.models.failures import is_outage
 from deep_research.models.language_model import LanguageModel
@@ -181,16 +181,8 @@ class _Asked(Message):
 def _about(source: SourceText) -> str:
     """A source in a line: title, site, date, quality."""
     day = source.published.isoformat() if source.published else "no date"
-    return "; ".join(
-        filter(None, (source.title[:LONGEST_TITLE], _site(source.url or ""), day, source.quality.value))
-    )
-
-
-def _site(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or address
-    except ValueError:  # whoever found it may have made it up
-        return address
+    site = host_of(source.url or "") or source.url
+    return "; ".join(filter(None, (source.title[:LONGEST_TITLE], site, day, source.quality.value)))
 
 
 def _merged(

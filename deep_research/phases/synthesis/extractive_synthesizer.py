@@ -14,7 +14,7 @@ from deep_research.evidence.figures import figures
 from deep_research.evidence.finding_clusters import level_of
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.quality import RANKS
-from deep_research.evidence.quotation import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable
+from deep_research.evidence.quotation import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable, shortened
 from deep_research.evidence.selection import DEFAULT_WORDS, FLOOR
 from deep_research.evidence.vocabulary import Vocabulary
 from deep_research.patterns import regex
@@ -64,7 +64,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     sound, withdrawn = parted(_ordered(handoff.findings, sources), handoff.sources)
     told = _first(sound or withdrawn, handoff)
     kept = within(handoff.words, told)
-    blocks = [f"# {escaped(_shortened(handoff.original_query))}"]
+    blocks = [f"# {escaped(shortened(' '.join(handoff.original_query.split()), MAX_TITLE))}"]
     if notice:
         blocks.append(f"*{notice}*")
     if kept and not sound:
@@ -254,12 +254,6 @@ def _code(finding: Finding) -> str:
     """Code as it stands in its source; empty for words."""
     quote = finding.quotes[0].quote if finding.quotes else ""
     return quote if is_code(quote) else ""
-
-
-def _shortened(title: str) -> str:
-    """One line, cut between words."""
-    line = " ".join(title.split())
-    return line if len(line) <= MAX_TITLE else f"{line[:MAX_TITLE].rsplit(' ', 1)[0]} …"
 
 
 def _limits(handoff: SynthesizerInput, uncited: int) -> Iterable[str]:

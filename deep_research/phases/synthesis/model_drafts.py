@@ -10,6 +10,7 @@ from deep_research.budget.content_budget import Content
 from deep_research.budget.report_cost import PASSAGES
 from deep_research.errors import ModelError
 from deep_research.evidence.plain import clean
+from deep_research.evidence.quotation import shortened
 from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.language_model import Answer, LanguageModel
@@ -247,9 +248,7 @@ class Draft:
         else:
             heading = one_line(question)
         body, references = with_ids(_demoted(body), material.names, material.words)
-        if len(heading) > LONGEST_TITLE:
-            heading = f"{heading[:LONGEST_TITLE].rsplit(' ', 1)[0]} …"
-        text = f"# {escaped(heading)}\n\n{body.strip()}\n"
+        text = f"# {escaped(shortened(heading, LONGEST_TITLE))}\n\n{body.strip()}\n"
         return cls(text, _problem(body, references))
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.evidence import unspaced
-from deep_research.report.ledger import ids_in, marks_in
+from deep_research.report.ledger import MARK, ids_in, marks_in
 from deep_research.state import Citation, Claim, ClaimCounts, ClaimVerdict, Contradiction, Finding
 from deep_research.state.parts import PartVerdict
 
@@ -103,18 +104,16 @@ def carried_over(draft: str, citations: Iterable[Citation], findings: Sequence[F
         place = citation.content_hash, citation.start, citation.end
         if citation.finding_id not in standing and place in by_quote:
             successors.setdefault(citation.finding_id, by_quote[place])
-    pieces, here = [], 0
-    for mark in marks_in(draft):
+
+    def renewed(mark: re.Match[str]) -> str:
         ids = ids_in(mark.group())
-        kept = list(dict.fromkeys(_successor(each, standing, successors) for each in ids))
-        pieces.append(draft[here : mark.start()])
-        here = mark.end()
-        if tuple(kept) == ids:
-            pieces.append(mark.group())
-        elif any(kept):
-            before = mark.group()[: mark.group().index("[")]
-            pieces.append(f"{before}[{', '.join(filter(None, kept))}]")
-    return "".join((*pieces, draft[here:]))
+        kept = tuple(dict.fromkeys(_successor(each, standing, successors) for each in ids))
+        if kept == ids:
+            return mark.group()
+        told = ", ".join(filter(None, kept))
+        return f"{mark.group().partition('[')[0]}[{told}]" if told else ""
+
+    return MARK.sub(renewed, draft)
 
 
 def _successor(each: str, standing: set[str], successors: Mapping[str, str]) -> str:
