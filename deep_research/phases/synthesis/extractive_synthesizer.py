@@ -64,7 +64,8 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     sound, withdrawn = parted(_ordered(handoff.findings, sources), handoff.sources)
     told = _first(sound or withdrawn, handoff)
     kept = within(handoff.words, told)
-    blocks = [f"# {escaped(shortened(' '.join(handoff.original_query.split()), MAX_TITLE))}"]
+    title = shortened(" ".join(handoff.original_query.split()), MAX_TITLE)
+    blocks = [f"# {escaped(title)}"]
     if notice:
         blocks.append(f"*{notice}*")
     if kept and not sound:
