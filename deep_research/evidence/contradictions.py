@@ -114,9 +114,13 @@ def _under(finding: Finding) -> tuple[Side, ...]:
 
 def _nearest(content: str, quotes: Sequence[str]) -> str:
     """The sentence of the quotes that has most of the words of a statement."""
-    own = {word.casefold() for word in words(content)}
+    own = _words(content)
     every = [quote[s.start : s.end] for quote in quotes for s in sentences(quote)]
-    return max(every, key=lambda text: len(own & {w.casefold() for w in words(text)}), default="")
+    return max(every, key=lambda text: len(own & _words(text)), default="")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.casefold() for word in words(text))
 
 
 def _named(told: Sequence[Side], content: Sequence[Side]) -> tuple[Side, ...]:
@@ -308,7 +312,7 @@ def quoted_part(
 ) -> Quote | None:
     """The part of a source's quotes that says it: the sentence with the ``wanted`` figures that has most of the words
     of ``sentence``."""
-    own = {word.casefold() for word in words(sentence)}
+    own = _words(sentence)
     best: tuple[tuple[bool, int], Quote, int, int] | None = None
     for quote in quotes:
         for start, end, figures, told_in in _sentences(quote.quote) if quote.source_id == source_id else ():
@@ -326,7 +330,7 @@ def quoted_part(
 def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str], frozenset[str]], ...]:
     """Where the sentences of a quote stand in it, each with its figures and its words."""
     return tuple(
-        (s.start, s.end, numbers(said), frozenset(word.casefold() for word in words(said)))
+        (s.start, s.end, numbers(said), _words(said))
         for s in sentences(text)
         for said in (text[s.start : s.end],)
     )

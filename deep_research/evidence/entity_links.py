@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.names import borne
 from deep_research.evidence.related_words import related
-from deep_research.evidence.words import stem, words
+from deep_research.evidence.words import stem, stems_of, words
 from deep_research.state import Mention
 
 NAMES_EACH = 10  # of a strong source
@@ -101,7 +101,7 @@ def asked(inquiry: Inquiry, rarity: Mapping[str, float], names: Iterable[Mention
 
 
 def entry_of(item: Item, question: Asked) -> Entry:
-    stems = {stem(word) for text in (item.title, item.text) for word in words(text)}
+    stems = stems_of(f"{item.title}\n{item.text}")
     return Entry(
         item,
         stems,

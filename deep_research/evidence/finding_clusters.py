@@ -20,6 +20,7 @@ from deep_research.evidence.words import (
     question_terms,
     rarity,
     stem,
+    stems_of,
     words,
 )
 from deep_research.patterns import regex
@@ -165,7 +166,7 @@ def confidence(
 def filled(gaps: Iterable[Gap], findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     """By the ids of the gaps, the findings of which one alone covers enough of the weight, by rarity among them: words
     that most of them have fill no gap."""
-    texts = [{stem(w) for w in words(finding.content)} for finding in findings]
+    texts = [stems_of(finding.content) for finding in findings]
     holding = Counter(term for text in texts for term in text)
     found: dict[str, list[Finding]] = {}
     for gap in gaps:

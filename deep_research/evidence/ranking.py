@@ -14,6 +14,7 @@ from functools import lru_cache
 from unicodedata import category
 
 from deep_research.evidence import unspaced
+from deep_research.evidence.passages import Passage as Cut
 from deep_research.evidence.passages import passages
 from deep_research.evidence.plain import has_joiners, unjoined
 from deep_research.evidence.words import (
@@ -23,7 +24,6 @@ from deep_research.evidence.words import (
     rarity,
     stem,
     variants,
-    words,
 )
 from deep_research.patterns import regex
 from deep_research.state import Span
@@ -113,18 +113,19 @@ def _word_end(text: str, place: int) -> int:
 def scan(text: str, source: int, scanner: TermScanner) -> list[Passage]:
     """The passages of a text that have a wanted term."""
     hits = list(scanner.hits(text))
-    if not hits:
-        return []
-    spans = passages(text)
-    starts = [s.start for s in spans]
-    counts: dict[int, Counter[str]] = {}
-    for offset, key in hits:
-        counts.setdefault(bisect_right(starts, offset) - 1, Counter())[key] += 1
+    cut = passages(text) if hits else []
     return [
-        Passage(source, Span(start=spans[n].start, end=spans[n].end), counter)
-        for n, counter in counts.items()
-        if n >= 0
+        Passage(source, one.span, terms) for one, terms in zip(cut, terms_in(cut, hits), strict=True) if terms
     ]
+
+
+def terms_in(cut: Sequence[Cut], hits: Iterable[tuple[int, str]]) -> list[Counter[str]]:
+    """How often each of a text's passages has which terms, by where these stand."""
+    starts = [passage.start for passage in cut]
+    found: list[Counter[str]] = [Counter() for _ in cut]
+    for offset, term in hits:
+        found[bisect_right(starts, offset) - 1][term] += 1
+    return found
 
 
 def rarities(found: Sequence[Passage], terms: Iterable[str]) -> dict[str, float]:
@@ -143,10 +144,6 @@ def bm25(terms: Mapping[str, float], weights: Mapping[str, float]) -> float:
         for term, weight in weights.items()
         if term in terms
     )
-
-
-def stems_of(text: str) -> set[str]:
-    return {stem(w) for w in words(text)}
 
 
 def matching(query: str, text: str, title: str = "", *, most: int = MOST) -> tuple[tuple[Span, ...], float]:

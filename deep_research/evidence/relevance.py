@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from deep_research.evidence.passages import BlockKind, Passage, blocks, passages
-from deep_research.evidence.ranking import TermScanner, bm25
+from deep_research.evidence.ranking import TermScanner, bm25, terms_in
 from deep_research.evidence.words import content_words, question_terms, rarity
 from deep_research.state import Span
 
@@ -44,11 +44,7 @@ class Questions:
     def scan(self, source_id: str, title: str, text: str) -> Scanned:
         """Takes time linear in the text."""
         cut = passages(text)
-        starts = [passage.start for passage in cut]
-        found: list[Counter[str]] = [Counter() for _ in cut]
-        for offset, term in self._scanner.hits(text):
-            if (place := bisect_right(starts, offset) - 1) >= 0:
-                found[place][term] += 1
+        found = terms_in(cut, self._scanner.hits(text))
         of_title = dict.fromkeys(self._scanner.present(title), OF_TITLE)
         under = {heading: self._scanner.present(heading) for heading in {p.heading for p in cut}}
         terms = []

@@ -186,6 +186,11 @@ def content_words(text: str, *, whole: bool = False) -> list[str]:
     return [w for w in meant if len(w) > 2 or not (w.isalpha() and w.islower())] or meant or every
 
 
+def stems_of(text: str) -> set[str]:
+    """The stems of all words of a text."""
+    return {stem(word) for word in words(text)}
+
+
 def content_stems(text: str) -> list[str]:
     """Stems of the content words, in order, repeats kept."""
     return [stem(w) for w in content_words(text)]

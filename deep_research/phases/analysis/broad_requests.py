@@ -17,10 +17,10 @@ from deep_research.evidence.diversity import Candidate, chosen, pairs, with_pair
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.query_expansion import Ranked, Scored, by_source, ranked
 from deep_research.evidence.quotation import readable
-from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
+from deep_research.evidence.ranking import Passage, TermScanner, scan
 from deep_research.evidence.sentences import ASKING_MARKS, CLOSING, END_MARKS, at_marks, has_capitals
 from deep_research.evidence.topicality import belonging
-from deep_research.evidence.words import content_words
+from deep_research.evidence.words import content_words, stems_of
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
 
