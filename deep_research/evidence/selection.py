@@ -53,7 +53,6 @@ def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FL
         i
         for i, c in enumerate(candidates)
         if len(view.terms(c)) > 1
-        and not view.document(c).is_contents(c)
         and (c.kind is not BlockKind.PARAGRAPH or not _is_scrap(view.text(c), sizes[i]))
     }
     best = max((scores[i] for i in open_), default=0.0)
@@ -188,8 +187,6 @@ def _grown(
         # Items of one list may stand together, and those that one of them announces.
         is_item = c.kind is kind is BlockKind.ITEM
         if is_item and lead != own and (lead is None or not first <= lead <= last):
-            return 0
-        if view.document(c).is_contents(every[place]):
             return 0
         # The heading of an item, which may deny, is not that of the text after it.
         if kind in (BlockKind.TABLE, BlockKind.CODE) or (place < first and kind is not c.kind):
