@@ -14,6 +14,7 @@ from itertools import groupby
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.passages import Block, BlockKind, blocks
+from deep_research.evidence.plain import lowered
 from deep_research.evidence.quotation import ANNOUNCING
 from deep_research.evidence.rows import cell_spans, headers
 from deep_research.evidence.sentences import at_marks, has_capitals, sentence_spans
@@ -75,13 +76,7 @@ class Document:
 
     @cached_property
     def lowered(self) -> str:
-        """The text in lower case with the same offsets."""
-        low = self.text.lower()
-        return (
-            low
-            if len(low) == len(self.text)
-            else "".join(c if len(c.lower()) > 1 else c.lower() for c in self.text)
-        )
+        return lowered(self.text)
 
     @cached_property
     def has_capitals(self) -> bool:

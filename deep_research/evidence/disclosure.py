@@ -29,7 +29,6 @@ _SHORTEST = 4  # characters of a code
 _LONG = 20  # letters of a word
 _SURE = 8  # characters from which on a code is meant also in the midst of a word
 _DEEPEST = 4  # times that characters are encoded, or hidden within what is taken out
-_CHUNK = regex(r"\S+")
 _PART = regex(r"[^\W_]+")
 _WORD = regex(r"\w+")
 _YEAR = regex(r"(?:1[5-9]|20)\d\d")
@@ -160,7 +159,7 @@ class _Characters:
 
 def _codes(instructions: str) -> Iterator[str]:
     """The words of the instructions that look like codes, whole and in their parts."""
-    for chunk in _CHUNK.findall(instructions):
+    for chunk in instructions.split():
         word = chunk.strip(_AROUND)
         parts = _PART.findall(word)
         telling = [part for part in parts if _is_code(part)]

@@ -54,6 +54,12 @@ def clean(text: str) -> str:
     return "".join(map(_clean_chunk, chunks(_LINE_ENDS.sub("\n", text))))
 
 
+def lowered(text: str) -> str:
+    """``text`` in lower case with the same offsets: the few letters that change their length in it stay."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
+
+
 def has_joiners(text: str) -> bool:
     return "\u200c" in text or "\u200d" in text
 

@@ -16,7 +16,7 @@ from unicodedata import category
 from deep_research.evidence import unspaced
 from deep_research.evidence.passages import Passage as Cut
 from deep_research.evidence.passages import passages
-from deep_research.evidence.plain import has_joiners, unjoined
+from deep_research.evidence.plain import has_joiners, lowered, unjoined
 from deep_research.evidence.words import (
     content_words,
     coverage,
@@ -71,9 +71,7 @@ class TermScanner:
         if has_joiners(text):
             yield from self._hits_unjoined(text)
             return
-        lower = text.lower()
-        if len(lower) != len(text):  # a few letters change length in lower case; offsets must not move
-            lower = "".join(c if len(c.lower()) != 1 else c.lower() for c in text)
+        lower = lowered(text)
         start = 0
         while start < len(lower):
             end = _word_end(lower, start + _SCAN)
