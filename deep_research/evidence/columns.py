@@ -25,7 +25,6 @@ from deep_research.patterns import regex
 MAX_TITLE = 100  # characters of a title by which other sources name one
 KEPT = 160  # candidates that are looked at closely
 KEPT_OF_TOPICS = 320
-BRIDGES, FURTHER = 4, 40  # sentences that lead to a source, and of that source, held against each other
 
 Terms = frozenset[str]
 _NONE: Terms = frozenset()
@@ -137,14 +136,10 @@ class View:
         self.asked = terms
         self._coverage: dict[Terms, float] = {}
         self._terms: dict[int, Terms] = {}
-        self.linked, joint = self._links()
-        every: list[tuple[float, int, int, Candidate]] = []
-        for place, document in enumerate(pool.documents):
-            for c in document.candidates:
-                worth = self.cover(c) + 0.5 * self.wide(c) + 0.4 * joint.get(id(c), 0.0) + 0.2 / (1 + place)
-                every.append((-worth, place, c.start, c))
-        every.sort(key=lambda one: one[:3])
-        self.candidates = [c for *_, c in every[: KEPT_OF_TOPICS if inquiry.is_topic else KEPT]]
+        self.linked = self._links()
+        every = [c for document in pool.documents for c in document.candidates]
+        every.sort(key=lambda c: (-self.cover(c) - self.wide(c), self.at(c), c.start))
+        self.candidates = every[: KEPT_OF_TOPICS if inquiry.is_topic else KEPT]
 
     def share(self, terms: Terms) -> float:
         """The share (0 to 1) of the weight of what is asked that some of its terms have."""
@@ -214,25 +209,14 @@ class View:
             known = self._terms[id(c)] = frozenset(self.inquiry.words.terms(self.text(c)))
         return known
 
-    def _links(self) -> tuple[list[float], dict[int, float]]:
-        """Sources that sentences of others name by their titles: how much leads to each source, and what such
-        a sentence and one of that source cover together."""
+    def _links(self) -> list[float]:
+        """How much the sentences of others that name a source by its title have of the question, but for what the title
+        has itself."""
         linked = [0.0] * len(self.pool.documents)
-        together: dict[int, float] = {}
         for place, bridges in _naming(self.pool).items():
-            document, asked = self.pool.documents[place], self._asked[place]
-            about = self.share(asked.titled)
-            best = sorted(bridges, key=lambda c: (-self.wide(c), self.at(c), c.start))[:BRIDGES]
-            further = sorted(document.candidates, key=lambda c: (-self.share(asked.own[c.place]), c.start))[
-                :FURTHER
-            ]
-            for bridge in best:
-                first = self.asked_in(bridge) | self.titled(bridge)
-                linked[place] = max(linked[place], self.share(first) * (1 - about))
-                for c in further:
-                    both = self.share(first | asked.own[c.place] | asked.titled)
-                    together[id(c)] = max(together.get(id(c), 0.0), both)
-        return linked, together
+            own = self.share(self._asked[place].titled)
+            linked[place] = max(self.share(self.tells(bridge)) for bridge in bridges) * (1 - own)
+        return linked
 
 
 def _naming(pool: Pool) -> Mapping[int, list[Candidate]]:
