@@ -31,22 +31,9 @@ class Asked:
     text: str = ""
 
     def phrase(self, lacking: Iterable[str]) -> str:
-        """The question's words for what is lacking, in their order, with the small words between them."""
+        """The question's words for what is lacking, in their order."""
         wanted = set(lacking)
-        told: list[str] = []
-        between: list[str] = []
-        for word in words(self.text):
-            term = stem(word)
-            if term in wanted:
-                told += [*(between if told else ()), word]
-                between = []
-            elif term in self.words:
-                between = []
-                if told and told[-1]:
-                    told.append("")  # something else stands here
-            elif told and told[-1]:
-                between.append(word)
-        return " ".join(filter(None, told))
+        return " ".join(word for word in words(self.text) if stem(word) in wanted)
 
     def is_named_in(self, entry: Entry) -> bool:
         """Whether a source has one of the names, where there are any."""
