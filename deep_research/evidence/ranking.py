@@ -144,13 +144,13 @@ def bm25(terms: Mapping[str, float], weights: Mapping[str, float]) -> float:
     )
 
 
-def matching(query: str, text: str, title: str = "", *, most: int = MOST) -> tuple[tuple[Span, ...], float]:
+def matching(query: str, text: str, title: str = "") -> tuple[tuple[Span, ...], float]:
     """The passages of ``text`` that have most of the query's weight, best first, and the share (0 to 1) of that weight
     that they and the title have together."""
     wanted, scanner = _looking_for(query)
     found = scan(text, 0, scanner)
     weights = {term: wanted.get(term, 1.0) * weight for term, weight in rarities(found, wanted).items()}
-    best = sorted(found, key=lambda passage: (-bm25(passage.terms, weights), passage.span.start))[:most]
+    best = sorted(found, key=lambda passage: (-bm25(passage.terms, weights), passage.span.start))[:MOST]
     present = {term for passage in best for term in passage.terms} | scanner.present(title)
     return tuple(passage.span for passage in best), coverage(wanted, present)
 

@@ -24,12 +24,12 @@ class SimilarSets:
     that have it: then the cost is linear in the sets, however many are alike, and of so many some are missed.
 
     Example:
-        similar = SimilarSets([{"a", "b"}, {"a", "b"}], least=0.8)
+        similar = SimilarSets([{"a", "b"}, {"a", "b"}], least=0.8, most=64)
         similar.add({"a", "b"}, 0)
         list(similar.near({"b", "a"}))  # [0]
     """
 
-    def __init__(self, every: Iterable[Iterable[str]], *, least: float, most: int | None = None) -> None:
+    def __init__(self, every: Iterable[Iterable[str]], *, least: float, most: int) -> None:
         self._counts = Counter(word for words in every for word in words)
         self._least = least
         self._most = most
@@ -39,11 +39,11 @@ class SimilarSets:
         """Files a set under its place; with ``beside``, only for those that are asked for with the same."""
         for key in self._keys(words):
             places = self._filed[beside, key]
-            if self._most is None or len(places) < self._most:
+            if len(places) < self._most:
                 places.append(place)
 
     def near(self, words: frozenset[str], *, beside: Hashable = None) -> list[int]:
-        """The places of the sets that may be similar, in order; without ``most``, none that is similar is missing."""
+        """The places of the sets that may be similar, in order."""
         return sorted({place for key in self._keys(words) for place in self._filed.get((beside, key), ())})
 
     def _keys(self, words: frozenset[str]) -> Iterator[Sequence[str]]:

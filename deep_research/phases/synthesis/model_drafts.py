@@ -134,12 +134,11 @@ def given(handoff: SynthesizerInput, room: Room) -> Given:
     return Given(kept, names, fitted.texts, room, named, fitted.items, findings.available, max(0, left))
 
 
-def with_passages(material: Given, handoff: SynthesizerInput, tokens: int = PASSAGES) -> Given:
-    """The same, with what stands around the quotes of the first findings in so many tokens, where it fits; each passage
-    once."""
+def with_passages(material: Given, handoff: SynthesizerInput) -> Given:
+    """The same, with what stands around the quotes of the first findings, where it fits; each passage once."""
     count = material.room.counter.expected
     used = sum(count(material.texts[finding.id]) for finding in material.findings)
-    spare = min(tokens, material.for_findings - used)
+    spare = min(PASSAGES, material.for_findings - used)
     sources = {s.id: s for s in handoff.sources}
     texts = dict(material.texts)
     shown: set[str] = set()

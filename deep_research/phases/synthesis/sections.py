@@ -243,7 +243,7 @@ def _neighbours(share: _Share, shares: Sequence[_Share]) -> str:
     return f"It stands {before}, and {after}." if before != "first" or after != "last" else ""
 
 
-def _without_heading(body: str, heading: str = "") -> str:
+def _without_heading(body: str, heading: str) -> str:
     """Headings of the first and second order are the report's, and so is the section's own, however it is written."""
     lines = body.split("\n")
     while lines and (
