@@ -127,7 +127,9 @@ def read_question(text: str, language: str = "") -> Inquiry:
     terms = tuple(words.terms(text))
     named = [match.group() for match in _NAME.finditer(unspaced.without(text))]
     named += [match.group(1) for match in QUOTED.finditer(text)]
-    names = frozenset(term for name in named for term in words.terms(name)) & frozenset(terms)
+    months = frozenset(words.terms(" ".join(words.marks.months)))
+    # A month is written as a name in English, and is nobody's.
+    names = (frozenset(term for name in named for term in words.terms(name)) & frozenset(terms)) - months
     kind, opening = _opening(text, words)
     asking = frozenset(words.terms(opening) if kind == "number" else ()) & frozenset(terms)
     inquiry = Inquiry(text, language, terms, names, asking, kind, ())

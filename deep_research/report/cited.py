@@ -35,6 +35,7 @@ MOST_SENTENCES = (
     12  # that carry a claim together: three, or as many as the findings that it cites have quotes
 )
 REPEATED = 3  # findings that a statement without a reference may repeat
+MOST_VERDICTS = 10_000  # that are kept
 _BETWEEN = "\n\n"  # findings
 _MARKED_UP = regex(r"[|\n¶]")  # what `readable` writes in another way
 
@@ -50,7 +51,8 @@ class _Text:
 
     @property
     def key(self) -> str:
-        return f"{self.source.id} {self.content_hash} {self.base} {len(self.text)}"
+        """Of this very text, whatever its hash is said to be: a pack or a test may say what it likes."""
+        return f"{self.source.id} {self.content_hash} {self.base} {len(self.text)} {hash(self.text)}"
 
     def quote(self, start: int, end: int) -> Quote:
         return Quote(
@@ -80,6 +82,11 @@ class _Found:
         return self.ids[bisect_right(self.starts, place) - 1]
 
 
+# What was said of the same statement by the same texts: a draft is looked at several times, the next one repeats most of
+# it, and the texts of a run are not all kept prepared.
+_VERDICTS: dict[tuple[str, tuple[tuple[str, str], ...], str, int], tuple[Support, tuple[Quote, ...]]] = {}
+
+
 @dataclass
 class Cited:
     """What the findings and sources of a run say. ``texts`` are saved texts by their hash; they may grow while this is
@@ -88,9 +95,6 @@ class Cited:
     state: DeepResearchState
     texts: Mapping[str, str]
     _prepared: Prepared[SourceText] = field(default_factory=Prepared[SourceText])
-    _said: dict[tuple[str, tuple[str, ...], str, int], tuple[Support, tuple[Quote, ...]]] = field(
-        default_factory=dict
-    )
     _quoted: dict[str, dict[str, Quote]] = field(default_factory=dict)
     _rows: dict[tuple[str, str], tuple[Row, ...]] = field(default_factory=dict)
 
@@ -106,14 +110,15 @@ class Cited:
         texts = [text_ for source in self.sources(cites) for text_ in self._texts_of(source, cites)]
         quotes = sum(len(self.findings[i].quotes) for i in cites if i in self.findings)
         most = min(MOST_SENTENCES, max(SENTENCES, quotes))
-        key = text, tuple(each.key for each in texts), language, most
-        if (
-            key not in self._said
-        ):  # a draft is looked at several times, and its texts are not all kept prepared
+        key = text, tuple((each.key, _about(each.source)) for each in texts), language, most
+        if (said := _VERDICTS.get(key)) is None:
             found = check(text, [self._prepare(each) for each in texts], language=language, most=most)
             passages = (texts[place.source].quote(place.span.start, place.span.end) for place in found.places)
-            self._said[key] = found, tuple(passages)
-        return self._said[key]
+            said = found, tuple(passages)
+            if len(_VERDICTS) >= MOST_VERDICTS:
+                _VERDICTS.clear()
+            _VERDICTS[key] = said
+        return said
 
     def rows(self, words: str, cites: Sequence[str]) -> list[Row]:
         """The rows of tables with all of some words, in the sources of some findings, of which the columns are named."""

@@ -99,6 +99,18 @@ def test_an_overview_is_asked_for_in_words_or_by_a_bare_subject(request_, subjec
     assert read_question(request_).subject == subject
 
 
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("May I light bonfires in June?", set()),
+        ("When did Ada Marsh leave in May?", {"ada", "marsh"}),
+        ("Was im März gilt, sagt Frau Kern?", {"frau", "kern"}),
+    ],
+)
+def test_a_month_is_no_name(question, names):
+    assert read_question(question).names == names
+
+
 def test_a_request_of_many_different_words_is_broad():
     assert read_question(" ".join(f"word{n}" for n in range(80))).is_broad
     assert not read_question("How tall is the tower of Mole?").is_broad

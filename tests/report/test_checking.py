@@ -25,6 +25,7 @@ from orm_light import (
     state,
 )
 
+from deep_research.evidence.support import SourceText
 from deep_research.phases.synthesis.repair import marked
 from deep_research.report import checking, cited
 from deep_research.report.checking import CHECKER, Checker, checked_claims, judged_as
@@ -372,3 +373,21 @@ def test_ten_thousand_claims_take_a_hundred_times_as_long_as_a_hundred(seconds):
     }
     few = seconds(0.0, lambda: claims(drafts[500]))
     assert seconds(few * 20 * 2, lambda: claims(drafts[10_000])) < few * 20 * 2
+
+
+def test_what_a_draft_repeats_is_not_looked_for_again(monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        cited, "SourceText", lambda text, **more: made.append(text) or SourceText(text, **more)
+    )
+    draft = f"{BUILT[:-1]} {F1}. The lamp burned seal oil until 1843 {F1}."
+    first = claims(draft)
+    assert made
+    made.clear()
+    assert claims(f"{draft} {TALL[:-1]} {F2}.")[: len(first)] == first
+    assert made == []
+    other = {each: text.replace("whale oil", "seal oil") for each, text in TEXTS.items()}
+    assert (
+        claim(draft, texts=other).verdict is SUPPORTED
+    )  # under the same hash and id, in as many characters or not
+    assert made

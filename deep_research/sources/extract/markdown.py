@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
@@ -36,6 +37,7 @@ _BOX = regex(
     r"[ \t]*+(?:[a-z][\w-]{1,30}|\{[^{}\n]{1,60}\})[ \t]*+(?:\[(?P<named>[^\]\n]{0,200})\]|(?P<title>[^\n]{0,200}))"
 )
 _TEMPLATE = regex(r"\{(?:%[^%\n]{0,300}%|\{[^{}\n]{0,300}\})\}")
+_STATEMENT = regex(r"\{%[^%\n]{0,300}%\}|\{\{[%<][^{}\n]{0,300}[%>]\}\}")  # to the program that makes a site
 # A tag of HTML, or what is none although it looks like one.
 _TAG = regex(
     r"<!--.*?(?:-->|\Z)|<(?P<closing>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<rest>(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+)>",
@@ -184,7 +186,9 @@ class _Reader:
                 said.append(text if is_known else self._shown(token.content))
             elif token.type in ("softbreak", "hardbreak"):
                 said.append("\n")
-            elif token.type in ("text", "code_inline"):
+            elif token.type == "text":
+                said.append(self._shown(_STATEMENT.sub("", token.content)))
+            elif token.type == "code_inline":
                 said.append(self._shown(token.content))
         return told("".join(said))
 
@@ -212,12 +216,8 @@ class _Reader:
 
 
 def _html(found: Sequence[Token]) -> Iterator[Token]:
-    for token in found:
-        if token.type == "html_block":
-            yield token
-        for child in token.children or ():
-            if child.type == "html_inline":
-                yield child
+    every = chain.from_iterable((token, *(token.children or ())) for token in found)
+    return (token for token in every if token.type in ("html_block", "html_inline"))
 
 
 def _tags(html: str) -> Iterator[_Tag]:

@@ -34,6 +34,9 @@ SLOW = {
     "a stream that unpacks to 500 MB",
     "paragraphs just below the limit",
     "as many elements as trafilatura gets",
+    "preformatted lines without end",
+    "a title above each line",
+    "steps without end",
 }
 
 

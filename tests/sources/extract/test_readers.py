@@ -191,14 +191,20 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("code", "why"), BROKEN.items(), ids=BROKEN.values())
-def test_a_reader_that_cannot_be_loaded_is_named_and_takes_nothing_else_away(
-    install: Install, extractor: Extractor, root: Path, code: str, why: str
-) -> None:
+def test_a_reader_that_cannot_be_loaded_is_named(install: Install, code: str, why: str) -> None:
     install("broken", code=code)
     install("notes")
     (line,) = readers.unloadable()
     assert line.startswith(f"the reader 'broken' cannot be loaded ({why}")
     assert line.endswith("); reinstall the package that brings it")
+
+
+@pytest.mark.parametrize("code", [*BROKEN][:1] + [*BROKEN][-1:], ids=["module", "attributes"])
+def test_a_reader_that_cannot_be_loaded_takes_nothing_else_away(
+    install: Install, extractor: Extractor, root: Path, code: str
+) -> None:
+    install("broken", code=code)
+    install("notes")
     (root / "a.note").write_text("the wall")
     (root / "b.txt").write_text("the wall")
     (root / "c.broken").write_text("the wall")
