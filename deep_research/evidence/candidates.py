@@ -83,15 +83,31 @@ class Document:
         """Whether names can be told by them."""
         return has_capitals(self.text)
 
+    def is_contents(self, c: Candidate) -> bool:
+        """Whether an item only names a section, as in a table of contents, which nothing announces."""
+        lead = self.parts[c.block].lead
+        announced = lead is not None and self.announces(self.candidates[lead])
+        return (
+            c.kind is BlockKind.ITEM and not announced and _bare(self.text[c.start : c.end]) in self._sections
+        )
+
     def announces(self, c: Candidate) -> bool:
         """Whether a candidate ends with a colon, and says what follows it."""
         return ANNOUNCING.search(self.text, c.start, c.end) is not None
+
+    @cached_property
+    def _sections(self) -> frozenset[str]:
+        return frozenset(_bare(part.heading.rpartition(STEP)[2]) for part in self.parts)
 
     @cached_property
     def words(self) -> frozenset[str]:
         """Its words in lower case, but for those of scripts without spaces."""
         low = self.lowered
         return frozenset(WORD.findall(unspaced.without(low) if unspaced.occur_in(low) else low))
+
+
+def _bare(heading: str) -> str:
+    return " ".join(heading.casefold().split()).strip(" .:;#")
 
 
 def read_document(identity: str, title: str, text: str, *, whole_rows: bool = False) -> Document:

@@ -4,7 +4,7 @@
 found. What becomes one:
 
 - http and https: a site that serves different things over them is broken; the name says https.
-- ``www.``, ``m.``, ``mobile.`` and ``amp.`` before a site's name, ``.m.`` within it.
+- ``www.``, ``m.``, ``mobile.`` and ``amp.`` before a site's name, ``.m.`` within it, and the page behind AMP's caches.
 - a path with and without a slash at its end (the root keeps it), ``.`` and ``..`` in it, spellings of an escape.
 - parameters of a query that only tell where a reader came from, sessions, keys and signatures; the others stay in their
   order, since sites may read them in it.
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from string import ascii_letters, digits
 from urllib.parse import quote, unquote, urlsplit
 
 from deep_research.evidence.sites import ascii_host, host_of, is_suffix, same_site, site_of, words_of
@@ -31,7 +30,7 @@ LONGEST = 2_048  # characters of an address that are looked at
 _JUNK = regex(r"[\x00-\x1f\x7f]")
 _MOBILE = ("www.", "m.", "mobile.", "amp.")
 _PORTS = {"http": 80, "https": 443}
-_UNRESERVED = frozenset(f"{ascii_letters}{digits}._~-")
+_UNRESERVED = regex(r"[A-Za-z0-9._~-]")
 # What may stand unescaped in a path, and in a query or fragment.
 _PATH_SAFE = "/:@!$&'()*+,;=-._~"
 _QUERY_SAFE = _PATH_SAFE + "?"
@@ -43,7 +42,7 @@ _TRACKING = words_of(
     """
     _ga _gl _hsenc _hsmi _ke action_object_map action_ref_map action_type_map amp cmpid cmp dclid dicbo
     fb_action_ids fb_action_types fb_source fbclid ga_campaign gad_source gbraid gclid gclsrc guccounter
-    hsctatracking icid igsh igshid li_fat_id mkt_tok msclkid ncid oly_anon_id oly_enc_id ref_
+    hsctatracking icid igsh igshid li_fat_id mkt_tok msclkid ncid oly_anon_id oly_enc_id ref ref_
     ref_src ref_url referrer s_cid s_kwcid sc_cid share_id smid spm srsltid trk trkcampaign ttclid
     twclid vero_conv vero_id wbraid wickedid wt.mc_id xtor yclid ysclid zanpid __s __twitter_impression
     """
@@ -78,6 +77,28 @@ _PERHAPS_CREDENTIAL = frozenset(("auth", "key", "sig", "signature", "token"))
 _CREDENTIAL_VALUE = regex(r"(?=[^0-9]*\d)[\w.~%+/=-]{20,}\Z", re.ASCII)
 _PERHAPS_SESSION = frozenset(("sid", "s"))
 _SESSION_VALUE = regex(r"(?=[0-9a-f]*\d)[0-9a-f]{20,}\Z", re.IGNORECASE)
+# Where a name of the tables says what is shown. Keys are domains, with what stands below them.
+_TELLING = {
+    "github.com": {"ref"},
+    "githubusercontent.com": {"ref"},
+    "gitlab.com": {"ref"},
+    "bitbucket.org": {"ref"},
+    "biblegateway.com": {"ref"},
+    "esv.org": {"ref"},
+}
+# And names that only there say nothing.
+_IDLE = {
+    "youtube.com": {"feature", "si", "pp", "app"},
+    "youtu.be": {"feature", "si"},
+    "open.spotify.com": {"si"},
+    "twitter.com": {"s", "t"},
+    "x.com": {"s", "t"},
+    "amazon.com": {"tag", "linkcode", "qid", "sr", "keywords", "pd_rd_r", "pd_rd_w", "pd_rd_wg"},
+    "medium.com": {"source", "sk"},
+    "linkedin.com": {"trackingid", "refid", "lipi"},
+    "reddit.com": {"share_id", "rdt"},
+    "nytimes.com": {"partner", "emc"},
+}
 
 
 @lru_cache(maxsize=8_192)  # a page is met in a search, in the state, and in the searches after it
@@ -123,13 +144,16 @@ def _page(url: str) -> str | None:
     scheme = parts.scheme.lower()
     if scheme not in _PORTS or "@" in parts.netloc or not (host := ascii_host(parts.hostname or "")):
         return None
+    path = _path(parts.path)
+    if inner := _behind_amp(host, path, parts.query):
+        return canonical_url(inner)
     host = _desktop(host)
     port = "" if parts.port in (None, *_PORTS.values()) else f":{parts.port}"
-    query = "&".join(p for p in _spelt(parts.query, _QUERY_SAFE).split("&") if p and _tells(p))
+    query = "&".join(p for p in _spelt(parts.query, _QUERY_SAFE).split("&") if p and _tells(p, host))
     fragment = _spelt(parts.fragment, _QUERY_SAFE) if parts.fragment.startswith("!") else ""
     return "".join(
         (
-            f"https://{f'[{host}]' if ':' in host else host}{port}{_path(parts.path)}",
+            f"https://{f'[{host}]' if ':' in host else host}{port}{path}",
             f"?{query}" if query else "",
             f"#{fragment}" if fragment else "",
         )
@@ -151,6 +175,16 @@ def _desktop(host: str) -> str:
     return host
 
 
+def _behind_amp(host: str, path: str, query: str) -> str | None:
+    """The address that a cache of AMP pages shows."""
+    tail = f"?{query}" if query else ""
+    if host.endswith(".cdn.ampproject.org") and (shown := re.match(r"/[civ]/(s/)?(.+)", path)):
+        return f"{'https' if shown[1] else 'http'}://{shown[2]}{tail}"
+    if site_of(host).startswith("google.") and (shown := re.match(r"/amp/(s/)?([^/]+\.[^/]+.*)", path)):
+        return f"{'https' if shown[1] else 'http'}://{shown[2]}{tail}"
+    return None
+
+
 def _path(path: str) -> str:
     kept: list[str] = []
     for segment in _PATH_SESSION.sub("", _spelt(path, _PATH_SAFE)).split("/")[1:]:
@@ -167,21 +201,25 @@ def _spelt(text: str, safe: str) -> str:
     def one(match: re.Match[str]) -> str:
         if match[1]:
             character = chr(int(match[1], 16))
-            return character if character in _UNRESERVED else f"%{match[1].upper()}"
+            return character if _UNRESERVED.match(character) else f"%{match[1].upper()}"
         return quote(match[2], safe=safe, errors="replace") if match[2] else "%25"
 
     return _ESCAPES.sub(one, text)
 
 
-def _tells(parameter: str) -> bool:
+def _tells(parameter: str, host: str) -> bool:
     """Whether a parameter of a query has to do with what is shown."""
     key, _, value = parameter.partition("=")
     name = unquote(key).lower().removeprefix("amp;")  # of a link taken from markup as it stood
+    if _named(_TELLING, host, name):
+        return True
     if name in _TRACKING or name in _SESSIONS or name.startswith((*_TRACKING_OPENINGS, "aspsessionid")):
         return False
     if _admits(name, value):
         return False
-    return not (name in _PERHAPS_SESSION and _SESSION_VALUE.match(value))
+    if name in _PERHAPS_SESSION and _SESSION_VALUE.match(value):
+        return False
+    return not _named(_IDLE, host, name)
 
 
 def _admits(name: str, value: str) -> bool:
@@ -189,3 +227,9 @@ def _admits(name: str, value: str) -> bool:
     if name in _CREDENTIALS or name.startswith(_CREDENTIAL_OPENINGS):
         return True
     return name in _PERHAPS_CREDENTIAL and _CREDENTIAL_VALUE.match(value) is not None
+
+
+def _named(table: dict[str, set[str]], host: str, name: str) -> bool:
+    return any(
+        name in names and (host == domain or host.endswith(f".{domain}")) for domain, names in table.items()
+    )

@@ -20,6 +20,7 @@ SAME = 1.0  # what of its score a candidate loses that repeats one
 ADDED = 3.0  # what it gains that covers all that was not covered
 DEAR = 0.0125  # what each word costs of what comes after the first
 REPEATED = 0.8  # of the terms of the shorter of two, that they share when one repeats the other
+SCRAP = 4  # words that say nothing by themselves
 SHORT, LONG = 15, 40  # words to which a passage grows, and that it has at most
 DEFAULT_WORDS = 800  # the setting's: no length was asked for
 ROOMY = 500  # words of a report from which on whole paragraphs are shown
@@ -48,7 +49,13 @@ def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FL
     """Places among the view's candidates, best first, that make up to ``words`` words together."""
     candidates = view.candidates
     sizes = [unspaced.size(view.text(c)) for c in candidates]
-    open_ = {i for i, c in enumerate(candidates) if len(view.terms(c)) > 1}
+    open_ = {
+        i
+        for i, c in enumerate(candidates)
+        if len(view.terms(c)) > 1
+        and not view.document(c).is_contents(c)
+        and (c.kind is not BlockKind.PARAGRAPH or not _is_scrap(view.text(c), sizes[i]))
+    }
     best = max((scores[i] for i in open_), default=0.0)
     same = dict.fromkeys(open_, 0.0)
     own = {i: view.terms(candidates[i]) for i in open_}
@@ -80,6 +87,10 @@ def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FL
         for j in open_:
             same[j] = max(same[j], _share(own[j], own[i]))
     return chosen
+
+
+def _is_scrap(text: str, size: int) -> bool:
+    return size <= (SCRAP // 2 if unspaced.occur_in(text) else SCRAP)
 
 
 def _repeats(new: frozenset[str], known: frozenset[str]) -> bool:
@@ -177,6 +188,8 @@ def _grown(
         # Items of one list may stand together, and those that one of them announces.
         is_item = c.kind is kind is BlockKind.ITEM
         if is_item and lead != own and (lead is None or not first <= lead <= last):
+            return 0
+        if view.document(c).is_contents(every[place]):
             return 0
         # The heading of an item, which may deny, is not that of the text after it.
         if kind in (BlockKind.TABLE, BlockKind.CODE) or (place < first and kind is not c.kind):

@@ -31,13 +31,15 @@ SAME = {
         "https://example.org/b/../a",
         "https://example.org/./%61",
         "https://example.org/a?utm_source=x&utm_medium=y",
-        "https://example.org/a?gclid=1&fbclid=2&msclkid=3&igshid=4&mc_cid=5",
+        "https://example.org/a?gclid=1&fbclid=2&msclkid=3&igshid=4&ref=home&mc_cid=5",
         "https://example.org/a?UTM_Source=x",
         "https://example.org/a?x&amp;utm_campaign=y".replace("x&", ""),
         "https://example.org/a;jsessionid=0A1B2C",
         "https://example.org/a?PHPSESSID=abc",
         "https://example.org/a?sid=0123456789abcdef01234567",
         "  https://example.org/a\t".strip("\t"),
+        "https://example-org.cdn.ampproject.org/c/s/example.org/a",
+        "https://www.google.com/amp/s/example.org/a",
     ],
     "https://example.org/": [
         "http://example.org",
@@ -124,8 +126,8 @@ def test_what_is_no_web_address_is_given_back(junk):
 
 PIECES = st.sampled_from(
     ["http://", "https://", "www.", "m.", "amp.", "a.org", "co.uk", "é", "/", "//", "..", ".", "%2e", "%41", "%", "%zz",
-     "?", "&", "=", "a", "Z", "utm_x=1", "sid=", ";jsessionid=1", "#", "!", ":", ":80", "@", "[", "]", " ",
-     "(", ")", "doi.org/", "10.1000/", "arxiv.org/abs/", "2101.00001", "v2", ".pdf", "İ",
+     "?", "&", "=", "a", "Z", "utm_x=1", "ref=b", "sid=", ";jsessionid=1", "#", "!", ":", ":80", "@", "[", "]", " ",
+     "(", ")", "doi.org/", "10.1000/", "arxiv.org/abs/", "2101.00001", "v2", ".pdf", "google.com/amp/s/", "İ",
      "\ud800", "+", "'"]
 )  # fmt: skip
 

@@ -526,3 +526,11 @@ def test_the_next_row_of_a_table_is_of_another_thing():
     near = {view.text(c): view.wide(c) for c in view.candidates}
     (mull,) = (share for row, share in near.items() if "Mull" in row)
     assert all(share < mull for row, share in near.items() if "Mull" not in row)
+
+
+def test_what_only_names_a_section_and_what_is_said_in_few_words_is_not_shown():
+    contents = "# Keepers\n\n- Wages of keepers\n- Duties\n\n"
+    text = f"{contents}## Wages of keepers\n\nNo wages. Keepers had wages of 12 pounds a year.\n"
+    seen = view("What wages had the keepers?", text)
+    shown = [seen.text(seen.candidates[n]) for n in choose(seen, default_ranker().scores(seen), 100)]
+    assert shown == ["Keepers had wages of 12 pounds a year."]
