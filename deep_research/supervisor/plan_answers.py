@@ -16,6 +16,17 @@ from deep_research.state.identity import sub_query_id
 from deep_research.state.plan_terms import PlanTerms
 
 APPROVE = "approve"
+AGREED = (
+    APPROVE,
+    "approved",
+    "agree",
+    "agreed",
+    "yes",
+    "ok",
+    "okay",
+    "go ahead",
+    "looks good",
+)  # in its place
 CAPS = ("max_searches", "max_fetches", "max_model_calls", "max_tokens", "max_usd", "max_seconds")
 SITES = ("source_types", "domains", "not_domains")
 DAYS = ("since", "until")

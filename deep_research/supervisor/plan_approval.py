@@ -30,7 +30,7 @@ from deep_research.state.events import (
 )
 from deep_research.state.records import ANSWERED
 from deep_research.supervisor import decisions
-from deep_research.supervisor.plan_answers import APPROVE, BadEditError, answer_schema, planned, read_edit
+from deep_research.supervisor.plan_answers import AGREED, BadEditError, answer_schema, planned, read_edit
 
 PlanEstimate = Callable[[DeepResearchState], dict[str, Any]]
 PLAN = "plan"
@@ -57,7 +57,7 @@ def of_plan(
     problem = ""
     while pause_id in state.answers:  # once, but where an answer was taken that cannot be followed any more
         answer = state.answers[pause_id]
-        if isinstance(answer, str) and answer.strip().casefold() == APPROVE:
+        if isinstance(answer, str) and answer.strip().casefold().rstrip(".!") in AGREED:
             return [PlanApproved(by="owner")]
         if isinstance(answer, str) and replans:
             return planned_again(state, answer, PLAN, at)

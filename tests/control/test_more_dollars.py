@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("kept_readers")
 QUESTION = "Who built Bell Rock, how tall is it and when was it lit?"
 TOWER = "What is said about the tower of the reef?"
 PROFILE = '["reading:m"]\nprice = { input = 2.0, output = 10.0 }\n'  # dollars for a million tokens
-NOTHING, A_PART, ENOUGH = 0.01, 0.05, 10.0  # dollars: for no request, for some, for all
+NOTHING, A_PART, ENOUGH = 0.01, 0.045, 10.0  # dollars: for no request, for some, for all
 
 
 @pytest.fixture

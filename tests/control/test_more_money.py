@@ -37,7 +37,7 @@ REACHED: dict[str, Any] = {
     "max_searches": 1,
     "max_tokens": 8_000,
     "max_usd": 0.03,
-    "max_model_calls": 2,
+    "max_model_calls": 1,
     "max_seconds": 0.000_001,
     "max_iterations": 1,
 }

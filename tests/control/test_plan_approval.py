@@ -68,7 +68,7 @@ def test_a_run_that_nobody_wants_to_agree_to_does_not_wait():
     assert queries(search) == list(PLAN)
 
 
-@pytest.mark.parametrize("word", ["approve", " Approve "])
+@pytest.mark.parametrize("word", ["approve", " Approve ", "Yes.", "go ahead"])
 def test_an_approved_plan_is_searched_as_it_stands(word):
     search = ScriptedSearch()
     made, result = parked(search)

@@ -399,3 +399,20 @@ def test_a_survey_that_nobody_waits_for_stops(monkeypatch: pytest.MonkeyPatch) -
 
     asyncio.run(cancelled())
     assert stopped.wait(300)
+
+
+@pytest.mark.parametrize(
+    ("page", "question"),
+    [
+        ("# Office\n\nThe first aid box is in the kitchen, under the sink.\n", "Where is the first aid box?"),
+        ("# Office\n\nThe porter unlocks the hall at eight.\n", "Who unlocks the hall?"),
+        ("# Canteen\n\nLunch costs 7 euros.\n", "How much does lunch cost?"),
+    ],
+)
+def test_what_nearly_repeats_the_question_is_told_in_whatever_form(
+    tmp_path: Path, page: str, question: str
+) -> None:
+    (tmp_path / "page.md").write_text(page)
+    with engine(tmp_path) as research:
+        result = research.run(question)
+    assert page.split("\n\n")[1].strip() in (result.report or "")

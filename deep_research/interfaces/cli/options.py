@@ -348,7 +348,8 @@ COMMANDS = (
         arguments=(
             (
                 "NAME",
-                "The evaluation: agents, answers, manuals, foreign, citations, condense, wiki-multihop, scifact, "
+                "The evaluation: agents, answers (or its halves: passages, articles), manuals, foreign, "
+                "citations, condense, wiki-multihop, scifact, "
                 "coverage, gaps.",
             ),
         ),

@@ -16,10 +16,10 @@ from deep_research.interfaces.cli.estimate_command import estimate
 from deep_research.interfaces.cli.exits import of_run
 from deep_research.interfaces.cli.plan_editor import PlanEditor, at_a_terminal, waits_for_word
 from deep_research.interfaces.cli.progress import Watching, watching
-from deep_research.interfaces.cli.session import Interrupted, Session
+from deep_research.interfaces.cli.session import Interrupted, Session, setting_arguments
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.research import DeepResearch, ResearchResult
-from deep_research.state import Budget, RunStatus
+from deep_research.state import Budget, RunOptions, RunStatus
 from deep_research.state.answers import misfit
 from deep_research.state.parking import Parking
 
@@ -71,6 +71,7 @@ def value_of(words: str, question: Parking) -> Any:
 async def resume_with(session: Session, answer: Any) -> int:
     """Goes on with a run, with an answer to what it asks where there is one."""
     args = session.args
+    await _check_options(session)
     work = partial(
         session.engine.aresume,
         args.id,
@@ -81,6 +82,19 @@ async def resume_with(session: Session, answer: Any) -> int:
     )
     result = await _taken_up(session, args.id, work)
     return _told(session, await _agreed(session, result))
+
+
+async def _check_options(session: Session) -> None:
+    """A run keeps the options that it began with. Raises `UsageError` where another one is named."""
+    kept = (await session.engine.aresult(session.args.id)).state.options
+    named = {k: v for k, v in setting_arguments(session.args).items() if k in RunOptions.model_fields}
+    wanted = RunOptions(**named)
+    for name in named:
+        if getattr(wanted, name) != getattr(kept, name):
+            raise UsageError(
+                f"The run keeps {name}={getattr(kept, name)}, with which it began.",
+                hint=f"Leave {name} out, or start another run.",
+            )
 
 
 async def _taken_up(

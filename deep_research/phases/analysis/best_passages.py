@@ -56,9 +56,11 @@ class _Told:
     @property
     def found(self) -> Found:
         near = self.sure >= NEAR if self.own is None else (self.sure + self.own) / 2 >= LEAST
-        if not (near and self.fits and self.findings and self.view.is_named):
+        is_sure = self.sure >= SURE
+        # What is sure is no answer to the letter where it is of another form: a "who" without a name.
+        if not (near and (self.fits or is_sure) and self.findings and self.view.is_named):
             return Found.NOT_FOUND
-        return Found.ANSWERED if self.sure >= SURE else Found.PARTLY
+        return Found.ANSWERED if self.fits and is_sure else Found.PARTLY
 
 
 def best_passages(

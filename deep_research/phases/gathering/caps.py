@@ -60,7 +60,8 @@ def capped(state: DeepResearchState, skipped: tuple[SubQuery, ...]) -> LimitReac
     return LimitReached(
         limit=Limit(
             name="max_searches",
-            message=f"The cap of {cap} searches was reached; {len(skipped)} were not made.",
+            message=f"The cap of {cap} search{'es' * (cap != 1)} was reached; {len(skipped)} "
+            f"{'was' if len(skipped) == 1 else 'were'} not made.",
             cap=cap,
             used=state.usage.searches,
             skipped=tuple(s.query for s in skipped),

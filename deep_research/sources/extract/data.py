@@ -57,7 +57,7 @@ def written(value: Any, name: str, depth: int) -> Iterator[str]:
     """The lines of one value. Raises `UnreadableError` for what is nested too deeply."""
     if depth > MAX_DEPTH:
         raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size")
-    lead = "  " * max(0, depth - 1) + "- " if depth else ""
+    lead = "  " * depth + "- "
     if isinstance(value, dict):
         if name and value:
             yield f"{lead}{name}:"
@@ -90,7 +90,7 @@ def _written_list(values: list[Any], name: str, depth: int, lead: str) -> Iterat
         if several and isinstance(value, (dict, list)):
             yield from written(value, str(number), depth + bool(name))
         else:
-            yield from written(value, "", depth + 1)
+            yield from written(value, "", depth + bool(name))
 
 
 def _columns(values: list[Any]) -> list[str]:

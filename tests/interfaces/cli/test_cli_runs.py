@@ -404,6 +404,17 @@ def test_resume_finds_the_documents_of_a_run(plain: Cli, tmp_path: Path) -> None
     assert plain("resume", run_id, "--corpus", "moved").code == 3
 
 
+def test_a_run_keeps_its_options_and_resume_takes_no_others(plain: Cli, tmp_path: Path) -> None:
+    run_id = budgeted(plain, tmp_path / "docs", "--set", "report_words=300")
+    refused = plain("resume", run_id, "--set", "report_words=120")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == (
+        "deep-research: The run keeps report_words=300, with which it began. "
+        "Leave report_words out, or start another run.\n"
+    )
+    assert plain("resume", run_id, "--set", "report_words=300").code == 3
+
+
 def test_resume_refuses_another_setup_in_one_line_and_takes_it_when_told(plain: Cli, tmp_path: Path) -> None:
     run_id = budgeted(plain, tmp_path / "docs", "--set", "reflection=never")
     refused = plain("resume", run_id, "--set", "reflection=always", "--json")
