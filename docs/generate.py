@@ -123,6 +123,8 @@ same with `zsh`, and `deep-research completion fish | source`.
 - `--verbose` shows the plan, the reasons of gaps and decisions, and a line for every step.
 - With `--json`, stdout is JSON and nothing else, and no progress is shown unless `--verbose` asks for it. `--out`
   then takes the report, besides the JSON on stdout.
+- A run keeps its options (its length, its limits of rounds and sources): `resume ID --set report_words=120` for one
+  that began with another length ends with 2.
 - Ctrl-C and SIGTERM stop a run so that it can be resumed, and print how. A second one ends the process at once.
 - A run keeps its set-up. `resume ID` takes models, services, gates and settings from the run by name, and searches its
   documents where they stand: `--corpus` is only needed when they have moved. What is named in the call, the environment,

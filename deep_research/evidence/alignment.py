@@ -33,9 +33,9 @@ _SEEN = 4  # characters beside a word, in which it shows whether it opens or end
 _OPENERS = ".!?:;…\"'“”„«»‘’([{|*_#>-–—•\n。！？"
 _CLOSERS = ".!?:;…\"'“”„«»‘’)]}|*_<–—\n。！？"
 _WIDE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-TAGS = "a|abbr|b|blockquote|br|cite|code|dd|del|div|dl|dt|em|h[1-6]|i|img|ins|kbd|li|mark|ol|p|pre|q|s|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul"  # noqa: E501
+_TAGS = "a|abbr|b|blockquote|br|cite|code|dd|del|div|dl|dt|em|h[1-6]|i|img|ins|kbd|li|mark|ol|p|pre|q|s|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul"  # noqa: E501
 _TOKEN = regex(
-    rf"(?P<nothing></?(?:{TAGS})\b[^<>\n]{{0,300}}>|={{3,}}|^[ \t]*>[> \t]*|&(?:nbsp|amp|quot|lt|gt|#\d{{1,5}});)"
+    rf"(?P<nothing></?(?:{_TAGS})\b[^<>\n]{{0,300}}>|={{3,}}|^[ \t]*>[> \t]*|&(?:nbsp|amp|quot|lt|gt|#\d{{1,5}});)"
     r"|(?P<mark>\]\([^()\s]{0,2000}+(?:\([^()\s]{0,500}+\)[^()\s]{0,500}+){0,3}+(?:[ ]+\"[^\"\n]{0,300}+\")?\)"
     r"|(?:https?|ftp)://[^\s<>|\"`*)\]]{1,2000}+|\[\d{1,4}\]|\[\^\w{1,30}\]|^[ \t>|*_-]*\d{1,3}[.)](?=[ \t]))"
     r"|(?P<word>(?<![\w.])\.\d+|(?<!\w)[A-Za-z](?:\+\+|\#)(?!\w)"

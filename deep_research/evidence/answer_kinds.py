@@ -27,7 +27,7 @@ def holds_kind(
     low = {word.casefold() for word in spoken}
     fresh = " ".join(w for w in spoken if words.stem(w.casefold()) not in asked)
     if kind == "number":
-        return 1.0 if any(map(str.isdigit, fresh)) else 0.7 * bool(words.numerals & low)
+        return 1.0 if any(map(str.isdecimal, fresh)) else 0.7 * bool(words.numerals & low)
     if kind == "date":
         return 1.0 if _YEAR.search(text) else 0.6 * bool(words.cues["date"] & low)
     if kind in ("person", "place", "list"):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from deep_research.evidence.alignment import TAGS
+import re
+
 from deep_research.patterns import regex
 
 _MARKUP = regex(
-    rf">>> |\\\w+\s*\{{|\{{\{{[^{{}}]{{0,80}}(?:\||\}}\}}\Z)|!\[|&\w{{2,8}};|</?(?:{TAGS})\b[^<>\n]{{0,300}}>"
+    r">>> |\\(?:href|cite|ref|url|text\w*)\s*\{|\{\{[^{}]{0,80}(?:\||\}\}\Z)|!\[|&\w{2,8};"
+    r"|</?(?:a|abbr|b|blockquote|br|code|div|em|h[1-6]|hr|i|img|li|nav|ol|p|pre|ref|script|span|strong|style|su[bp]|"
+    r"table|t[dhr]|tbody|thead|ul)\b[^>]{0,300}>",
+    re.IGNORECASE,
 )
 _ADDRESS = regex(r"(?:\bhttps?://|\bwww\.)\S*")
 _BESIDE_ADDRESS = 5  # words that a sentence needs besides an address, to say something

@@ -125,17 +125,26 @@ def read_question(text: str, language: str = "") -> Inquiry:
     language = language or language_of(text)
     words = vocabulary(language)
     terms = tuple(words.terms(text))
-    named = [match.group() for match in _NAME.finditer(unspaced.without(text))]
+    named = list(_capitals(unspaced.without(text), words if language in (ENGLISH, "de") else None))
     named += [match.group(1) for match in QUOTED.finditer(text)]
-    months = frozenset(words.terms(" ".join(words.marks.months)))
-    # A month is written as a name in English, and is nobody's.
-    names = (frozenset(term for name in named for term in words.terms(name)) & frozenset(terms)) - months
+    names = frozenset(term for name in named for term in words.terms(name)) & frozenset(terms)
     kind, opening = _opening(text, words)
     asking = frozenset(words.terms(opening) if kind == "number" else ()) & frozenset(terms)
     inquiry = Inquiry(text, language, terms, names, asking, kind, ())
     parts = _parts(inquiry)
     inquiry = replace(inquiry, parts=parts, expects=parts[0].expects if len(parts) == 1 else inquiry.expects)
     return replace(inquiry, subject=_subject(inquiry))
+
+
+def _capitals(text: str, dated: Vocabulary | None) -> Iterator[str]:
+    """The words that are written as names, figures or identifiers; no month of a language that writes these so, but where
+    it is part of a name: "the April Uprising"."""
+    found = list(_NAME.finditer(text))
+    beside = {end for match in found if match.group().isalpha() for end in match.span()}
+    for match in found:
+        alone = match.end() + 1 not in beside and match.start() - 1 not in beside
+        if dated is None or not alone or match.group().casefold() not in dated.marks.months:
+            yield match.group()
 
 
 def expected(text: str, words: Vocabulary) -> str:

@@ -52,8 +52,13 @@ _DAYS_AND_MONTHS = each_word(
     """january february march april may june july august september october november december
         monday tuesday wednesday thursday friday saturday sunday"""
 )
+# What a sentence may open with before a name that is not part of it.
+_LINKING = each_word(
+    """therefore thus hence moreover furthermore nevertheless nonetheless meanwhile otherwise besides indeed finally
+        likewise similarly although unless whereas whenever"""
+)
 # These stand among the small words for "I'd", "I'm", "it's" and "don't", and open a name as its initial.
-_OPENING_ONES = (STOP_WORDS | _DAYS_AND_MONTHS) - frozenset("dmst")
+_OPENING_ONES = (STOP_WORDS | _DAYS_AND_MONTHS | _LINKING) - frozenset("dmst")
 _SMALL_WORDS = STOP_WORDS | ASKING_WORDS | _DAYS_AND_MONTHS
 
 
@@ -132,16 +137,28 @@ def runs(text: str) -> Iterator[tuple[int, str]]:
     """(offset, key) of each run of capitalised words, small words inside it allowed. A small word or a date that
     opens it is left out, and so is a single word that begins a sentence, a line or a cell: its capital is a rule."""
     for match in _RUN.finditer(text):
-        start, run = match.start(), match.group()
-        name = _named_by(run) if len(run) <= MAX_CHARS else _without_opening(key(run))
-        if telling(name) and (" " in name or not _OPENS.search(text, max(0, start - 4), start)):
-            yield start, name
+        for start, run in _in_one_row(text, match.start(), match.group()):
+            name = _named_by(run) if len(run) <= MAX_CHARS else _without_opening(key(run))
+            if telling(name) and (" " in name or not _OPENS.search(text, max(0, start - 4), start)):
+                yield start, name
 
 
 @lru_cache(maxsize=1 << 13)
 def _named_by(run: str) -> str:
     """What is asked of each run of a text, which has mostly been asked of it before."""
     return _without_opening(key(run))
+
+
+def _in_one_row(text: str, start: int, run: str) -> Iterator[tuple[int, str]]:
+    """A run of capitalised words; its lines apart where one is a row of a table, for no name goes on in the next."""
+    end = text.find("\n", start + len(run))
+    if "\n" not in run or " | " not in text[text.rfind("\n", 0, start) + 1 : end if end >= 0 else len(text)]:
+        yield start, run
+        return
+    for line in run.split("\n"):
+        if line.strip():
+            yield start, line.strip()
+        start += len(line) + 1
 
 
 def asked_names(question: str) -> list[str]:

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 
 from deep_research.evidence.independence import superseded
-from deep_research.evidence.quality import RANKS
 from deep_research.evidence.units import kind_of
-from deep_research.state import ContradictionSide, Source
+from deep_research.state import ContradictionSide, Source, SourceQuality
 
 CLEARLY = timedelta(days=365)  # by which a source is newer than another
 # What goes up and down of one thing; a height or a distance is only measured anew.
 CHANGING = frozenset({"share", "people", "dollar", "euro", "sterling", "power"})
+# One of which nothing is known is not preferred to any.
+_QUALITIES = (SourceQuality.UNKNOWN, SourceQuality.LOW, SourceQuality.MEDIUM, SourceQuality.HIGH)
 _Group = Sequence[ContradictionSide]
 
 
@@ -43,7 +44,7 @@ def preferred(
         return sides.index(groups[0][0]), f"{counts[0]} independent sources against {counts[1]}"
     groups, levels = _most(groups, [_quality(group, sources) for group in groups])
     if len(groups) == 1:
-        best, other = RANKS[levels[0]].value, RANKS[levels[1]].value
+        best, other = _QUALITIES[levels[0]].value, _QUALITIES[levels[1]].value
         return sides.index(groups[0][0]), f"a source of {best} quality against {other}"
     newest = _newest(groups)
     return (sides.index(newest[0]), "it is the newer figure of what can change") if newest else (None, "")
@@ -74,7 +75,7 @@ def _voices(group: _Group) -> int:
 
 def _quality(group: _Group, sources: Mapping[str, Source]) -> int:
     known = (sources[side.source_id].quality for side in group if side.source_id in sources)
-    return max(map(RANKS.index, known), default=0)
+    return max(map(_QUALITIES.index, known), default=0)
 
 
 def _newest(groups: Sequence[_Group]) -> _Group | None:

@@ -213,9 +213,11 @@ def _grown(
         together = unspaced.size(view.document(c).text[every[part.first].start : every[part.last - 1].end])
         if together <= min(PARAGRAPH, most) and taken.isdisjoint(range(part.first, part.last)):
             first, last, size = part.first, part.last - 1, together
-    while size < SHORT:
+    # One step of several is no answer to how something is done.
+    short, long = (NEEDED, NEEDED) if part.mark[:1].isdigit() else (SHORT, LONG)
+    while size < short:
         before, after = (
-            beside(place, LONG) if 0 <= place < len(every) and _may_stand(view, every[place]) else 0
+            beside(place, long) if 0 <= place < len(every) and _may_stand(view, every[place]) else 0
             for place in (first - 1, last + 1)
         )
         if before and (not after or (first == c.place and leans(view, c))):

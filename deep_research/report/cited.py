@@ -35,7 +35,7 @@ MOST_SENTENCES = (
     12  # that carry a claim together: three, or as many as the findings that it cites have quotes
 )
 REPEATED = 3  # findings that a statement without a reference may repeat
-MOST_VERDICTS = 10_000  # that are kept
+MOST_VERDICTS = 4_000  # that are kept, of some 6 KB each
 _BETWEEN = "\n\n"  # findings
 _MARKED_UP = regex(r"[|\n¶]")  # what `readable` writes in another way
 

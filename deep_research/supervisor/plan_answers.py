@@ -91,7 +91,7 @@ def answer_schema(
     state: DeepResearchState, *, replans: bool, data_sources: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The JSON schema of an answer: ``approve``, an edited plan, or where it may be planned again a sentence."""
-    word = {"const": APPROVE} if not replans else _text(LONGEST_SENTENCE)
+    word = {"enum": list(AGREED)} if not replans else _text(LONGEST_SENTENCE)
     return {"anyOf": [word, _of_edits(state, data_sources)]}
 
 

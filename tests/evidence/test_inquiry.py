@@ -103,6 +103,7 @@ def test_an_overview_is_asked_for_in_words_or_by_a_bare_subject(request_, subjec
     ("question", "names"),
     [
         ("May I light bonfires in June?", set()),
+        ("What was the April Uprising?", {"april", "upris"}),
         ("When did Ada Marsh leave in May?", {"ada", "marsh"}),
         ("Was im März gilt, sagt Frau Kern?", {"frau", "kern"}),
     ],

@@ -416,3 +416,23 @@ def test_what_nearly_repeats_the_question_is_told_in_whatever_form(
     with engine(tmp_path) as research:
         result = research.run(question)
     assert page.split("\n\n")[1].strip() in (result.report or "")
+
+
+def test_the_steps_of_something_are_told_together_and_in_their_order(tmp_path: Path) -> None:
+    steps = [
+        "Unplug the cable.",
+        "Wait ten seconds.",
+        "Hold the RESET button.",
+        "Plug the cable in.",
+        "Let go.",
+    ]
+    listed = "\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1))
+    (tmp_path / "router.md").write_text(
+        f"# Router\n\n## Resetting the router\n\n{listed}\n\n## Price\n\nIt costs 40 euros.\n"
+    )
+    with engine(tmp_path) as research:
+        report = research.run("How do I reset the router?").report or ""
+    shown = report.partition("### Resetting the router")[2]
+    places = [shown.find(step) for step in steps]
+    assert -1 not in places
+    assert places == sorted(places)

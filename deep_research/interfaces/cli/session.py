@@ -13,6 +13,7 @@ from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.options import BY_NAME, COMMON, PROGRAM
 from deep_research.logs import configure
 from deep_research.settings import Settings, load_settings, setting_from_text
+from deep_research.state import RunOptions
 
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch, Runs
@@ -69,7 +70,8 @@ def command_line(args: Namespace, verb: str, run_id: str) -> str:
     for option in given:
         value = getattr(args, option.dest)
         for item in value if option.repeats else [value] if value is not None else []:
-            words += [option.flag, item]
+            if option.flag != "--set" or _pair(item)[0] not in RunOptions.model_fields:  # which a run keeps
+                words += [option.flag, item]
     return shlex.join(words)
 
 

@@ -45,22 +45,22 @@ class Chosen:
 class _Told:
     """What the sources say of one question: how likely the best candidates hold the answer (0 to 1), whether one may hold
     something of the kind that is asked, and the best passages. ``own`` is of a part among several the share (0 to 1) of
-    its own words near one candidate of that kind."""
+    its own words near one candidate of that kind; ``is_of_other_form``: it is likely all the same that they hold it."""
 
     view: View
     sure: float
     fits: bool
     findings: list[AnalyzedFinding]
     own: float | None = None
+    is_of_other_form: bool = False
 
     @property
     def found(self) -> Found:
         near = self.sure >= NEAR if self.own is None else (self.sure + self.own) / 2 >= LEAST
-        is_sure = self.sure >= SURE
-        # What is sure is no answer to the letter where it is of another form: a "who" without a name.
-        if not (near and (self.fits or is_sure) and self.findings and self.view.is_named):
+        fits = self.fits or self.is_of_other_form
+        if not (near and fits and self.findings and self.view.is_named):
             return Found.NOT_FOUND
-        return Found.ANSWERED if self.fits and is_sure else Found.PARTLY
+        return Found.ANSWERED if self.fits and self.sure >= SURE else Found.PARTLY
 
 
 def best_passages(
@@ -172,7 +172,10 @@ def _told(
         terms = view.asked.intersection(inquiry.words.terms(part.text))
         terms = terms - inquiry.names or terms
         own = max((view.share_of(terms, view.asked_near(c)) for c in fitting), default=0.0)
-    return _Told(view, sure, bool(fitting), [_finding(view, p, best[0].score) for p in best], own)
+    # What is likely is told whatever its form, and found in part where that is another one: a "who" without a name. Of
+    # a part among several that is not found, the others are told.
+    is_other = not fitting and part is None and sure >= SURE
+    return _Told(view, sure, bool(fitting), [_finding(view, p, best[0].score) for p in best], own, is_other)
 
 
 def _fitting(view: View, chosen: Sequence[Candidate]) -> list[Candidate]:

@@ -69,7 +69,8 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
         term for f in handoff.findings for term in with_pairs(stems_of(f.content), together.keys())
     )
     places = chosen(candidates, weights, room=ROOM, per_source=PER_SOURCE, said=said)
-    return [_finding(handoff, *told[place], round(1 / (1 + n), 6)) for n, place in enumerate(places)]
+    known = 1 + len(handoff.findings)  # those of later rounds come after these
+    return [_finding(handoff, *told[place], round(1 / n, 6)) for n, place in enumerate(places, known)]
 
 
 def _wanted(rank: Ranked) -> dict[str, float]:

@@ -314,7 +314,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             found = await self._found_together(survey, state, texts)
             size = _size([*state.findings, *found])
             event = await off_loop(size, with_findings, event, survey, found, state)
-            event = with_survey(with_lacking(event, state), survey, state)
+            # A survey may name a gap of a part, and cannot close that of one that nothing answers.
+            event = with_lacking(with_survey(with_lacking(event, state), survey, state), state)
             notes += [*noted(survey.notes), *unfollowed(survey.unfollowed)]
             notes += [LimitReached(limit=limit) for limit in survey.limits]
         await texts.journal.record(event, *notes)

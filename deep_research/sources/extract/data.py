@@ -1,13 +1,12 @@
-"""JSON and lines of JSON as an outline that people can read: a name, its value, and what lies within further in.
-
-Records of one kind, a list of flat objects with the same names, become a table.
-"""
+"""JSON and lines of JSON as an outline that people can read: a name, its value, and what lies within further in. Records
+of one kind, a list of flat objects with the same names, become a table; other records stand apart."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from deep_research.evidence.plain import clean
@@ -40,8 +39,10 @@ def read(raw: bytes, asked: Asked) -> Document:
         value = _lines(text) if asked.format is Format.JSON_LINES else _one(text)
     except RecursionError:
         raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size") from None
-    outline = clean("\n".join(written(value, "", 0)).strip("\n"))
     about = value if isinstance(value, dict) else {}
+    groups = groupby(about.items(), lambda each: each[0] if isinstance(each[1], (dict, list)) else None)
+    parts: list[Any] = [dict(group) for _, group in groups] or [value]
+    outline = clean("\n\n".join("\n".join(written(part, "", 0)).strip("\n") for part in parts))
     return finished(
         raw,
         asked.name,
@@ -57,7 +58,7 @@ def written(value: Any, name: str, depth: int) -> Iterator[str]:
     """The lines of one value. Raises `UnreadableError` for what is nested too deeply."""
     if depth > MAX_DEPTH:
         raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size")
-    lead = "  " * depth + "- "
+    lead = "  " * max(0, depth - 1) + "- " if depth else ""
     if isinstance(value, dict):
         if name and value:
             yield f"{lead}{name}:"
@@ -77,20 +78,18 @@ def _written_list(values: list[Any], name: str, depth: int, lead: str) -> Iterat
             return
     if name and values:
         yield f"{lead}{name}:"
-    columns = _columns(values)
-    if columns:
+    if columns := _columns(values):
         yield ""
         yield line(columns)
         for value in values:
             yield line([_plain(value.get(column)) for column in columns])
         yield ""
         return
-    several = any(isinstance(value, (dict, list)) for value in values)
     for number, value in enumerate(values, 1):
-        if several and isinstance(value, (dict, list)):
+        if isinstance(value, (dict, list)):
             yield from written(value, str(number), depth + bool(name))
         else:
-            yield from written(value, "", depth + bool(name))
+            yield from written(value, "", depth + 1)
 
 
 def _columns(values: list[Any]) -> list[str]:

@@ -1,8 +1,7 @@
 """Markdown to readable text: marks that carry no words go, structure and words stay.
 
 The marks are found by markdown-it-py, as CommonMark has them, with the tables and struck words of GitHub, notes, and the
-boxes of MkDocs (``!!!``) and of Docusaurus, MyST and Quarto (``:::``). Here its tokens become blocks.
-"""
+boxes of MkDocs (``!!!``) and of Docusaurus, MyST and Quarto (``:::``). Here its tokens become blocks."""
 
 from __future__ import annotations
 
@@ -37,7 +36,10 @@ _BOX = regex(
     r"[ \t]*+(?:[a-z][\w-]{1,30}|\{[^{}\n]{1,60}\})[ \t]*+(?:\[(?P<named>[^\]\n]{0,200})\]|(?P<title>[^\n]{0,200}))"
 )
 _TEMPLATE = regex(r"\{(?:%[^%\n]{0,300}%|\{[^{}\n]{0,300}\})\}")
-_STATEMENT = regex(r"\{%[^%\n]{0,300}%\}|\{\{[%<][^{}\n]{0,300}[%>]\}\}")  # to the program that makes a site
+_MADE = (
+    r"(?:\{%[^%\n]{0,300}%\}|\{\{[%<][^{}\n]{0,300}[%>]\}\})"  # a statement to the program that makes a site
+)
+_STATEMENTS = regex(rf"\A\s*(?:{_MADE}\s*)+|(?:\s*{_MADE})+\s*\Z")  # around a text, not in a sentence on them
 # A tag of HTML, or what is none although it looks like one.
 _TAG = regex(
     r"<!--.*?(?:-->|\Z)|<(?P<closing>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<rest>(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+)>",
@@ -186,10 +188,9 @@ class _Reader:
                 said.append(text if is_known else self._shown(token.content))
             elif token.type in ("softbreak", "hardbreak"):
                 said.append("\n")
-            elif token.type == "text":
-                said.append(self._shown(_STATEMENT.sub("", token.content)))
-            elif token.type == "code_inline":
-                said.append(self._shown(token.content))
+            elif token.type in ("text", "code_inline"):
+                is_code = token.type == "code_inline"
+                said.append(self._shown(token.content if is_code else _STATEMENTS.sub("", token.content)))
         return told("".join(said))
 
     def _shown(self, text: str) -> str:

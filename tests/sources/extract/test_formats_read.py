@@ -157,7 +157,7 @@ def test_values_of_json_that_are_pieces_of_a_page_are_read_as_such(extractor: Ex
     body = "<p>The wall is <b>nine</b> metres high.</p><p style='display:none'>An order.</p><p>It stands.</p>"
     raw = json.dumps({"body": body, "size": "<9 m>", "sign": "<img src='x'>", "note": "a </b> tag"}).encode()
     assert extractor.submit(raw, name="wall.json").result().text == (
-        "- body: The wall is nine metres high. It stands.\n- size: <9 m>\n- sign: <img src='x'>\n- note: a </b> tag"
+        "body: The wall is nine metres high. It stands.\nsize: <9 m>\nsign: <img src='x'>\nnote: a </b> tag"
     )
 
 
@@ -169,8 +169,8 @@ def test_json_is_an_outline_and_records_are_a_table(extractor: Extractor) -> Non
     document = extractor.submit(raw, media_type="application/json").result()
     assert (document.title, document.author, document.published) == ("Tides", "I. Okafor", date(2024, 3, 5))
     assert document.text == (
-        "- title: Tides\n- date: 2024-03-05\n- author:\n  - name: I. Okafor\n- station:\n  - name: Mole\n  - open: yes\n"
-        "- tags: sea, wall\n- readings:\n\nday | level\n1 | 3.4\n2 |"
+        "title: Tides\ndate: 2024-03-05\n\nauthor:\n- name: I. Okafor\n\nstation:\n- name: Mole\n- open: yes\n\n"
+        "tags: sea, wall\n\nreadings:\n\nday | level\n1 | 3.4\n2 |"
     )
 
 
