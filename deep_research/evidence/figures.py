@@ -23,11 +23,12 @@ class Figure:
 
 def figures(inquiry: Inquiry, findings: Iterable[Finding], titles: Mapping[str, str]) -> list[Figure]:
     """Of a question that a number may answer the first figure of each source whose passage, with its heading and title,
-    has the question's names, or all its terms where it has none; of one kind, which is that of the best source. None
-    where they agree, or one alone has one."""
-    if inquiry.expects not in ("number", ""):
-        return []
+    has the question's names, or all its terms where it has none; of one kind, which is that of the best source. Before
+    the others that of the source whose title has most of this and least else: it is on the thing itself. None where they
+    agree, or one alone has one."""
     asked = {measure for side in sides(inquiry.text) for measure in side.measures}
+    if inquiry.expects != "number" and (inquiry.expects or not asked):
+        return []
     wanted = inquiry.names or frozenset(inquiry.terms)
     found: dict[str, Figure] = {}
     for finding in findings:
@@ -45,5 +46,11 @@ def figures(inquiry: Inquiry, findings: Iterable[Finding], titles: Mapping[str, 
                 found[source] = Figure(source, finding.id, text, quantity)
                 break
     every = list(found.values())
-    agree = all(every[0].quantity.agrees(other.quantity) for other in every)
-    return [] if agree else every
+    if all(every[0].quantity.agrees(other.quantity) for other in every):
+        return []
+
+    def on_it(figure: Figure) -> float:
+        title = frozenset(inquiry.words.terms(titles.get(figure.source, "")))
+        return len(title & wanted) / len(title | wanted)
+
+    return sorted(every, key=on_it, reverse=True)

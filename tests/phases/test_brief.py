@@ -215,6 +215,35 @@ def test_differing_figures_of_another_matter_stay_out(tmp_path: Path) -> None:
         assert "84 MW" in (research.run("What output has the plant of Kiruna?").report or "")
 
 
+@pytest.mark.parametrize("of_the_list", ["a-list", "z-list"])
+def test_of_figures_that_differ_the_page_on_the_thing_itself_gives_the_first(
+    tmp_path: Path, of_the_list: str
+) -> None:
+    (tmp_path / "hollow.md").write_text(
+        "# Hollow lighthouse\n\nThe lens came by ship.\n\n## How tall is it?\n\n"
+        "Its owner measures from the base of the tower and gives 61.2 metres.\n"
+    )
+    (tmp_path / f"{of_the_list}.md").write_text(
+        "# A list of lighthouses\n\n| Lighthouse | Height |\n| --- | --- |\n| Hollow | 57 m |\n| Marrow | 40 m |\n"
+    )
+    with engine(tmp_path) as research:
+        report = research.run("How tall is the Hollow lighthouse?").report or ""
+    answer, given = report.split("## ")[1:3]
+    assert "61.2 metres. [1]" in answer
+    assert given.index("61.2 metres") < given.index("57 m")
+
+
+def test_a_question_for_no_figure_is_given_no_figures(tmp_path: Path) -> None:
+    for name, length in (("one", 12), ("other", 19)):
+        (tmp_path / f"{name}.md").write_text(
+            f"# Marrow creek, the {name} survey\n\nMarrow creek is named after a miller, and {length} km long.\n"
+        )
+    with engine(tmp_path) as research:
+        report = research.run("Marrow creek is named after?").report or ""
+    assert "named after a miller" in report
+    assert "Published figures" not in report
+
+
 def test_a_sentence_far_below_the_best_is_no_part_of_the_answer(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(
         "# The society\n\nThe society was founded in 1923 by Anna Brook. The fee is 42 euros a year.\n"

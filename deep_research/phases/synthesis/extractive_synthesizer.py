@@ -10,7 +10,7 @@ from math import exp
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.candidates import STEP
-from deep_research.evidence.figures import figures
+from deep_research.evidence.figures import Figure, figures
 from deep_research.evidence.finding_clusters import level_of
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.quality import RANKS
@@ -33,7 +33,7 @@ from deep_research.report.own_lines import (
     left_out,
     parted,
 )
-from deep_research.state import Contradiction, Finding, Source
+from deep_research.state import Finding, Source
 
 DOUBTFUL_WORDS = 250  # shown of what comes near where it is unlikely that it holds the answer
 LEAST = exp(-FLOOR)  # of the best one's relevance, below which nothing is shown where no length was asked for
@@ -79,7 +79,12 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         best = {v.finding_ids[0] for v in handoff.verdicts if v.finding_ids}
         answers = [f for f in kept if f.id in best and f.rank is not None] or kept[:1]
         wished = [f for f in kept[: len(handoff.wishes)] if _is_wished(f, handoff) and f not in answers]
-        given, differing = _figures(handoff, sound or withdrawn, differing)
+        numbers = figures(
+            inquiry, sound or withdrawn, {source.id: source.title for source in handoff.sources}
+        )
+        answers = _led(answers, numbers, sound or withdrawn)
+        given, left = published(numbers, handoff.contradictions, handoff.findings, handoff.sources)
+        differing = [contradiction for contradiction in left if contradiction in differing]
         blocks += ["## Answer", *_wished(wished, inquiry.words), *_answer(answers, inquiry.words), *given]
         blocks += _passages(kept, sources, inquiry.words, answers)
     blocks += conflicts(differing, handoff.findings, handoff.sources)
@@ -145,6 +150,15 @@ def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
             heard.add(finding.source_ids)
             words -= size
     return kept
+
+
+def _led(answers: Sequence[Finding], told: Sequence[Figure], findings: Iterable[Finding]) -> list[Finding]:
+    """The answers, and in place of one that gives one of several figures the one that gives the first of them."""
+    if not told:
+        return list(answers)
+    given = {figure.finding for figure in told}
+    lead = next(f for f in findings if f.id == told[0].finding)
+    return list({f.id: f for f in (lead if f.id in given else f for f in answers)}.values())
 
 
 def _answer(best: Sequence[Finding], words: Vocabulary) -> list[str]:
@@ -213,16 +227,6 @@ def _under(finding: Finding, section: str) -> Finding:
 def _about(finding: Finding, sources: Mapping[str, Source]) -> str:
     source = sources.get(finding.source_ids[0]) if finding.source_ids else None
     return finding.category or (source.title if source and source.title.strip() else OTHERS)
-
-
-def _figures(
-    handoff: SynthesizerInput, findings: Sequence[Finding], differing: Sequence[Contradiction]
-) -> tuple[list[str], list[Contradiction]]:
-    """The figures that sources give, and those of some contradictions that these do not tell."""
-    titles = {source.id: source.title for source in handoff.sources}
-    told = figures(read_question(handoff.original_query), findings, titles)
-    given, left = published(told, handoff.contradictions, handoff.findings, handoff.sources)
-    return given, [contradiction for contradiction in left if contradiction in differing]
 
 
 def _paragraphs(findings: Sequence[Finding]) -> list[str]:
