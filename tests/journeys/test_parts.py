@@ -27,7 +27,7 @@ def research(tmp_path_factory):
 
 
 def _marks(asked):
-    """One of the forty is told of "the size" of a lens: a word that no source has ("shoe") counts no more than another."""
+    """One of the forty is told of the size of a lens: a word that no source has ("shoe") counts no more than another."""
     known = asked["missing"] == "what was his shoe size"
     return [pytest.mark.sweep, *([pytest.mark.xfail(strict=True, raises=ValueError)] if known else [])]
 
