@@ -161,13 +161,18 @@ def test_cancel_ends_a_run_that_waits(cli: Cli) -> None:
     assert (parked.code, parked.json["message"]) == (4, "a word")
     done = cli("cancel", run_id, "--json")
     assert (done.code, done.json["status"], done.json["reason"]) == (0, "aborted", "cancelled")
-    assert list(done.json) == FIELDS
+    assert (list(done.json), done.err) == (FIELDS, "")
+    assert cli("cancel", run_id).err == "Nothing was cancelled: the run is aborted already.\n"
 
 
-def test_cancel_of_a_run_that_has_ended_changes_nothing(cli: Cli, run_id: str) -> None:
+def test_cancel_of_a_run_that_has_ended_changes_nothing_and_says_so(cli: Cli, run_id: str) -> None:
+    events = cli("events", run_id).out
     done = cli("cancel", run_id)
     assert done.code == 0
     assert "status    completed" in done.out
+    assert done.err == "Nothing was cancelled: the run is completed already.\n"
+    assert cli("cancel", run_id, "--json").err == ""
+    assert cli("events", run_id).out == events
 
 
 def test_delete_removes_a_run(cli: Cli, run_id: str) -> None:
