@@ -425,3 +425,39 @@ def test_resume_refuses_another_setup_in_one_line_and_takes_it_when_told(plain: 
     done = plain("resume", run_id, "--set", "reflection=always", "--with-new-setup", "--json")
     assert any("reflection was never and is always" in limit["message"] for limit in done.json["limits"])
     assert "setup.changed       reflection was never and is always" in plain("events", run_id).out
+
+
+@pytest.mark.parametrize(
+    ("named", "variable", "leave"),
+    [
+        (("--set", "reflection=always"), None, "Leave out --set"),
+        (("--set", "reflection=always", "--corpus", "docs"), None, "Leave out --corpus and --set"),
+        ((), "always", "Change the settings back (`doctor` shows whence each comes)"),
+    ],
+)
+def test_who_resumes_with_another_setup_at_a_prompt_is_told_what_to_type(
+    plain: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    named: tuple[str, ...],
+    variable: str | None,
+    leave: str,
+) -> None:
+    run_id = budgeted(plain, tmp_path / "docs", "--set", "reflection=never")
+    if variable:
+        monkeypatch.setenv("DEEP_RESEARCH_REFLECTION", variable)
+    assert plain("resume", run_id, *named).err.splitlines()[-1] == (
+        "deep-research: The run began with another set-up: reflection was never and is always. "
+        f"{leave} to go on as it began, or `resume` it with --with-new-setup to go on with what is named now."
+    )
+
+
+def test_a_cap_on_searches_that_every_round_meets_is_told_once(plain: Cli) -> None:
+    question = "Who built Bell Rock, what lamps has Eddystone, and how does a zebra tango with gryphons?"
+    done = plain("run", "--sample", question, "--max-searches", "2", "--max-iterations", "3")
+    assert [line for line in done.err.splitlines() if line.startswith("Round")] != []
+    assert done.err.count("The cap of 2 searches was reached") == 1
+    told = [line for line in done.out.splitlines() if "The cap of 2 searches was reached" in line]
+    last = plain("show", re.findall(r"deepres-\w+", done.err)[-1], "--json").json
+    assert told == [f"- {limit['message']}" for limit in last["limits"] if limit["name"] == "max_searches"]
+    assert len(told) == 1
