@@ -461,3 +461,19 @@ def test_a_cap_on_searches_that_every_round_meets_is_told_once(plain: Cli) -> No
     last = plain("show", re.findall(r"deepres-\w+", done.err)[-1], "--json").json
     assert told == [f"- {limit['message']}" for limit in last["limits"] if limit["name"] == "max_searches"]
     assert len(told) == 1
+
+
+def test_on_a_terminal_a_report_is_shown_without_escapes_and_elsewhere_it_is_markdown(
+    plain: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_text("The cache_key of foo [draft] is <b>3</b> &#27;[2J and 5 &lt; 6.\n")
+    file = tmp_path / "report.md"
+    ran = plain("run", "What is the cache_key of foo?", "--corpus", "a.txt")
+    shown = ("show", re.findall(r"deepres-\w+", ran.err)[-1])
+    assert r"of foo \[draft\] is &lt;b>3" in ran.out == plain(*shown).out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    screen = plain(*shown).out
+    assert "of foo [draft] is <b>3</b> " in screen
+    assert "\x1b" not in screen
+    plain(*shown, "--out", str(file))
+    assert file.read_text() == ran.out
