@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -477,3 +478,12 @@ def test_on_a_terminal_a_report_is_shown_without_escapes_and_elsewhere_it_is_mar
     assert "\x1b" not in screen
     plain(*shown, "--out", str(file))
     assert file.read_text() == ran.out
+
+
+def test_a_report_can_be_written_to_a_pipe(cli: Cli) -> None:
+    reading, writing = os.pipe()
+    done = cli("run", QUESTION, "--out", f"/dev/fd/{writing}")
+    os.close(writing)
+    with open(reading, encoding="utf-8") as pipe:
+        assert pipe.read().startswith(f"# {QUESTION}")
+    assert (done.code, done.out) == (0, "")
