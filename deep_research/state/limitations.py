@@ -15,8 +15,9 @@ OF_SEARCHES = ("max_searches", "max_seconds")  # ``skipped`` are the searches th
 
 
 def limitations(state: DeepResearchState) -> tuple[Limit, ...]:
-    """The limits that hold now: without pages that another search could read and caps whose searches were made after
-    all or are told of again by a later round, without advice on gathering that reading made void, and with the findings and quotes that were thrown away."""
+    """The limits that hold now: without pages that another search could read, caps whose searches were made after all or
+    are told of again by a later round, and advice on gathering that reading made void, and with the findings and quotes
+    that were thrown away."""
     return (*_standing(state), *_unfounded(state))
 
 

@@ -102,7 +102,9 @@ def _as_it_began(args: Namespace) -> str:
     """What can be done at a prompt about a set-up that is another one than the run's."""
     named = " and ".join(flags_of_set_up(args))
     leave = f"Leave out {named}" if named else "Change the settings back (`doctor` shows whence each comes)"
-    return f"{leave} to go on as it began, or `resume` it with --with-new-setup to go on with what is named now."
+    return (
+        f"{leave} to go on as it began, or `resume` it with --with-new-setup to go on with what is named now."
+    )
 
 
 async def _check_options(session: Session) -> None:

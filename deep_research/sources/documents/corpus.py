@@ -20,8 +20,8 @@ from deep_research.sources.documents.dense import WIDER, DenseStage
 from deep_research.sources.documents.folder import (
     LINK,
     LOCK_FILE,
-    PACKAGES,
     MAX_FILE_BYTES,
+    PACKAGES,
     SUFFIXES,
     CorpusFolder,
     Skipped,

@@ -17,7 +17,7 @@ from types import TracebackType
 
 from deep_research.errors import CorpusError
 from deep_research.sources.extract import formats, readers
-from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.plaintext import UnreadableError, words
 
 SUFFIXES = tuple(formats.SUFFIXES)
 MAX_DEPTH = 64  # folders within folders
@@ -43,10 +43,10 @@ LINK = "a symbolic link; links are not followed"
 # What package managers write is no document: their lock files, and the folders of packages that they install.
 LOCK_FILE = "a lock file of a package manager; name the file itself to read it"
 PACKAGES = "a folder of installed packages; name the folder itself to read it"
-_LOCK_FILES = frozenset(
+_LOCK_FILES = words(
     "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock deno.lock "
     "poetry.lock uv.lock pdm.lock pipfile.lock cargo.lock go.sum gemfile.lock composer.lock "
-    "packages.lock.json project.assets.json pubspec.lock podfile.lock mix.lock flake.lock".split()
+    "packages.lock.json project.assets.json pubspec.lock podfile.lock mix.lock flake.lock"
 )
 _PACKAGE_FOLDERS = frozenset(("node_modules", "site-packages"))
 

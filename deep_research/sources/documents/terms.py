@@ -23,7 +23,9 @@ MAX_TERMS = 128
 MAX_REPEATS = 12  # of one of them: the time of a search grows with the square of its repeats
 
 _WORD = regex(r"\w+")
-_CODE_NAME = regex(r"(?<![\w-])(?:[^\W\d_]+-\d\w*|\d+-[^\W\d_]\w*)(?![\w-])")  # letters and digits at a hyphen
+_CODE_NAME = regex(
+    r"(?<![\w-])(?:[^\W\d_]+-\d\w*|\d+-[^\W\d_]\w*)(?![\w-])"
+)  # letters and digits at a hyphen
 _PART = regex(r"[^\W_]+")
 _UNSPACED_PART = regex(f"(?:[^\\W_]|[{unspaced.STAND_INS}])+")
 _ACCENTS = regex("[\u0300-\u036f]")
