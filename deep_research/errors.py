@@ -95,21 +95,24 @@ class UnknownNameError(UsageError):
     """A name that is not known, with the nearest known one.
 
     ``UnknownNameError.of("setting", "max_iteration", known)`` reads
-    «Unknown setting 'max_iteration'. Did you mean 'max_iterations'?».
+    «Unknown setting 'max_iteration'. Did you mean 'max_iterations'?». ``listed`` says where all names stand, of which
+    there are too many for a line.
     """
 
     code = "unknown_name"
 
     @classmethod
-    def of(cls, kind: str, name: str, known: Iterable[str], *, where: str = "") -> UnknownNameError:
+    def of(
+        cls, kind: str, name: str, known: Iterable[str], *, where: str = "", listed: str = ""
+    ) -> UnknownNameError:
         choices = sorted(set(known))
         near = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
         if near:
             hint = f"Did you mean '{near[0]}'?"
-        elif choices:
-            hint = f"Known: {', '.join(choices)}."
+        elif listed or not choices:
+            hint = listed
         else:
-            hint = ""
+            hint = f"Known: {', '.join(choices)}."
         place = f" in {where}" if where else ""
         return cls(f"Unknown {kind} '{name}'{place}.", hint=hint, kind=kind, name=name)
 

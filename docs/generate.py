@@ -116,7 +116,8 @@ $ deep-research run --sample "Who built the Bell Rock lighthouse?" --out report.
 `--` is no option. Completion is one line in the shell's start-up file: `eval "$(deep-research completion bash)"`, the
 same with `zsh`, and `deep-research completion fish | source`.
 
-- The report (Markdown) goes to stdout, or to the file of `--out`; all else goes to stderr.
+- The report (Markdown) goes to stdout, or to the file of `--out`; all else goes to stderr. On a terminal, which renders
+  no Markdown, it is shown without the backslashes and entities that keep outside text from being more than text.
 - On a terminal, progress is redrawn in place; elsewhere it is one plain line for each finished phase and
   sub-query. With `--verbose`, or with log lines on, it is plain lines on a terminal too. `NO_COLOR` is honoured.
   While documents are indexed it says how many were read, and of a search of the web how many of its pages.

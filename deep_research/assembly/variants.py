@@ -219,10 +219,10 @@ def _refuse(found: Sequence[Difference], parts: Parts | None = None, *, new: boo
     """Raises `SetUpError`."""
     if new or not found:
         return
-    missing = " ".join(str(error) for error in parts.sources.missing) if parts else ""
+    missing = [str(error) for error in parts.sources.missing] if parts else []
     raise SetUpError(
-        f"The run is set up otherwise: {_lines(found)}.",
-        hint=f"{missing} {_HINT}".strip(),
+        " ".join((f"The run began with another set-up: {_lines(found)}.", *missing)),
+        hint=_HINT,
         differences=[difference.model_dump() for difference in found],
     )
 

@@ -75,6 +75,12 @@ _HOST = regex(
 _BRACKET = regex(rf"{_HEEDED}([\[\]])")
 _OPENING = regex(r"^(\d{0,9})(?=#{1,6}\s|[-+*]\s|>|(?<=\d)[.)]\s)")
 _KEPT = regex(r"\0(\d+)\0")
+# What was written so that no renderer makes more of it than a character; code, and what breaks an address, is none.
+_WRITTEN = regex(
+    r"^```[^\n]*\n[\s\S]*?^```$|(?<!`)(?P<ticks>`{1,2})(?!`)[^`\n]++(?P=ticks)(?!`)|(?i:www)\\\."
+    r"|\\(?P<sign>[!-.:-@\[-`{-~])|(?P<entity>&(?:amp|lt|#(?!47;)\d{1,3});)",
+    re.MULTILINE,
+)
 
 
 @lru_cache(maxsize=4096)  # each iteration's report names the sources of all before it
@@ -145,6 +151,19 @@ def plain(text: str) -> str:
 def prose(report: str) -> str:
     """A report without its blocks of code."""
     return _BLOCK.sub("", report)
+
+
+def readable(report: str) -> str:
+    r"""A report for a terminal, which renders no Markdown: without the backslashes and entities that keep a renderer from
+    making more of outside text than characters. Code stays as it is, and so does what keeps an address from being one,
+    for a terminal makes links of addresses too. What comes out is to be cleaned like all outside text.
+
+    Example:
+        readable(r"see \[1\] of cache\_key &lt;b>")  # "see [1] of cache_key <b>"
+    """
+    return _WRITTEN.sub(
+        lambda match: match["sign"] or (unescape(match["entity"]) if match["entity"] else match[0]), report
+    )
 
 
 def linkable(url: str) -> bool:

@@ -21,6 +21,7 @@ from pydantic_core import ErrorDetails
 
 from deep_research.errors import SettingsError, UnknownNameError
 from deep_research.settings.values import (
+    EVERY_SETTING,
     Addresses,
     AnyPath,
     Day,
@@ -539,7 +540,7 @@ def explained(
     details = error.errors(include_url=False)[0]
     name = str(details["loc"][0]) if details["loc"] else ""
     if details["type"] == "extra_forbidden":
-        return UnknownNameError.of("setting", plain(name), model.model_fields)
+        return UnknownNameError.of("setting", plain(name), model.model_fields, listed=EVERY_SETTING)
     wanted = _wanted(details, model, name)
     return SettingsError(
         f"{name} must be {wanted}, got {shown(details['input'])}{_from(origins, name)}.", setting=name

@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin
 
 from deep_research.errors import SettingsError, UnknownNameError
 from deep_research.settings.model import Settings, kind, optional
-from deep_research.settings.values import one_line, plain, shown
+from deep_research.settings.values import EVERY_SETTING, one_line, plain, shown
 
 PREFIX = "DEEP_RESEARCH_"
 CONFIG_VARIABLE = "DEEP_RESEARCH_CONFIG"
@@ -149,7 +149,9 @@ def _arguments(overrides: Mapping[str, Any], cwd: Path) -> _Layer:
 
 def _known(name: str, where: str = "") -> None:
     if name not in Settings.model_fields:
-        raise UnknownNameError.of("setting", plain(name), Settings.model_fields, where=where)
+        raise UnknownNameError.of(
+            "setting", plain(name), Settings.model_fields, where=where, listed=EVERY_SETTING
+        )
 
 
 # --- environment -------------------------------------------------------------------------------------------

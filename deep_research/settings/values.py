@@ -14,6 +14,7 @@ from deep_research.logs import redact
 from deep_research.state import ModelRole
 
 _LONGEST_SHOWN = 80
+EVERY_SETTING = "`deep-research doctor` and docs/settings.md name all of them."
 
 
 def _one_or_many(value: object) -> object:

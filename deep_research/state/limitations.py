@@ -11,12 +11,13 @@ from deep_research.state.phases import SubQueryStatus
 from deep_research.state.records import NO_HIGH_QUALITY, OF_PAGES, PAGES, Limit
 from deep_research.state.run import DeepResearchState
 
-_OF_SEARCHES = ("max_searches", "max_seconds")  # ``skipped`` are the searches that were not made
+OF_SEARCHES = ("max_searches", "max_seconds")  # ``skipped`` are the searches that were not made
 
 
 def limitations(state: DeepResearchState) -> tuple[Limit, ...]:
-    """The limits that hold now: without pages that another search could read and caps whose searches were made after
-    all, without advice on gathering that reading made void, and with the findings and quotes that were thrown away."""
+    """The limits that hold now: without pages that another search could read, caps whose searches were made after all or
+    are told of again by a later round, and advice on gathering that reading made void, and with the findings and quotes
+    that were thrown away."""
     return (*_standing(state), *_unfounded(state))
 
 
@@ -24,12 +25,15 @@ def _standing(state: DeepResearchState) -> Iterator[Limit]:
     tongues = [limit for limit in state.limits if limit.name == "language"]
     used = {source.url for source in state.sources}
     searched = {s.query for s in state.sub_queries if s.status is SubQueryStatus.COMPLETED}
+    latest = _latest_caps(state)
     for limit in state.limits:
         if limit.message == NO_HIGH_QUALITY and state.high_quality_sources():
             continue
         if limit in tongues[:-1]:  # of all sources the last one speaks
             continue
-        if limit.of_cap in _OF_SEARCHES and limit.skipped and searched.issuperset(limit.skipped):
+        if limit is not latest.get(limit.name, limit):
+            continue
+        if limit.of_cap in OF_SEARCHES and limit.skipped and searched.issuperset(limit.skipped):
             continue
         left = tuple(url for url in limit.skipped if url not in used) if limit.name in OF_PAGES else None
         if left is None or left == limit.skipped:
@@ -37,6 +41,13 @@ def _standing(state: DeepResearchState) -> Iterator[Limit]:
         elif left:
             count = len(left) if limit.name == PAGES else limit.used
             yield limit.model_copy(update={"skipped": left, "used": count})
+
+
+def _latest_caps(state: DeepResearchState) -> dict[str, Limit]:
+    """By name, of the limits on searches the one that was told last: caps are only raised, and under one of them the
+    searches that a round could not make are counted by the next one too."""
+    told = [limit for limit in state.limits if limit.of_cap in OF_SEARCHES and limit.skipped]
+    return {limit.name: limit for limit in sorted(told, key=lambda each: (each.cap or 0, len(each.skipped)))}
 
 
 def _unfounded(state: DeepResearchState) -> Iterator[Limit]:

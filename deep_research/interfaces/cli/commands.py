@@ -20,6 +20,7 @@ from deep_research.interfaces.cli.session import (
     settings_in_force,
 )
 from deep_research.interfaces.cli.signals import Signals
+from deep_research.interfaces.cli.store_check import without_store
 
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch
@@ -48,15 +49,18 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     looks = args.command in LOOKS and not getattr(args, "follow", False)
     if looks and make is None:
         settings = settings_in_force(args)
+        if without_store(args, console, settings):
+            return Exit.COMPLETED
         return _carried_out(lambda: _look(args, console, settings))
     from deep_research.interfaces.cli import control_command, run_command
     from deep_research.research import DeepResearch
 
     run_command.read_question(args)
     engine = (make or DeepResearch)(**engine_arguments(args))
-    session = Session(
-        args=args, console=console, settings=engine.settings.settings, runs=engine, engine=engine
-    )
+    settings = engine.settings.settings
+    if make is None and without_store(args, console, settings):
+        return Exit.COMPLETED
+    session = Session(args=args, console=console, settings=settings, runs=engine, engine=engine)
     works = {
         "run": run_command.run,
         "resume": run_command.resume,

@@ -35,6 +35,14 @@ class Console:
         _reconfigure(sys.stdout, encoding="utf-8", errors="replace")
         _reconfigure(sys.stderr, errors="replace")
 
+    def print_report(self, report: str) -> None:
+        """Markdown onto stdout; on a terminal, which renders none, as it reads best."""
+        if sys.stdout is not None and sys.stdout.isatty():
+            from deep_research.report.markup import readable
+
+            report = readable(report)
+        self.print(report)
+
     def print(self, content: str) -> None:
         """Onto stdout. Raises `CommandError` when the disk behind it is full, say."""
         stream = sys.stdout

@@ -204,9 +204,13 @@ def _corpus(settings: Settings, *, all_files: bool) -> Iterator[Check]:
     found = f"{text.count(report.documents, 'document')}, {text.count(report.passages, 'passage')}"
     yield Check("corpus", OK, f"{found} in {', '.join(map(str, settings.corpus))}")
     if report.skipped:
-        yield Check("corpus", NOTE, f"{text.count(len(report.skipped), 'file')} could not be read")
+        yield Check("corpus", NOTE, f"{_entries(report.skipped)} not read")
     yield from _named(report.skipped, "skipped", all_files=all_files)
     yield from _named(report.partly, "not read whole:", all_files=all_files)
+
+
+def _entries(skipped: Sequence[Skipped]) -> str:
+    return f"{text.count(len(skipped), 'file or folder', 'files or folders')} {'was' if len(skipped) == 1 else 'were'}"
 
 
 def _named(files: Sequence[Skipped], how: str, *, all_files: bool) -> Iterator[Check]:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.describe import gist
-from deep_research.state import DeepResearchPhase, Gap, SubQuery, SubQueryStatus
+from deep_research.state import DeepResearchPhase, Gap, Limit, SubQuery, SubQueryStatus
 from deep_research.state import events as ev
+from deep_research.state.limitations import OF_SEARCHES
 from deep_research.state.reducer import Fold
 
 
@@ -41,8 +42,18 @@ def in_words(event: ev.Event, fold: Fold) -> str:
         case ev.IterationStarted():
             searches = text.count(len(event.sub_queries), "further search", "further searches")
             return f"Round {event.iteration}: {searches}"
+        case ev.LimitReached() if _told_before(event.limit, fold):
+            return ""
         case _:
             return _mishap(event)
+
+
+def _told_before(limit: Limit, fold: Fold) -> bool:
+    """Whether an earlier round told of the same cap on searches: the report says how many were not made in the end."""
+    return limit.of_cap in OF_SEARCHES and any(
+        (other.name, other.cap) == (limit.name, limit.cap) and other.message != limit.message
+        for other in fold.limits.values()
+    )
 
 
 def _mishap(event: ev.Event) -> str:

@@ -338,7 +338,7 @@ COMMANDS = (
         options=(
             _SAMPLE,
             Option(flag="--probe", help="Ask each model and search service something small."),
-            Option(flag="--skipped", help="Name every local file that could not be read, and why."),
+            Option(flag="--skipped", help="Name every local file that was not read, and why."),
         ),
     ),
     Command(

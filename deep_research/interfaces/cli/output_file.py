@@ -41,9 +41,10 @@ def write_whole(name: str, text: str) -> None:
 
 
 def _target(name: str) -> Path:
-    """Through symbolic links, so that a link stays one."""
+    """Through symbolic links, so that a link stays one; but for that of a pipe, which leads to no path."""
     try:
-        return Path(name).expanduser().resolve()
+        path = Path(name).expanduser()
+        return path if _special(path) else path.resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"--out {name!r} is no path: {error}.", hint="Give the path of a file.") from None
 

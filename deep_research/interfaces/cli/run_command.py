@@ -11,12 +11,23 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from deep_research.errors import AppendRefusedError, RunBusyError, RunStateError, UsageError
+from deep_research.errors import (
+    AppendRefusedError,
+    RunBusyError,
+    RunStateError,
+    SetUpError,
+    UsageError,
+)
 from deep_research.interfaces.cli.estimate_command import estimate
 from deep_research.interfaces.cli.exits import of_run
 from deep_research.interfaces.cli.plan_editor import PlanEditor, at_a_terminal, waits_for_word
 from deep_research.interfaces.cli.progress import Watching, watching
-from deep_research.interfaces.cli.session import Interrupted, Session, setting_arguments
+from deep_research.interfaces.cli.session import (
+    Interrupted,
+    Session,
+    flags_of_set_up,
+    setting_arguments,
+)
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.research import DeepResearch, ResearchResult
 from deep_research.state import Budget, RunOptions, RunStatus
@@ -80,8 +91,20 @@ async def resume_with(session: Session, answer: Any) -> int:
         budget=_caps(session),
         take_over=getattr(args, "take_over", False),
     )
-    result = await _taken_up(session, args.id, work)
+    try:
+        result = await _taken_up(session, args.id, work)
+    except SetUpError as error:
+        raise SetUpError(error.problem, hint=_as_it_began(args), **error.data) from None
     return _told(session, await _agreed(session, result))
+
+
+def _as_it_began(args: Namespace) -> str:
+    """What can be done at a prompt about a set-up that is another one than the run's."""
+    named = " and ".join(flags_of_set_up(args))
+    leave = f"Leave out {named}" if named else "Change the settings back (`doctor` shows whence each comes)"
+    return (
+        f"{leave} to go on as it began, or `resume` it with --with-new-setup to go on with what is named now."
+    )
 
 
 async def _check_options(session: Session) -> None:

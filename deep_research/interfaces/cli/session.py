@@ -18,6 +18,8 @@ from deep_research.state import RunOptions
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch, Runs
 
+_OF_SET_UP = ("--corpus", "--search", "--local-only", "--model", "--preset", "--config", "--set")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
@@ -73,6 +75,12 @@ def command_line(args: Namespace, verb: str, run_id: str) -> str:
             if option.flag != "--set" or _pair(item)[0] not in RunOptions.model_fields:  # which a run keeps
                 words += [option.flag, item]
     return shlex.join(words)
+
+
+def flags_of_set_up(args: Namespace) -> list[str]:
+    """The options of a command line that say what a run works with."""
+    of_all = [option.flag for option in COMMON if option.flag in _OF_SET_UP and getattr(args, option.dest)]
+    return of_all + ["--sample"] * bool(getattr(args, "sample", False))
 
 
 def engine_arguments(args: Namespace) -> dict[str, Any]:

@@ -101,7 +101,10 @@ async def follow(session: Session) -> int:
 
 
 async def cancel(session: Session) -> int:
+    before = await session.engine.astatus(session.args.id)
     _summary(session, await session.engine.acancel(session.args.id))
+    if before.status.ended and session.talks:
+        session.console.note(f"Nothing was cancelled: the run is {before.status} already.")
     return 0
 
 

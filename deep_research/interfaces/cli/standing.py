@@ -14,14 +14,14 @@ _NAMES = 10  # columns of the names of facts
 
 
 def listed(runs: Sequence[RunSummary], columns: int) -> list[str]:
-    """A line for each run, below it how far it came and, where it did not get to its end, why."""
-    rows = [("RUN", "STATUS", "UPDATED", "QUESTION")]
-    rows += [(run.research_id, _status(run), _moment(run.updated_at), text.line(run.query)) for run in runs]
+    """A line for each run, below it what it was asked, how far it came and, where it did not get to its end, why."""
+    rows = [("RUN", "STATUS", "UPDATED")]
+    rows += [(run.research_id, _status(run), _moment(run.updated_at)) for run in runs]
     head, *lines = text.table(rows, columns)
     shown = [head]
     for line, run in zip(lines, runs, strict=True):
-        beside = (", ".join(_figures(run)), why(run))
-        shown += [line, *(text.clip(f"{_INDENT}{said}", columns) for said in beside if said)]
+        below = (text.line(run.query), ", ".join(_figures(run)), why(run))
+        shown += [line, *(text.clip(f"{_INDENT}{said}", columns) for said in below if said)]
     return shown
 
 

@@ -39,7 +39,7 @@ def deliver(session: Look, result: ResearchResult) -> None:
     if args.json:
         console.print(result.model_dump_json())
     elif result.report and not args.out:
-        console.print(result.report)
+        console.print_report(result.report)
 
 
 def conclude(session: Look, result: ResearchResult) -> None:

@@ -19,7 +19,9 @@ from deep_research.patterns import regex
 from deep_research.sources.documents.dense import WIDER, DenseStage
 from deep_research.sources.documents.folder import (
     LINK,
+    LOCK_FILE,
     MAX_FILE_BYTES,
+    PACKAGES,
     SUFFIXES,
     CorpusFolder,
     Skipped,
@@ -293,8 +295,14 @@ def _names(paths: Sequence[str]) -> list[str]:
 
 
 def _of_skipped(every: Sequence[Skipped]) -> tuple[str, ...]:
-    """What a reader should know of them: a link that is no document by its name is left to `doctor`."""
-    skipped = [file for file in every if file.why != LINK or file.path.lower().endswith(tuple(SUFFIXES))]
+    """What a reader should know of them: what package managers wrote, and a link that is no document by its name, is
+    left to `doctor`."""
+    skipped = [
+        file
+        for file in every
+        if file.why not in (LOCK_FILE, PACKAGES)
+        and (file.why != LINK or file.path.lower().endswith(tuple(SUFFIXES)))
+    ]
     return (f"{_were(skipped)} not read: {_named(skipped)}.",) if skipped else ()
 
 

@@ -17,7 +17,7 @@ from types import TracebackType
 
 from deep_research.errors import CorpusError
 from deep_research.sources.extract import formats, readers
-from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.plaintext import UnreadableError, words
 
 SUFFIXES = tuple(formats.SUFFIXES)
 MAX_DEPTH = 64  # folders within folders
@@ -40,6 +40,15 @@ class Candidate:
 
 
 LINK = "a symbolic link; links are not followed"
+# What package managers write is no document: their lock files, and the folders of packages that they install.
+LOCK_FILE = "a lock file of a package manager; name the file itself to read it"
+PACKAGES = "a folder of installed packages; name the folder itself to read it"
+_LOCK_FILES = words(
+    "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock deno.lock "
+    "poetry.lock uv.lock pdm.lock pipfile.lock cargo.lock go.sum gemfile.lock composer.lock "
+    "packages.lock.json project.assets.json pubspec.lock podfile.lock mix.lock flake.lock"
+)
+_PACKAGE_FOLDERS = frozenset(("node_modules", "site-packages"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +97,8 @@ class CorpusFolder:
 
     def walk(self) -> Iterator[Candidate | Skipped]:
         """Every document, sorted within each folder, and each entry that was passed over although it might
-        hold some. Hidden names and files with other suffixes are passed over in silence."""
+        hold some, such as what package managers write. Hidden names and files with other suffixes are passed over in
+        silence."""
         if self._only is not None:
             yield from self._look(self._fd, (self._only,))
         else:
@@ -125,7 +135,10 @@ class CorpusFolder:
             yield Skipped(_shown(names), _reason(error))
             return
         for name in found:
-            yield from self._look(folder, (*names, name))
+            if name.lower() in _LOCK_FILES and _is_document(name):
+                yield Skipped(_shown((*names, name)), LOCK_FILE)
+            else:
+                yield from self._look(folder, (*names, name))
 
     def _look(self, folder: int, names: tuple[str, ...]) -> Iterator[Candidate | Skipped]:
         """What one entry of the open ``folder`` is; enters it when it is a folder itself."""
@@ -149,6 +162,9 @@ class CorpusFolder:
             yield Candidate(path, names, status.st_size, status.st_mtime_ns)
 
     def _enter(self, folder: int, names: tuple[str, ...]) -> Iterator[Candidate | Skipped]:
+        if names[-1] in _PACKAGE_FOLDERS:
+            yield Skipped(_shown(names), PACKAGES)
+            return
         if len(names) > MAX_DEPTH:
             yield Skipped(_shown(names), f"more than {MAX_DEPTH} folders deep")
             return

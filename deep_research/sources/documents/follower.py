@@ -137,7 +137,8 @@ class Follower:
             self._skip(file.path, str(error), before)  # the next look may find it readable without a change
             return
         size, mtime_ns = status.st_size, status.st_mtime_ns
-        name, reader = file.names[-1], _reader_of(file.path)
+        # On disk it may have bytes that are no text.
+        name, reader = file.path.rpartition("/")[2], _reader_of(file.path)
         if before and before.still_says(raw, reader, self._max_text_bytes):
             self._writer.connection.execute(
                 "UPDATE documents SET size = ?, mtime_ns = ? WHERE id = ?", (size, mtime_ns, before.id)

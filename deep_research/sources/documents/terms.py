@@ -23,6 +23,9 @@ MAX_TERMS = 128
 MAX_REPEATS = 12  # of one of them: the time of a search grows with the square of its repeats
 
 _WORD = regex(r"\w+")
+_CODE_NAME = regex(
+    r"(?<![\w-])(?:[^\W\d_]+-\d\w*|\d+-[^\W\d_]\w*)(?![\w-])"
+)  # letters and digits at a hyphen
 _PART = regex(r"[^\W_]+")
 _UNSPACED_PART = regex(f"(?:[^\\W_]|[{unspaced.STAND_INS}])+")
 _ACCENTS = regex("[\u0300-\u036f]")
@@ -54,9 +57,11 @@ def query_terms(query: str) -> list[str]:
     """The words to look for, in order, repeated ones kept, at most `MAX_TERMS` and each at most `MAX_REPEATS` times.
 
     Stop words are left out, unless there is nothing else. A run of an unspaced script gives its pairs of
-    characters.
+    characters, a name such as P-300 its parts and ``P_300``: for the index that is one part right after the other.
     """
-    found = [term for term in _terms(unjoined(clean(query[:20_000]))) if term.strip("_")]
+    text = unjoined(clean(query[:20_000]))
+    codes = (name.replace("-", "_") for name in _CODE_NAME.findall(text) if not unspaced.occur_in(name))
+    found = [term for term in (*_terms(text), *codes) if term.strip("_")]
     telling = [term for term in found if term.lower() not in STOP_WORDS]
     return list(islice(_few_of_each(telling or found), MAX_TERMS))
 

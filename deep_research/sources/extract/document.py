@@ -5,13 +5,15 @@ there is none.
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass
 from datetime import date
 from pathlib import PurePosixPath
 
 from deep_research.evidence.plain import clean
+from deep_research.patterns import regex
 from deep_research.sources.extract.plaintext import UnreadableError, one_line
+
+_BETWEEN = regex(r"(?:[_\s]|-(?!\d)|(?<!\d)-)+")  # the words of a name; the numbers of a day belong together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,4 +87,4 @@ def finished(
 
 def _name_as_title(name: str) -> str:
     stem = PurePosixPath(name).stem
-    return one_line(" ".join(re.split(r"[-_\s]+", stem)), TITLE_LENGTH) or name or "document"
+    return one_line(" ".join(filter(None, _BETWEEN.split(stem))), TITLE_LENGTH) or name or "document"

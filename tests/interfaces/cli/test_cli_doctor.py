@@ -61,7 +61,7 @@ def test_the_corpus_is_counted_and_what_was_skipped_is_said(plain: Cli, tmp_path
     (tmp_path / "docs" / "bad.md").write_bytes(b"\x00\x01\x02\xff" * 50)
     done = plain("doctor", "--json", "--corpus", "docs")
     counted, many, skipped = found(done, "corpus")
-    assert many["detail"] == "1 file could not be read"
+    assert many["detail"] == "1 file or folder was not read"
     assert done.code == 0
     assert counted["detail"].startswith("1 document, 1 passage in ")
     assert (skipped["state"], skipped["detail"].partition(":")[0]) == ("note", "skipped bad.md")

@@ -43,7 +43,7 @@ def test_list_shows_the_newest_first_within_eighty_columns(cli: Cli) -> None:
     assert list(runs[0]) == FIELDS
 
 
-def test_list_says_how_far_each_run_came_and_why_it_stands(cli: Cli) -> None:
+def test_list_says_what_each_run_was_asked_how_far_it_came_and_why_it_stands(cli: Cli) -> None:
     from deep_research.supervisor.hooks import Park
 
     until = datetime(2027, 3, 1, 12, tzinfo=UTC)
@@ -51,12 +51,13 @@ def test_list_says_how_far_each_run_came_and_why_it_stands(cli: Cli) -> None:
     cli("run", QUESTION, "--quiet", search=[Double(empty=True)])
     cli("run", QUESTION, hooks=SupervisorHooks(before_phase=lambda *_: Park("a\x1b[2J word", until=until)))
     lines = cli("list").out.splitlines()[1:]
-    parked, aborted, completed = lines[:3], lines[3:6], lines[6:]
-    assert parked[1].startswith("    searched 0 of 0, 0 sources, 0 findings, ")
-    assert parked[2] == f"    waits for a word until {until.astimezone():%Y-%m-%d %H:%M}"
-    assert aborted[2].startswith("    No source")
-    assert re.fullmatch(r"    searched \d+ of \d+, 3 sources, \d+ findings, [\d.]+ s", completed[1])
-    assert len(completed) == 2
+    parked, aborted, completed = lines[:4], lines[4:8], lines[8:]
+    assert {parked[1], aborted[1], completed[1]} == {f"    {QUESTION}"}
+    assert parked[2].startswith("    searched 0 of 0, 0 sources, 0 findings, ")
+    assert parked[3] == f"    waits for a word until {until.astimezone():%Y-%m-%d %H:%M}"
+    assert aborted[3].startswith("    No source")
+    assert re.fullmatch(r"    searched \d+ of \d+, 3 sources, \d+ findings, [\d.]+ s", completed[2])
+    assert len(completed) == 3
     assert all(len(line) <= 80 for line in lines)
 
 
@@ -161,13 +162,18 @@ def test_cancel_ends_a_run_that_waits(cli: Cli) -> None:
     assert (parked.code, parked.json["message"]) == (4, "a word")
     done = cli("cancel", run_id, "--json")
     assert (done.code, done.json["status"], done.json["reason"]) == (0, "aborted", "cancelled")
-    assert list(done.json) == FIELDS
+    assert (list(done.json), done.err) == (FIELDS, "")
+    assert cli("cancel", run_id).err == "Nothing was cancelled: the run is aborted already.\n"
 
 
-def test_cancel_of_a_run_that_has_ended_changes_nothing(cli: Cli, run_id: str) -> None:
+def test_cancel_of_a_run_that_has_ended_changes_nothing_and_says_so(cli: Cli, run_id: str) -> None:
+    events = cli("events", run_id).out
     done = cli("cancel", run_id)
     assert done.code == 0
     assert "status    completed" in done.out
+    assert done.err == "Nothing was cancelled: the run is completed already.\n"
+    assert cli("cancel", run_id, "--json").err == ""
+    assert cli("events", run_id).out == events
 
 
 def test_delete_removes_a_run(cli: Cli, run_id: str) -> None:

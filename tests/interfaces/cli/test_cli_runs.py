@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -425,3 +426,64 @@ def test_resume_refuses_another_setup_in_one_line_and_takes_it_when_told(plain: 
     done = plain("resume", run_id, "--set", "reflection=always", "--with-new-setup", "--json")
     assert any("reflection was never and is always" in limit["message"] for limit in done.json["limits"])
     assert "setup.changed       reflection was never and is always" in plain("events", run_id).out
+
+
+@pytest.mark.parametrize(
+    ("named", "variable", "leave"),
+    [
+        (("--set", "reflection=always"), None, "Leave out --set"),
+        (("--set", "reflection=always", "--corpus", "docs"), None, "Leave out --corpus and --set"),
+        ((), "always", "Change the settings back (`doctor` shows whence each comes)"),
+    ],
+)
+def test_who_resumes_with_another_setup_at_a_prompt_is_told_what_to_type(
+    plain: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    named: tuple[str, ...],
+    variable: str | None,
+    leave: str,
+) -> None:
+    run_id = budgeted(plain, tmp_path / "docs", "--set", "reflection=never")
+    if variable:
+        monkeypatch.setenv("DEEP_RESEARCH_REFLECTION", variable)
+    assert plain("resume", run_id, *named).err.splitlines()[-1] == (
+        "deep-research: The run began with another set-up: reflection was never and is always. "
+        f"{leave} to go on as it began, or `resume` it with --with-new-setup to go on with what is named now."
+    )
+
+
+def test_a_cap_on_searches_that_every_round_meets_is_told_once(plain: Cli) -> None:
+    question = "Who built Bell Rock, what lamps has Eddystone, and how does a zebra tango with gryphons?"
+    done = plain("run", "--sample", question, "--max-searches", "2", "--max-iterations", "3")
+    assert [line for line in done.err.splitlines() if line.startswith("Round")] != []
+    assert done.err.count("The cap of 2 searches was reached") == 1
+    told = [line for line in done.out.splitlines() if "The cap of 2 searches was reached" in line]
+    last = plain("show", re.findall(r"deepres-\w+", done.err)[-1], "--json").json
+    assert told == [f"- {limit['message']}" for limit in last["limits"] if limit["name"] == "max_searches"]
+    assert len(told) == 1
+
+
+def test_on_a_terminal_a_report_is_shown_without_escapes_and_elsewhere_it_is_markdown(
+    plain: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_text("The cache_key of foo [draft] is <b>3</b> &#27;[2J and 5 &lt; 6.\n")
+    file = tmp_path / "report.md"
+    ran = plain("run", "What is the cache_key of foo?", "--corpus", "a.txt")
+    shown = ("show", re.findall(r"deepres-\w+", ran.err)[-1])
+    assert r"of foo \[draft\] is &lt;b>3" in ran.out == plain(*shown).out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    screen = plain(*shown).out
+    assert "of foo [draft] is <b>3</b> " in screen
+    assert "\x1b" not in screen
+    plain(*shown, "--out", str(file))
+    assert file.read_text() == ran.out
+
+
+def test_a_report_can_be_written_to_a_pipe(cli: Cli) -> None:
+    reading, writing = os.pipe()
+    done = cli("run", QUESTION, "--out", f"/dev/fd/{writing}")
+    os.close(writing)
+    with open(reading, encoding="utf-8") as pipe:
+        assert pipe.read().startswith(f"# {QUESTION}")
+    assert (done.code, done.out) == (0, "")

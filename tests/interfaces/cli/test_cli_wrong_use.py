@@ -77,6 +77,10 @@ def test_a_slip_is_answered_with_what_was_meant(cli: Cli, argv: tuple[str, ...],
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (
+            ("--set", "x=3"),
+            "Unknown setting 'x'. `deep-research doctor` and docs/settings.md name all of them.",
+        ),
         (("--set", "max_iteration=3"), "Unknown setting 'max_iteration'. Did you mean 'max_iterations'?"),
         (("--set", "max-iterations=11"), "max_iterations must be between 1 and 10, got 11"),
         (("--max-iterations", "many"), "max_iterations must be a whole number between 1 and 10, got 'many'"),

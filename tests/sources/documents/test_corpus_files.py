@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deep_research.errors import CorpusError
-from deep_research.sources.documents.folder import MAX_DEPTH, Candidate, CorpusFolder, Skipped
+from deep_research.sources.documents.folder import (
+    LOCK_FILE,
+    MAX_DEPTH,
+    PACKAGES,
+    Candidate,
+    CorpusFolder,
+    Skipped,
+)
 from deep_research.sources.extract.plaintext import UnreadableError
 
 if TYPE_CHECKING:
@@ -94,6 +101,25 @@ def test_hidden_files_and_folders_are_passed_over_in_silence(root: Path) -> None
     (root / ".git" / "a.md").write_text("x")
     (root / ".hidden.md").write_text("x")
     assert look(root) == ([], {})
+
+
+def test_what_package_managers_write_is_passed_over_unless_it_is_named_itself(root: Path) -> None:
+    packages = [root / "web" / "node_modules", root / "venv" / "site-packages"]
+    for folder in packages:
+        folder.mkdir(parents=True)
+        (folder / "README.md").write_text("x")
+    for name in ("package-lock.json", "Packages.lock.json", "package.json", "yarn.lock", "lock.json"):
+        (root / name).write_text("{}")
+    found, skipped = look(root)
+    assert found == ["lock.json", "package.json"]
+    assert skipped == {
+        "package-lock.json": LOCK_FILE,
+        "Packages.lock.json": LOCK_FILE,
+        "venv/site-packages": PACKAGES,
+        "web/node_modules": PACKAGES,
+    }
+    assert look(root / "package-lock.json")[0] == ["package-lock.json"]
+    assert look(packages[0])[0] == ["README.md"]
 
 
 def test_a_single_file_is_a_corpus_of_one(root: Path) -> None:

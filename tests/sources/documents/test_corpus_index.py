@@ -117,6 +117,28 @@ class TestQueries:
         assert query_terms("sun " * 1_000 + "Moon") == ["sun"] * MAX_REPEATS + ["Moon"]
         assert len(query_terms(" ".join(f"w{n}" for n in range(300)))) == MAX_TERMS
 
+    @pytest.mark.parametrize(
+        ("query", "terms"),
+        [
+            ("the P-300", ["P", "300", "P_300"]),
+            ("3-MA, IL-6r", ["3", "MA", "IL", "6r", "3_MA", "IL_6r"]),
+            ("2026-05-06", ["2026", "05", "06"]),
+            ("well-known x-1-y", ["well", "known", "x", "1", "y"]),
+            ("日本-5", ["日本", "5"]),
+        ],
+    )
+    def test_a_name_of_letters_and_digits_is_looked_for_as_a_whole_too(
+        self, query: str, terms: list[str]
+    ) -> None:
+        assert query_terms(query) == terms
+
+    def test_who_has_the_name_itself_goes_before_who_has_its_parts_more_often(
+        self, index: CorpusIndex
+    ) -> None:
+        apart = [(f"{n}.md", plain(f"P of oil: the P takes 300. P 3{n}: item 300 of P.")) for n in range(300)]
+        index.add([*apart, ("pump.md", plain(f"The P-300 takes oil. {'It stands in the hall. ' * 9}"))])
+        assert paths(index, "Which oil does the P-300 take?")[0] == "pump.md"
+
     def test_an_empty_index_finds_nothing(self, index: CorpusIndex) -> None:
         index.add([])
         assert index.search("anything", 5) == []

@@ -118,6 +118,18 @@ class TestAnyDocument:
         assert seconds(2, lambda: read(row, "a.txt")) < 2
         assert len(read(row, "a.txt").text) < 40
 
+    @pytest.mark.parametrize(
+        ("name", "title"),
+        [
+            ("2026-03-01.txt", "2026-03-01"),
+            ("notes_of-2026-03-01_hall.txt", "notes of 2026-03-01 hall"),
+            ("phase-2--plan-b.txt", "phase 2 plan b"),
+            ("--.txt", "--.txt"),
+        ],
+    )
+    def test_a_title_of_a_file_name_keeps_its_days_together(self, name: str, title: str) -> None:
+        assert read("some words", name).title == title
+
     @pytest.mark.parametrize("suffix", SUFFIXES)
     def test_the_file_name_is_the_last_resort_for_a_title(self, suffix: str) -> None:
         assert read("words without a heading.", f"my-long_name{suffix}").title == "my long name"

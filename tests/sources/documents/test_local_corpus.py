@@ -144,6 +144,29 @@ def test_what_could_not_be_read_is_listed_with_its_reason(
     )
 
 
+def test_a_run_does_not_tell_of_what_package_managers_write(
+    root: Path, data: Path, corpora: list[LocalCorpus]
+) -> None:
+    (root / "good.md").write_text("walrus")
+    (root / "package-lock.json").write_text("{}")
+    (root / "node_modules").mkdir()
+    corpora.append(corpus := LocalCorpus(root, data_dir=data))
+    assert corpus.prepare().documents == 1
+    assert [entry.path for entry in corpus.skipped] == ["node_modules", "package-lock.json"]
+    assert corpus.notes == ()
+
+
+@pytest.mark.parametrize("suffix", [".md", ".txt", ".html", ".csv"])
+def test_a_file_whose_name_is_no_text_is_read_as_any_other(
+    root: Path, data: Path, corpora: list[LocalCorpus], suffix: str
+) -> None:
+    (root / os.fsdecode(b"f\xfcnf walruses" + suffix.encode())).write_text("<p>walrus, tusk</p>\nfive, six\n")
+    corpora.append(corpus := LocalCorpus(root, data_dir=data))
+    assert (corpus.prepare().documents, corpus.skipped) == (1, ())
+    (found,) = asyncio.run(corpus.search(SearchRequest(query="walrus", limit=5)))
+    assert found.title == "f\\udcfcnf walruses"
+
+
 def test_of_many_files_that_could_not_be_read_a_few_are_named(
     root: Path, data: Path, corpora: list[LocalCorpus]
 ) -> None:
