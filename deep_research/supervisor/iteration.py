@@ -87,6 +87,9 @@ def worth_iterating(state: DeepResearchState) -> tuple[bool, str]:
     fresh = follow_ups(state)
     if not fresh:
         return False, "Every follow-up query was asked before."
+    cap = state.options.budget.max_searches
+    if cap is not None and state.usage.searches >= cap and state.options.on_cap != "ask":
+        return False, f"The cap of {cap} searches leaves none for another iteration."
     return True, f"{len(fresh)} follow-up queries may fill open gaps."
 
 

@@ -234,6 +234,16 @@ def test_a_budget_of_iterations_counts_like_the_setting():
     assert machine.run().iteration == 2
 
 
+def test_no_iteration_begins_for_which_the_cap_leaves_no_search():
+    first = Machine(analyzer=with_gap).run()
+    used = sum(s.iteration == 1 for s in first.sub_queries)
+    state = Machine(analyzer=with_gap, options=RunOptions(budget=Budget(max_searches=used))).run()
+    assert (state.status, state.iteration) == ("completed", 1)
+    assert not any(limit.name == "max_searches" for limit in state.limits)
+    more = Machine(analyzer=with_gap, options=RunOptions(budget=Budget(max_searches=used + 1))).run()
+    assert more.iteration == 2
+
+
 # Gates
 
 
