@@ -10,10 +10,10 @@ from deep_research.budget.report_cost import AT_ONCE, text_output
 from deep_research.budget.request_bounds import Kind, Kinds, Scale
 from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
 from deep_research.phases import summarizing
-from deep_research.phases.analysis import doubts, lost_quotes, merged_readings
 from deep_research.phases.analysis import llm as reading
+from deep_research.phases.analysis import lost_quotes, merged_readings, reading_choice
 from deep_research.phases.prompting import output_for
-from deep_research.phases.synthesis import model_repair, sections
+from deep_research.phases.synthesis import repair, sections
 from deep_research.settings import Settings
 from deep_research.state import PHASE_TO_AGENT, DeepResearchPhase, ModelRole, RunOptions
 from deep_research.supervisor import clarifying
@@ -78,7 +78,7 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         step=kind(ModelRole.TASK_AGENT),
         review=kind(ModelRole.REVIEWER),
         read=kind(ModelRole.ANALYZER),
-        decide=kind(ModelRole.ANALYZER, doubts.MOST_OUTPUT) if _triages(settings) else None,
+        decide=kind(ModelRole.ANALYZER, reading_choice.MOST_OUTPUT) if _triages(settings) else None,
         requote=kind(ModelRole.ANALYZER, lost_quotes.MOST_OUTPUT),
         merge=kind(ModelRole.ANALYZER, merged_readings.MOST_OUTPUT),
         write=None if long else kind(ModelRole.SYNTHESIZER),
@@ -88,7 +88,7 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         refine=kind(ModelRole.REFINER),
         revise=kind(ModelRole.SYNTHESIZER, text_output(min(words, AT_ONCE))),
         critique=settings.critique,
-        repair=kind(ModelRole.SYNTHESIZER, model_repair.MOST_OUTPUT),
+        repair=kind(ModelRole.SYNTHESIZER, repair.MOST_OUTPUT),
         judge=kind(ModelRole.JUDGE),
         claims=words // WORDS_OF_A_CLAIM,
         advise=kind(ModelRole.SUPERVISOR) if settings.reflection != "never" else None,

@@ -27,8 +27,7 @@ from deep_research.evals.metrics import calibration_error
 from deep_research.evals.outcomes import Outcome
 from deep_research.evals.plain_search import PlainSearch, windows
 from deep_research.evals.reports import report_body
-from deep_research.evidence.columns import COLUMNS
-from deep_research.evidence.ranker import default_ranker
+from deep_research.evidence.ranker import COLUMNS, default_ranker
 from deep_research.interfaces.cli.eval_command import as_json
 from deep_research.settings import Settings, load_settings
 

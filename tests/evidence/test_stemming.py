@@ -4,8 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from deep_research.evidence.language import STEMMED, stem_in
-from deep_research.evidence.stemming import stemmed
+from deep_research.evidence.language import STEMMED, stem_in, stemmed
 
 
 @pytest.mark.parametrize("language", STEMMED)

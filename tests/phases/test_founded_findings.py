@@ -11,9 +11,9 @@ from deep_research.phases.analysis import (
     AnalyzedFinding,
     AnalyzedQuote,
     AnalyzerOutput,
-    quote_support,
+    recorded_findings,
 )
-from deep_research.phases.analysis.quote_support import founded
+from deep_research.phases.analysis.recorded_findings import founded
 from deep_research.research import ResearchResult
 from deep_research.state import DeepResearchPhase, Quote, SubQuery
 from deep_research.state.journal import MemoryJournal
@@ -190,12 +190,12 @@ def test_an_agent_that_gives_no_quotes_word_for_word_is_taken_at_its_word():
 
 def test_a_text_is_read_once_for_all_findings_of_a_batch(monkeypatch):
     read = []
-    prepare = quote_support.SourceText
+    prepare = recorded_findings.SourceText
 
     def counted(text, **more):
         read.append(text)
         return prepare(text, **more)
 
-    monkeypatch.setattr(quote_support, "SourceText", counted)
+    monkeypatch.setattr(recorded_findings, "SourceText", counted)
     analyzed(*LIES, *((f"The Orm lighthouse was built in 17{n} by Ada Brook.", BUILT) for n in range(10, 40)))
     assert read.count(ORM_TEXT) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from deep_research.evidence.page_requests import request
+from deep_research.evidence.boilerplate import request
 from deep_research.patterns import regex
 from deep_research.sources.extract.plaintext import UnreadableError
 

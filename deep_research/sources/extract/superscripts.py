@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 
-from deep_research.evidence.exponents import exponent
+from deep_research.evidence.units import exponent
 from deep_research.patterns import regex
 
 MARKS = {"sup": "\x01", "sub": "\x02"}  # before what is raised or lowered; no clean text has them
