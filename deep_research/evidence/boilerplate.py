@@ -1,19 +1,13 @@
-"""What stands in texts but says nothing: markup that nobody read as such, addresses, pages of links, pages that ask their
-reader to log in or to be human. Pure."""
+"""What stands in texts but says nothing: markup that nobody read as such, addresses, and long pages that only name
+things, as indexes, contents, lists of links and of functions. Pure."""
 
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from pathlib import Path
-from typing import NamedTuple
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.passages import BlockKind, blocks
 from deep_research.evidence.plain import unjoined
-from deep_research.evidence.sentences import sentence_spans
 from deep_research.evidence.words import STOP_WORDS
 from deep_research.patterns import regex
 
@@ -36,12 +30,6 @@ _ENDS = ".!?…:;。！？।؟"
 _MARKS = " \t-*+•"  # of a list
 _CLOSING = " \t\"'”’»)]*_`」』"
 _SENTENCES = frozenset("。！？။។")  # end marks of scripts in which every line is of few words
-
-FILE = Path(__file__).with_name("page_requests.toml")
-_TEASER = 60  # words beside a request that are no text yet
-_LEAST = 6  # words of a sentence; what is shorter is a label, unless it has figures
-_LONGEST = 1_000  # characters of a sentence that are looked at; a request is short
-_FIGURE = regex(r"\w.*\d|\d.*\w")
 
 
 def is_debris(text: str) -> bool:
@@ -87,66 +75,3 @@ def _is_sentence(text: str) -> bool:
     if len(words) >= LONG and any(word.lower() in STOP_WORDS for word in words):
         return True
     return len(words) >= SHORT and unjoined(text).rstrip(_CLOSING)[-1] in _ENDS
-
-
-class _Request(NamedTuple):
-    """What is asked, with what sentences begin that ask it, and what those have that stand around them."""
-
-    what: str
-    asks: re.Pattern[str]
-    around: re.Pattern[str]
-
-
-def request(text: Iterable[str], beside: Iterable[str]) -> str:
-    """What a page asks that says nothing else, empty for another. ``text`` are the lines of its text, ``beside`` those of
-    all that is on it: they count where the text says nothing.
-
-    Example:
-        request(["Please log in to continue reading."], [])  # "it asks to log in or to subscribe first"
-    """
-    sentences = list(_sentences(text))
-    told = sum(unspaced.size(each) for each in sentences if _is_text(each))
-    if told:
-        return _asked(sentences) if told < _TEASER else ""
-    sentences += _sentences(beside)
-    return _asked(sentences) or next(
-        (each.what for each in _requests() if any(map(each.around.search, sentences))), ""
-    )
-
-
-def _asked(sentences: Sequence[str]) -> str:
-    return next((each.what for each in _requests() if any(map(each.asks.match, sentences))), "")
-
-
-def _sentences(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        plain = line.strip(" \t#*|-").replace("’", "'")
-        for start, end in sentence_spans(plain, 0, len(plain)):
-            yield plain[start : min(end, start + _LONGEST)].lower()
-
-
-def _is_text(sentence: str) -> bool:
-    """Whether a sentence says something that is not said of or to who wants to read."""
-    words = unspaced.size(sentence)
-    if words < 2 or (words < _LEAST and not _FIGURE.search(sentence)):
-        return False
-    return not any(each.asks.match(sentence) or each.around.search(sentence) for each in _requests())
-
-
-@cache
-def _requests() -> tuple[_Request, ...]:
-    whats, *languages = tomllib.loads(FILE.read_text(encoding="utf-8")).values()
-    # Each once: of two that are the same there are two ways for each time that it stands there.
-    leads = "|".join(dict.fromkeys(lead for language in languages for lead in language["lead"]))
-
-    def wordings(form: str, name: str) -> str:
-        return "|".join(each for language in languages for each in language[form].get(name, ()))
-
-    return tuple(
-        _Request(
-            what,
-            regex(rf"\W*(?:(?:{leads})\W*)*(?:{wordings('asks', name)})"),
-            regex(wordings("around", name)),
-        )
-        for name, what in whats.items()
-    )

@@ -1,5 +1,4 @@
-"""Measured values in texts, whether two of them agree whatever their units, and the raised figures of units and powers:
-``10⁶`` and ``m²``, where ``106`` is another number. Pure."""
+"""Measured values in texts, and whether two of them agree whatever their units. Pure."""
 
 from __future__ import annotations
 
@@ -78,16 +77,6 @@ _BY_MORE = regex(
 _BY = regex(rf"(?<![\d.,])\d{{1,3}}(?:\.\d+)?(?:\s?{_UNIT})?\s?(?:by|x|×)\s?\Z")
 _BEFORE = 24  # characters, in which the other side stands
 CLOSE = 0.003  # two conversions of one value differ by so much, as a share
-
-LOOK_BACK = 50  # characters, in which it is looked for what is raised
-_FIGURES = "0123456789+-−–n"
-_RAISED_FORMS = {"sup": ("^", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻ⁿ"), "sub": ("_", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋ₙ")}
-_RAISED = regex(r"[+\-−–]?\d{1,3}(?:[.,]\d{1,3})?[+\-−–]?|n")
-# What may be raised to a power: a letter, a length or a sum in brackets; to one with a sign any unit.
-_BASE_BEFORE = regex(
-    r"(?:(?<![^\W\d_])(?:[^\W\d_]|[cdkmnµμ]m|ft|yd|mi)|\((?:(?![^\W\d_]{3})[^()]){1,40}\))\Z"
-)
-_UNIT_BEFORE = regex(r"(?<![^\W\d_])[^\W\d_]{1,3}\Z")
 
 
 def unit_name(word: str) -> str:
@@ -223,21 +212,3 @@ def _is_side(text: str, value: re.Match[str]) -> bool:
     """Whether a length is one of two that tell an area."""
     before = max(0, value.start() - _BEFORE)
     return bool(_BY_MORE.match(text, value.end()) or _BY.search(text, before, value.start()))
-
-
-def exponent(before: str, said: str, kind: str) -> str:
-    """What is raised (``sup``) or lowered (``sub``) behind a text; nothing where it is no number that belongs to it, as
-    that of a note behind a word.
-
-    Example:
-        exponent("5 × 10", "6", "sup")  # "⁶"
-    """
-    said = said.strip()
-    base = _BASE_BEFORE if said.isalnum() else _UNIT_BEFORE
-    is_power = kind == "sup" and said != "1" and base.search(before[-LOOK_BACK:]) is not None
-    if not _RAISED.fullmatch(said) or not (before[-1:].isdigit() or is_power):
-        return ""
-    mark, forms = _RAISED_FORMS[kind]
-    if "." in said or "," in said:  # of which there is no raised form
-        return f"{mark}{said}"
-    return said.translate(str.maketrans(_FIGURES, forms))

@@ -1,24 +1,103 @@
-"""Pages that have nothing to read: what they ask instead is told, so that nobody takes them for a source."""
+"""Pages that have nothing to read: what they ask instead, to log in, to run scripts, to be human, is told, so that nobody
+takes them for a source. Pure.
+
+Many an honest page has a notice of cookies, and many a text is about such pages. So a request counts that is made in a
+sentence of its own, and against it what else is said. The wordings of each language are in `page_requests.toml`.
+"""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
-from deep_research.evidence.boilerplate import request
+from deep_research.evidence.sentences import sentence_spans
+from deep_research.evidence.unspaced import size
 from deep_research.patterns import regex
 from deep_research.sources.extract.plaintext import UnreadableError
 
+FILE = Path(__file__).with_name("page_requests.toml")
+_TEASER = 60  # words beside a request that are no text yet
+_LEAST = 6  # words of a sentence; what is shorter is a label, unless it has figures
+_LONGEST = 1_000  # characters of a sentence that are looked at; a request is short
+_FIGURE = regex(r"\w.*\d|\d.*\w")
 _SHORT = 700  # characters; a longer text is worth reading, whatever else the page says
 _TAG = regex(r"<[^<>]{0,2000}>")
 _APP = regex(r"\bid\s{0,3}=\s{0,3}[\"']?(?:root|app|__next|__nuxt|react-root)\b", re.IGNORECASE)
+
+
+class _Request(NamedTuple):
+    """What is asked, with what sentences begin that ask it, and what those have that stand around them."""
+
+    what: str
+    asks: re.Pattern[str]
+    around: re.Pattern[str]
 
 
 def check(text: str, page: str) -> None:
     """``text`` is what was found of ``page``. Raises `UnreadableError` when it is none of what the page is for."""
     if len(text) >= _SHORT:
         return
-    what = request(text.splitlines(), _TAG.sub("\n", page[:300_000]).splitlines())
+    what = _request(text.splitlines(), _TAG.sub("\n", page[:300_000]).splitlines())
     if not what and not any(map(str.isalnum, text)) and _APP.search(page):
         what = "it is built by scripts"
     if what:
         raise UnreadableError(f"no readable text; {what}")
+
+
+def _request(text: Iterable[str], beside: Iterable[str]) -> str:
+    """What a page asks that says nothing else, empty for another. ``text`` are the lines of its text, ``beside`` those of
+    all that is on it: they count where the text says nothing.
+
+    Example:
+        _request(["Please log in to continue reading."], [])  # "it asks to log in or to subscribe first"
+    """
+    sentences = list(_sentences(text))
+    told = sum(size(each) for each in sentences if _is_text(each))
+    if told:
+        return _asked(sentences) if told < _TEASER else ""
+    sentences += _sentences(beside)
+    return _asked(sentences) or next(
+        (each.what for each in _requests() if any(map(each.around.search, sentences))), ""
+    )
+
+
+def _asked(sentences: Sequence[str]) -> str:
+    return next((each.what for each in _requests() if any(map(each.asks.match, sentences))), "")
+
+
+def _sentences(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        plain = line.strip(" \t#*|-").replace("’", "'")
+        for start, end in sentence_spans(plain, 0, len(plain)):
+            yield plain[start : min(end, start + _LONGEST)].lower()
+
+
+def _is_text(sentence: str) -> bool:
+    """Whether a sentence says something that is not said of or to who wants to read."""
+    words = size(sentence)
+    if words < 2 or (words < _LEAST and not _FIGURE.search(sentence)):
+        return False
+    return not any(each.asks.match(sentence) or each.around.search(sentence) for each in _requests())
+
+
+@cache
+def _requests() -> tuple[_Request, ...]:
+    whats, *languages = tomllib.loads(FILE.read_text(encoding="utf-8")).values()
+    # Each once: of two that are the same there are two ways for each time that it stands there.
+    leads = "|".join(dict.fromkeys(lead for language in languages for lead in language["lead"]))
+
+    def wordings(form: str, name: str) -> str:
+        return "|".join(each for language in languages for each in language[form].get(name, ()))
+
+    return tuple(
+        _Request(
+            what,
+            regex(rf"\W*(?:(?:{leads})\W*)*(?:{wordings('asks', name)})"),
+            regex(wordings("around", name)),
+        )
+        for name, what in whats.items()
+    )

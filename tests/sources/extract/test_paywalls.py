@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deep_research.evidence.boilerplate import FILE
-from deep_research.sources.extract.paywalls import check
+from deep_research.sources.extract.paywalls import FILE, check
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import read
 
