@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from deep_research.budget.condense import condense
-from deep_research.budget.counts import counts
-from deep_research.budget.tokens import Counter
+from deep_research.budget.tokens import Counter, counts
 from deep_research.errors import BudgetError, WorkError
 from deep_research.evidence.ranking import Questions
 from deep_research.models.language_model import LanguageModel
