@@ -23,7 +23,7 @@ _LEFT_OUT = regex(r"\[\s{0,9}(?:…|\.{3,9})\s{0,9}\]|\(\s{0,9}(?:…|\.{3,9})\s
 
 Wanted = tuple[str, str, int]  # a quote, the source that it is said to be of, and after which place of it
 
-MOST = 2_000_000  # characters of the texts that are kept prepared: about 20 MB
+MOST_PREPARED = 2_000_000  # characters of the texts that are kept prepared: about 20 MB
 
 T = TypeVar("T")
 
@@ -147,7 +147,7 @@ class Prepared(Generic[T]):
         views.of("S1", text, View)
     """
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MOST_PREPARED) -> None:
         self._most = most
         self._held = 0
         self._made: dict[Hashable, tuple[T, int]] = {}  # the one that was used last comes last

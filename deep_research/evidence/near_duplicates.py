@@ -54,9 +54,7 @@ _END = regex(r"(?<=[.!?…。])\s+")
 _TOKEN_OF_FACT = regex(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 _WORDS_OF_KEY = 2
-MOST_ALIKE = (
-    64  # sets that a pair of words leads to, where one needs to find only one of those that are alike
-)
+MOST_ALIKE = 64  # sets that a pair of words leads to, where it is enough to find one of those that are alike
 
 
 def fingerprint(text: str) -> str:
