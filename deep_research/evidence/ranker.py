@@ -51,14 +51,14 @@ class Asked:
         self.titled = terms.intersection(words.terms(document.title))
         self.own = _held(document, stems, frozenset(filter(unspaced.RUN.match, terms)))
         read: dict[str, list[str]] = {}  # the terms of each heading, which many paths share
-        self._headings: dict[str, Terms] = {}
+        self.headings: dict[str, Terms] = {}
         self.headed: dict[str, float] = {}
         for path in dict.fromkeys(part.heading for part in document.parts):
             steps = path.split(STEP)
             for step in steps:
                 if step not in read:
                     read[step] = words.terms(step)
-            self._headings[path] = terms.intersection(chain.from_iterable(read[step] for step in steps))
+            self.headings[path] = terms.intersection(chain.from_iterable(read[step] for step in steps))
             self.headed[path] = _part_of(read[steps[-1]], terms)
         for part in document.parts:
             if part.named:  # a cell says little without its row and column
@@ -75,7 +75,7 @@ class Asked:
 
     def _around(self, document: Document, number: int, terms: Terms, inquiry: Inquiry) -> Terms:
         part = document.parts[number]
-        around = self._headings[part.heading] | self.titled
+        around = self.headings[part.heading] | self.titled
         if part.header:
             around |= terms.intersection(inquiry.words.terms(document.text[slice(*part.header)]))
         return around if part.lead is None else around | self.own[part.lead]
@@ -189,8 +189,9 @@ class View:
         return self._asked[self.at(c)].titled
 
     def tells(self, c: Candidate) -> Terms:
-        """What of the question a candidate tells, with the title over it."""
-        return self.asked_in(c) | self.titled(c)
+        """What of the question a candidate tells, with the headings and the title over it."""
+        asked = self._asked[self.at(c)]
+        return asked.own[c.place] | asked.titled | asked.headings[c.heading]
 
     def cover(self, c: Candidate) -> float:
         return self.share(self.asked_in(c))

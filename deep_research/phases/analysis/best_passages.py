@@ -164,15 +164,16 @@ def _told(
     chosen = choose(view, scores, SIGNAL_WORDS)
     sure = ranker.probability(view, scores, chosen)
     best = passages(view, scores, words) if sure else []
-    fitting = _fitting(view, [view.candidates[i] for i in chosen])
+    every = [view.candidates[i] for i in chosen]
+    fitting = _fitting(view, every)
     own = None
     if part is not None:
         terms = view.asked.intersection(inquiry.words.terms(part.text))
         terms = terms - inquiry.names or terms
-        own = max((view.share_of(terms, view.asked_near(c)) for c in fitting), default=0.0)
+        own = max((view.share_of(terms, view.asked_near(c)) for c in fitting or every), default=0.0)
     # What is likely is told whatever its form, and found in part where that is another one: a "who" without a name. Of
-    # a part among several that is not found, the others are told.
-    is_other = not fitting and part is None and sure >= SURE
+    # a part among several more than half of its own words have to be near.
+    is_other = not fitting and sure >= SURE and (own is None or own > 1 / 2)
     return _Told(view, sure, bool(fitting), [_finding(view, p, best[0].score) for p in best], own, is_other)
 
 

@@ -1,15 +1,15 @@
-"""JSON and lines of JSON as an outline that people can read: a name, its value, and what lies within further in. Records
-of one kind, a list of flat objects with the same names, become a table; other records stand apart."""
+"""JSON and lines of JSON as a text that people can read: an object is a section under its name, a value a line. Records
+of one kind, a list of objects with the same names, become a table; others are sections by the name of each."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
 from deep_research.evidence.plain import clean
+from deep_research.evidence.rows import MAX_HEADER
 from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 from deep_research.sources.extract.document import Document, finished
@@ -20,7 +20,9 @@ from deep_research.sources.extract.texts import parse_date
 
 MAX_DEPTH = 60
 _MAX_RAW = 20_000_000
+_LONGEST_NAME = 120
 _SHORT = 300  # characters of a value that stands in a table
+_WITHIN = 4  # objects within a record that is a row
 _TITLES = ("title", "headline", "name")
 _DATES = ("published", "date_published", "datePublished", "published_at", "publication_date", "date")
 _AUTHORS = ("author", "creator", "byline")
@@ -40,9 +42,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     except RecursionError:
         raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size") from None
     about = value if isinstance(value, dict) else {}
-    groups = groupby(about.items(), lambda each: each[0] if isinstance(each[1], (dict, list)) else None)
-    parts: list[Any] = [dict(group) for _, group in groups] or [value]
-    outline = clean("\n\n".join("\n".join(written(part, "", 0)).strip("\n") for part in parts))
+    outline = clean("\n".join(written(value))).strip("\n")
     return finished(
         raw,
         asked.name,
@@ -54,55 +54,73 @@ def read(raw: bytes, asked: Asked) -> Document:
     )
 
 
-def written(value: Any, name: str, depth: int) -> Iterator[str]:
+def written(value: Any, name: str = "", level: int = 0) -> Iterator[str]:
     """The lines of one value. Raises `UnreadableError` for what is nested too deeply."""
-    if depth > MAX_DEPTH:
+    if level > MAX_DEPTH:
         raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size")
-    lead = "  " * max(0, depth - 1) + "- " if depth else ""
-    if isinstance(value, dict):
-        if name and value:
-            yield f"{lead}{name}:"
-        for key, inner in value.items():
-            yield from written(inner, " ".join(str(key).split()), depth + bool(name))
-    elif isinstance(value, list):
-        yield from _written_list(value, name, depth, lead)
-    elif (said := _plain(value)) or name:
-        yield f"{lead}{name}: {said}" if name else f"{lead}{said}"
-
-
-def _written_list(values: list[Any], name: str, depth: int, lead: str) -> Iterator[str]:
-    if values and all(not isinstance(value, (dict, list)) for value in values):
-        said = [_plain(value) for value in values]
-        if name and sum(map(len, said)) <= _SHORT:
-            yield f"{lead}{name}: {', '.join(said)}"
-            return
-    if name and values:
-        yield f"{lead}{name}:"
-    if columns := _columns(values):
-        yield ""
-        yield line(columns)
-        for value in values:
-            yield line([_plain(value.get(column)) for column in columns])
-        yield ""
+    if (said := _in_line(value)) is not None:
+        if said:
+            yield f"- {name}: {said}" if name else f"- {said}"
         return
-    for number, value in enumerate(values, 1):
-        if isinstance(value, (dict, list)):
-            yield from written(value, str(number), depth + bool(name))
-        else:
-            yield from written(value, "", depth + 1)
+    if name and value:
+        yield f"\n{'#' * min(max(1, level), 6)} {name[:_LONGEST_NAME]}\n"
+    if isinstance(value, dict):
+        inside = [(" ".join(str(key).split()), inner) for key, inner in value.items()]
+        inside.sort(key=lambda each: _in_line(each[1]) is None)  # sections stand below the lines
+        for key, inner in inside:
+            if not name or inner != name:  # its heading says it
+                yield from written(inner, key, level + 1)
+    elif columns := _columns(rows := [_row(each) for each in value]):
+        yield line(columns)
+        yield from (line([row.get(column, "") for column in columns]) for row in rows)
+        yield ""
+    else:
+        for number, each in enumerate(value, 1):
+            own = (_name(each) or str(number)) if isinstance(each, (dict, list)) else ""
+            yield from written(each, own, level + 1)
 
 
-def _columns(values: list[Any]) -> list[str]:
+def _in_line(value: Any) -> str | None:
+    """What a line says of a value; None for what takes more than that."""
+    if not isinstance(value, (dict, list)):
+        return _plain(value)
+    if value and (isinstance(value, dict) or any(isinstance(each, (dict, list)) for each in value)):
+        return None
+    said = ", ".join(map(_plain, value))
+    return said if len(said) <= _SHORT else None
+
+
+def _name(value: Any) -> str:
+    """What a record is called: its title, or the first words in it."""
+    while isinstance(value, dict):
+        first = (each for each in value.values() if isinstance(each, (str, dict)) and each)
+        value = _said(value, _TITLES) or next(first, None)
+    said = " ".join(value.split()) if isinstance(value, str) else ""
+    return said if len(said) <= _LONGEST_NAME else ""
+
+
+def _row(value: Any, name: str = "", level: int = 0) -> dict[str, str]:
+    """A record as a row: what is within by the names that lead to it. Empty for what does not fit into one."""
+    if level > _WITHIN:
+        return {}
+    row: dict[str, str] = {}
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        path = " ".join(f"{name} {key}".split())
+        said = _in_line(inner)
+        within = {path: said} if said is not None else _row(inner, path, level + 1)
+        if not within:
+            return {}
+        row |= within
+    return row
+
+
+def _columns(rows: list[dict[str, str]]) -> list[str]:
     """The names of the columns when the values are records that fit into a table."""
-    if len(values) < 2 or not all(isinstance(value, dict) and value for value in values):
-        return []
-    columns = list(dict.fromkeys(key for value in values for key in value))
-    fits = 2 <= len(columns) <= 30 and all(
-        len(value) * 2 >= len(columns)
-        and all(not isinstance(inner, (dict, list)) and len(str(inner)) <= _SHORT for inner in value.values())
-        for value in values
-    )
-    return columns if fits else []
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    are_names = 2 <= len(columns) <= 30 and max(map(len, columns)) <= MAX_HEADER
+    are_alike = all(len(row) * 2 >= len(columns) for row in rows)
+    fits = len(rows) > 1 and are_names and are_alike
+    return columns if fits and all(len(said) <= _SHORT for row in rows for said in row.values()) else []
 
 
 def _plain(value: Any) -> str:

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
+from deep_research import archives
+from deep_research.archives import ArchiveError, Bounds
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
-from deep_research.sources.extract import docx_parts, zips
+from deep_research.sources.extract import docx_parts
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numbering
 from deep_research.sources.extract.docx_signs import value
@@ -21,6 +23,10 @@ from deep_research.sources.extract.tables import in_one, written
 from deep_research.sources.extract.texts import parse_date
 from deep_research.sources.extract.titling import sane_author, sane_title
 
+_MAX_ENTRIES, _MAX_UNPACKED = 2_000, 200_000_000  # files in the archive, and their bytes
+_MAX_RATIO = 100  # bytes unpacked for each byte in it
+_NESTED = regex(r"\.(?:zip|jar|7z|rar|gz|bz2|xz|tar|tgz|docx|xlsx|pptx|odt)\Z", re.IGNORECASE)
+_EMBEDDED = ("word/embeddings/", "xl/embeddings/", "ppt/embeddings/")
 _HEADING = regex(r"heading (\d)\Z", re.IGNORECASE)
 _NUMBERED = regex(r"List Number(?: \d)?\Z")
 _LIST = regex(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.IGNORECASE)
@@ -60,13 +66,20 @@ def read(raw: bytes, asked: Asked) -> Document:
 
 
 def _check(raw: bytes) -> None:
-    """Before anything is parsed: office files declare no types of documents, so one that does is made to do harm."""
-    with zips.checked(raw) as archive:
-        for entry in archive.infolist():
-            if entry.filename.endswith((".xml", ".rels")):
-                head = zips.read(archive, entry.filename)[:4096]
+    """Before anything is parsed: whether it is an archive such as office programs write, which declare no types of
+    documents. Raises `UnreadableError` for one that is made to do harm, or is encrypted or broken."""
+    bounds = Bounds(_MAX_ENTRIES, _MAX_UNPACKED, _MAX_UNPACKED, _MAX_RATIO)
+    try:
+        with archives.opened(io.BytesIO(raw), bounds) as archive:
+            names = [entry.filename for entry in archive.infolist()]
+            if any(_NESTED.search(n) and not n.replace("\\", "/").startswith(_EMBEDDED) for n in names):
+                raise UnreadableError("an archive within an archive")
+            for name in names:
+                head = archives.read(archive, name)[:4096] if name.endswith((".xml", ".rels")) else b""
                 if b"<!DOCTYPE" in head or b"<!ENTITY" in head or b"D\0O\0C\0T\0Y\0P\0E" in head:
                     raise UnreadableError("a Word document with entities of its own")
+    except ArchiveError as error:
+        raise UnreadableError(str(error), limit="size" if error.bound else "") from error
 
 
 def _heading(blocks: list[tuple[str, str]]) -> str:

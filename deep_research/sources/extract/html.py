@@ -14,13 +14,14 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
-from deep_research.sources.extract import html_tables, html_text, manuals, metadata, paywalls, titles
+from deep_research.sources.extract import html_tables, html_text, manuals, metadata, titles
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.hiding import drop_hidden
 from deep_research.sources.extract.laid_out import tell_laid_out
 from deep_research.sources.extract.main_content import main_content, whole
+from deep_research.sources.extract.paywalls import request
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.superscripts import told_in_html
 from deep_research.sources.extract.table_signs import tell_ticks
@@ -34,6 +35,9 @@ _TITLE = regex(r"<title[^<>]{0,100}>([^<]{1,500})", re.IGNORECASE)
 _DECLARATION = regex(r"\A\s*<\?xml[^>]{0,300}>")
 _NOTE = regex(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
 _MARK = 40  # characters of it that are looked at
+_SHORT = 700  # characters; a longer text is worth reading, whatever else the page says
+_TAG = regex(r"<[^<>]{0,2000}>")
+_APP = regex(r"\bid\s{0,3}=\s{0,3}[\"']?(?:root|app|__next|__nuxt|react-root)\b", re.IGNORECASE)
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 
@@ -56,7 +60,7 @@ def read(raw: bytes, asked: Asked) -> Document:
         title, text, about = _from_tree(tree, is_small=asked.is_file and len(raw) <= _SMALL)
     text = clean(text).strip()
     if not asked.is_file:
-        paywalls.check(text, page)
+        check_readable(text, page)
     return finished(
         raw,
         asked.name,
@@ -67,6 +71,18 @@ def read(raw: bytes, asked: Asked) -> Document:
         manual=manuals.folder_of(page),
         max_text_bytes=asked.max_text_bytes,
     )
+
+
+def check_readable(text: str, page: str) -> None:
+    """``text`` is what was found of ``page``. Raises `UnreadableError` when it is none of what the page is for: what it
+    asks instead is told, so that nobody takes it for a source."""
+    if len(text) >= _SHORT:
+        return
+    what = request(text.splitlines(), _TAG.sub("\n", page[:300_000]).splitlines())
+    if not what and not any(map(str.isalnum, text)) and _APP.search(page):
+        what = "it is built by scripts"
+    if what:
+        raise UnreadableError(f"no readable text; {what}")
 
 
 def _tree(page: str) -> HtmlElement | None:

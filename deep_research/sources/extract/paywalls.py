@@ -1,5 +1,4 @@
-"""Pages that have nothing to read: what they ask instead, to log in, to run scripts, to be human, is told, so that nobody
-takes them for a source. Pure.
+"""What a page asks of its reader before it shows anything: to log in, to run scripts, to be human. Pure.
 
 Many an honest page has a notice of cookies, and many a text is about such pages. So a request counts that is made in a
 sentence of its own, and against it what else is said. The wordings of each language are in `page_requests.toml`.
@@ -17,16 +16,12 @@ from typing import NamedTuple
 from deep_research.evidence.sentences import sentence_spans
 from deep_research.evidence.unspaced import size
 from deep_research.patterns import regex
-from deep_research.sources.extract.plaintext import UnreadableError
 
 FILE = Path(__file__).with_name("page_requests.toml")
 _TEASER = 60  # words beside a request that are no text yet
 _LEAST = 6  # words of a sentence; what is shorter is a label, unless it has figures
 _LONGEST = 1_000  # characters of a sentence that are looked at; a request is short
 _FIGURE = regex(r"\w.*\d|\d.*\w")
-_SHORT = 700  # characters; a longer text is worth reading, whatever else the page says
-_TAG = regex(r"<[^<>]{0,2000}>")
-_APP = regex(r"\bid\s{0,3}=\s{0,3}[\"']?(?:root|app|__next|__nuxt|react-root)\b", re.IGNORECASE)
 
 
 class _Request(NamedTuple):
@@ -37,23 +32,12 @@ class _Request(NamedTuple):
     around: re.Pattern[str]
 
 
-def check(text: str, page: str) -> None:
-    """``text`` is what was found of ``page``. Raises `UnreadableError` when it is none of what the page is for."""
-    if len(text) >= _SHORT:
-        return
-    what = _request(text.splitlines(), _TAG.sub("\n", page[:300_000]).splitlines())
-    if not what and not any(map(str.isalnum, text)) and _APP.search(page):
-        what = "it is built by scripts"
-    if what:
-        raise UnreadableError(f"no readable text; {what}")
-
-
-def _request(text: Iterable[str], beside: Iterable[str]) -> str:
+def request(text: Iterable[str], beside: Iterable[str]) -> str:
     """What a page asks that says nothing else, empty for another. ``text`` are the lines of its text, ``beside`` those of
     all that is on it: they count where the text says nothing.
 
     Example:
-        _request(["Please log in to continue reading."], [])  # "it asks to log in or to subscribe first"
+        request(["Please log in to continue reading."], [])  # "it asks to log in or to subscribe first"
     """
     sentences = list(_sentences(text))
     told = sum(size(each) for each in sentences if _is_text(each))

@@ -157,11 +157,11 @@ def test_values_of_json_that_are_pieces_of_a_page_are_read_as_such(extractor: Ex
     body = "<p>The wall is <b>nine</b> metres high.</p><p style='display:none'>An order.</p><p>It stands.</p>"
     raw = json.dumps({"body": body, "size": "<9 m>", "sign": "<img src='x'>", "note": "a </b> tag"}).encode()
     assert extractor.submit(raw, name="wall.json").result().text == (
-        "body: The wall is nine metres high. It stands.\nsize: <9 m>\nsign: <img src='x'>\nnote: a </b> tag"
+        "- body: The wall is nine metres high. It stands.\n- size: <9 m>\n- sign: <img src='x'>\n- note: a </b> tag"
     )
 
 
-def test_json_is_an_outline_and_records_are_a_table(extractor: Extractor) -> None:
+def test_objects_of_json_are_sections_and_records_are_a_table(extractor: Extractor) -> None:
     raw = (
         b'{"title": "Tides", "date": "2024-03-05", "author": {"name": "I. Okafor"}, "station": {"name": "Mole",'
         b' "open": true}, "tags": ["sea", "wall"], "readings": [{"day": 1, "level": 3.4}, {"day": 2, "level": null}]}'
@@ -169,9 +169,63 @@ def test_json_is_an_outline_and_records_are_a_table(extractor: Extractor) -> Non
     document = extractor.submit(raw, media_type="application/json").result()
     assert (document.title, document.author, document.published) == ("Tides", "I. Okafor", date(2024, 3, 5))
     assert document.text == (
-        "title: Tides\ndate: 2024-03-05\n\nauthor:\n- name: I. Okafor\n\nstation:\n- name: Mole\n- open: yes\n\n"
-        "tags: sea, wall\n\nreadings:\n\nday | level\n1 | 3.4\n2 |"
+        "- title: Tides\n- date: 2024-03-05\n- tags: sea, wall\n\n# author\n\n- name: I. Okafor\n\n# station\n\n"
+        "- name: Mole\n- open: yes\n\n# readings\n\nday | level\n1 | 3.4\n2 |"
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (
+            [
+                {
+                    "name": "Hydra",
+                    "warranty": {"months": 36, "of": {"seals": True}},
+                    "sites": ["Graz", "Linz"],
+                },
+                {"name": "Nix", "warranty": {"months": 12}, "sites": []},
+            ],
+            "name | warranty months | warranty of seals | sites\nHydra | 36 | yes | Graz, Linz\nNix | 12 | |",
+        ),
+        (
+            {
+                "pumps": [
+                    {"name": "Hydra", "parts": [{"no": 1, "of": "brass"}, {"no": 2, "of": "iron"}]},
+                    {"id": 7},
+                ]
+            },
+            "# pumps\n\n## Hydra\n\n### parts\n\nno | of\n1 | brass\n2 | iron\n\n## 2\n\n- id: 7",
+        ),
+        (
+            {
+                "AT": {"name": {"common": "Austria"}, "cities": [["Graz", 291072], ["Linz", 205726]]},
+                "none": None,
+            },
+            "# AT\n\n## name\n\n- common: Austria\n\n## cities\n\n- 1: Graz, 291072\n- 2: Linz, 205726",
+        ),
+        (
+            [{"who": {"called": "Ann"}, "had": [{"a": 1}]}, {"who": {"called": "Ben"}, "had": []}],
+            "# Ann\n\n## who\n\n- called: Ann\n\n## had\n\n### 1\n\n- a: 1\n\n# Ben\n\n## who\n\n- called: Ben",
+        ),
+        (
+            [{"a": 1, "b" * 50: 2}, {"a": 3, "b" * 50: 4}],
+            f"# 1\n\n- a: 1\n- {'b' * 50}: 2\n\n# 2\n\n- a: 3\n- {'b' * 50}: 4",
+        ),
+        (["a", "b"], "- a, b"),
+        ({"a": {}, "b": []}, ""),
+    ],
+)
+def test_records_of_json_are_rows_where_they_fit_and_else_sections_by_their_names(
+    extractor: Extractor, value: object, text: str
+) -> None:
+    raw = json.dumps(value).encode()
+    if not text:
+        with pytest.raises(ExtractionError):
+            extractor.submit(raw, name="x.json").result()
+        return
+    told = extractor.submit(raw, name="x.json").result().text
+    assert "\n".join(filter(None, told.split("\n"))) == "\n".join(filter(None, text.split("\n")))
 
 
 def test_lines_of_json_are_read_and_a_cut_one_is_left_out(extractor: Extractor) -> None:
