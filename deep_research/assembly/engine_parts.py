@@ -12,17 +12,18 @@ from deep_research.assembly.given import Given, chosen_agents, chosen_hooks
 from deep_research.assembly.model_choice import make_models, ready, used
 from deep_research.assembly.set_up import set_up
 from deep_research.assembly.source_choice import Sources, make_extractor, make_sources
-from deep_research.assembly.task_parts import make_tasks
 from deep_research.budget.archive import Archive
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import ModelRoles
 from deep_research.calls import Calls
-from deep_research.errors import NoSearchProviderError
+from deep_research.errors import ConfigurationError, NoSearchProviderError
 from deep_research.logs import get_log, kept, told
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
-from deep_research.phases.gathering.tasks.resources import TaskParts
+from deep_research.phases.gathering.tasks.resources import DataSources, TaskParts
+from deep_research.phases.gathering.tasks.tool import NAME
+from deep_research.phases.gathering.tasks.toolbox import checked_tools
 from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
 from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
 from deep_research.phases.summarizing import Choices, Summarizer
@@ -31,6 +32,8 @@ from deep_research.settings import Settings
 from deep_research.sources.documents import Skipped
 from deep_research.sources.documents.corpus import Standing
 from deep_research.sources.search import SearchProvider
+from deep_research.sources.search.combined_search import CORPUS, WEB
+from deep_research.sources.search.policy import Service
 from deep_research.state import (
     PHASE_TO_AGENT,
     AgentRole,
@@ -69,6 +72,8 @@ _EXTRACTIVE: dict[DeepResearchPhase, Callable[[], Any]] = {
     DeepResearchPhase.SYNTHESIS: ExtractiveSynthesizer,
     DeepResearchPhase.REFINEMENT: ExtractiveRefiner,
 }
+
+_ONE_REQUEST = 0.4  # of the time that one operation may take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -192,7 +197,7 @@ def assemble(
         calls=calls,
         extractor=beside.sources.extractor if beside else make_extractor(settings),
     )
-    tasks = make_tasks(settings, given, found, roles, calls)
+    tasks = _make_tasks(settings, given, found, roles, calls)
     phases = _phases(agents, found, roles, limits, settings, tasks)
     roles = used(roles, phases, settings)
     gates = policies(given.gates)
@@ -280,3 +285,33 @@ def _agent(phase: DeepResearchPhase, roles: ModelRoles, rules: ContentRules) -> 
     module, name = _THINKING[phase]
     agent = getattr(import_module(module), name)
     return agent() if phase is DeepResearchPhase.PLANNING else agent(rules)
+
+
+def _make_tasks(
+    settings: Settings, given: Given, found: Sources, roles: ModelRoles, calls: Calls
+) -> TaskParts:
+    """Raises `ConfigurationError` for a tool or a data source that cannot be used."""
+    own = {}
+    for name, provider in (given.data_sources or {}).items():
+        if not NAME.fullmatch(str(name)) or name in (CORPUS, WEB):
+            raise ConfigurationError(
+                f"'{str(name)[:60]}' is no name of a data source.",
+                hint="Names are of small letters, digits and _, begin with a letter, and are not corpus or web.",
+            )
+        if not isinstance(provider, SearchProvider):
+            raise ConfigurationError(
+                f"The data source '{name}' is no SearchProvider.", hint="Subclass SearchProvider."
+            )
+        if settings.local_only and not provider.local:
+            raise ConfigurationError(
+                f"local_only is set, and the data source '{name}' is not on this machine.",
+                hint="Leave it out, or leave local_only out.",
+            )
+        own[name] = Service.of(provider, calls=calls, timeout=settings.operation_timeout * _ONE_REQUEST)
+    return TaskParts(
+        sources=DataSources(pool=found.gatherer.pool, own=own),
+        reading=found.gatherer.reading,
+        tools=checked_tools(given.tools or ()),
+        rules=content_rules(settings),
+        by_model=bool(roles.chain_of(ModelRole.TASK_AGENT)),
+    )

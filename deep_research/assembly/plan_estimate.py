@@ -14,8 +14,8 @@ def of_plan(parts: Parts, state: DeepResearchState) -> dict[str, Any]:
     """From the low to the high end: searches, pages, requests to models, tokens and dollars (None where a price is not
     known) of the whole run with so many sub-queries, and what it has taken by now."""
     from deep_research.assembly.run_estimate import (
-        estimated,
-    )  # not needed by a run that nobody is asked about
+        estimated,  # not needed by a run that nobody is asked about
+    )
 
     planned = max(1, len(state.pending_sub_queries()))
     options = state.options.model_copy(update={"max_sub_queries": planned})

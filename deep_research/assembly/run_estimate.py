@@ -1,8 +1,10 @@
-"""From the parts of an engine and the options of a run to what the run may take."""
+"""From the parts of an engine and the options of a run to what the run may take, and how long the answers of each role's
+model may be."""
 
 from __future__ import annotations
 
-from deep_research.assembly.answer_lengths import answer_tokens, in_parts
+from collections.abc import Mapping
+
 from deep_research.assembly.engine_parts import Parts
 from deep_research.budget.estimate import Estimate, estimate
 from deep_research.budget.metered import ModelRoles
@@ -10,13 +12,16 @@ from deep_research.budget.report_cost import AT_ONCE, text_output
 from deep_research.budget.request_bounds import Kind, Kinds, Scale
 from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
 from deep_research.phases import summarizing
-from deep_research.phases.analysis import doubts, lost_quotes, merged_readings
 from deep_research.phases.analysis import llm as reading
+from deep_research.phases.analysis import lost_quotes, merged_readings, reading_choice
+from deep_research.phases.gathering.tasks import agent, reviewer
+from deep_research.phases.planning import llm as planning
 from deep_research.phases.prompting import output_for
-from deep_research.phases.synthesis import model_repair, sections
+from deep_research.phases.refinement import llm as refining
+from deep_research.phases.synthesis import judge, repair, sections
 from deep_research.settings import Settings
 from deep_research.state import PHASE_TO_AGENT, DeepResearchPhase, ModelRole, RunOptions
-from deep_research.supervisor import clarifying
+from deep_research.supervisor import clarifying, reflection
 
 OF_SOURCES = 0.7  # of the room of a request that reads
 WORDS_OF_A_CLAIM = 6  # at least, as a rule
@@ -65,7 +70,7 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         asked |= {ModelRole.TASK_AGENT, ModelRole.REVIEWER}
 
     words = options.report_words
-    long, most = in_parts(words), answer_tokens(words)
+    long, most = _in_parts(words), answer_tokens(words)
 
     def kind(role: ModelRole, output: int | None = None) -> Kind | None:
         return _kind(parts.models, role, output or most[role]) if role in asked else None
@@ -78,7 +83,7 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         step=kind(ModelRole.TASK_AGENT),
         review=kind(ModelRole.REVIEWER),
         read=kind(ModelRole.ANALYZER),
-        decide=kind(ModelRole.ANALYZER, doubts.MOST_OUTPUT) if _triages(settings) else None,
+        decide=kind(ModelRole.ANALYZER, reading_choice.MOST_OUTPUT) if _triages(settings) else None,
         requote=kind(ModelRole.ANALYZER, lost_quotes.MOST_OUTPUT),
         merge=kind(ModelRole.ANALYZER, merged_readings.MOST_OUTPUT),
         write=None if long else kind(ModelRole.SYNTHESIZER),
@@ -88,7 +93,7 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         refine=kind(ModelRole.REFINER),
         revise=kind(ModelRole.SYNTHESIZER, text_output(min(words, AT_ONCE))),
         critique=settings.critique,
-        repair=kind(ModelRole.SYNTHESIZER, model_repair.MOST_OUTPUT),
+        repair=kind(ModelRole.SYNTHESIZER, repair.MOST_OUTPUT),
         judge=kind(ModelRole.JUDGE),
         claims=words // WORDS_OF_A_CLAIM,
         advise=kind(ModelRole.SUPERVISOR) if settings.reflection != "never" else None,
@@ -118,3 +123,26 @@ def _kind(roles: ModelRoles, role: ModelRole, most: int) -> Kind | None:
         output=output,
         price=roles.pool.profile(chain[0]).price,
     )
+
+
+def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
+    """Tokens, thoughts included, for a report of so many words, or the largest part of it that is written at once."""
+    report = text_output(report_words)
+    if _in_parts(report_words):
+        report = sections.longest_output(report_words)
+    return {
+        ModelRole.PLANNER: planning.MOST_OUTPUT,
+        ModelRole.ANALYZER: reading.MOST_OUTPUT,
+        ModelRole.TASK_AGENT: agent.MOST_OUTPUT,
+        ModelRole.REVIEWER: reviewer.MOST_OUTPUT,
+        ModelRole.SUMMARIZER: summarizing.MOST_OUTPUT,
+        ModelRole.SYNTHESIZER: report,
+        ModelRole.JUDGE: judge.MOST_OUTPUT,
+        ModelRole.REFINER: refining.MOST_OUTPUT,
+        ModelRole.SUPERVISOR: reflection.MOST_OUTPUT,
+    }
+
+
+def _in_parts(report_words: int) -> bool:
+    """Whether a report is planned and then written in sections."""
+    return report_words > AT_ONCE

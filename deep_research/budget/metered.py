@@ -27,9 +27,8 @@ from deep_research.models.leak_filter import Echoes, Stream
 from deep_research.models.model_pool import ModelPool, Named
 from deep_research.models.probe import PROBE
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import GRACE, usage_of
+from deep_research.models.retry import GRACE, Wordings, usage_of
 from deep_research.models.stream import OnPiece
-from deep_research.models.wordings import Wordings
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation, Spent
 from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written
 from deep_research.state.journal import Clock, Journal, utc_now

@@ -3,6 +3,8 @@
 Two figures, since a wrong guess costs differently. What is *expected* decides how much is put into a prompt. The
 *bound* decides whether it may be sent and what is set aside for it, and must never be too small: that is a count with
 the model's own encoding, or else the UTF-8 bytes, of which a byte-level encoding needs at least one a token.
+
+What a text is counted to have is remembered, by what it is and how it is counted: a text is counted once a process.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ import functools
 import json
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from deep_research.forks import renew_in_children
 from deep_research.logs import get_log
 from deep_research.models.base import ModelCall
 
@@ -28,6 +32,8 @@ IN_PLACE = 20_000  # characters that are counted on the loop; more take a thread
 PER_CALL, PER_MESSAGE, PER_FORM = 64, 12, 600
 
 log = get_log("tokens")
+
+MOST = 100_000  # texts that are remembered, those asked for last
 
 
 class Encoding(Protocol):
@@ -143,3 +149,42 @@ def _texts(call: ModelCall) -> list[str]:
 
 def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
+
+
+class Counts:
+    """Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, str], int] = OrderedDict()
+
+    def known(self, content_hash: str, counter: Counter) -> int | None:
+        """About how many tokens the text of that hash has, where it was counted before."""
+        key = content_hash, counter.name
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+            return self._known.get(key)
+
+    def count(self, content_hash: str, text: str, counter: Counter) -> int:
+        """About how many tokens ``text``, whose hash that is, has."""
+        found = self.known(content_hash, counter)
+        if found is None:
+            found = counter.expected(text)
+            with self._lock:
+                self._known[content_hash, counter.name] = found
+                while len(self._known) > MOST:
+                    self._known.popitem(last=False)
+        return found
+
+    def renew(self) -> None:
+        """In a child process nobody holds the lock."""
+        self._lock = threading.Lock()
+
+
+@functools.cache
+def counts() -> Counts:
+    """Those of this process."""
+    made = Counts()
+    renew_in_children(made)
+    return made

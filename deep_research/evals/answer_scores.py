@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from deep_research.evals import metrics
+from deep_research.evals.baselines import BEST, PlainSearch
 from deep_research.evals.datasets import Question
 from deep_research.evals.outcomes import Outcome
-from deep_research.evals.plain_search import BEST, PlainSearch
 from deep_research.evals.reports import report_body
 from deep_research.patterns import regex
 from deep_research.state import parts

@@ -13,12 +13,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from deep_research.evals.baselines import PlainSearch
 from deep_research.evals.condensing import find_claims
 from deep_research.evals.corruptions import Case, cases
 from deep_research.evals.datasets import find_dataset, read_records, text_of, texts_of
 from deep_research.evals.evaluation import Figures, Progress
 from deep_research.evals.metrics import auroc, mean
-from deep_research.evals.plain_search import PlainSearch
 from deep_research.evidence.plain import clean
 from deep_research.evidence.support import SourceText, Support, check
 from deep_research.state import ClaimVerdict

@@ -11,10 +11,10 @@ from typing import Any
 
 from deep_research.budget.condense import condense
 from deep_research.errors import UsageError
+from deep_research.evals.baselines import textrank
 from deep_research.evals.datasets import read_records, text_of, texts_of
 from deep_research.evals.evaluation import ALL, Figures, Progress
 from deep_research.evals.metrics import mean
-from deep_research.evals.textrank import textrank
 from deep_research.evidence.passages import sentences
 from deep_research.state import Span
 

@@ -19,7 +19,7 @@ from deep_research.evals.folds import HeldOutAgents
 from deep_research.evals.outcomes import Outcome, OutcomeFile, Task
 from deep_research.evals.suites import GROUPS, SUITES, Answered, Measure, Suite
 from deep_research.evals.workers import Setup, carry_out
-from deep_research.evidence.columns import COLUMNS
+from deep_research.evidence.ranker import COLUMNS
 from deep_research.settings import Settings
 from deep_research.state.identity import sha256_hex
 

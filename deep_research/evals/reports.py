@@ -13,7 +13,7 @@ from deep_research.evals.datasets import Nugget, documents
 from deep_research.evals.metrics import nugget_coverage
 from deep_research.evidence.passages import sentences
 from deep_research.patterns import regex
-from deep_research.report.caution import OPENING
+from deep_research.report.own_lines import OPENING
 from deep_research.sources.documents.terms import STOP_WORDS, stem
 
 WORDS = 550  # of the body that are looked at

@@ -9,6 +9,7 @@ from typing import Any
 
 from deep_research.evals import metrics
 from deep_research.evals.answer_scores import is_yes_or_no, plain_figures, report_figures, source_figures
+from deep_research.evals.baselines import PlainSearch, windows
 from deep_research.evals.datasets import (
     CORPUS,
     Dataset,
@@ -20,7 +21,6 @@ from deep_research.evals.datasets import (
     texts_of,
 )
 from deep_research.evals.outcomes import BARE, Outcome, Task
-from deep_research.evals.plain_search import PlainSearch, windows
 from deep_research.evals.reports import NuggetJudge
 
 # Each question with the outcomes of its tasks, in order.

@@ -13,12 +13,12 @@ from functools import cached_property
 from itertools import groupby
 
 from deep_research.evidence import unspaced
+from deep_research.evidence.language import WORD
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.plain import lowered
 from deep_research.evidence.quotation import ANNOUNCING
 from deep_research.evidence.rows import cell_spans, headers
 from deep_research.evidence.sentences import at_marks, has_capitals, sentence_spans
-from deep_research.evidence.vocabulary import WORD
 from deep_research.patterns import regex
 
 STEP = " › "  # between the headings that a candidate stands under

@@ -1,16 +1,17 @@
 """Finding quotes in their texts. What is found is always the text's own words: ``text[start:end] == quote``. Pure.
 
 A quote is looked for as it stands; then word by word, see `alignment`; then, where "…" or "[...]" parts it, by its parts.
+Texts that are prepared for it take many times their memory, so few are kept, see `Prepared`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import pairwise
+from typing import Generic, TypeVar
 
 from deep_research.evidence.alignment import View
 from deep_research.evidence.plain import clean, unjoined
-from deep_research.evidence.prepared_texts import Prepared
 from deep_research.patterns import regex
 from deep_research.state import Quote, Span
 
@@ -21,6 +22,10 @@ LEAST, LEAST_NEAR = 3, 2  # content words of a part, and of one that is near the
 _LEFT_OUT = regex(r"\[\s{0,9}(?:…|\.{3,9})\s{0,9}\]|\(\s{0,9}(?:…|\.{3,9})\s{0,9}\)|…|\.{3,}")
 
 Wanted = tuple[str, str, int]  # a quote, the source that it is said to be of, and after which place of it
+
+MOST_PREPARED = 2_000_000  # characters of the texts that are kept prepared: about 20 MB
+
+T = TypeVar("T")
 
 
 class QuoteFinder:
@@ -131,3 +136,34 @@ def _joined(parts: list[Span]) -> Iterator[Span]:
             yield Span(start=start, end=one.end)
             start = following.start
     yield Span(start=start, end=parts[-1].end)
+
+
+class Prepared(Generic[T]):
+    """What was made of texts, by any key. Of the texts that are kept there are at most ``most`` characters in all, or
+    one text that is longer.
+
+    Example:
+        views = Prepared[View]()
+        views.of("S1", text, View)
+    """
+
+    def __init__(self, most: int = MOST_PREPARED) -> None:
+        self._most = most
+        self._held = 0
+        self._made: dict[Hashable, tuple[T, int]] = {}  # the one that was used last comes last
+
+    def of(self, key: Hashable, text: str, make: Callable[[str], T]) -> T:
+        """What ``make`` makes of the text, or made of it before."""
+        if key in self._made:
+            found = self._made[key] = self._made.pop(key)
+            return found[0]
+        while self._made and self._held + len(text) > self._most:  # before there is one more
+            self._held -= self._made.pop(next(iter(self._made)))[1]
+        made = make(text)
+        self._made[key] = made, len(text)
+        self._held += len(text)
+        return made
+
+    def __len__(self) -> int:
+        """How many texts are kept."""
+        return len(self._made)

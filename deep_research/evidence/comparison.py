@@ -1,4 +1,5 @@
-"""What two statements say differently of one thing: other values, numbers, dates, or a yes against a no. Pure.
+"""What two statements say differently of one thing: other values, numbers, dates, or a yes against a no; and the figures
+that several sources give for it, side by side. Pure.
 
 Statements are compared sentence by sentence, in two ways. Sentences in nearly the same words are aligned, and what one
 has in place of a part of the other is the difference (`deep_research.evidence.discrepancies`). Measured values, and years
@@ -10,30 +11,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from deep_research.evidence.comparable import (
+from deep_research.evidence.discrepancies import discrepancies, matched, stretches
+from deep_research.evidence.inquiry import Inquiry
+from deep_research.evidence.rows import label_of, unlabelled
+from deep_research.evidence.statements import (
     MOST_VALUES,
     NAME,
     NO_SUBJECT,
     YEAR,
+    Kind,
     Side,
+    Token,
     Told,
     bound,
     denies,
     is_range,
     sides,
 )
-from deep_research.evidence.discrepancies import discrepancies, matched, stretches
-from deep_research.evidence.rows import label_of, unlabelled
-from deep_research.evidence.statements import Kind, Token
-from deep_research.evidence.units import Stated, stated
+from deep_research.evidence.units import Quantity, Stated, measured, stated
 from deep_research.evidence.words import stem, words
 from deep_research.patterns import regex
-from deep_research.state import Aspect, Discrepancy
+from deep_research.state import Aspect, Discrepancy, Finding
 
 SUBJECT_OVERLAP = 0.5  # of the words of the shorter of two sentences that are told of one subject
 SAME = 0.5  # the least likeness of sentences that are aligned: the words they share, discounted where these are few
@@ -348,3 +351,48 @@ def _is_name(token: Token, before: Token | None, after: Token | None) -> bool:
 
 def _names(token: Token, after: Token | None) -> bool:
     return not token.is_month and after is not None and after.kind is Kind.NAME and after.joined
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What the finding of a source gives, in its words: ``198.49 feet``."""
+
+    source: str
+    finding: str
+    text: str
+    quantity: Quantity
+
+
+def figures(inquiry: Inquiry, findings: Iterable[Finding], titles: Mapping[str, str]) -> list[Figure]:
+    """Of a question that a number may answer the first figure of each source whose passage, with its heading and title,
+    has the question's names, or all its terms where it has none; of one kind, which is that of the best source. Before
+    the others that of the source whose title has most of this and least else: it is on the thing itself. None where they
+    agree, or one alone has one."""
+    asked = {measure for side in sides(inquiry.text) for measure in side.measures}
+    if inquiry.expects != "number" and (inquiry.expects or not asked):
+        return []
+    wanted = inquiry.names or frozenset(inquiry.terms)
+    found: dict[str, Figure] = {}
+    for finding in findings:
+        source = finding.source_ids[0] if finding.source_ids else ""
+        told = f"{titles.get(source, '')} {finding.heading} {finding.content}"
+        if source in found or not wanted <= set(inquiry.words.terms(told)):
+            continue
+        kind = next(iter(found.values())).quantity.kind if found else ""
+        for side in sides(finding.content):
+            if asked and side.measures and not asked & side.measures:
+                continue  # how far, and not how high
+            quantity = next((q for q in measured(side.text) if not kind or q.kind == kind), None)
+            if quantity is not None:
+                text = side.text[quantity.start : quantity.end]
+                found[source] = Figure(source, finding.id, text, quantity)
+                break
+    every = list(found.values())
+    if all(every[0].quantity.agrees(other.quantity) for other in every):
+        return []
+
+    def on_it(figure: Figure) -> float:
+        title = frozenset(inquiry.words.terms(titles.get(figure.source, "")))
+        return len(title & wanted) / len(title | wanted)
+
+    return sorted(every, key=on_it, reverse=True)

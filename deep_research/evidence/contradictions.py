@@ -14,7 +14,6 @@ from functools import lru_cache
 from itertools import combinations, islice
 from math import fsum
 
-from deep_research.evidence.comparable import Side, Told, sides
 from deep_research.evidence.comparison import (
     Conflict,
     agreed_kinds,
@@ -24,12 +23,11 @@ from deep_research.evidence.comparison import (
     share_words,
 )
 from deep_research.evidence.finding_clusters import numbers
-from deep_research.evidence.independence import voices
+from deep_research.evidence.independence import preferred, voices
 from deep_research.evidence.language import ENGLISH
+from deep_research.evidence.near_duplicates import SimilarSets
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.preference import preferred
-from deep_research.evidence.similar import SimilarSets
-from deep_research.evidence.statements import reader
+from deep_research.evidence.statements import Side, Told, reader, sides
 from deep_research.evidence.words import rarity, words
 from deep_research.state import Contradiction, ContradictionSide, Finding, Quote, Source
 from deep_research.state.identity import contradiction_id
@@ -271,7 +269,7 @@ def contradiction_of(
     sources: Mapping[str, Source],
 ) -> Contradiction:
     """The contradiction whose sides are ``told``, each with the place of what it says among the ``stances``."""
-    sides_ = with_voices([side for side, _ in told], sources)
+    sides_ = _with_voices([side for side, _ in told], sources)
     place, because = preferred(sides_, [stance for _, stance in told], sources)
     finding_ids = tuple(dict.fromkeys(side.finding_id for side in sides_))
     return Contradiction(
@@ -336,7 +334,7 @@ def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str], frozenset[str
     )
 
 
-def with_voices(told: Sequence[ContradictionSide], sources: Mapping[str, Source]) -> list[ContradictionSide]:
+def _with_voices(told: Sequence[ContradictionSide], sources: Mapping[str, Source]) -> list[ContradictionSide]:
     """The sides, each with the number of the voice that it speaks with."""
     known = {side.source_id: sources[side.source_id] for side in told if side.source_id in sources}
     quotes = [side.quote for side in told if side.quote is not None]

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from deep_research.evidence.language import Marks
 from deep_research.evidence.statements import Kind, Mark, Statement, Token
 from deep_research.evidence.units import Quantity, measured
-from deep_research.evidence.vocabulary import Marks
 from deep_research.state import Aspect, Discrepancy
 
 MOST_ALIGNED = 250  # tokens of a sentence; no sentence has more, and aligning takes the square of it

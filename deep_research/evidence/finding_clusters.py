@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
-from deep_research.evidence.comparable import NAME
 from deep_research.evidence.independence import voices
+from deep_research.evidence.near_duplicates import MOST_ALIKE, SimilarSets
 from deep_research.evidence.rows import unlabelled
-from deep_research.evidence.similar import MOST_ALIKE, SimilarSets
+from deep_research.evidence.statements import NAME
 from deep_research.evidence.units import UNIT_WORDS, Quantity, measured
 from deep_research.evidence.words import (
     STOP_WORDS,
@@ -56,7 +56,7 @@ def _as_told(quantity: Quantity) -> float:
     return float(f"{quantity.base:.{max(3, len(digits))}g}")
 
 
-def name_others(one: str, other: str) -> bool:
+def _name_others(one: str, other: str) -> bool:
     """Whether each of two texts has a capital on a word that the other lacks: "Mole is a lamp" and "Hare is a lamp" speak
     of two things, though a sentence's first word has its capital by rule."""
     a, b = _features(one), _features(other)
@@ -111,7 +111,7 @@ def merged(
 def _same(one: str, other: str) -> bool:
     a, b = _features(one), _features(other)
     # One may name a thing in more words than the other, but none may name another thing.
-    if a.negated != b.negated or name_others(one, other):
+    if a.negated != b.negated or _name_others(one, other):
         return False
     return len(a.tokens & b.tokens) >= SAME_OVERLAP * max(1, len(a.tokens | b.tokens))
 

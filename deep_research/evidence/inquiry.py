@@ -1,19 +1,27 @@
-"""What a question asks: its terms, the names among them, the kind of answer that it expects, its parts. Pure."""
+"""What a question asks: its terms, the names among them, its parts, the kind of answer that it expects, whether a text
+holds something of that kind, and the words that speak of one relation. Pure."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from deep_research.evidence import unspaced
-from deep_research.evidence.language import ENGLISH, language_by_script, language_of
+from deep_research.evidence.language import (
+    ENGLISH,
+    LANGUAGES,
+    WORD,
+    Vocabulary,
+    language_by_script,
+    language_of,
+    vocabulary,
+)
 from deep_research.evidence.names import QUOTED
 from deep_research.evidence.sentences import sentence_spans
-from deep_research.evidence.vocabulary import FILE, WORD, Vocabulary, vocabulary
-from deep_research.evidence.words import NO_CAPITALS, unmarked
+from deep_research.evidence.words import NO_CAPITALS, stem, unmarked
 from deep_research.evidence.words import WORD as ANY_WORD
 from deep_research.patterns import regex
 from deep_research.state.identity import part_id
@@ -36,6 +44,13 @@ KINDS = ("", "number", "date", "person", "place", "list", "definition", "manner"
 _ANY_ANSWER = frozenset(
     ("", "definition", "list", "manner")
 )  # kinds of answer that an overview may be worded as
+
+_NAMES = frozenset(("person", "place"))
+# Kinds that show in the form of what is said: a text without a figure tells no number.
+FORMAL = _NAMES | {"number", "date"}
+_YEAR = regex(r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
+_NAMED = regex(rf"(?<![.!?]\s)(?<!^)\b[^\W\d_{NO_CAPITALS}][^\W\d_]+")
+_NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +288,7 @@ def forms(language: str) -> Forms:
 @cache
 def _forms() -> Mapping[str, Forms]:
     found: dict[str, Forms] = {}
-    for language, table in tomllib.loads(FILE.read_text(encoding="utf-8").casefold()).items():
+    for language, table in tomllib.loads(LANGUAGES.read_text(encoding="utf-8").casefold()).items():
         words = vocabulary(language)
         asked = table["asked"]
         opening = "|".join(sorted({*asked["opening"].split(), *words.polar}))
@@ -291,3 +306,55 @@ def _forms() -> Mapping[str, Forms]:
             wishing=frozenset(asked["wishing"].split()),
         )
     return found
+
+
+def holds_kind(
+    kind: str, text: str, words: Vocabulary, asked: Set[str], *, capitals: bool = True, shown: float = 0.0
+) -> float:
+    """How surely (0 to 1) the text has something of a kind beside the words that are ``asked``, by their stems. Names can
+    be told where there are ``capitals``; ``shown`` is what its form says of its showing how something is done."""
+    if not kind:
+        return 0.0
+    spoken = WORD.findall(text)
+    low = {word.casefold() for word in spoken}
+    fresh = " ".join(w for w in spoken if words.stem(w.casefold()) not in asked)
+    if kind == "number":
+        return 1.0 if any(map(str.isdecimal, fresh)) else 0.7 * bool(words.numerals & low)
+    if kind == "date":
+        return 1.0 if _YEAR.search(text) else 0.6 * bool(words.cues["date"] & low)
+    if kind in ("person", "place", "list"):
+        return min(1.0, len(_NAMED.findall(fresh)) / 2) if capitals else 0.5
+    if kind == "definition":
+        head = {words.stem(w.casefold()) for w in spoken[:7]}
+        early = {w.casefold() for w in spoken[:12]}
+        return float(bool(head & asked) and bool(words.cues["definition"] & early))
+    if kind == "manner":
+        return shown
+    return float(bool(words.cues.get(kind, _NONE) & low))
+
+
+def may_hold(kind: str, text: str, words: Vocabulary, asked: Set[str]) -> bool:
+    """Whether the text can hold something of a kind at all: of a name any word will do that is written large, since a
+    sentence may begin with it. Texts without capitals may hold any."""
+    if kind not in FORMAL:
+        return True
+    if kind not in _NAMES:
+        return holds_kind(kind, text, words, asked) > 0
+    spoken = WORD.findall(text)
+    large = (w for w in spoken if w[0].isupper() and w.casefold() not in words.function)
+    return any(words.stem(w.casefold()) not in asked for w in large) or not any(map(str.isupper, text))
+
+
+@cache
+def _groups() -> dict[str, frozenset[str]]:
+    groups: dict[str, set[str]] = {}
+    for row in forms(ENGLISH).relations:
+        stems = {stem(word) for word in row.split()}
+        for one in stems:
+            groups.setdefault(one, set()).update(stems)
+    return {one: frozenset(group) for one, group in groups.items()}
+
+
+def related(term: str) -> frozenset[str]:
+    """The stems that speak of the same relation as the stem ``term``, itself among them."""
+    return _groups().get(term) or frozenset((term,))

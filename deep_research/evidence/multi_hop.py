@@ -4,18 +4,27 @@ A question such as "Where was the director of X born?" is answered by two source
 first names the director, the second is about him and has the word that the first lacks. So a source counts for what
 it says itself (*direct*), and for being what a strong source leads to (*linked*): it bears a name that the strong one
 mentions, and has words of the question that the strong one lacks. What strong sources lack and name makes the next
-queries. The weights were chosen on the development half of a public set of such questions: see docs/evals.md.
+queries. Question and sources are seen by the stems of their words and the keys of their names. The weights were chosen on
+the development half of a public set of such questions: see docs/evals.md.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from math import sqrt
 
-from deep_research.evidence.entity_links import KNOWN_NAME, Asked, Entry, Item, entry_of, leading_names
-from deep_research.evidence.names import spelled
+from deep_research.evidence.inquiry import Inquiry, related
+from deep_research.evidence.names import borne, spelled
+from deep_research.evidence.words import stem, stems_of, words
+from deep_research.state import Mention
+
+NAMES_EACH = 10  # of a strong source
+UNKNOWN_WORD = 0.6  # how telling a word is of which no corpus knows
+KNOWN_NAME = 0.5  # of the weight of a name that the question has itself
+BORNE = 1.5  # what a name is worth that a document bears, against another
 
 DIRECT, LINKED, FOLLOWED = 3.0, 4.0, 2.0  # the weights of what a source is worth
 SHARED = 0.125  # of a link, for a name that two sources mention
@@ -24,6 +33,96 @@ ROUNDS = 2
 ANCHOR = 0.7  # of the strength of the best source, for one that a name of the question is the name of
 SURELY = 0.8  # how surely it must be its name
 NEARLY_ALL = 0.9  # of the question, for one source to answer it alone
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a question asks for: its words by stem and its names by key, with how telling (0 to 1) each is.
+    ``relations`` are the stems that are no part of a name; with ``sides`` the names are compared with each other, so that
+    none of them is looked for where another leads. ``text`` is the question."""
+
+    words: Mapping[str, float]
+    names: Mapping[str, float] = field(default_factory=dict)
+    relations: frozenset[str] = frozenset()
+    sides: bool = False
+    text: str = ""
+
+    def phrase(self, lacking: Iterable[str]) -> str:
+        """The question's words for what is lacking, in their order."""
+        wanted = set(lacking)
+        return " ".join(word for word in words(self.text) if stem(word) in wanted)
+
+    def is_named_in(self, entry: _Entry) -> bool:
+        """Whether a source has one of the names, where there are any."""
+        every = [frozenset(map(stem, name.split())) for name in self.names]
+        return not every or any(name <= entry.stems for name in every)
+
+    def share(self, present: AbstractSet[str]) -> float:
+        """The share of the weight of its words that is present."""
+        whole = sum(self.words.values()) or 1.0
+        return sum(weight for term, weight in self.words.items() if term in present) / whole
+
+    def lacking(self, present: AbstractSet[str]) -> dict[str, float]:
+        """Its words that are not present, with their weights."""
+        wanted = self.relations if self.sides else self.words
+        return {term: w for term, w in self.words.items() if term in wanted and term not in present}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A source as trails see it: what was matched of it, the names in that, and its rank (from 0) in each search that
+    found it, by the search's place; place 0 is the whole question."""
+
+    id: str
+    title: str
+    text: str
+    mentions: Sequence[Mention] = ()
+    ranks: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """An item with its stems, the names that it bears and those in its text; ``ways`` are the words of the question that
+    it has, or others of the same relation for."""
+
+    item: Item
+    stems: set[str]
+    ways: set[str]
+    bears: Mapping[str, float]
+    names: Mapping[str, Mention]
+
+
+def asked(inquiry: Inquiry, rarity: Mapping[str, float], names: Iterable[Mention]) -> Asked:
+    """What is asked. ``rarity`` tells how telling (0 to 1) a word in lower case is."""
+    by_key = {mention.name: mention.weight for mention in names}
+    inside = {stem(word) for name in by_key for word in name.split()}
+    said = inquiry.telling(inquiry.text.casefold())
+    comparing = inquiry.forms.comparing
+    sides = len(by_key) > 1 and not comparing.isdisjoint(said)
+    words_of = {stem(word): word for word in reversed(said) if not sides or word not in comparing}
+    weights = {term: rarity.get(word, UNKNOWN_WORD) for term, word in words_of.items()}
+    return Asked(weights, by_key, frozenset(weights) - inside, sides, inquiry.text)
+
+
+def _entry_of(item: Item, question: Asked) -> _Entry:
+    stems = stems_of(f"{item.title}\n{item.text}")
+    return _Entry(
+        item,
+        stems,
+        {term for term in question.words if not stems.isdisjoint(related(term))},
+        borne(item.title, item.text),
+        {mention.name: mention for mention in item.mentions},
+    )
+
+
+def _leading_names(entry: _Entry, question: Asked) -> dict[str, float]:
+    """The names that a source leads to, most promising first, with how much they promise."""
+    promise: dict[str, float] = {}
+    for name, mention in entry.names.items():
+        known = name in question.names or all(stem(w) in question.words for w in name.split())
+        promise[name] = mention.weight * (BORNE if mention.bearers else 1.0) * (KNOWN_NAME if known else 1.0)
+    ranked = sorted(promise, key=lambda name: (-promise[name], name))
+    return {name: promise[name] for name in ranked[:NAMES_EACH]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +157,7 @@ def follow(
 ) -> Trails:
     """How the sources hang together. ``naming`` are the places of searches for a name of the question, ``following``
     those of earlier leads."""
-    entries = [entry_of(item, question) for item in items]
+    entries = [_entry_of(item, question) for item in items]
     holders = Counter(name for entry in entries for name in entry.bears)
     alone = {
         e.item.id: DIRECT * _direct(e, question, naming) + FOLLOWED * _rank(e, following) for e in entries
@@ -74,7 +173,7 @@ def follow(
     return Trails(scores, _leads(strong, scores, question), _held(entries, strong, scores, holders, question))
 
 
-def _direct(entry: Entry, question: Asked, naming: frozenset[int]) -> float:
+def _direct(entry: _Entry, question: Asked, naming: frozenset[int]) -> float:
     """What a source is worth by itself, 0 to 1: what it has of the question, its ranks, and whether it is about one of
     the question's names."""
     about = (surely * question.names.get(name, 0.0) for name, surely in entry.bears.items())
@@ -82,7 +181,7 @@ def _direct(entry: Entry, question: Asked, naming: frozenset[int]) -> float:
     return (question.share(entry.stems) + first + named + max(about, default=0.0)) / 4
 
 
-def _rank(entry: Entry, places: frozenset[int]) -> float:
+def _rank(entry: _Entry, places: frozenset[int]) -> float:
     """1 for the first result of one of the searches, less for later ones, 0 where none found it."""
     return max((1.0 / (1 + rank) for place, rank in entry.item.ranks.items() if place in places), default=0.0)
 
@@ -92,10 +191,10 @@ def _relative(scores: Mapping[str, float]) -> dict[str, float]:
     return {key: score / best for key, score in scores.items()}
 
 
-def _anchors(base: dict[str, float], entries: Sequence[Entry], question: Asked) -> list[Entry]:
+def _anchors(base: dict[str, float], entries: Sequence[_Entry], question: Asked) -> list[_Entry]:
     """The best source of each name in the question. They are strong, however the other names outshine them: each may
     begin a trail. Raises their ``base``."""
-    anchors: list[Entry] = []
+    anchors: list[_Entry] = []
     for name, weight in question.names.items():
         bearers = [e for e in entries if e.bears.get(name, 0.0) >= SURELY]
         if bearers:
@@ -106,15 +205,15 @@ def _anchors(base: dict[str, float], entries: Sequence[Entry], question: Asked) 
 
 
 def _strongest(
-    entries: Sequence[Entry], base: Mapping[str, float], anchors: Sequence[Entry] = ()
-) -> list[Entry]:
+    entries: Sequence[_Entry], base: Mapping[str, float], anchors: Sequence[_Entry] = ()
+) -> list[_Entry]:
     ranked = sorted(entries, key=lambda e: (-base[e.item.id], e.item.id))[:STRONG]
     return [*ranked, *(anchor for anchor in anchors if anchor not in ranked)]
 
 
 def _links(
-    entries: Sequence[Entry],
-    strong: Sequence[Entry],
+    entries: Sequence[_Entry],
+    strong: Sequence[_Entry],
     base: Mapping[str, float],
     question: Asked,
     holders: Mapping[str, int],
@@ -124,7 +223,7 @@ def _links(
     linked, shared = dict.fromkeys(base, 0.0), dict.fromkeys(base, 0.0)
     for source in strong:
         lacking = question.lacking(source.stems)
-        names = leading_names(source, question)
+        names = _leading_names(source, question)
         for entry in (entry for entry in entries if entry is not source):
             key = entry.item.id
             got = sum(weight for term, weight in lacking.items() if term in entry.ways)
@@ -138,18 +237,18 @@ def _links(
     return {key: linked[key] + SHARED * shared[key] for key in base}
 
 
-def _tie(name: str, source: Entry, entry: Entry, holders: Mapping[str, int]) -> float:
+def _tie(name: str, source: _Entry, entry: _Entry, holders: Mapping[str, int]) -> float:
     """How firmly a name ties the source that mentions it to one that bears it: less where many bear it."""
     mention = source.names[name]
     return entry.bears[name] * mention.weight / sqrt(max(mention.bearers, holders[name]))
 
 
-def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) -> tuple[Lead, ...]:
+def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: Asked) -> tuple[Lead, ...]:
     """The names that strong sources mention, each with what the best of these sources lacks. A source that has none of
     the question's names leads nowhere: a trail begins at one of them."""
     found: dict[str, Lead] = {}
     for entry in filter(question.is_named_in, strong):
-        names = leading_names(entry, question)
+        names = _leading_names(entry, question)
         phrase = question.phrase(question.lacking(entry.stems))
         fresh = [n for n in names if n not in question.names and n not in entry.bears] if phrase else []
         for name, written in zip(fresh, spelled(entry.item.text, *fresh), strict=True):
@@ -160,8 +259,8 @@ def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) 
 
 
 def _held(
-    entries: Sequence[Entry],
-    strong: Sequence[Entry],
+    entries: Sequence[_Entry],
+    strong: Sequence[_Entry],
     scores: Mapping[str, float],
     holders: Mapping[str, int],
     question: Asked,
@@ -174,7 +273,7 @@ def _held(
     first = question.share(best[0].stems)
     firmest = first if first >= NEARLY_ALL else 0.0
     for source in strong:
-        names = leading_names(source, question).keys() - question.names.keys()
+        names = _leading_names(source, question).keys() - question.names.keys()
         for entry in entries:
             for name in names & entry.bears.keys() if entry is not source else ():
                 reach = scores[source.item.id] * question.share(source.stems | entry.stems)

@@ -1,4 +1,5 @@
-"""Which texts are copies of one another, told from a few characters kept of each. Pure.
+"""Which texts are copies of one another or versions of one document, told from a few characters kept of each, and which
+sets of words are nearly the same. Pure.
 
 Of all runs of five words of a text, hashed, the smallest `KEPT` are kept: a sample that is drawn alike from every text,
 so that what two samples share tells what the texts share.
@@ -9,6 +10,9 @@ it finds .99 of the pages, .99 and .96 of the abstracts, .74 of the paragraphs, 
 of different texts it takes 28 for copies, nearly all of them true copies or pages that are boilerplate for the most part.
 Two pages of which 40 % are the same boilerplate are taken for copies in under 2 % of the cases, at 50 % in 3 to 10 %; at
 0.5 that would be 70 %, and at 0.7 up to a tenth of the abstracts would be missed.
+
+Of the sentences of a text two hashes each are kept: of the words, and of the figures and denials in them. Where two texts
+have the same sentence with others, they are two versions; a copy has none of these, whatever a site puts around it.
 """
 
 from __future__ import annotations
@@ -16,13 +20,16 @@ from __future__ import annotations
 import base64
 import unicodedata
 from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import nsmallest
-from itertools import islice
+from itertools import combinations, islice
+from math import ceil
 from zlib import crc32
 
-from deep_research.evidence.document_versions import are_versions, facts
 from deep_research.evidence.plain import unjoined
+from deep_research.evidence.words import NEGATIONS
 from deep_research.patterns import regex
 
 RUN = 5  # words in a row; of scripts that set no spaces, characters
@@ -39,6 +46,15 @@ _TOKEN = regex(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+")
 _TOKEN_ASCII = regex(rb"[a-z0-9_]+")
 _BYTES = 3
 _PARTED = "."  # between what tells copies and what tells versions; old ones have the former alone
+
+KEPT_SENTENCES = 96  # sentences of a text, of four bytes each
+SENTENCE = 8  # words of a sentence, below which it may be anything that a site puts around a text
+OF_SHARED = 0.02  # of the facts that both have: more may be figures that a page counts anew each day
+_END = regex(r"(?<=[.!?…。])\s+")
+_TOKEN_OF_FACT = regex(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
+
+_WORDS_OF_KEY = 2
+MOST_ALIKE = 64  # sets that a pair of words leads to, where it is enough to find one of those that are alike
 
 
 def fingerprint(text: str) -> str:
@@ -139,3 +155,82 @@ class Originals:
         for value in hashes:
             self._holding.setdefault(value, []).append(len(self._kept) - 1)
         return len(self._kept) - 1
+
+
+def facts(text: str) -> str:
+    """What is kept of a text to tell its versions: at most 512 characters of base64, the same in every process; "" where
+    it has no figure."""
+    values: dict[int, int] = {}
+    several: set[int] = set()
+    for around, said in _facts(unjoined(text[: 8 * _MOST_WORDS])):
+        key, value = crc32(around.encode()) >> 8, crc32(said.encode()) >> 24
+        if values.setdefault(key, value) != value:
+            several.add(key)  # a phrase that comes again with other figures tells nothing
+    kept = nsmallest(KEPT_SENTENCES, (key for key in values if key not in several))
+    row = b"".join(key.to_bytes(3, "big") + values[key].to_bytes(1, "big") for key in sorted(kept))
+    return base64.b64encode(row).decode("ascii")
+
+
+def _facts(text: str) -> Iterator[tuple[str, str]]:
+    """Each sentence without its figures and denials, and these."""
+    for line in text.splitlines():
+        for sentence in _END.split(line):
+            tokens = [match.group().casefold() for match in _TOKEN_OF_FACT.finditer(sentence)]
+            if len(tokens) >= SENTENCE:
+                said = [token for token in tokens if token in NEGATIONS or token[0].isdigit()]
+                masked = ("#" if t[0].isdigit() else t for t in tokens if t not in NEGATIONS)
+                yield " ".join(masked), " ".join(said)
+
+
+@lru_cache(maxsize=4096)
+def _values(kept: str) -> Mapping[int, int]:
+    """The facts of a text by what stands around them."""
+    try:
+        row = base64.b64decode(kept, validate=True)
+    except ValueError:
+        return {}
+    return {int.from_bytes(row[at : at + 3], "big"): row[at + 3] for at in range(0, len(row) - 3, 4)}
+
+
+def are_versions(one: str, other: str) -> bool:
+    """Whether two texts that are alike tell other figures in the same words, from what is kept of their facts."""
+    a, b = _values(one), _values(other)
+    shared = a.keys() & b.keys()
+    differing = sum(a[key] != b[key] for key in shared)
+    return differing >= max(1, OF_SHARED * len(shared))
+
+
+class SimilarSets:
+    """The places of sets that may share ``least`` (0 to 1) of the words that they have together. ``every`` are all the
+    sets that will be asked for, by which is known how rare a word is. A pair of words leads to the first ``most`` sets
+    that have it: then the cost is linear in the sets, however many are alike, and of so many some are missed.
+
+    Example:
+        similar = SimilarSets([{"a", "b"}, {"a", "b"}], least=0.8, most=64)
+        similar.add({"a", "b"}, 0)
+        list(similar.near({"b", "a"}))  # [0]
+    """
+
+    def __init__(self, every: Iterable[Iterable[str]], *, least: float, most: int) -> None:
+        self._counts = Counter(word for words in every for word in words)
+        self._least = least
+        self._most = most
+        self._filed: dict[Hashable, list[int]] = defaultdict(list)
+
+    def add(self, words: frozenset[str], place: int, *, beside: Hashable = None) -> None:
+        """Files a set under its place; with ``beside``, only for those that are asked for with the same."""
+        for key in self._keys(words):
+            places = self._filed[beside, key]
+            if len(places) < self._most:
+                places.append(place)
+
+    def near(self, words: frozenset[str], *, beside: Hashable = None) -> list[int]:
+        """The places of the sets that may be similar, in order."""
+        return sorted({place for key in self._keys(words) for place in self._filed.get((beside, key), ())})
+
+    def _keys(self, words: frozenset[str]) -> Iterator[Sequence[str]]:
+        size = len(words)
+        if size < _WORDS_OF_KEY:
+            return iter([tuple(words)] if words else [])
+        rarest = sorted(words, key=lambda word: (self._counts[word], word))
+        return combinations(rarest[: size - ceil(self._least * size) + _WORDS_OF_KEY], _WORDS_OF_KEY)

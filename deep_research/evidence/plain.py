@@ -40,6 +40,7 @@ _UNSEEN_ASCII = regex("[\x00-\x08\x0e-\x1b\x1f\x7f]")
 _UNPLAIN_BYTES = bytes(code for code in (*range(32), 127) if code not in b"\n\t")
 _CHUNK = 65_536  # characters
 _MARKS_IN_A_ROW = 30  # the limit of Unicode's stream-safe format
+_MARKS = " .,;:!?…\"'“”‘’«»()[]*_"
 
 
 def clean(text: str) -> str:
@@ -51,7 +52,7 @@ def clean(text: str) -> str:
         if len(body.translate(None, _UNPLAIN_BYTES)) == len(body):
             return text
         return _UNSEEN_ASCII.sub("", _LINE_ENDS.sub("\n", text))
-    return "".join(map(_clean_chunk, chunks(_LINE_ENDS.sub("\n", text))))
+    return "".join(map(_clean_chunk, _chunks(_LINE_ENDS.sub("\n", text))))
 
 
 def lowered(text: str) -> str:
@@ -69,7 +70,12 @@ def unjoined(text: str) -> str:
     return text.translate(_JOINERS) if has_joiners(text) else text
 
 
-def chunks(text: str) -> Iterator[str]:
+def plainly(text: str) -> str:
+    """In lower case, with one space between words and none of the marks around it."""
+    return " ".join(text.casefold().split()).strip(_MARKS)
+
+
+def _chunks(text: str) -> Iterator[str]:
     """``text`` in pieces that end where a paragraph, else a line, else a word does, so that no single step
     over a long text keeps other threads waiting. Nothing in Unicode combines across such an end."""
     here = 0

@@ -13,8 +13,8 @@ from math import inf
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.candidates import Candidate
-from deep_research.evidence.columns import View, leans, points_back
 from deep_research.evidence.passages import BlockKind
+from deep_research.evidence.ranker import View, leans, points_back
 
 SAME = 1.0  # what of its score a candidate loses that repeats one
 ADDED = 3.0  # what it gains that covers all that was not covered

@@ -15,13 +15,13 @@ from itertools import groupby, pairwise
 
 from deep_research.evidence.candidates import LONGEST, read_document
 from deep_research.evidence.discrepancies import ASPECTS, discrepancies
-from deep_research.evidence.language import language_by_script, language_of
+from deep_research.evidence.language import language_of, vocabulary, written_in
 from deep_research.evidence.passages import BlockKind, sentences
+from deep_research.evidence.plain import plainly
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.rows import lower_labels
 from deep_research.evidence.statements import Kind, Reader, Statement, Token, reader
 from deep_research.evidence.units import measured
-from deep_research.evidence.vocabulary import vocabulary
 from deep_research.evidence.words import inverse_frequency
 from deep_research.state import Aspect, ClaimVerdict, Discrepancy, Span
 
@@ -38,7 +38,6 @@ DIFFERENT = 0.8  # for each aspect in which the nearest sentence differs
 NEAREST = 0.9  # of the share of the nearest sentence: others that share as much may be the one that is meant
 SPECIFIC = frozenset(Aspect) - {Aspect.WORDS, Aspect.MODALITY, Aspect.LANGUAGE}  # that a text has to have
 BELOW = SUPPORTED - 1e-6  # the score of what would be supported but for a reason
-_MARKS = " .,;:!?…\"'“”‘’«»()[]*_"
 _NEAREST_READ = 4
 _MOST_FILED = 256  # sentences that one word leads to
 _MOST_CHOSEN_FROM = 64
@@ -146,19 +145,6 @@ def is_doubted(verdict: ClaimVerdict, reasons: Iterable[Discrepancy], *, languag
         return True
     specific = SPECIFIC - {Aspect.ENTITY} if vocabulary(language).marks.nouns else SPECIFIC
     return any(reason.aspect in specific for reason in reasons)
-
-
-def likeness(statement: str, passage: str, title: str = "") -> float:
-    """The share (0 to 1) of the words of a statement that a passage or the title of its text has, all of one weight: of
-    one passage alone nobody knows which words are rare."""
-    words = reader(language_of(passage))
-    keys = words.keys(statement)
-    return len(keys & (words.keys(passage) | words.keys(title))) / max(1, len(keys))
-
-
-def written_in(text: str) -> str:
-    """The language of a text where that is clear, else nothing."""
-    return language_by_script(text) or language_of(text, default="")
 
 
 def check(
@@ -449,8 +435,3 @@ class _Comparison:
         """Exact, so that the order of a set does not matter."""
         held = keys if isinstance(keys, Set) else frozenset(keys)
         return math.fsum(weight for key, weight in self._weights.items() if key in held)
-
-
-def plainly(text: str) -> str:
-    """In lower case, with one space between words and none of the marks around it."""
-    return " ".join(text.casefold().split()).strip(_MARKS)

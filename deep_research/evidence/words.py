@@ -7,15 +7,13 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import TypeVar
 
 from deep_research.evidence import unspaced
+from deep_research.evidence.language import LANGUAGES, stemmed
 from deep_research.evidence.plain import unjoined
-from deep_research.evidence.stemming import stemmed
 from deep_research.patterns import regex
 
-LANGUAGES = Path(__file__).with_name("languages.toml")
 WORD = regex(r"\w+(?:['’\u200c\u200d]\w+)*")  # joiners stand within words
 _MARKUP = regex(r"</?[A-Za-z!][^>]{0,200}>|\b(?:https?|ftp)://\S+|[*_`#\[\]()]{2,}")
 

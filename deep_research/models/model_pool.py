@@ -19,8 +19,7 @@ from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile, profile_of
 from deep_research.models.recording import Recorder
 from deep_research.models.registry import make_model_provider
-from deep_research.models.retry import Book, OnWait, Persistence
-from deep_research.models.wordings import Wordings
+from deep_research.models.retry import Book, OnWait, Persistence, Wordings
 
 log = get_log("models")
 

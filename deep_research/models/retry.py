@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -22,10 +24,9 @@ from deep_research.logs import told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole
 from deep_research.models.failures import LONGEST_WAIT, Verdict, failure
-from deep_research.models.failures import usage_of as usage_of  # for those who keep books
+from deep_research.models.failures import usage_of as usage_of
+from deep_research.models.recording import key_of
 from deep_research.models.stream import Pieces
-from deep_research.models.wordings import MOST_REQUESTS as MOST_REQUESTS
-from deep_research.models.wordings import Wording, Wordings, wording_of
 
 FIRST_WAIT = 0.5  # seconds, doubled each time
 LONGEST_BACKOFF = 8.0
@@ -37,6 +38,10 @@ JITTER = 1.0  # seconds at most, so that many runs do not come back at the same 
 
 OnWait = Callable[[float, ModelError], None]  # seconds to wait, and for what
 Sleep = Callable[[float], Awaitable[None]]
+
+MOST_REQUESTS = 4  # of one unit of work, and of one wording in a run
+
+Wording = tuple[str, str]  # which model of which server, and a digest of what it reads
 
 
 class Held(Protocol):
@@ -116,7 +121,7 @@ class Persistence:
         ``transient``: trouble on the way says nothing of the model. A wording that was sent too often is not sent, and
         ``malformed``: no answer to it was of use, and another model may do better.
         """
-        wording = wording_of(provider, call)
+        wording = _wording_of(provider, call)
 
         async def once() -> Reply:
             if tries.left <= 0 or tries.seconds <= 0:
@@ -285,3 +290,35 @@ def with_books(error: ModelError, tries: Tries) -> ModelError:
         "maybe_billed": not tries.usage.known,
     }
     return ModelError(error.problem, hint=error.hint, **data)
+
+
+class Wordings:
+    """How often each wording was sent to each model in a run, from when it was begun or resumed. Thread-safe."""
+
+    def __init__(self, most: float = MOST_REQUESTS) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._sent: Counter[Wording] = Counter()
+
+    def take(self, wording: Wording) -> bool:
+        """Whether it may be sent once more, which is counted."""
+        with self._lock:
+            if self._sent[wording] >= self._most:
+                return False
+            self._sent[wording] += 1
+            return True
+
+    def give_back(self, wording: Wording) -> None:
+        """It was not sent after all."""
+        with self._lock:
+            self._sent[wording] -= 1
+
+    def is_worn(self, wording: Wording) -> bool:
+        with self._lock:
+            return self._sent[wording] >= self._most
+
+
+def _wording_of(provider: ModelProvider, call: ModelCall) -> Wording:
+    """Which model of which server reads it, and what it reads, whatever the form of the answer."""
+    said = ModelCall(system=call.system, messages=call.messages, nonce=call.nonce)
+    return provider.identity, key_of(said)

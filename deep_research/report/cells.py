@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from deep_research.evidence.plain import plainly
 from deep_research.evidence.statements import value_of
-from deep_research.evidence.support import plainly
 from deep_research.evidence.units import measured, unit_name
 from deep_research.patterns import regex
 from deep_research.state import Aspect, Discrepancy, Quote

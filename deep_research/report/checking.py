@@ -12,20 +12,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 from deep_research.evidence.inquiry import expected
+from deep_research.evidence.language import vocabulary, written_in
 from deep_research.evidence.passages import sentences
+from deep_research.evidence.plain import plainly
 from deep_research.evidence.statements import Kind, Reader, reader
-from deep_research.evidence.support import (
-    BELOW,
-    FEW,
-    SPECIFIC,
-    SourceText,
-    Support,
-    check,
-    is_doubted,
-    plainly,
-    written_in,
-)
-from deep_research.evidence.vocabulary import vocabulary
+from deep_research.evidence.support import BELOW, FEW, SPECIFIC, SourceText, Support, check, is_doubted
 from deep_research.patterns import regex
 from deep_research.report.cells import misplaced, placed
 from deep_research.report.cited import Cited

@@ -11,22 +11,15 @@ from functools import cached_property, partial
 from itertools import accumulate
 
 from deep_research.evidence.candidates import STEP
-from deep_research.evidence.language import language_of
+from deep_research.evidence.citations import Prepared
+from deep_research.evidence.language import language_of, written_in
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.prepared_texts import Prepared
+from deep_research.evidence.plain import plainly
 from deep_research.evidence.quotation import announced_by, readable
 from deep_research.evidence.rows import headers, split_cells
 from deep_research.evidence.sites import host_of
-from deep_research.evidence.support import (
-    SENTENCES,
-    SOME,
-    SourceText,
-    Support,
-    check,
-    likeness,
-    plainly,
-    written_in,
-)
+from deep_research.evidence.statements import likeness
+from deep_research.evidence.support import SENTENCES, SOME, SourceText, Support, check
 from deep_research.patterns import regex
 from deep_research.report.cells import Row
 from deep_research.state import DeepResearchState, Finding, Quote, Source

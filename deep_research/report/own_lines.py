@@ -1,11 +1,13 @@
-"""What a report says of the research itself: lines that code puts there, which the log of the run bears out. Pure."""
+"""What a report says of the research itself: lines that code puts there, which the log of the run bears out, and before
+its first sentence where it rests on little. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from deep_research.evidence.finding_clusters import level_of
-from deep_research.report.caution import caution
+from deep_research.evidence.independence import voices
+from deep_research.patterns import regex
 from deep_research.state import (
     AbortReason,
     ConfidenceLevel,
@@ -14,6 +16,7 @@ from deep_research.state import (
     Finding,
     Gap,
     Source,
+    SourceQuality,
 )
 from deep_research.state.limitations import limitations
 
@@ -46,6 +49,11 @@ DIFFER = "They differ; nothing here decides which is right, or whether they are 
 GAPS = "Gaps and limits"  # the heading of what was not found, and of what was left out
 LIMITS = "Limits of this research"  # the heading of what was left out, in a report that a model wrote
 MAX_GAP_WORDS = 36
+
+ENOUGH_FINDINGS = 3
+OPENING = "Read with caution: this report rests on"
+_NUMBERS = ("nothing that was found", "1 finding", "2 findings")
+_TITLE = regex(r"\A#[ \t][^\n]*\n*")
 
 
 def left_out(findings: int) -> str:
@@ -117,3 +125,34 @@ def parted(findings: Iterable[Finding], sources: Iterable[Source]) -> tuple[list
         is_withdrawn = bool(finding.source_ids) and retracted.issuperset(finding.source_ids)
         (withdrawn if is_withdrawn else sound).append(finding)
     return sound, withdrawn
+
+
+def caution(findings: Iterable[Finding], sources: Sequence[Source]) -> str:
+    """The sentence for a report that cites these findings, out of the ``sources`` of its run; empty where they are
+    enough: three findings, two voices, and a source of more than low quality."""
+    cited = list(findings)
+    quotes = [quote for finding in cited for quote in finding.quotes]
+    ids = {quote.source_id for quote in quotes}
+    held = [source for source in sources if source.id in ids]
+    told = [_NUMBERS[len(cited)]] if len(cited) < ENOUGH_FINDINGS else []
+    if held and len(voices(held, quotes)) == 1:
+        told.append("one source alone" if len(held) == 1 else "sources that speak with one voice")
+    qualities = {source.quality for source in held}
+    if SourceQuality.LOW in qualities and qualities <= {SourceQuality.LOW, SourceQuality.UNKNOWN}:
+        told.append("no source of more than low quality")
+    return f"{OPENING} {_listed(told)}." if told else ""
+
+
+def with_caution(body: str, sentence: str) -> str:
+    """The report with the sentence after its title, once."""
+    if not (body and sentence) or sentence in body:
+        return body
+    title = _TITLE.match(body)
+    end = title.end() if title else 0
+    before = f"{body[:end].rstrip()}\n\n" if end else ""
+    return f"{before}*{sentence}*\n\n{body[end:]}".strip()
+
+
+def _listed(told: Sequence[str]) -> str:
+    *before, last = told
+    return f"{', on '.join(before)}, and on {last}" if before else last

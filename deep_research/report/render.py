@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from deep_research.evidence import unspaced
 from deep_research.evidence.independence import originals
 from deep_research.patterns import regex
-from deep_research.report.caution import caution, with_caution
 from deep_research.report.draft_claims import UNSUPPORTED, unmarked
 from deep_research.report.ledger import Ledger
 from deep_research.report.markup import address, escaped, linkable, plain, prose, safe
+from deep_research.report.own_lines import caution, with_caution
 from deep_research.state import (
     Citation,
     ConfidenceSummary,

@@ -1,7 +1,9 @@
-"""Why a run is parked, as data: what it asks, in what form it wants to be answered, and what happens when nobody does."""
+"""Why a run is parked, as data: what it asks, in what form it wants to be answered, what happens when nobody does, and
+whether an answer is of that form."""
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +13,9 @@ from deep_research.state.phases import ParkedKind, WhenDue
 from deep_research.state.records import Record
 
 ANSWERED = (ParkedKind.QUESTION, ParkedKind.PLAN, ParkedKind.BUDGET)
+
+LONGEST = 100_000  # characters of an answer as JSON
+LONGEST_REASON = 500  # characters of what is wrong with one
 
 
 class Parking(Record):
@@ -39,3 +44,40 @@ def upcast_parking(body: dict[str, Any]) -> dict[str, Any]:
     parking = body["parking"]
     kind = ParkedKind.OUTAGE if parking.get("pause_id") is None else ParkedKind.QUESTION
     return {**body, "parking": {**parking, "kind": kind.value}}
+
+
+def misfit(parking: Parking, value: Any) -> str:
+    """Why a value is no answer to what a run is parked for, in one line; empty where it is one.
+
+    Example:
+        misfit(Parking(waiting_for="the year", pause_id="p", answer_schema={"type": "integer"}), "1874")
+        # "'1874' is not of type 'integer'"
+    """
+    try:
+        told = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return "it is no JSON value"
+    if len(told) > LONGEST:
+        return f"it is longer than {LONGEST:,} characters"
+    if "\\u0000" in told or any(0xD800 <= ord(c) <= 0xDFFF for c in told):
+        return "it holds characters that are not text"
+    if parking.answer_schema is None:
+        return "" if isinstance(value, str) else "a text is wanted"
+    return _against(parking.answer_schema, value)
+
+
+def as_advice(value: Any) -> str:
+    """An answer as the words of who gave it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _against(schema: dict[str, Any], value: Any) -> str:
+    from jsonschema import Draft202012Validator  # loaded when something is answered
+    from jsonschema.exceptions import best_match
+
+    error = best_match(Draft202012Validator(schema).iter_errors(value))
+    if error is None:
+        return ""
+    place = ".".join(map(str, error.absolute_path))
+    told = f"{place}: {error.message}" if place else str(error.message)
+    return " ".join(told.split())[:LONGEST_REASON]

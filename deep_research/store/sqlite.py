@@ -28,8 +28,16 @@ from deep_research.store.base import (
     refuse_completed,
 )
 from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter
-from deep_research.store.sqlite_listing import prepare, selection
-from deep_research.store.sqlite_rows import damaged, mapped, page_of, row_of, run_row, stored_event
+from deep_research.store.sqlite_rows import (
+    damaged,
+    mapped,
+    page_of,
+    prepare,
+    row_of,
+    run_row,
+    selection,
+    stored_event,
+)
 from deep_research.store.writer import FORK_WAIT, LOCK_TIMEOUT, StoppedError, Writer, connect, log
 
 LEASE_TTL = 15.0

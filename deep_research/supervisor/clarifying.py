@@ -37,10 +37,10 @@ from deep_research.state import (
     SupervisorAction,
     WhenDue,
 )
-from deep_research.state.answers import as_advice
 from deep_research.state.events import DecisionMade, Event, RunParked
 from deep_research.state.identity import normalised
 from deep_research.state.journal import Clock
+from deep_research.state.parking import as_advice
 from deep_research.supervisor import decisions
 from deep_research.supervisor.plan_approval import planned_again
 

@@ -45,7 +45,6 @@ from deep_research.state import (
     TaskState,
     WhenDue,
 )
-from deep_research.state.answers import as_advice
 from deep_research.state.events import (
     AgentFellBack,
     DecisionMade,
@@ -57,6 +56,7 @@ from deep_research.state.events import (
     RunParked,
 )
 from deep_research.state.journal import Clock, Journal, utc_now
+from deep_research.state.parking import as_advice
 from deep_research.state.tasks import BY_HOOK
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions, ending

@@ -11,8 +11,8 @@ from pydantic import Field, ValidationError
 
 from deep_research.evidence.disclosure import LONGEST_QUERY, askable
 from deep_research.state import Budget, DeepResearchState, ParkedKind, Record, SubQuery
-from deep_research.state.answers import misfit
 from deep_research.state.identity import sub_query_id
+from deep_research.state.parking import misfit
 from deep_research.state.plan_terms import PlanTerms
 
 APPROVE = "approve"

@@ -19,7 +19,6 @@ from deep_research.state import (
     SupervisorAction,
     WhenDue,
 )
-from deep_research.state.answers import as_advice
 from deep_research.state.events import (
     DecisionMade,
     Event,
@@ -28,6 +27,7 @@ from deep_research.state.events import (
     PlanApproved,
     RunParked,
 )
+from deep_research.state.parking import as_advice
 from deep_research.state.records import ANSWERED
 from deep_research.supervisor import decisions
 from deep_research.supervisor.plan_answers import AGREED, BadEditError, answer_schema, planned, read_edit

@@ -33,9 +33,8 @@ from deep_research.evals.folds import fold_of
 from deep_research.evals.outcomes import BARE
 from deep_research.evals.suites import GROUPS, SUITES
 from deep_research.evidence.candidates import Pool, read_document
-from deep_research.evidence.columns import COLUMNS, View
 from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.ranker import FILE, Ranker, signals
+from deep_research.evidence.ranker import COLUMNS, FILE, Ranker, View, signals
 from deep_research.evidence.selection import choose, passages
 
 COLUMNS_L2 = SIGNALS_L2 = 2.0

@@ -21,14 +21,13 @@ from deep_research.evals.answer_scores import (
     is_yes_or_no,
     report_figures,
 )
+from deep_research.evals.baselines import PlainSearch, windows
 from deep_research.evals.datasets import Question
 from deep_research.evals.folds import fold_ranker
 from deep_research.evals.metrics import calibration_error
 from deep_research.evals.outcomes import Outcome
-from deep_research.evals.plain_search import PlainSearch, windows
 from deep_research.evals.reports import report_body
-from deep_research.evidence.columns import COLUMNS
-from deep_research.evidence.ranker import default_ranker
+from deep_research.evidence.ranker import COLUMNS, default_ranker
 from deep_research.interfaces.cli.eval_command import as_json
 from deep_research.settings import Settings, load_settings
 

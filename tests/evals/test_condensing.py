@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deep_research.errors import UsageError
+from deep_research.evals.baselines import textrank
 from deep_research.evals.condensing import evaluate_condensing, find_claims, kept_of, leading, read_claim
-from deep_research.evals.textrank import textrank
 from deep_research.state import Span
 
 RECORD = {

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from deep_research.evals.baselines import PlainSearch
 from deep_research.evals.corruptions import Names, corrupted, is_drawn
-from deep_research.evals.plain_search import PlainSearch
 from deep_research.evidence import comparison
 from deep_research.evidence import contradictions as contradictions_module
-from deep_research.evidence.comparable import MOST_VALUES, sides
 from deep_research.evidence.comparison import compared
 from deep_research.evidence.contradictions import MOST_COMPARED, contradictions
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.plain import clean
+from deep_research.evidence.statements import MOST_VALUES, sides
 from deep_research.state import ConfidenceLevel, Finding, Quote, Source, SourceQuality
 from deep_research.state.identity import finding_id, sha256_hex
 

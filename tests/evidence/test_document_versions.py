@@ -5,10 +5,8 @@ from datetime import date
 import pytest
 from version_pairs import pairs
 
-from deep_research.evidence.document_versions import are_versions, facts
-from deep_research.evidence.independence import newer, originals, superseded
-from deep_research.evidence.near_duplicates import copied, fingerprint, versions
-from deep_research.evidence.preference import preferred
+from deep_research.evidence.independence import newer, originals, preferred, superseded
+from deep_research.evidence.near_duplicates import are_versions, copied, facts, fingerprint, versions
 from deep_research.phases.evidence_lines import source_names
 from deep_research.state import ContradictionSide, Source
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.inquiry import forms, read_question, standing
-from deep_research.evidence.related_words import related
+from deep_research.evidence.inquiry import forms, read_question, related, standing
 from deep_research.evidence.words import stem
 from deep_research.state import QuestionPart
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from deep_research.evidence.language import (
     language_by_script,
     language_of,
     stem_in,
+    stemmed,
     stems_in,
 )
 
@@ -156,3 +159,22 @@ def test_a_short_question_is_read_by_the_words_that_open_it(
     read = read_question(question)
     assert (read.language, read.expects) == (language, expects)
     assert not {"warum", "wann", "wo", "pourquoi", "combien", "quand", "where", "what"} & set(read.terms)
+
+
+@pytest.mark.parametrize("language", STEMMED)
+def test_every_language_that_is_said_to_be_stemmed_has_an_algorithm(language: str) -> None:
+    assert stem_in(language, "harbour1")
+
+
+@pytest.mark.parametrize(
+    ("word", "stem"), [("lighthouses", "lighthous"), ("", ""), ("\ud800lamps", "\ud800lamps")]
+)
+def test_any_word_has_a_stem(word: str, stem: str) -> None:
+    assert stemmed("english", word) == stem
+
+
+def test_threads_do_not_get_each_others_stems() -> None:
+    words = [f"{'b' * n}uilding" for n in range(1, 200)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda word: stemmed("english", word), words * 20))
+    assert found == [word.removesuffix("ing") for word in words] * 20

@@ -5,9 +5,8 @@ import string
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deep_research.evidence.entity_links import Item, asked
 from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.multi_hop import follow
+from deep_research.evidence.multi_hop import Item, asked, follow
 from deep_research.state import Mention
 
 RARITY = {"born": 0.4, "director": 0.6, "died": 0.4, "film": 0.3}

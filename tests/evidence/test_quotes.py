@@ -11,7 +11,7 @@ import pytest
 
 from deep_research.evidence.alignment import TRIED, View, small_words
 from deep_research.evidence.citations import NEAR, QuoteFinder, locate
-from deep_research.evidence.vocabulary import vocabularies
+from deep_research.evidence.language import vocabularies
 from deep_research.evidence.words import NEGATIONS
 
 _SPEC = importlib.util.spec_from_file_location("quote_slips", Path(__file__).with_name("quote_slips.py"))

@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.evidence.candidates import Pool, read_document
-from deep_research.evidence.columns import COLUMNS, View
 from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.language import vocabularies, vocabulary
 from deep_research.evidence.passages import BlockKind
-from deep_research.evidence.ranker import default_ranker, signals
+from deep_research.evidence.ranker import COLUMNS, View, default_ranker, signals
 from deep_research.evidence.selection import LONG, NEEDED, choose, leads, passages
-from deep_research.evidence.vocabulary import vocabularies, vocabulary
 
 ROCK = """# The Mole light
 
@@ -484,7 +483,7 @@ def test_only_so_many_candidates_are_looked_at_closely() -> None:
 def test_the_order_of_sets_does_not_change_what_is_chosen(seed: str) -> None:
     program = """
 from deep_research.evidence.candidates import Pool, read_document
-from deep_research.evidence.columns import View
+from deep_research.evidence.ranker import View
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.ranker import default_ranker
 from deep_research.evidence.selection import passages

@@ -5,10 +5,8 @@ from datetime import date
 import pytest
 
 from deep_research.evidence.finding_clusters import confidence
-from deep_research.evidence.independence import originals, voices
-from deep_research.evidence.preference import preferred
-from deep_research.evidence.primary import MADE, STANDARD, primary
-from deep_research.evidence.quality import SourceFacts, counted, judged
+from deep_research.evidence.independence import originals, preferred, voices
+from deep_research.evidence.quality import MADE, STANDARD, SourceFacts, counted, judged, primary
 from deep_research.state import ConfidenceLevel, ContradictionSide, Source, SourceKind, SourceQuality
 
 C, Q = ConfidenceLevel, SourceQuality

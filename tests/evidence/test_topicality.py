@@ -1,10 +1,9 @@
 """How likely sources belong to a request, among all that were found."""
 
-from deep_research.evidence.diversity import joined, pairs, with_pairs
-from deep_research.evidence.query_expansion import ranked
 from deep_research.evidence.ranking import TermScanner, scan
-from deep_research.evidence.topicality import belonging
+from deep_research.evidence.topicality import belonging, ranked
 from deep_research.evidence.words import content_words
+from deep_research.phases.analysis.broad_requests import joined, pairs, with_pairs
 
 REQUEST = (
     "Whales sing long songs. The songs of whales change each year, and whales learn songs from other whales."

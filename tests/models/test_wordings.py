@@ -17,8 +17,7 @@ from deep_research.models.failures import failure, from_status
 from deep_research.models.fallback import Chain
 from deep_research.models.language_model import SingleModel
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import Persistence
-from deep_research.models.wordings import MOST_REQUESTS, Wordings
+from deep_research.models.retry import MOST_REQUESTS, Persistence, Wordings
 from deep_research.supervisor.outage import Way, way_after
 from deep_research.testing.models import ScriptedProvider
 

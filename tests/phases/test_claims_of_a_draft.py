@@ -11,7 +11,7 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.phases.synthesis import SynthesisPhase, SynthesizerOutput
 from deep_research.phases.synthesis.handoff import JudgeScope
 from deep_research.phases.synthesis.llm import LLMSynthesizer
-from deep_research.phases.synthesis.model_repair import MOST_AT_ONCE
+from deep_research.phases.synthesis.repair import MOST_AT_ONCE
 from deep_research.state import (
     Budget,
     ClaimVerdict,

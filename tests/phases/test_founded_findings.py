@@ -6,16 +6,17 @@ import asyncio
 import pytest
 from orm_light import BUILT, HARE, HARE_TEXT, ORM, ORM_TEXT, TALL, TEXTS, state
 
+from deep_research.evidence.citations import locate
 from deep_research.phases.analysis import (
     AnalysisPhase,
     AnalyzedFinding,
     AnalyzedQuote,
     AnalyzerOutput,
-    quote_support,
+    recorded_findings,
 )
-from deep_research.phases.analysis.quote_support import founded
+from deep_research.phases.analysis.recorded_findings import WholeTexts, founded
 from deep_research.research import ResearchResult
-from deep_research.state import DeepResearchPhase, Quote, SubQuery
+from deep_research.state import DeepResearchPhase, Quote, Source, SubQuery
 from deep_research.state.journal import MemoryJournal
 
 SOURCES = {ORM.id: ORM, HARE.id: HARE}
@@ -24,6 +25,7 @@ STANDS = "Its tower is 90 feet tall and stands on a reef of granite."
 GOLD = "The keepers were never paid in gold."
 OIL = "The lamp burned whale oil until 1843."
 PAINTED = "painted white in 1902"
+MOLE_TEXT = "The tower of Mole is 90 feet tall.\n\nThe bridge of Mole opened in 1874.\n\nThe lake of Mole is very deep."
 
 
 def quote(text, source=ORM):
@@ -190,12 +192,31 @@ def test_an_agent_that_gives_no_quotes_word_for_word_is_taken_at_its_word():
 
 def test_a_text_is_read_once_for_all_findings_of_a_batch(monkeypatch):
     read = []
-    prepare = quote_support.SourceText
+    prepare = recorded_findings.SourceText
 
     def counted(text, **more):
         read.append(text)
         return prepare(text, **more)
 
-    monkeypatch.setattr(quote_support, "SourceText", counted)
+    monkeypatch.setattr(recorded_findings, "SourceText", counted)
     analyzed(*LIES, *((f"The Orm lighthouse was built in 17{n} by Ada Brook.", BUILT) for n in range(10, 40)))
     assert read.count(ORM_TEXT) == 1
+
+
+def test_a_source_is_prepared_once_for_all_findings_that_are_set_against_it(monkeypatch):
+    made = []
+    prepare = recorded_findings.SourceText
+
+    def counting(text, *, title=""):
+        made.append(text)
+        return prepare(text, title=title)
+
+    monkeypatch.setattr(recorded_findings, "SourceText", counting)
+    sources = {"a": Source(id="a", title="Mole", sub_query_id="q", content_hash="a", length=len(MOLE_TEXT))}
+    quote = locate("The lake of Mole is very deep.", MOLE_TEXT, source_id="a", content_hash="a")
+    wholes = WholeTexts(sources, {"a": MOLE_TEXT})
+    said = ["The tower of Mole is 90 feet tall.", "The bridge of Mole opened in 1874."]
+    for content in said:
+        stands = founded(content, (quote,), sources, {"a": MOLE_TEXT}, wholes=wholes)
+        assert [held.quote for held in stands[1]] == [quote.quote, content]
+    assert made.count(MOLE_TEXT) == 1

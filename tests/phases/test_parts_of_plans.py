@@ -2,7 +2,7 @@
 
 import asyncio
 
-from deep_research.phases.analysis.recorded_findings import with_lacking
+from deep_research.phases.analysis.weighed_evidence import with_lacking
 from deep_research.phases.planning import PlannedQuery, PlannerOutput, PlanningPhase
 from deep_research.phases.planning.handoff import PlannedPart
 from deep_research.state import Answered, DeepResearchState, Found, Gap, PartVerdict, QuestionPart

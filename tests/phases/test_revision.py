@@ -12,8 +12,15 @@ from deep_research.phases.prompting import Aliases, Room
 from deep_research.phases.synthesis import SynthesisPhase
 from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.phases.synthesis.model_drafts import Given
-from deep_research.phases.synthesis.report_versions import Version, better, carried_over
-from deep_research.phases.synthesis.revision import is_revisable, revised, sections_of, without_ours
+from deep_research.phases.synthesis.revision import (
+    Version,
+    better,
+    carried_over,
+    is_revisable,
+    revised,
+    sections_of,
+    without_ours,
+)
 from deep_research.report.draft_claims import unmarked
 from deep_research.state import (
     Citation,

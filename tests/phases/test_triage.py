@@ -7,12 +7,18 @@ import pytest
 
 from deep_research.budget.content_budget import ContentRules
 from deep_research.errors import ModelError
-from deep_research.evidence.relevance import Questions
+from deep_research.evidence.ranking import Questions
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
-from deep_research.phases.analysis.reading_on import LONGEST_READ_ON, MOST_READ_ON
-from deep_research.phases.analysis.triage import excerpt, limits_of, look, triaged
+from deep_research.phases.analysis.triage import (
+    LONGEST_READ_ON,
+    MOST_READ_ON,
+    excerpt,
+    limits_of,
+    look,
+    triaged,
+)
 from deep_research.phases.base import WorkLimits
 from deep_research.state import (
     ConfidenceLevel,

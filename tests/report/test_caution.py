@@ -2,8 +2,8 @@
 
 import pytest
 
-from deep_research.report.caution import caution, with_caution
 from deep_research.report.checking import Checker
+from deep_research.report.own_lines import caution, with_caution
 from deep_research.report.render import finished
 from deep_research.state import (
     ClaimBasis,

@@ -14,8 +14,8 @@ from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.source_reading import Reading
 from deep_research.phases.gathering.tasks import toolbox
-from deep_research.phases.gathering.tasks.data_sources import DataSources
 from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.resources import DataSources
 from deep_research.phases.gathering.tasks.tool import Link
 from deep_research.phases.gathering.tasks.tools import Library, tools_of
 from deep_research.sources.extract import Document

@@ -25,7 +25,7 @@ NAME = "tokens"
 def tokens(settings: Settings) -> Iterator[Check]:
     """One line for each role that has a model, and one for shortening texts."""
     from deep_research.assembly import make_models
-    from deep_research.assembly.answer_lengths import answer_tokens
+    from deep_research.assembly.run_estimate import answer_tokens
 
     if not settings.model and not settings.models:
         yield Check(NAME, OK, "no model is chosen, and without one nothing has to fit a window")

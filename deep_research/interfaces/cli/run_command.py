@@ -31,8 +31,7 @@ from deep_research.interfaces.cli.session import (
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.research import DeepResearch, ResearchResult
 from deep_research.state import Budget, RunOptions, RunStatus
-from deep_research.state.answers import misfit
-from deep_research.state.parking import Parking
+from deep_research.state.parking import Parking, misfit
 
 _LONGEST_STDIN = 1_000_000  # bytes; more than any question that is accepted
 _PAUSE = 0.05  # seconds

@@ -9,13 +9,11 @@ from functools import lru_cache
 from math import exp
 from statistics import fmean
 
-from deep_research.evidence.answer_kinds import may_hold
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool, read_document
-from deep_research.evidence.columns import View
-from deep_research.evidence.inquiry import Inquiry, read_question, standing
+from deep_research.evidence.inquiry import Inquiry, may_hold, read_question, standing
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.quotation import BREAKS_OFF, readable
-from deep_research.evidence.ranker import Ranker, default_ranker
+from deep_research.evidence.ranker import Ranker, View, default_ranker
 from deep_research.evidence.selection import Passage, choose, leads, passages
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SourceText
 from deep_research.phases.wishes import new_words, query_of

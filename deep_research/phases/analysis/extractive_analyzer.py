@@ -14,9 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.language import called
+from deep_research.evidence.language import called, written_in
 from deep_research.evidence.ranker import Ranker
-from deep_research.evidence.support import written_in
 from deep_research.phases.analysis.best_passages import Chosen, best_passages, wish_passages
 from deep_research.phases.analysis.broad_requests import broad_findings
 from deep_research.phases.analysis.handoff import (

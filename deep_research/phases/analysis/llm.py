@@ -18,7 +18,6 @@ from deep_research.phases.analysis.answer_forms import (
     contradictions_of,
     gaps_of,
 )
-from deep_research.phases.analysis.doubts import DoubtInput, DoubtOutput, decide
 from deep_research.phases.analysis.extractive_analyzer import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -31,6 +30,7 @@ from deep_research.phases.analysis.handoff import (
 )
 from deep_research.phases.analysis.lost_quotes import RequoteInput, RequoteOutput, requote
 from deep_research.phases.analysis.merged_readings import merge
+from deep_research.phases.analysis.reading_choice import DoubtInput, DoubtOutput, decide
 from deep_research.phases.prompting import (
     RULES,
     Aliases,

@@ -9,7 +9,6 @@ from deep_research.budget.metered import RunModels
 from deep_research.budget.tokens import Counter
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.logs import get_log
-from deep_research.phases.analysis.doubts import DoubtInput, DoubtOutput
 from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
     AnalyzerOutput,
@@ -24,21 +23,26 @@ from deep_research.phases.analysis.lost_quotes import (
     found_quotes,
     with_requotes,
 )
-from deep_research.phases.analysis.portions import whole
-from deep_research.phases.analysis.reading_on import found_again
-from deep_research.phases.analysis.reading_plan import Planning, left_out, unread
+from deep_research.phases.analysis.reading_choice import DoubtInput, DoubtOutput
+from deep_research.phases.analysis.reading_plan import Planning, left_out, unread, whole
 from deep_research.phases.analysis.recorded_findings import (
     analyzed,
-    fillings,
+    as_answer,
     finding_of,
-    standing,
+    quoted_by_tasks,
+    taken_now,
+    untaken,
+)
+from deep_research.phases.analysis.source_texts import Shortening, Texts, with_text
+from deep_research.phases.analysis.triage import found_again
+from deep_research.phases.analysis.weighed_evidence import (
+    fillings,
+    standing_findings,
     weighed,
     with_findings,
     with_lacking,
     with_survey,
 )
-from deep_research.phases.analysis.source_texts import Shortening, Texts, with_text
-from deep_research.phases.analysis.task_findings import as_answer, quoted_by_tasks, taken_now, untaken
 from deep_research.phases.base import (
     Agent,
     Handoff,
@@ -343,7 +347,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         if not hasattr(self.agent, "survey") or not state.sources:
             return None
         changed = {g.id: g for g in event.gaps}
-        stand = standing(event, state)
+        stand = standing_findings(event, state)
         handoff = SurveyInput(
             **shared(state, self.phase),
             sub_queries=state.current_sub_queries(),

@@ -1,49 +1,57 @@
-"""What an analyzer found, as the log has it: ids that were given, quotes in their places, evidence weighed. Pure."""
+"""What an analyzer or a task found, as the log has it: ids that were given, quotes in their places, words that these
+quotes carry. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
-from deep_research.evidence.citations import QuoteFinder, quote_at
-from deep_research.evidence.contradictions import contradictions
-from deep_research.evidence.contrasts import carried, contrasted, joined, successors
-from deep_research.evidence.finding_clusters import confidence, filled, level_of, merged, numbers
-from deep_research.evidence.inquiry import question_parts
+from deep_research.evidence.citations import Prepared, QuoteFinder, quote_at
+from deep_research.evidence.finding_clusters import confidence, level_of
+from deep_research.evidence.language import written_in
+from deep_research.evidence.passages import sentences
+from deep_research.evidence.plain import plainly
 from deep_research.evidence.quality import counted
+from deep_research.evidence.quotation import readable
 from deep_research.evidence.references import references
-from deep_research.evidence.support import written_in
-from deep_research.evidence.words import words
+from deep_research.evidence.statements import likeness
+from deep_research.evidence.support import SENTENCES, SOME, SourceText, Support, check, is_doubted
 from deep_research.phases.analysis.handoff import (
-    AnalyzedContradiction,
     AnalyzedFinding,
     AnalyzedGap,
-    AnalyzedStance,
+    AnalyzedQuote,
     AnalyzerInput,
     AnalyzerOutput,
-    SurveyOutput,
 )
-from deep_research.phases.analysis.quote_support import WholeTexts, founded
-from deep_research.phases.analysis.verdicts import fills, part_of, verdicts
+from deep_research.phases.analysis.weighed_evidence import (
+    contradictions_seen,
+    gap_of,
+    is_filled,
+    part_of,
+    parts_of,
+)
 from deep_research.state import (
-    Contradiction,
+    ConfidenceLevel,
     DeepResearchState,
     Finding,
-    Found,
-    Gap,
     QualityUpdate,
-    QuestionPart,
     Quote,
     Reference,
     Source,
     Span,
+    SubQuery,
+    TaskState,
 )
-from deep_research.state.events import EvidenceWeighed, SourcesAnalyzed
-from deep_research.state.identity import finding_id, gap_id
+from deep_research.state.events import SourcesAnalyzed
+from deep_research.state.identity import finding_id
 
-BY_CODE = "code"  # who saw a contradiction, where no model did
 LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
-NOT_FOUND = "Not found: "  # opens the gap of a part that nothing answers
 GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
+
+AROUND = 1_000  # characters in which the sentences of a quote begin and end
+
+OF_OWNER = "Only the owner of the research can say: "  # opens the gap of a question that a task has to ask
+FOR_OWNER, MISSING = 1, 2  # priorities
 
 
 def analyzed(
@@ -70,7 +78,7 @@ def analyzed(
     filled_now = [
         i
         for i in dict.fromkeys(answer.addressed_gap_ids)
-        if i in open_gaps and (answer.quoted or _is_filled(open_gaps[i], drawn, state)) and drawn
+        if i in open_gaps and (answer.quoted or is_filled(open_gaps[i], drawn, state)) and drawn
     ]
     first = next((n for n, s in enumerate(state.sources) if s.id in given), 0) * GAPS_PER_SOURCE
     return SourcesAnalyzed(
@@ -92,44 +100,9 @@ def analyzed(
         unknown_ids=answer.unknown,
         own_words=answer.quoted and bool(drawn),
         unlocated=finder.missed,
-        contradictions=_seen(answer.contradictions, drawn, state),
+        contradictions=contradictions_seen(answer.contradictions, drawn, state),
         references=_pointed_to(drawn, given, texts) if answer.quoted else (),
     )
-
-
-def _seen(
-    told: Iterable[AnalyzedContradiction], drawn: Sequence[Finding], state: DeepResearchState
-) -> tuple[Contradiction, ...]:
-    """The contradictions that a model saw between findings that stand."""
-    sources = {s.id: s for s in state.sources}
-    by_id = {f.id: f for f in (*state.findings, *drawn)}
-    made: dict[str, Contradiction] = {}
-    for item in told:
-        stances = [
-            (finding, stance.says)
-            for stance in item.stances
-            if (finding := _taking(stance, by_id, drawn)) is not None
-        ]
-        found = contrasted(stances, item.differs, sources, of=item.of, by=item.by)
-        if found is not None:
-            made.setdefault(found.id, found)
-    return tuple(made.values())
-
-
-def _taking(stance: AnalyzedStance, by_id: Mapping[str, Finding], drawn: Sequence[Finding]) -> Finding | None:
-    """The finding that takes a stance: of those that a source carries the one that says it."""
-    if stance.finding_id is not None:
-        return by_id.get(stance.finding_id)
-    wanted = set(words(stance.says.casefold()))
-
-    def nearness(finding: Finding) -> tuple[bool, int]:
-        said = " ".join(
-            (finding.content, *(q.quote for q in finding.quotes if q.source_id == stance.source_id))
-        )
-        return numbers(stance.says) <= numbers(said), len(wanted & set(words(said.casefold())))
-
-    carried = [f for f in drawn if stance.source_id in f.source_ids]
-    return max(carried, key=nearness, default=None)
 
 
 def _pointed_to(
@@ -142,22 +115,6 @@ def _pointed_to(
             Span(start=quote.start, end=quote.end)
         )
     return tuple(r for i, near in spans.items() for r in references(i, texts[i], near))
-
-
-def gap_of(item: AnalyzedGap, state: DeepResearchState, rank: int) -> Gap:
-    return Gap(
-        id=gap_id(item.description),
-        description=" ".join(item.description.split()),
-        suggested_queries=item.suggested_queries,
-        priority=item.priority,
-        iteration=state.iteration,
-        rank=rank,
-        part_id=part_of(item.part_id, None, item.description, _parts(state), state),
-    )
-
-
-def _parts(state: DeepResearchState) -> tuple[QuestionPart, ...]:
-    return state.parts or question_parts(state.query)
 
 
 def finding_of(
@@ -206,7 +163,7 @@ def finding_of(
         heading=item.heading,
         rank=item.rank,
         probability=item.probability,
-        part_id=part_of(item.part_id, item.sub_query_id, content, _parts(state), state),
+        part_id=part_of(item.part_id, item.sub_query_id, content, parts_of(state), state),
     )
 
 
@@ -227,130 +184,145 @@ def _quotes(
     )
 
 
-def weighed(state: DeepResearchState, *, several: bool, by_model: bool = False) -> EvidenceWeighed:
-    """Put the batches together. When there were several, a gap that one of them saw may be filled by another: where a
-    model reads (``by_model``) that is for it to say."""
-    known = {f.id: f for f in state.findings}
-    findings = merged(state.findings, {s.id: s for s in state.sources}, stated_counts=by_model)
-    kept = {f.id for f in findings}
-    by_others = fillings(state, findings).keys() if several and not by_model else ()
-    filled_now = (g for g in state.gaps if g.id in by_others or (g.addressed and g.resolution is None))
-    return EvidenceWeighed(
-        findings=tuple(f for f in findings if known[f.id] != f),
-        dropped=tuple(i for i in known if i not in kept),
-        gaps=tuple(_resolved(gap, state) for gap in filled_now),
-        contradictions=_contradictions(findings, state),
-        verdicts=verdicts(_parts(state), findings, state),
-        parts=() if state.parts else _parts(state),
+class WholeTexts:
+    """The whole texts of sources, by id: each is prepared when a finding is first set against it, and those that were
+    used last are kept for the other findings of a batch. ``texts`` are those of the ``sources``, by id."""
+
+    def __init__(self, sources: Mapping[str, Source], texts: Mapping[str, str]) -> None:
+        self._sources = sources
+        self._texts = texts
+        self._prepared = Prepared[SourceText]()
+
+    def of(self, source_id: str) -> SourceText:
+        make = partial(SourceText, title=self._sources[source_id].title)
+        return self._prepared.of(source_id, self._texts[source_id], make)
+
+
+def founded(
+    content: str,
+    quotes: Sequence[Quote],
+    sources: Mapping[str, Source],
+    texts: Mapping[str, str],
+    *,
+    language: str = "",
+    wholes: WholeTexts | None = None,
+) -> tuple[str, tuple[Quote, ...]] | None:
+    """The words of a finding, and its quotes. Words that the quotes carry stand. Where another sentence of their sources
+    does, that is quoted as well. Else the words give way to those of the quote that comes nearest; None where none comes
+    near. ``texts`` are those of the sources, by id; ``language`` is that of the words. ``wholes`` are what
+    findings of the same sources share."""
+    if not quotes:
+        return None
+    if any(plainly(content) == plainly(quote.quote) for quote in quotes):
+        return content, tuple(quotes)
+    held = [SourceText(quote.quote, title=sources[quote.source_id].title) for quote in quotes]
+    most = max(SENTENCES, len(quotes))
+    found = check(content, held, language=language, most=most)
+    if _carried(content, found, held, language, most):
+        return content, tuple(quotes)
+    ids = list(dict.fromkeys(quote.source_id for quote in quotes))
+    wholes = WholeTexts(sources, texts) if wholes is None else wholes
+    prepared = [wholes.of(i) for i in ids]
+    whole = check(content, prepared, language=language)
+    if _carried(content, whole, prepared, language):
+        further = []
+        for place in whole.places:
+            name = ids[place.source]
+            quote = quote_at(place.span, texts[name], name, sources[name].content_hash or "")
+            if not any(_holds(held_, quote) for held_ in quotes):
+                further.append(quote)
+        return content, (*quotes, *further)
+    nearest = quotes[found.places[0].source] if found.places else quotes[0]
+    source = sources[nearest.source_id]
+    text = texts[nearest.source_id]
+    whole_sentences = _whole_sentences(text, nearest.start, nearest.end)
+    said = quote_at(whole_sentences, text, source.id, source.content_hash or "")
+    near = (likeness(content, said.quote, source.title), likeness(nearest.quote, content, source.title))
+    if max(near) < SOME:
+        return None  # neither says anything of the other
+    return readable(text, said.start, said.end), (said, *(q for q in quotes if not _holds(said, q)))
+
+
+def _carried(
+    content: str, found: Support, texts: Sequence[SourceText], language: str, most: int = SENTENCES
+) -> bool:
+    """Whether texts carry the words of a finding, of which all together ``found`` holds: each of its sentences."""
+    parts = [content[span.start : span.end] for span in sentences(content)]
+    each = [check(part, texts, language=language, most=most) for part in parts] if len(parts) > 1 else []
+    return not any(is_doubted(one.verdict, one.reasons, language=language) for one in (found, *each))
+
+
+def _holds(one: Quote, other: Quote) -> bool:
+    return one.source_id == other.source_id and one.start <= other.start and other.end <= one.end
+
+
+def _whole_sentences(text: str, start: int, end: int) -> Span:
+    """Where the sentences begin and end in which a passage stands."""
+    first = text.rfind("\n\n", max(0, start - AROUND), start)
+    last = text.find("\n\n", end, end + AROUND)
+    begin = first + 2 if first >= 0 else max(0, start - AROUND)
+    stop = last if last >= 0 else min(len(text), end + AROUND)
+    inside = [span for span in sentences(text, begin, stop) if span.start < end and span.end > start]
+    return Span(start=inside[0].start, end=inside[-1].end) if inside else Span(start=start, end=end)
+
+
+def untaken(state: DeepResearchState) -> tuple[TaskState, ...]:
+    """The settled tasks that have something for the run which is not among its findings yet."""
+    return tuple(t for t in state.tasks if t.settled and not t.taken and _has_something(t))
+
+
+def taken_now(state: DeepResearchState) -> int:
+    """How many tasks of this iteration have facts among the findings."""
+    now = {s.id for s in state.sub_queries if s.iteration == state.iteration}
+    return sum(t.taken and bool(t.outcome.facts) and t.task.sub_query_id in now for t in state.tasks)
+
+
+def quoted_by_tasks(state: DeepResearchState) -> frozenset[str]:
+    """The sources that settled tasks quote: nobody reads them again."""
+    return frozenset(i for task in state.tasks if task.settled for i in task.quoted_source_ids)
+
+
+def as_answer(stands: TaskState, sub_query: SubQuery) -> AnalyzerOutput:
+    """A task's facts with their quotes, and a gap for each thing that it could not find, or that only the owner knows."""
+    outcome = stands.outcome
+    rejected = stands.review is not None and not stands.review.approved
+    findings = tuple(
+        AnalyzedFinding(
+            content=fact.content,
+            confidence=ConfidenceLevel.SPECULATION if rejected else fact.confidence,
+            source_ids=tuple(dict.fromkeys(quote.source_id for quote in fact.quotes)),
+            quotes=tuple(
+                AnalyzedQuote(source_id=quote.source_id, quote=quote.quote, start=quote.start)
+                for quote in fact.quotes
+            ),
+            sub_query_id=sub_query.id,
+            part_id=sub_query.part_id,
+        )
+        for fact in outcome.facts
+    )
+    return AnalyzerOutput(findings=findings, gaps=_gaps(stands, sub_query), quoted=True)
+
+
+def _has_something(stands: TaskState) -> bool:
+    return bool(stands.outcome.facts) or bool(_lacking(stands))
+
+
+def _gaps(stands: TaskState, sub_query: SubQuery) -> tuple[AnalyzedGap, ...]:
+    return tuple(
+        AnalyzedGap(description=description, priority=priority, part_id=sub_query.part_id)
+        for description, priority in _lacking(stands)
     )
 
 
-def _contradictions(
-    findings: Sequence[Finding],
-    state: DeepResearchState,
-    told: Iterable[Contradiction] = (),
-) -> tuple[Contradiction, ...]:
-    """Those that code finds, and those that models saw in this round or before, between findings that stand."""
-    by_models = [c for c in (*state.contradictions, *told) if c.by != BY_CODE]
-    standing_ = carried(by_models, successors(state.findings, findings))
-    return joined(contradictions(findings, state.sources), standing_)
-
-
-def fillings(state: DeepResearchState, findings: Sequence[Finding]) -> dict[str, tuple[str, ...]]:
-    """The findings that cover an open gap, and with what it asks for, by its id: what code proposes."""
-    found: dict[str, tuple[str, ...]] = {}
-    covered = filled(state.unresolved_gaps(), findings)
-    for gap in state.unresolved_gaps():
-        ids = [f.id for f in covered.get(gap.id, ()) if fills(f, gap, _parts(state), state.query)]
-        if ids:
-            found[gap.id] = tuple(ids)
-    return found
-
-
-def with_findings(
-    event: EvidenceWeighed, survey: SurveyOutput, found: Sequence[Finding], state: DeepResearchState
-) -> EvidenceWeighed:
-    """The event with what the survey ``found``, without what it dropped, and its verdicts on the parts."""
-    fresh = {f.id for f in found}
-    known = {f.id for f in state.findings} - set(event.dropped)
-    dropped = [i for i in dict.fromkeys(survey.dropped) if i in known and i not in fresh]
-    changed = (*(f for f in event.findings if f.id not in {*fresh, *dropped}), *found)
-    event = event.model_copy(update={"findings": changed, "dropped": (*event.dropped, *dropped)})
-    stand = standing(event, state)
-    ids = {f.id for f in stand}
-    own = tuple(
-        v.model_copy(update={"finding_ids": tuple(i for i in v.finding_ids if i in ids)})
-        for v in survey.verdicts
-    )
-    if own or found or dropped:
-        told = own or verdicts(_parts(state), stand, state)
-        event = event.model_copy(update={"verdicts": told})
-    seen = _seen(survey.contradictions, (), state)
-    if found or dropped or seen:
-        event = event.model_copy(update={"contradictions": _contradictions(stand, state, seen)})
-    return event
-
-
-def standing(event: EvidenceWeighed, state: DeepResearchState) -> tuple[Finding, ...]:
-    """The findings that stand after the event."""
-    every = {f.id: f for f in (*state.findings, *event.findings)}
-    return tuple(f for f in every.values() if f.id not in event.dropped)
-
-
-def with_lacking(event: EvidenceWeighed, state: DeepResearchState) -> EvidenceWeighed:
-    """The event with a gap for each part that nothing answers, which a part that is answered now has no more."""
-    parts = {part.id: part for part in _parts(state)}
-    current = {g.id: g for g in (*state.gaps, *event.gaps)}
-    changed = {g.id: g for g in event.gaps}
-    for verdict in event.verdicts:
-        part = parts[verdict.part_id]
-        key = gap_id(f"{NOT_FOUND}{part.text}")
-        held = current.get(key)
-        if verdict.verdict is Found.NOT_FOUND and held is None:
-            priority = 1 if part is next(iter(parts.values())) else 2
-            item = AnalyzedGap(description=f"{NOT_FOUND}{part.text}", priority=priority, part_id=part.id)
-            changed[key] = gap_of(item, state, len(current) + len(changed))
-        elif verdict.verdict is Found.NOT_FOUND and held is not None and held.addressed:
-            changed[key] = held.model_copy(update={"addressed": False, "resolution": None})
-        elif verdict.verdict is not Found.NOT_FOUND and held is not None and not held.addressed:
-            changed[key] = _resolved(held, state)
-    return event.model_copy(update={"gaps": tuple(changed.values())})
-
-
-def _resolved(gap: Gap, state: DeepResearchState) -> Gap:
-    resolution = f"Evidence was found in iteration {state.iteration}."
-    return gap.model_copy(update={"addressed": True, "resolution": resolution})
-
-
-def _is_filled(gap: Gap, stand: Sequence[Finding], state: DeepResearchState) -> bool:
-    return any(fills(finding, gap, _parts(state), state.query) for finding in stand)
-
-
-def with_survey(event: EvidenceWeighed, survey: SurveyOutput, state: DeepResearchState) -> EvidenceWeighed:
-    """The event with the survey's scores, and its follow-up queries at the first gap that is still open. What a model
-    says of a gap holds; what code says only where a finding has what the gap asks for."""
-    known = {s.id for s in state.sources}
-    changed = {g.id: g for g in event.gaps}
-    current = {g.id: g for g in state.gaps} | changed
-    stand = standing(event, state)
-    for gap_id_ in survey.addressed_gap_ids:
-        gap = current.get(gap_id_)
-        if gap and not gap.addressed and (survey.own_searches or _is_filled(gap, stand, state)):
-            changed[gap_id_] = _resolved(gap, state)
-    for number, item in enumerate(survey.gaps):
-        gap = gap_of(item, state, len(state.gaps) + number)
-        changed.setdefault(gap.id, gap)
-    still_open = [g for g in ({g.id: g for g in state.gaps} | changed).values() if not g.addressed]
-    if still_open and survey.follow_ups:
-        first = min(still_open, key=lambda g: (g.priority, g.iteration, g.rank))
-        own = first.suggested_queries if survey.own_searches else ()
-        queries = tuple(dict.fromkeys((*own, *survey.follow_ups)))
-        changed[first.id] = first.model_copy(update={"suggested_queries": queries})
-    return event.model_copy(
-        update={
-            "gaps": tuple(changed.values()),
-            "scores": {key: score for key, score in survey.scores.items() if key in known},
-            "completeness": survey.completeness,
-            "unknown_ids": survey.unknown,
-        }
-    )
+def _lacking(stands: TaskState) -> Sequence[tuple[str, int]]:
+    """What is to be said of what a task did not find, each with its priority."""
+    outcome, review = stands.outcome, stands.review
+    latest = stands.finding or outcome
+    told = [(missing, MISSING) for missing in dict.fromkeys((*outcome.missing, *latest.missing))]
+    question = latest.owner_question or outcome.owner_question
+    if question:
+        told.insert(0, (f"{OF_OWNER}{question}", FOR_OWNER))
+    elif review is not None and not review.approved:
+        what = "Not settled" if outcome.facts else "Not found"
+        told.insert(0, (f"{what} by its task: {stands.task.question}", MISSING))
+    return told

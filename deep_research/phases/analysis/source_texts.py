@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from deep_research.budget.condense import condense
-from deep_research.budget.counts import counts
-from deep_research.budget.tokens import Counter
+from deep_research.budget.tokens import Counter, counts
 from deep_research.errors import BudgetError, WorkError
-from deep_research.evidence.relevance import Questions
+from deep_research.evidence.ranking import Questions
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import SourceText
-from deep_research.phases.analysis.portions import batched
 from deep_research.phases.analysis.triage import Looked, excerpt, look
 from deep_research.phases.base import off_loop, together
 from deep_research.phases.summarizing import Summarizer
@@ -151,6 +149,23 @@ class Shortening:
             self.problems["what it may take was used up."] = None  # figures would differ from text to text
         except WorkError as error:
             self.problems[error.problem] = None
+
+
+def batched(
+    sources: Iterable[Source], sizes: Mapping[str, int], room: int, around: int = 0
+) -> Iterator[tuple[Source, ...]]:
+    """The sources in order, in batches as large as ``room`` allows; one without a size counts with its characters."""
+    batch: list[Source] = []
+    taken = 0
+    for source in sources:
+        size = around + sizes.get(source.id, source.length)
+        if batch and taken + size > room:
+            yield tuple(batch)
+            batch, taken = [], 0
+        batch.append(source)
+        taken += size
+    if batch:
+        yield tuple(batch)
 
 
 def with_text(source: Source, text: str) -> SourceText:

@@ -1,15 +1,15 @@
-"""The extractive survey: all sources of a run together, followed like a trail from name to name."""
+"""The extractive survey: all sources of a run together, followed like a trail from name to name, and the names of the
+question that no source has."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from deep_research.evidence.entity_links import Item, asked
-from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.multi_hop import Trails, follow
-from deep_research.evidence.names import key, question_names, runs
-from deep_research.phases.analysis.gaps import OURS, gaps
+from deep_research.evidence.inquiry import Inquiry, read_question
+from deep_research.evidence.multi_hop import Item, Trails, asked, follow
+from deep_research.evidence.names import key, question_names, runs, spelled
+from deep_research.evidence.statements import reader
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedGap,
@@ -22,6 +22,10 @@ from deep_research.state import Finding, FirstLook, Found, Gap, Mention, PartVer
 LATER = 3  # follow-ups in each round after the first
 SETTLED = 0.7  # of the question held by sources that belong together, for no search to follow
 MENTIONS = 16  # of a source whose provider names none
+
+NOTHING = "Nothing was found about "
+MORE = "There may be more to find on: "
+OURS = (NOTHING, MORE)  # how the gaps begin that are named here
 
 
 def survey(
@@ -42,7 +46,7 @@ def survey(
     asks = bool(inquiry.expects) or "?" in inquiry.text
     searching = asks and trails.held < SETTLED
     answered = all(verdict.verdict is not Found.NOT_FOUND for verdict in verdicts)
-    missing = () if broad else gaps(handoff, inquiry, queries if searching else (), answered=answered)
+    missing = () if broad else _gaps(handoff, inquiry, queries if searching else (), answered=answered)
     return SurveyOutput(
         scores={source: round(score, 6) for source, score in trails.scores.items()},
         gaps=missing,
@@ -115,3 +119,30 @@ def _follow_ups(trails: Trails, handoff: SurveyInput) -> tuple[str, ...]:
         fresh.setdefault(key(lead.query), lead.query)
     queries = [query for wanted, query in fresh.items() if wanted and wanted not in known]
     return tuple(queries[: min(LATER if handoff.iteration > 1 else handoff.follow_ups, handoff.follow_ups)])
+
+
+def _gaps(
+    handoff: SurveyInput, inquiry: Inquiry, queries: Sequence[str], *, answered: bool
+) -> tuple[AnalyzedGap, ...]:
+    """Names that no source has; while ``queries`` may find more of a question that something answers, that they may."""
+    if unknown := _unknown(handoff, inquiry):
+        return (AnalyzedGap(description=f"{NOTHING}{_either(unknown)}.", priority=2),)
+    if queries and answered and len(inquiry.parts) == 1:
+        return (AnalyzedGap(description=f"{MORE}{inquiry.text}", priority=2),)
+    return ()
+
+
+def _unknown(handoff: SurveyInput, inquiry: Inquiry) -> list[str]:
+    """The names that no source has in its whole text, as the question spells them; of one within another, the shorter."""
+    names = question_names(handoff.original_query, handoff.first_look or FirstLook())
+    keys = reader(inquiry.language).keys
+    texts = {s.id: f"{s.title}\n{s.content}" for s in (*handoff.sources, *handoff.whole)}
+    held = frozenset[str]().union(*map(keys, texts.values()))
+    unknown = [mention.name for mention in names if not keys(mention.name) <= held]
+    short = [n for n in unknown if not any(f" {o} " in f" {n} " for o in unknown if o != n)]
+    return spelled(handoff.original_query, *sorted(short, key=key(handoff.original_query).find))
+
+
+def _either(names: Sequence[str]) -> str:
+    quoted = [f"“{name}”" for name in names]
+    return f"{', '.join(quoted[:-1])} or {quoted[-1]}" if len(quoted) > 1 else quoted[0]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.evidence.near_duplicates import copied, fingerprint
 from deep_research.evidence.page_identity import without_credentials
-from deep_research.evidence.primary import primary
-from deep_research.evidence.quality import QualityLists, SourceFacts, judged
+from deep_research.evidence.quality import QualityLists, SourceFacts, judged, primary
 from deep_research.evidence.ranking import matching
 from deep_research.limits import Gate
 from deep_research.logs import masked

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from deep_research.budget.metered import RunModels
-from deep_research.evidence.support import plainly
+from deep_research.evidence.plain import plainly
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.quote_passages import around_quotes

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from deep_research.evidence.comparison import compared
-from deep_research.evidence.figures import Figure
+from deep_research.evidence.comparison import Figure, compared
 from deep_research.patterns import regex
 from deep_research.phases.prompting import one_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput

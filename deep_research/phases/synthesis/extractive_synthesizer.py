@@ -10,13 +10,13 @@ from math import exp
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.candidates import STEP
-from deep_research.evidence.figures import Figure, figures
+from deep_research.evidence.comparison import Figure, figures
 from deep_research.evidence.finding_clusters import level_of
 from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.language import Vocabulary
 from deep_research.evidence.quality import RANKS
 from deep_research.evidence.quotation import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable, shortened
 from deep_research.evidence.selection import DEFAULT_WORDS, FLOOR
-from deep_research.evidence.vocabulary import Vocabulary
 from deep_research.patterns import regex
 from deep_research.phases.base import off_loop
 from deep_research.phases.synthesis.conflicts import conflicts, published

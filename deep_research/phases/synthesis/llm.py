@@ -32,9 +32,8 @@ from deep_research.phases.synthesis.model_drafts import (
     with_notes,
     with_passages,
 )
-from deep_research.phases.synthesis.model_repair import repair
-from deep_research.phases.synthesis.report_versions import TOO_SHORT
-from deep_research.phases.synthesis.revision import revise
+from deep_research.phases.synthesis.repair import repair
+from deep_research.phases.synthesis.revision import TOO_SHORT, revise
 from deep_research.phases.synthesis.sections import LEAST_SECTIONS, in_sections, most_sections
 
 _Written = tuple[str, Message, tuple[str, ...] | None, tuple[str, ...]]

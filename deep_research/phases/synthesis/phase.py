@@ -25,11 +25,9 @@ from deep_research.phases.synthesis.handoff import (
     SynthesizerInput,
     SynthesizerOutput,
 )
-from deep_research.phases.synthesis.pieces import keeping
 from deep_research.phases.synthesis.repair import marked
-from deep_research.phases.synthesis.report_versions import Version, better, carried_over
-from deep_research.phases.synthesis.revision import is_revisable, without_ours
-from deep_research.phases.synthesis.sections import longest_output
+from deep_research.phases.synthesis.revision import Version, better, carried_over, is_revisable, without_ours
+from deep_research.phases.synthesis.sections import keeping, longest_output
 from deep_research.phases.wishes import unfollowed
 from deep_research.report.checking import Checker
 from deep_research.report.draft_claims import unmarked

@@ -1,15 +1,23 @@
 """A long report: an outline that gives findings to sections, the sections side by side, what stands before and after
-them, and one last pass over the whole."""
+them, and one last pass over the whole.
+
+Each of these pieces is in the log once it is written, so that a run that stops between two of them asks for none again.
+The writer makes them within one call, and knows of no log; whoever has one says so with `keeping`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 
 from pydantic import BaseModel, Field
 
 from deep_research.budget.report_cost import text_output
+from deep_research.errors import ContentMissingError
+from deep_research.logs import masked
 from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import off_loop, together
@@ -42,8 +50,10 @@ from deep_research.phases.synthesis.model_drafts import (
     with_material,
     with_passages,
 )
-from deep_research.phases.synthesis.pieces import piece
 from deep_research.phases.synthesis.revision import last_pass
+from deep_research.state.events import PieceWritten
+from deep_research.state.identity import sha256_hex
+from deep_research.state.journal import Content, Journal
 
 OUTLINE_OUTPUT = 4_000  # tokens, thoughts included
 FRAME_WORDS = 200  # of the answer at the beginning, and of what remains open
@@ -52,6 +62,9 @@ LEAST_SECTIONS = 2  # that a report is worth being planned for
 BESIDE_SECTIONS = 3  # requests: the outline, what stands around the sections, and the last pass
 AGAIN = 1  # requests that are kept for a part that is cut or cannot be read
 OF_SECTIONS = 0.5  # of the room, when what stands around them is written
+
+_JOURNAL: ContextVar[Journal | None] = ContextVar("journal_of_pieces", default=None)
+_SHOWN = 12  # digits of what a piece was written from
 
 
 class PlannedSection(BaseModel):
@@ -281,3 +294,31 @@ async def _frame(
     )
     call = message.call(FRAME, output, effort=Effort.MEDIUM)
     return (await model.object(call, Frame)).value.model_dump_json()
+
+
+@contextmanager
+def keeping(journal: Journal) -> Iterator[None]:
+    """Within it pieces are kept in this journal, and taken from it: ``with keeping(journal): await writer(…)``."""
+    token = _JOURNAL.set(journal)
+    try:
+        yield
+    finally:
+        _JOURNAL.reset(token)
+
+
+async def piece(name: str, of: Iterable[str], write: Callable[[], Awaitable[str]]) -> str:
+    """The piece of this name ``of`` these findings, by their ids: as it was written before in this pass of the phase,
+    else as ``write`` makes it. One whose saved text is gone is written again."""
+    journal = _JOURNAL.get()
+    if journal is None:
+        return await write()
+    key = f"{name} of {sha256_hex(' '.join(of).encode())[:_SHOWN]}"
+    if (known := journal.state.pieces.get(key)) is not None:
+        try:
+            (text,) = await journal.texts((known,))
+            return text
+        except ContentMissingError:
+            pass  # what was deleted is no piece any more
+    content = Content.of(masked(await write()))
+    await journal.record(PieceWritten(piece=key, content_hash=content.hash), contents=(content,))
+    return content.body.decode("utf-8")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from math import sqrt
 
-from deep_research.evidence.related_words import related
+from deep_research.evidence.inquiry import related
 from deep_research.evidence.words import STOP_WORDS, StemFinder, stem, words
 from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.lookup import titles_of_best

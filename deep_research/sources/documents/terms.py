@@ -11,9 +11,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from deep_research.evidence import unspaced
-from deep_research.evidence.language import ENGLISH, STEMMED, stems_in
+from deep_research.evidence.language import ENGLISH, STEMMED, stemmed, stems_in
 from deep_research.evidence.plain import clean, unjoined
-from deep_research.evidence.stemming import stemmed
 from deep_research.evidence.words import beginning
 from deep_research.patterns import regex
 from deep_research.sources.documents.folder import SUFFIXES

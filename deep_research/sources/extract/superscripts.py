@@ -1,11 +1,11 @@
-"""What formats say to be raised or lowered, told as such where it is an exponent. Pure."""
+"""What formats say to be raised or lowered, told as such where it is an exponent: ``10⁶`` and ``m²``, where ``106`` is
+another number. Pure."""
 
 from __future__ import annotations
 
 import re
 from html import unescape
 
-from deep_research.evidence.exponents import exponent
 from deep_research.patterns import regex
 
 MARKS = {"sup": "\x01", "sub": "\x02"}  # before what is raised or lowered; no clean text has them
@@ -18,6 +18,13 @@ _INLINE = regex(rf"</?(?:a|b|em|i|small|span|strong|su[bp]|var){_SEEN}>", re.IGN
 _ELEMENT = regex(
     rf"<(su[bp]){_SEEN}>((?:(?!</?su[bp])(?:[^<>]|</?[a-z]+{_SEEN}>)){{1,20}})</\1>", re.IGNORECASE
 )
+_BASE_WITHIN = 50  # characters, in which it is looked for what is raised
+_FIGURES = "0123456789+-−–n"
+_FORMS = {"sup": ("^", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻ⁿ"), "sub": ("_", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋ₙ")}
+_NUMBER = regex(r"[+\-−–]?\d{1,3}(?:[.,]\d{1,3})?[+\-−–]?|n")
+# What may be raised to a power: a letter, a length or a sum in brackets; to one with a sign any unit.
+_BASE = regex(r"(?:(?<![^\W\d_])(?:[^\W\d_]|[cdkmnµμ]m|ft|yd|mi)|\((?:(?![^\W\d_]{3})[^()]){1,40}\))\Z")
+_UNIT = regex(r"(?<![^\W\d_])[^\W\d_]{1,3}\Z")
 
 
 def told(text: str) -> str:
@@ -26,7 +33,7 @@ def told(text: str) -> str:
     def piece(found: re.Match[str]) -> str:
         before = text[max(0, found.start() - _LOOK_BACK) : found.start()].translate(_UNMARKED)
         said = found[2].translate(_UNMARKED)
-        return exponent(before, said, "sup" if found[1] == MARKS["sup"] else "sub") or said
+        return _exponent(before, said, "sup" if found[1] == MARKS["sup"] else "sub") or said
 
     return _MARKED.sub(piece, text).translate(_UNMARKED) if END in text else text
 
@@ -36,6 +43,24 @@ def told_in_html(html: str) -> str:
 
     def element(found: re.Match[str]) -> str:
         before = _INLINE.sub("", html[max(0, found.start() - _LOOK_BACK) : found.start()])
-        return exponent(unescape(before), unescape(_INLINE.sub("", found[2])), found[1].lower()) or found[0]
+        return _exponent(unescape(before), unescape(_INLINE.sub("", found[2])), found[1].lower()) or found[0]
 
     return _ELEMENT.sub(element, html)
+
+
+def _exponent(before: str, said: str, kind: str) -> str:
+    """What is raised (``sup``) or lowered (``sub``) behind a text; nothing where it is no number that belongs to it, as
+    that of a note behind a word.
+
+    Example:
+        _exponent("5 × 10", "6", "sup")  # "⁶"
+    """
+    said = said.strip()
+    base = _BASE if said.isalnum() else _UNIT
+    is_power = kind == "sup" and said != "1" and base.search(before[-_BASE_WITHIN:]) is not None
+    if not _NUMBER.fullmatch(said) or not (before[-1:].isdigit() or is_power):
+        return ""
+    mark, forms = _FORMS[kind]
+    if "." in said or "," in said:  # of which there is no raised form
+        return f"{mark}{said}"
+    return said.translate(str.maketrans(_FIGURES, forms))

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from deep_research.evidence.answer_kinds import FORMAL, may_hold
 from deep_research.evidence.contradictions import contradictions
 from deep_research.evidence.independence import voices
-from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.inquiry import FORMAL, may_hold, read_question
 from deep_research.evidence.support import SourceText, check, is_doubted
 from deep_research.evidence.wording import wordings
 from deep_research.phases.prompting import one_line

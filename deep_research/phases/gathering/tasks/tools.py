@@ -14,8 +14,8 @@ from deep_research.patterns import regex
 from deep_research.phases.gathering.fetching import Fetching, OneUse
 from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.source_reading import Reading
-from deep_research.phases.gathering.tasks.data_sources import DataSources
 from deep_research.phases.gathering.tasks.desk import PART
+from deep_research.phases.gathering.tasks.resources import DataSources
 from deep_research.phases.gathering.tasks.tool import Link, Shown, TaskView, Tool, ToolResult
 from deep_research.phases.prompting import one_line
 from deep_research.sources.search import SearchRequest, SearchResult

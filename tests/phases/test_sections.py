@@ -9,7 +9,7 @@ from deep_research.errors import ModelError
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.synthesis import SynthesisPhase
 from deep_research.phases.synthesis.llm import LLMSynthesizer
-from deep_research.phases.synthesis.pieces import keeping, piece
+from deep_research.phases.synthesis.sections import keeping, piece
 from deep_research.state import Budget, DeepResearchPhase, RunOptions
 from deep_research.state.events import PhaseRetried, PieceWritten
 from deep_research.state.journal import MemoryJournal

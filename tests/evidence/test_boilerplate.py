@@ -2,7 +2,7 @@
 
 import pytest
 
-from deep_research.evidence.link_lists import is_listing
+from deep_research.evidence.boilerplate import is_listing
 
 INDEX = "\n".join(f"- autovacuum_setting_{n} configuration parameter, Automatic Vacuuming" for n in range(60))
 BOOK_INDEX = "\n".join(f"Eddystone tower {n}, {n + 12}" for n in range(80))

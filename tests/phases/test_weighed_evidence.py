@@ -2,10 +2,9 @@
 
 import pytest
 
-from deep_research.evidence.answer_kinds import may_hold
-from deep_research.evidence.inquiry import question_parts
-from deep_research.evidence.vocabulary import vocabulary
-from deep_research.phases.analysis.verdicts import fills, part_of, verdicts
+from deep_research.evidence.inquiry import may_hold, question_parts
+from deep_research.evidence.language import vocabulary
+from deep_research.phases.analysis.weighed_evidence import fills, part_of, verdicts
 from deep_research.state import ConfidenceLevel, DeepResearchState, Finding, Found, Gap
 
 QUESTION = "Who built the tower of Skerryvore, and how much did it cost?"

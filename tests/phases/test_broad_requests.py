@@ -1,9 +1,9 @@
 """Choosing sentences that together cover a subject, and ranking sources for a long request."""
 
-from deep_research.evidence.diversity import Candidate, chosen
-from deep_research.evidence.query_expansion import ranked
 from deep_research.evidence.ranking import TermScanner, scan
+from deep_research.evidence.topicality import ranked
 from deep_research.evidence.words import content_words
+from deep_research.phases.analysis.broad_requests import Candidate, chosen
 
 
 def candidate(terms, source=0, words=10, belongs=1.0):

@@ -10,8 +10,8 @@ from deep_research.budget.content_budget import ContentRules
 from deep_research.errors import BudgetError
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
-from deep_research.phases.analysis.doubts import LONGEST_PASSAGE, MOST_DOUBTFUL
 from deep_research.phases.analysis.llm import SYSTEM, LLMAnalyzer
+from deep_research.phases.analysis.reading_choice import LONGEST_PASSAGE, MOST_DOUBTFUL
 from deep_research.phases.analysis.triage import LISTED, NOT_NEAR, SAID
 from deep_research.state import (
     Budget,

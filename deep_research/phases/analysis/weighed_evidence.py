@@ -1,0 +1,279 @@
+"""The evidence of a round weighed together, as the log has it: gaps, contradictions, which part of the question a finding
+or a gap serves, and how far each part is answered. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from deep_research.evidence.contradictions import contradictions
+from deep_research.evidence.contrasts import carried, contrasted, joined, successors
+from deep_research.evidence.finding_clusters import filled, merged, numbers
+from deep_research.evidence.inquiry import expected, may_hold, question_parts, read_question, standing
+from deep_research.evidence.words import words
+from deep_research.phases.analysis.handoff import (
+    AnalyzedContradiction,
+    AnalyzedGap,
+    AnalyzedStance,
+    SurveyOutput,
+)
+from deep_research.state import (
+    ConfidenceLevel,
+    Contradiction,
+    DeepResearchState,
+    Finding,
+    Found,
+    Gap,
+    PartVerdict,
+    QuestionPart,
+)
+from deep_research.state.events import EvidenceWeighed
+from deep_research.state.identity import gap_id
+
+BY_CODE = "code"  # who saw a contradiction, where no model did
+NOT_FOUND = "Not found: "  # opens the gap of a part that nothing answers
+
+
+def weighed(state: DeepResearchState, *, several: bool, by_model: bool = False) -> EvidenceWeighed:
+    """Put the batches together. When there were several, a gap that one of them saw may be filled by another: where a
+    model reads (``by_model``) that is for it to say."""
+    known = {f.id: f for f in state.findings}
+    findings = merged(state.findings, {s.id: s for s in state.sources}, stated_counts=by_model)
+    kept = {f.id for f in findings}
+    by_others = fillings(state, findings).keys() if several and not by_model else ()
+    filled_now = (g for g in state.gaps if g.id in by_others or (g.addressed and g.resolution is None))
+    return EvidenceWeighed(
+        findings=tuple(f for f in findings if known[f.id] != f),
+        dropped=tuple(i for i in known if i not in kept),
+        gaps=tuple(_resolved(gap, state) for gap in filled_now),
+        contradictions=_contradictions(findings, state),
+        verdicts=verdicts(parts_of(state), findings, state),
+        parts=() if state.parts else parts_of(state),
+    )
+
+
+def with_findings(
+    event: EvidenceWeighed, survey: SurveyOutput, found: Sequence[Finding], state: DeepResearchState
+) -> EvidenceWeighed:
+    """The event with what the survey ``found``, without what it dropped, and its verdicts on the parts."""
+    fresh = {f.id for f in found}
+    known = {f.id for f in state.findings} - set(event.dropped)
+    dropped = [i for i in dict.fromkeys(survey.dropped) if i in known and i not in fresh]
+    changed = (*(f for f in event.findings if f.id not in {*fresh, *dropped}), *found)
+    event = event.model_copy(update={"findings": changed, "dropped": (*event.dropped, *dropped)})
+    stand = standing_findings(event, state)
+    ids = {f.id for f in stand}
+    own = tuple(
+        v.model_copy(update={"finding_ids": tuple(i for i in v.finding_ids if i in ids)})
+        for v in survey.verdicts
+    )
+    if own or found or dropped:
+        told = own or verdicts(parts_of(state), stand, state)
+        event = event.model_copy(update={"verdicts": told})
+    seen = contradictions_seen(survey.contradictions, (), state)
+    if found or dropped or seen:
+        event = event.model_copy(update={"contradictions": _contradictions(stand, state, seen)})
+    return event
+
+
+def with_lacking(event: EvidenceWeighed, state: DeepResearchState) -> EvidenceWeighed:
+    """The event with a gap for each part that nothing answers, which a part that is answered now has no more."""
+    parts = {part.id: part for part in parts_of(state)}
+    current = {g.id: g for g in (*state.gaps, *event.gaps)}
+    changed = {g.id: g for g in event.gaps}
+    for verdict in event.verdicts:
+        part = parts[verdict.part_id]
+        key = gap_id(f"{NOT_FOUND}{part.text}")
+        held = current.get(key)
+        if verdict.verdict is Found.NOT_FOUND and held is None:
+            priority = 1 if part is next(iter(parts.values())) else 2
+            item = AnalyzedGap(description=f"{NOT_FOUND}{part.text}", priority=priority, part_id=part.id)
+            changed[key] = gap_of(item, state, len(current) + len(changed))
+        elif verdict.verdict is Found.NOT_FOUND and held is not None and held.addressed:
+            changed[key] = held.model_copy(update={"addressed": False, "resolution": None})
+        elif verdict.verdict is not Found.NOT_FOUND and held is not None and not held.addressed:
+            changed[key] = _resolved(held, state)
+    return event.model_copy(update={"gaps": tuple(changed.values())})
+
+
+def with_survey(event: EvidenceWeighed, survey: SurveyOutput, state: DeepResearchState) -> EvidenceWeighed:
+    """The event with the survey's scores, and its follow-up queries at the first gap that is still open. What a model
+    says of a gap holds; what code says only where a finding has what the gap asks for."""
+    known = {s.id for s in state.sources}
+    changed = {g.id: g for g in event.gaps}
+    current = {g.id: g for g in state.gaps} | changed
+    stand = standing_findings(event, state)
+    for gap_id_ in survey.addressed_gap_ids:
+        gap = current.get(gap_id_)
+        if gap and not gap.addressed and (survey.own_searches or is_filled(gap, stand, state)):
+            changed[gap_id_] = _resolved(gap, state)
+    for number, item in enumerate(survey.gaps):
+        gap = gap_of(item, state, len(state.gaps) + number)
+        changed.setdefault(gap.id, gap)
+    still_open = [g for g in ({g.id: g for g in state.gaps} | changed).values() if not g.addressed]
+    if still_open and survey.follow_ups:
+        first = min(still_open, key=lambda g: (g.priority, g.iteration, g.rank))
+        own = first.suggested_queries if survey.own_searches else ()
+        queries = tuple(dict.fromkeys((*own, *survey.follow_ups)))
+        changed[first.id] = first.model_copy(update={"suggested_queries": queries})
+    return event.model_copy(
+        update={
+            "gaps": tuple(changed.values()),
+            "scores": {key: score for key, score in survey.scores.items() if key in known},
+            "completeness": survey.completeness,
+            "unknown_ids": survey.unknown,
+        }
+    )
+
+
+def fillings(state: DeepResearchState, findings: Sequence[Finding]) -> dict[str, tuple[str, ...]]:
+    """The findings that cover an open gap, and with what it asks for, by its id: what code proposes."""
+    found: dict[str, tuple[str, ...]] = {}
+    covered = filled(state.unresolved_gaps(), findings)
+    for gap in state.unresolved_gaps():
+        ids = [f.id for f in covered.get(gap.id, ()) if fills(f, gap, parts_of(state), state.query)]
+        if ids:
+            found[gap.id] = tuple(ids)
+    return found
+
+
+def standing_findings(event: EvidenceWeighed, state: DeepResearchState) -> tuple[Finding, ...]:
+    """The findings that stand after the event."""
+    every = {f.id: f for f in (*state.findings, *event.findings)}
+    return tuple(f for f in every.values() if f.id not in event.dropped)
+
+
+def _contradictions(
+    findings: Sequence[Finding],
+    state: DeepResearchState,
+    told: Iterable[Contradiction] = (),
+) -> tuple[Contradiction, ...]:
+    """Those that code finds, and those that models saw in this round or before, between findings that stand."""
+    by_models = [c for c in (*state.contradictions, *told) if c.by != BY_CODE]
+    told_by_models = carried(by_models, successors(state.findings, findings))
+    return joined(contradictions(findings, state.sources), told_by_models)
+
+
+def contradictions_seen(
+    told: Iterable[AnalyzedContradiction], drawn: Sequence[Finding], state: DeepResearchState
+) -> tuple[Contradiction, ...]:
+    """The contradictions that a model saw between findings that stand."""
+    sources = {s.id: s for s in state.sources}
+    by_id = {f.id: f for f in (*state.findings, *drawn)}
+    made: dict[str, Contradiction] = {}
+    for item in told:
+        stances = [
+            (finding, stance.says)
+            for stance in item.stances
+            if (finding := _taking(stance, by_id, drawn)) is not None
+        ]
+        found = contrasted(stances, item.differs, sources, of=item.of, by=item.by)
+        if found is not None:
+            made.setdefault(found.id, found)
+    return tuple(made.values())
+
+
+def _taking(stance: AnalyzedStance, by_id: Mapping[str, Finding], drawn: Sequence[Finding]) -> Finding | None:
+    """The finding that takes a stance: of those that a source carries the one that says it."""
+    if stance.finding_id is not None:
+        return by_id.get(stance.finding_id)
+    wanted = set(words(stance.says.casefold()))
+
+    def nearness(finding: Finding) -> tuple[bool, int]:
+        said = " ".join(
+            (finding.content, *(q.quote for q in finding.quotes if q.source_id == stance.source_id))
+        )
+        return numbers(stance.says) <= numbers(said), len(wanted & set(words(said.casefold())))
+
+    carried = [f for f in drawn if stance.source_id in f.source_ids]
+    return max(carried, key=nearness, default=None)
+
+
+def gap_of(item: AnalyzedGap, state: DeepResearchState, rank: int) -> Gap:
+    return Gap(
+        id=gap_id(item.description),
+        description=" ".join(item.description.split()),
+        suggested_queries=item.suggested_queries,
+        priority=item.priority,
+        iteration=state.iteration,
+        rank=rank,
+        part_id=part_of(item.part_id, None, item.description, parts_of(state), state),
+    )
+
+
+def _resolved(gap: Gap, state: DeepResearchState) -> Gap:
+    resolution = f"Evidence was found in iteration {state.iteration}."
+    return gap.model_copy(update={"addressed": True, "resolution": resolution})
+
+
+def is_filled(gap: Gap, stand: Sequence[Finding], state: DeepResearchState) -> bool:
+    return any(fills(finding, gap, parts_of(state), state.query) for finding in stand)
+
+
+def parts_of(state: DeepResearchState) -> tuple[QuestionPart, ...]:
+    return state.parts or question_parts(state.query)
+
+
+def part_of(
+    named: str | None,
+    sub_query_id: str | None,
+    text: str,
+    parts: Sequence[QuestionPart],
+    state: DeepResearchState,
+) -> str | None:
+    """The part that a statement serves: the one that is ``named``; that of the search which led to it; that of whose
+    words the ``text`` has most."""
+    known = {part.id for part in parts}
+    if named in known:
+        return named
+    if len(parts) < 2:
+        return next(iter(known), None)
+    found_by = next((s.part_id for s in state.sub_queries if s.id == sub_query_id), None)
+    if found_by in known:
+        return found_by
+    shares = {part.id: _share(part, state.query, text) for part in parts}
+    return max(shares, key=lambda part: shares[part])
+
+
+def _share(part: QuestionPart, question: str, text: str) -> float:
+    asked = standing(part, question)
+    return len(set(asked.terms) & set(asked.words.terms(text))) / max(1, len(set(asked.terms)))
+
+
+def verdicts(
+    parts: Sequence[QuestionPart], findings: Iterable[Finding], state: DeepResearchState
+) -> tuple[PartVerdict, ...]:
+    """By the findings that serve each part: it is answered where one is more than a guess and holds the kind of answer
+    that the part expects."""
+    of_part: dict[str | None, list[Finding]] = {}
+    for finding in findings:
+        served = part_of(finding.part_id, finding.sub_query_id, finding.content, parts, state)
+        of_part.setdefault(served, []).append(finding)
+    every: list[PartVerdict] = []
+    for part in parts:
+        own = of_part.get(part.id, [])
+        sure = any(
+            f.confidence is not ConfidenceLevel.SPECULATION and _answers(f, part, state.query) for f in own
+        )
+        verdict = Found.ANSWERED if sure else Found.PARTLY if own else Found.NOT_FOUND
+        every.append(PartVerdict(part_id=part.id, verdict=verdict, finding_ids=tuple(f.id for f in own)))
+    return tuple(every)
+
+
+def _answers(finding: Finding, part: QuestionPart, question: str) -> bool:
+    """Whether a finding holds something of the kind that a part expects, as far as that shows in its form."""
+    return _holds(finding, part.expects, standing(part, question).terms, question)
+
+
+def fills(finding: Finding, gap: Gap, parts: Sequence[QuestionPart], question: str) -> bool:
+    """Whether a finding holds something of the kind that a gap asks for: by its own words, else by those of its part."""
+    language = read_question(question).language
+    asked = read_question(gap.description.partition(": ")[2] or gap.description, language)
+    kind = expected(asked.text, asked.words)
+    if not kind:
+        kind = next((part.expects for part in parts if part.id == gap.part_id), "")
+    return _holds(finding, kind, asked.terms, question)
+
+
+def _holds(finding: Finding, kind: str, terms: Iterable[str], question: str) -> bool:
+    told = "\n".join((finding.content, *(quote.quote for quote in finding.quotes)))
+    return may_hold(kind, told, read_question(question).words, frozenset(terms))
