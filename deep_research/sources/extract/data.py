@@ -42,12 +42,11 @@ def read(raw: bytes, asked: Asked) -> Document:
     except RecursionError:
         raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size") from None
     about = value if isinstance(value, dict) else {}
-    outline = clean("\n".join(written(value))).strip("\n")
     return finished(
         raw,
         asked.name,
         title=_said(about, _TITLES),
-        text=outline,
+        text=clean("\n".join(written(value))).strip("\n"),
         published=parse_date(_said(about, _DATES)),
         author=_said(about, _AUTHORS),
         max_text_bytes=asked.max_text_bytes,
@@ -118,9 +117,9 @@ def _columns(rows: list[dict[str, str]]) -> list[str]:
     """The names of the columns when the values are records that fit into a table."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     are_names = 2 <= len(columns) <= 30 and max(map(len, columns)) <= MAX_HEADER
-    are_alike = all(len(row) * 2 >= len(columns) for row in rows)
-    fits = len(rows) > 1 and are_names and are_alike
-    return columns if fits and all(len(said) <= _SHORT for row in rows for said in row.values()) else []
+    are_alike = len(rows) > 1 and all(len(row) * 2 >= len(columns) for row in rows)
+    are_short = all(len(said) <= _SHORT for row in rows for said in row.values())
+    return columns if are_names and are_alike and are_short else []
 
 
 def _plain(value: Any) -> str:
@@ -166,10 +165,8 @@ def _lines(text: str) -> list[Any]:
 def _said(about: dict[str, Any], names: tuple[str, ...]) -> str:
     for name in names:
         value = about.get(name)
-        if isinstance(value, dict):
-            value = value.get("name")
-        if isinstance(value, list):
-            value = ", ".join(part for part in value if isinstance(part, str))
+        value = value.get("name") if isinstance(value, dict) else value
+        value = ", ".join(p for p in value if isinstance(p, str)) if isinstance(value, list) else value
         if isinstance(value, str) and value.strip():
             return value
     return ""

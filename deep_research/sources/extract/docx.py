@@ -23,8 +23,7 @@ from deep_research.sources.extract.tables import in_one, written
 from deep_research.sources.extract.texts import parse_date
 from deep_research.sources.extract.titling import sane_author, sane_title
 
-_MAX_ENTRIES, _MAX_UNPACKED = 2_000, 200_000_000  # files in the archive, and their bytes
-_MAX_RATIO = 100  # bytes unpacked for each byte in it
+_BOUNDS = Bounds(entries=2_000, unpacked=200_000_000, entry=200_000_000, ratio=100)
 _NESTED = regex(r"\.(?:zip|jar|7z|rar|gz|bz2|xz|tar|tgz|docx|xlsx|pptx|odt)\Z", re.IGNORECASE)
 _EMBEDDED = ("word/embeddings/", "xl/embeddings/", "ppt/embeddings/")
 _HEADING = regex(r"heading (\d)\Z", re.IGNORECASE)
@@ -68,9 +67,8 @@ def read(raw: bytes, asked: Asked) -> Document:
 def _check(raw: bytes) -> None:
     """Before anything is parsed: whether it is an archive such as office programs write, which declare no types of
     documents. Raises `UnreadableError` for one that is made to do harm, or is encrypted or broken."""
-    bounds = Bounds(_MAX_ENTRIES, _MAX_UNPACKED, _MAX_UNPACKED, _MAX_RATIO)
     try:
-        with archives.opened(io.BytesIO(raw), bounds) as archive:
+        with archives.opened(io.BytesIO(raw), _BOUNDS) as archive:
             names = [entry.filename for entry in archive.infolist()]
             if any(_NESTED.search(n) and not n.replace("\\", "/").startswith(_EMBEDDED) for n in names):
                 raise UnreadableError("an archive within an archive")

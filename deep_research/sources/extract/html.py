@@ -12,6 +12,7 @@ from html import unescape
 from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
+from deep_research.evidence.page_requests import request
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
 from deep_research.sources.extract import html_tables, html_text, manuals, metadata, titles
@@ -21,7 +22,6 @@ from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.hiding import drop_hidden
 from deep_research.sources.extract.laid_out import tell_laid_out
 from deep_research.sources.extract.main_content import main_content, whole
-from deep_research.sources.extract.paywalls import request
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.superscripts import told_in_html
 from deep_research.sources.extract.table_signs import tell_ticks

@@ -48,8 +48,7 @@ def send(descriptor: int, answer: dict[str, Any]) -> None:
 def _exactly(descriptor: int, size: int) -> bytes | None:
     found = bytearray()
     while len(found) < size:
-        piece = os.read(descriptor, min(size - len(found), 1 << 20))
-        if not piece:
+        if not (piece := os.read(descriptor, min(size - len(found), 1 << 20))):
             return None
         found += piece
     return bytes(found)
@@ -72,10 +71,8 @@ def document_of(answer: dict[str, Any]) -> Document:
     data when the child can go on, and for what is no answer."""
     if isinstance(why := answer.get("why"), str):
         data: dict[str, Any] = {} if answer.get("leaving") else {"told": True}
-        if answer.get("limit") in ("memory", "time", "size"):
-            data["limit"] = answer["limit"]
-        if answer.get("passing") is True:
-            data["passing"] = True
+        data |= {"limit": answer["limit"]} if answer.get("limit") in ("memory", "time", "size") else {}
+        data |= {"passing": True} if answer.get("passing") is True else {}
         raise ExtractionError(why[:500], **data)
     try:
         found = _documents().validate_python(answer)
