@@ -18,13 +18,15 @@ from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.plain import lowered
 from deep_research.evidence.quotation import ANNOUNCING
 from deep_research.evidence.rows import cell_spans, headers
-from deep_research.evidence.sentences import at_marks, has_capitals, sentence_spans
+from deep_research.evidence.sentences import ASKING_MARKS, CLOSING, at_marks, has_capitals, sentence_spans
 from deep_research.patterns import regex
 
 STEP = " › "  # between the headings that a candidate stands under
 LONGEST = 1_200  # characters of a candidate; what is longer is no sentence, and is cut
+SCRAP = 3  # words that say nothing by themselves
 LABEL = 80  # characters of a line that names what the item below it describes
 PROSE = 15  # words of a cell of a table from which on it says something by itself
+_BEHIND_MARK = f"{CLOSING}*_)] \n\t"  # what may stand behind the mark of a question
 UNEVEN = 2  # characters by which an underline may be longer or shorter
 # A line of text over a line of marks, which is how plain text writes a heading; not in fenced code.
 _UNDERLINED = regex(
@@ -115,33 +117,57 @@ def read_document(identity: str, title: str, text: str, *, whole_rows: bool = Fa
     these, unless ``whole_rows`` are wanted."""
     document = Document(identity, title, text)
     headings: dict[int, str] = {}
+    above: tuple[int, int] | None = None  # the heading that a block stands right under
     for block in _structure(text):
         if block.kind is BlockKind.HEADING:
             headings = {level: one for level, one in headings.items() if level < block.level}
             headings[block.level] = text[block.start : block.end].strip("# \t¶").replace("›", ">")
+            above = (block.end - len(text[block.start : block.end].lstrip("# \t")), block.end)
+            continue
+        heading = STEP.join(headings[level] for level in sorted(headings))
+        if block.kind is BlockKind.TABLE:
+            _read_table(document, block, heading, whole_rows)
         else:
-            heading = STEP.join(headings[level] for level in sorted(headings))
-            if block.kind is BlockKind.TABLE:
-                _read_table(document, block, heading, whole_rows)
-            else:
-                _read_block(document, block, heading)
+            _read_block(document, block, heading, above)
+        above = None
     return document
 
 
-def _read_block(document: Document, block: Block, heading: str) -> None:
+def _read_block(document: Document, block: Block, heading: str, above: tuple[int, int] | None) -> None:
     text, every = document.text, document.candidates
     spans = [_code(text, block)] if block.kind is BlockKind.CODE else list(block.sentences(text))
     if block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM) and not document.has_capitals:
         spans = [piece for span in spans for piece in at_marks(text, *span)]
+    if block.kind is not BlockKind.CODE:
+        spans = _answered(text, spans, above)
     part = Part(len(every), 0, heading, depth=block.start - text.rfind("\n", 0, block.start) - 1)
     if block.kind is BlockKind.ITEM:
         part.mark = "1" if text[block.start].isdigit() else "-"
+    if (
+        block.kind is not BlockKind.CODE
+        and spans
+        and (label := _label(document, heading, block.kind)) is not None
+    ):
+        spans[0] = (label, spans[0][1])  # the term with its description, the question with its answer
+        part.first = len(every)
     if block.kind in (BlockKind.CODE, BlockKind.ITEM) and every:
-        if block.kind is BlockKind.ITEM and spans and (label := _label(document, heading)) is not None:
-            spans[0] = (label, spans[0][1])  # the term with its description
-            part.first = len(every)
         part.lead = _lead(document, part)
     _add(document, part, block.kind, spans)
+
+
+def _answered(
+    text: str, spans: Sequence[tuple[int, int]], above: tuple[int, int] | None
+) -> list[tuple[int, int]]:
+    """Each question together with the sentence that answers it, and a scrap of one ("No.") with the next; a scrap that
+    stands right under a question with that heading."""
+    if above is not None and spans and asks(text, *above) and is_scrap(text[slice(*spans[0])]):
+        spans = [above, *spans]
+    joined: list[tuple[int, int]] = []
+    is_open = False
+    for start, end in spans:
+        joined[-1:] = [(joined[-1][0], end)] if is_open else [*joined[-1:], (start, end)]
+        is_open = asks(text, start, end) or (is_open and is_scrap(text[start:end]))
+    return joined
 
 
 def _lead(document: Document, part: Part) -> int | None:
@@ -198,8 +224,9 @@ def _add(document: Document, part: Part, kind: BlockKind, spans: Iterable[tuple[
     document.parts.append(part)
 
 
-def _label(document: Document, heading: str) -> int | None:
-    """Where the line begins that names what the next item describes; it is then no candidate of its own."""
+def _label(document: Document, heading: str, kind: BlockKind) -> int | None:
+    """Where the line begins that names what the next item describes, or asks what the next block answers; it is then no
+    candidate of its own."""
     start = None
     while document.parts:
         part = document.parts[-1]
@@ -208,14 +235,29 @@ def _label(document: Document, heading: str) -> int | None:
             c is None
             or c.kind is not BlockKind.PARAGRAPH
             or part.heading != heading
-            or c.end - c.start > LABEL
-            or document.text[c.end - 1] in ".!?:;,"
+            or not (
+                asks(document.text, c.start, c.end) or (kind is BlockKind.ITEM and _is_term(document.text, c))
+            )
         ):
             break
         start = c.start
         document.candidates.pop()
         document.parts.pop()
     return start
+
+
+def _is_term(text: str, c: Candidate) -> bool:
+    return c.end - c.start <= LABEL and text[c.end - 1] not in ".!?:;,"
+
+
+def asks(text: str, start: int, end: int) -> bool:
+    """Whether a sentence is a question."""
+    return text[start:end].rstrip(_BEHIND_MARK)[-1:] in set(ASKING_MARKS)
+
+
+def is_scrap(text: str) -> bool:
+    """Whether a sentence says nothing by itself."""
+    return unspaced.size(text) <= (SCRAP // 2 if unspaced.occur_in(text) else SCRAP)
 
 
 def _structure(text: str) -> Iterator[Block]:

@@ -12,7 +12,7 @@ from itertools import islice, takewhile
 from math import inf
 
 from deep_research.evidence import unspaced
-from deep_research.evidence.candidates import Candidate
+from deep_research.evidence.candidates import Candidate, asks, is_scrap
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.ranker import View, leans, points_back
 
@@ -20,7 +20,6 @@ SAME = 1.0  # what of its score a candidate loses that repeats one
 ADDED = 3.0  # what it gains that covers all that was not covered
 DEAR = 0.0125  # what each word costs of what comes after the first
 REPEATED = 0.8  # of the terms of the shorter of two, that they share when one repeats the other
-SCRAP = 3  # words that say nothing by themselves
 SHORT, LONG = 15, 40  # words to which a passage grows, and that it has at most
 DEFAULT_WORDS = 800  # the setting's: no length was asked for
 ROOMY = 500  # words of a report from which on whole paragraphs are shown
@@ -54,7 +53,8 @@ def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FL
         for i, c in enumerate(candidates)
         if len(view.terms(c)) > 1
         and not view.document(c).is_contents(c)
-        and (c.kind is not BlockKind.PARAGRAPH or not _is_scrap(view.text(c), sizes[i]))
+        and (c.kind is not BlockKind.PARAGRAPH or not is_scrap(view.text(c)))
+        and (c.kind in (BlockKind.TABLE, BlockKind.CODE) or not asks(view.document(c).text, c.start, c.end))
     }
     best = max((scores[i] for i in open_), default=0.0)
     same = dict.fromkeys(open_, 0.0)
@@ -87,10 +87,6 @@ def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FL
         for j in open_:
             same[j] = max(same[j], _share(own[j], own[i]))
     return chosen
-
-
-def _is_scrap(text: str, size: int) -> bool:
-    return size <= (SCRAP // 2 if unspaced.occur_in(text) else SCRAP)
 
 
 def _repeats(new: frozenset[str], known: frozenset[str]) -> bool:

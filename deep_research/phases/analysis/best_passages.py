@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import exp
 from statistics import fmean
 
-from deep_research.evidence.candidates import STEP, Candidate, Document, Pool, read_document
+from deep_research.evidence.candidates import STEP, Candidate, Document, Pool, asks, read_document
 from deep_research.evidence.inquiry import Inquiry, may_hold, read_question, standing
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.quotation import BREAKS_OFF, readable
@@ -237,7 +237,8 @@ def _content(document: Document, candidates: Sequence[Candidate], led: Sequence[
     if candidates[0].kind is not BlockKind.ITEM:
         return told
     section = candidates[0].heading.rpartition(STEP)[2]
-    front = [f"{section}:"] if section and section != document.title else []
+    is_told = section in ("", document.title) or asks(section, 0, len(section))
+    front = [] if is_told else [f"{section}:"]
     return " ".join([*front, *(readable(text, lead.start, lead.end) for lead in reversed(led)), told])
 
 

@@ -219,8 +219,9 @@ def _says_more(answer: Finding, words: Vocabulary) -> bool:
 
 
 def _under(finding: Finding, section: str) -> Finding:
-    """An item without its heading, which stands over it."""
-    content = finding.content.removeprefix(f"{section}: ") if section else finding.content
+    """An item, or the answer to a question, without its heading, which stands over it."""
+    heading = f"{section} " if section.endswith("?") else f"{section}: "
+    content = finding.content.removeprefix(heading) if section else finding.content
     return finding.model_copy(update={"content": content})
 
 
