@@ -25,7 +25,7 @@ STEP = " › "  # between the headings that a candidate stands under
 LONGEST = 1_200  # characters of a candidate; what is longer is no sentence, and is cut
 SCRAP = 3  # words that say nothing by themselves
 LABEL = 80  # characters of a line that names what the item below it describes
-PROSE = 15  # words of a cell of a table from which on it says something by itself
+PROSE = 15  # words of a cell of a table, or of an answer, from which on it says something by itself
 _BEHIND_MARK = f"{CLOSING}*_)] \n\t"  # what may stand behind the mark of a question
 UNEVEN = 2  # characters by which an underline may be longer or shorter
 # A line of text over a line of marks, which is how plain text writes a heading; not in fenced code.
@@ -97,6 +97,11 @@ class Document:
         """Whether a candidate ends with a colon, and says what follows it."""
         return ANNOUNCING.search(self.text, c.start, c.end) is not None
 
+    def is_of_list(self, block: int, other: int) -> bool:
+        """Whether two blocks are items of one list, of which the second is one."""
+        inside = 0 <= block < len(self.parts) and self.parts[block].mark != ""
+        return inside and self.parts[block].lead == self.parts[other].lead
+
     @cached_property
     def _sections(self) -> frozenset[str]:
         return frozenset(_bare(part.heading.rpartition(STEP)[2]) for part in self.parts)
@@ -158,9 +163,9 @@ def _read_block(document: Document, block: Block, heading: str, above: tuple[int
 def _answered(
     text: str, spans: Sequence[tuple[int, int]], above: tuple[int, int] | None
 ) -> list[tuple[int, int]]:
-    """Each question together with the sentence that answers it, and a scrap of one ("No.") with the next; a scrap that
-    stands right under a question with that heading."""
-    if above is not None and spans and asks(text, *above) and is_scrap(text[slice(*spans[0])]):
+    """Each question together with the sentence that answers it, and a scrap of one ("No.") with the next; a short one
+    that stands right under a question with that heading."""
+    if above is not None and spans and asks(text, *above) and unspaced.size(text[slice(*spans[0])]) < PROSE:
         spans = [above, *spans]
     joined: list[tuple[int, int]] = []
     is_open = False

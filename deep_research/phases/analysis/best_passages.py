@@ -236,6 +236,10 @@ def _content(document: Document, candidates: Sequence[Candidate], led: Sequence[
     told = readable(text, candidates[0].start, candidates[-1].end)
     if candidates[0].kind is not BlockKind.ITEM:
         return told
+    first, last = candidates[0].block, candidates[-1].block
+    if led:  # a list that is not told whole says so
+        told = f"{BREAKS_OFF.strip()} {told}" if document.is_of_list(first - 1, first) else told
+        told += BREAKS_OFF if document.is_of_list(last + 1, first) else ""
     section = candidates[0].heading.rpartition(STEP)[2]
     is_told = section in ("", document.title) or asks(section, 0, len(section))
     front = [] if is_told else [f"{section}:"]

@@ -41,7 +41,8 @@ ANSWER_WORDS = 75
 MAX_TITLE = 200  # characters
 OTHERS = "Further findings"
 WITHDRAWN = "From works that were retracted"
-# What parts a sentence from the next one, or from an item.
+# What parts a sentence from the next one, or from an item; and an item from the next.
+_NEXT_ITEM = regex(ITEM_MARK)
 _BETWEEN = regex(rf"\s*|{ITEM_MARK}")
 _OF_STEPS = ("gate:planning", "gate:analysis")  # what the supervisor is advised of, in terms of the engine
 
@@ -187,7 +188,8 @@ def _told(best: Finding, words: Vocabulary) -> str:
     ):
         start = 0  # what it points back to stands before it
     front = best.content[: max(0, best.content.rfind(readable(quote.quote)))]
-    goes_on = BREAKS_OFF if end == len(quote.quote) and best.content.endswith(BREAKS_OFF) else ""
+    is_broken = end == len(quote.quote) and best.content.endswith(BREAKS_OFF)
+    goes_on = BREAKS_OFF if is_broken or (front and _NEXT_ITEM.match(quote.quote, end)) else ""
     return f"{front}{readable(quote.quote, start, end)}{goes_on}"
 
 
