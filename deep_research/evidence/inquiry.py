@@ -335,8 +335,10 @@ def holds_kind(
 
 def may_hold(kind: str, text: str, words: Vocabulary, asked: Set[str]) -> bool:
     """Whether the text can hold something of a kind at all: of a name any word will do that is written large, since a
-    sentence may begin with it. Texts without capitals may hold any."""
+    sentence may begin with it, and of a date any number ("within 14 days"). Texts without capitals may hold any."""
     if kind not in FORMAL:
+        return True
+    if kind == "date" and holds_kind("number", text, words, asked):
         return True
     if kind not in _NAMES:
         return holds_kind(kind, text, words, asked) > 0
