@@ -127,6 +127,31 @@ def test_candidates_are_sentences_items_rows_and_code_with_where_they_stand() ->
             ["", ""],
         ),
         ("They are:\n\n- Red.", ["They are:", "Red."], ["", ""]),
+        # A question goes with what answers it, and a scrap with the next sentence.
+        (
+            "May I swim? No. Rowing is fine. Ask first.",
+            ["May I swim? No. Rowing is fine.", "Ask first."],
+            [""] * 2,
+        ),
+        (
+            "**Q: May I swim?**\nA: No.\n\nIt is deep.",
+            ["**Q: May I swim?**\nA: No.", "It is deep."],
+            [""] * 2,
+        ),
+        (
+            "1. May I swim?\n   No.\n\n2. May I row?\n   Yes.",
+            ["May I swim?\n   No.", "May I row?\n   Yes."],
+            [""] * 2,
+        ),
+        ("May I swim?\n\n- No.", ["May I swim?\n\n- No."], [""]),
+        ("May I swim?\n\nNo, never.", ["May I swim?\n\nNo, never."], [""]),
+        ("# May I swim?\n\nNo. It is deep.", ["May I swim?\n\nNo. It is deep."], ["May I swim?"]),
+        (
+            "# Who swims?\n\nWhoever has been a member of the rowing club by the sea for two whole years may swim.",
+            ["Whoever has been a member of the rowing club by the sea for two whole years may swim."],
+            ["Who swims?"],
+        ),
+        ("# Swimming\n\nNo. It is deep.", ["No.", "It is deep."], ["Swimming"] * 2),
         ("The lamp.\n\n- Red.", ["The lamp.", "Red."], ["", ""]),
         ("Top\n===\n\nOne.\n\nLamp\n~~~~\nGives light.", ["One.", "Gives light."], ["Top", "Top › Lamp"]),
         ("Long line\n--\nText.", ["Long line\n--\nText."], [""]),

@@ -56,7 +56,7 @@ def test_of_several_parts_exactly_the_one_that_nothing_answers_is_named(research
 
 def test_a_part_that_is_likely_is_found_whatever_the_form_of_its_answer(tmp_path):
     (tmp_path / "handbook.md").write_text(
-        "# Staff handbook\n\n## Working hours\n\nThe office is open on weekdays.\n\n## First aid\n\nThe first aid box is in the kitchen, under the sink.\n\n## Travel\n\n"
+        "# Staff handbook\n\n## First aid\n\nThe first aid box is in the kitchen, under the sink.\n\n## Travel\n\n"
         "Flights need the consent of the head of the department.\n"
     )
     with DeepResearch(corpus=tmp_path, store="memory", data_dir=tmp_path / "home") as engine:
