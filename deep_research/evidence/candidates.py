@@ -28,9 +28,13 @@ LABEL = 80  # characters of a line that names what the item below it describes
 PROSE = 15  # words of a cell of a table, or of an answer, from which on it says something by itself
 _BEHIND_MARK = f"{CLOSING}*_)] \n\t"  # what may stand behind the mark of a question
 UNEVEN = 2  # characters by which an underline may be longer or shorter
-# A line of text over a line of marks, which is how plain text writes a heading; not in fenced code.
-_UNDERLINED = regex(
-    r"^[ \t]*```.*?^[ \t]*```|^(?P<text>\S[^\n]{0,120})\n(?P<marks>={3,}|~{3,}|-{3,}|\^{3,}|\"{3,}|'{3,}|\+{3,})[ \t]*$",
+# A line of text over a line of marks, which is how plain text writes a heading, or a number with some words on a line of
+# their own above a text; not in fenced code.
+_HEADING = regex(
+    r"^[ \t]*```.*?^[ \t]*```"
+    r"|^(?P<text>\S[^\n]{0,120})\n(?P<marks>={3,}|~{3,}|-{3,}|\^{3,}|\"{3,}|'{3,}|\+{3,})[ \t]*$"
+    r"|(?:(?<=\n\n)|\A)(?P<title>(?:§ ?\d{1,3}[a-z]?|\d{1,2}\.|\(\d{1,2}\)|[IVX]{1,5}\.)"
+    r"[ \t]+[^\W\d_][^\n]{0,60}[^\s.,;:!?…])\n(?=[^\W\d_a-zß-ÿ]|\d+\.\d|[§(\"])",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -266,15 +270,17 @@ def is_scrap(text: str) -> bool:
 
 
 def _structure(text: str) -> Iterator[Block]:
-    """The blocks of a text, whose headings may be underlined."""
+    """The blocks of a text, whose headings may be underlined or numbered."""
     here = 0
     levels: dict[str, int] = {}
-    for match in _UNDERLINED.finditer(text):
-        title, marks = match["text"], match["marks"]
-        if title and abs(len(title) - len(marks)) <= UNEVEN and any(map(str.isalnum, title)):
+    for match in _HEADING.finditer(text):
+        underlined, marks = match["text"], match["marks"]
+        is_even = underlined and abs(len(underlined) - len(marks)) <= UNEVEN
+        if match["title"] or (is_even and any(map(str.isalnum, underlined))):
+            name = "title" if match["title"] else "text"
             yield from blocks(text, here, match.start())
-            level = levels.setdefault(marks[0], len(levels) + 1)
-            yield Block(BlockKind.HEADING, match.start("text"), match.end("text"), level)
+            level = levels.setdefault(marks[0] if marks else name, len(levels) + 1)
+            yield Block(BlockKind.HEADING, match.start(name), match.end(name), level)
             here = match.end()
     yield from blocks(text, here)
 
