@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.language import WORD
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.plain import lowered
-from deep_research.evidence.quotation import ANNOUNCING
+from deep_research.evidence.quotation import ANNOUNCING, LABELLED
 from deep_research.evidence.rows import cell_spans, headers
 from deep_research.evidence.sentences import ASKING_MARKS, CLOSING, at_marks, has_capitals, sentence_spans
 from deep_research.patterns import regex
@@ -26,6 +26,7 @@ LONGEST = 1_200  # characters of a candidate; what is longer is no sentence, and
 SCRAP = 3  # words that say nothing by themselves
 LABEL = 80  # characters of a line that names what the item below it describes
 PROSE = 15  # words of a cell of a table, or of an answer, from which on it says something by itself
+LINE = regex(r"[^\s\n][^\n]*")
 _BEHIND_MARK = f"{CLOSING}*_)] \n\t"  # what may stand behind the mark of a question
 UNEVEN = 2  # characters by which an underline may be longer or shorter
 # A line of text over a line of marks, which is how plain text writes a heading, or a number with some words on a line of
@@ -147,6 +148,8 @@ def _read_block(document: Document, block: Block, heading: str, above: tuple[int
     spans = [_code(text, block)] if block.kind is BlockKind.CODE else list(block.sentences(text))
     if block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM) and not document.has_capitals:
         spans = [piece for span in spans for piece in at_marks(text, *span)]
+    if block.kind is BlockKind.PARAGRAPH:
+        spans = list(_lines_of_form(text, block.start, block.end)) or spans
     if block.kind is not BlockKind.CODE:
         spans = _answered(text, spans, above)
     part = Part(len(every), 0, heading, depth=block.start - text.rfind("\n", 0, block.start) - 1)
@@ -162,6 +165,17 @@ def _read_block(document: Document, block: Block, heading: str, above: tuple[int
     if block.kind in (BlockKind.CODE, BlockKind.ITEM) and every:
         part.lead = _lead(document, part)
     _add(document, part, block.kind, spans)
+
+
+def _lines_of_form(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The lines of a paragraph that is none: of which each has a name and what it is ("Place: boathouse"), as of the
+    head of a letter. What has no name goes on with the line above."""
+    lines = list(LINE.finditer(text, start, end))
+    named = [m.start() for m in lines if LABELLED.match(m.group())]
+    if len(named) < 2 or named[0] != lines[0].start() or 2 * len(named) <= len(lines):
+        return
+    for low, high in pairwise([*named, end]):
+        yield low, low + len(text[low:high].rstrip())
 
 
 def _answered(

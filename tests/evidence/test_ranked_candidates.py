@@ -65,6 +65,9 @@ def best(question: str, *texts: str) -> str:
         ("Why did the tower fall?", "reason"),
         ("How do I light the lamp?", "manner"),
         ("What is a lens?", "definition"),
+        ("What is the price of a lens?", "number"),
+        ("At what temperature is it cast?", "number"),
+        ("Was kostet der Eintritt?", "number"),
         ("Is the tower tall?", "polar"),
         ("The lamp was lit by whom and in what year?", "date"),
         ("Lamps and lenses", ""),
@@ -127,6 +130,24 @@ def test_candidates_are_sentences_items_rows_and_code_with_where_they_stand() ->
             ["", ""],
         ),
         ("They are:\n\n- Red.", ["They are:", "Red."], ["", ""]),
+        # Of a form each line stands for itself, and a number with some words on a line of their own is a heading.
+        (
+            "Place: boathouse\nPresent: 47 members\nand two guests\nTime: 8 pm",
+            ["Place: boathouse", "Present: 47 members\nand two guests", "Time: 8 pm"],
+            [""] * 3,
+        ),
+        (
+            "It has two parts.\nOne: the lamp is\nred.",
+            ["It has two parts.", "One: the lamp is\nred."],
+            [""] * 2,
+        ),
+        (
+            "2. RENT\n2.1 It is 40 pounds.\n\n§ 3 Kaution\nEine Miete.",
+            ["2.1 It is 40 pounds.", "Eine Miete."],
+            ["2. RENT", "§ 3 Kaution"],
+        ),
+        ("1. Shut it down\n2. Open it", ["Shut it down", "Open it"], [""] * 2),
+        ("1. Go to the menu\nand click.", ["Go to the menu\nand click."], [""]),
         # A question goes with what answers it, and a scrap with the next sentence.
         (
             "May I swim? No. Rowing is fine. Ask first.",
