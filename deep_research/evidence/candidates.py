@@ -34,7 +34,7 @@ UNEVEN = 2  # characters by which an underline may be longer or shorter
 _HEADING = regex(
     r"^[ \t]*```.*?^[ \t]*```"
     r"|^(?P<text>\S[^\n]{0,120})\n(?P<marks>={3,}|~{3,}|-{3,}|\^{3,}|\"{3,}|'{3,}|\+{3,})[ \t]*$"
-    r"|(?:(?<=\n\n)|\A)(?P<title>(?:§ ?\d{1,3}[a-z]?|\d{1,2}\.|\(\d{1,2}\)|[IVX]{1,5}\.)"
+    r"|^(?<![^\n]\n)(?P<title>(?:§ ?\d{1,3}[a-z]?|\d{1,2}\.|\(\d{1,2}\)|[IVX]{1,5}\.)"
     r"[ \t]+[^\W\d_][^\n]{0,60}[^\s.,;:!?…])\n(?=[^\W\d_a-zß-ÿ]|\d+\.\d|[§(\"])",
     re.MULTILINE | re.DOTALL,
 )
