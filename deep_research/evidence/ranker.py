@@ -64,20 +64,22 @@ class Asked:
             if part.named:  # a cell says little without its row and column
                 name = terms.intersection(read[part.heading.rpartition(STEP)[2]])
                 self.own[part.first : part.last] = [own | name for own in self.own[part.first : part.last]]
-        self.around = [
-            self._around(document, number, terms, inquiry) for number in range(len(document.parts))
-        ]
+        self.columns = {
+            number: terms.intersection(words.terms(document.text[slice(*part.header)]))
+            for number, part in enumerate(document.parts)
+            if part.header
+        }
+        self.around = [self._around(document, number) for number in range(len(document.parts))]
         self.blocks = [
             around.union(*self.own[part.first : part.last])
             for part, around in zip(document.parts, self.around, strict=True)
         ]
         self.all = frozenset[str]().union(*self.blocks)
 
-    def _around(self, document: Document, number: int, terms: Terms, inquiry: Inquiry) -> Terms:
+    def _around(self, document: Document, number: int) -> Terms:
         part = document.parts[number]
         around = self.headings[part.heading] | self.titled
-        if part.header:
-            around |= terms.intersection(inquiry.words.terms(document.text[slice(*part.header)]))
+        around |= self.columns.get(number, _NONE)
         return around if part.lead is None else around | self.own[part.lead]
 
     def near(self, document: Document, c: Candidate) -> Terms:
@@ -189,9 +191,11 @@ class View:
         return self._asked[self.at(c)].titled
 
     def tells(self, c: Candidate) -> Terms:
-        """What of the question a candidate tells, with the headings and the title over it."""
+        """What of the question a candidate tells, with the names of its columns, the headings and the title over it."""
         asked = self._asked[self.at(c)]
-        return asked.own[c.place] | asked.titled | asked.headings[c.heading]
+        return (
+            asked.own[c.place] | asked.columns.get(c.block, _NONE) | asked.titled | asked.headings[c.heading]
+        )
 
     def cover(self, c: Candidate) -> float:
         return self.share(self.asked_in(c))

@@ -12,11 +12,10 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
+from deep_research.evidence.column_names import may_name_columns
 from deep_research.evidence.names import key
-from deep_research.evidence.units import measured
 from deep_research.patterns import regex
 
-MAX_HEADER = 40  # characters of a header's cell
 FAR = 50_000  # characters above a row, in which its header is looked for
 _FENCE = regex(r"^(?:```|~~~)", re.MULTILINE)
 _BAR = regex(r"(?<!\S)\|(?!\S)")
@@ -50,7 +49,7 @@ def headers(text: str, start: int, end: int) -> list[str]:
         return []
     first = _first_of_table(text, text.rfind("\n", 0, start) + 1)
     named, cells = split_cells(first), split_cells(line)
-    if named == cells or len(named) != len(cells) or not _name_columns(named):
+    if named == cells or len(named) != len(cells) or not may_name_columns(named):
         return []
     return [] if bisect(_fences(text), start) % 2 else named  # in code a bar is no border
 
@@ -126,16 +125,11 @@ def tables(text: str) -> Iterator[tuple[list[str], list[tuple[int, int]]]]:
         elif header is None:
             header = (
                 split_cells(line)
-                if _name_columns(split_cells(line)) and not bisect(_fences(text), begin) % 2
+                if may_name_columns(split_cells(line)) and not bisect(_fences(text), begin) % 2
                 else []
             )
         elif header and len(split_cells(line)) == len(header):
             rows.append((begin, begin + len(line)))
-
-
-def _name_columns(row: Sequence[str]) -> bool:
-    """Whether the cells of a row can be the names of columns."""
-    return any(row) and all(map(_may_name, row))
 
 
 @lru_cache(maxsize=1)  # the rows of one text are looked at one after the other
@@ -188,14 +182,6 @@ def cell_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
         found.append((first, max(first, low + len(cell.rstrip()))))
     opens, closes = text.startswith("|", start), text.endswith("|", start, end)
     return found[opens : len(found) - closes]
-
-
-def _may_name(header: str) -> bool:
-    """Whether a cell can be the name of a column: neither long nor a value. An empty one names nothing."""
-    if not header:
-        return True
-    values = any(q.start == 0 and q.end == len(header) for q in measured(header))
-    return len(header) <= MAX_HEADER and any(map(str.isalpha, header)) and not values
 
 
 def _labelled(header: list[str], cells: list[str]) -> str:

@@ -157,7 +157,8 @@ class _Reader:
             if cell not in told:
                 told[cell] = in_one(docx_parts.words_of(cell, self._labelled)) or docx_parts.called(cell)
         texts = [["" if cell is None else told[cell] for cell in row] for row in rows]
-        yield "table", "\n".join(written([row for row in texts if any(row)]))
+        are_named = docx_parts.are_named(table)
+        yield "table", "\n".join(written([row for row in texts if any(row)], are_named=are_named))
         yield from self._notes_of(table)
 
 

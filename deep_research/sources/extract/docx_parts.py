@@ -90,6 +90,21 @@ def cells(table: Any) -> list[list[Any]]:
     return rows
 
 
+def are_named(table: Any) -> bool:
+    """Whether the first row is marked as the names of columns: it is said again on each page, or bold, where the second
+    does not begin so."""
+    first, *others = _children(table, f"{W}tr")
+    if docx_signs.value(first, "trPr/tblHeader", "1") not in _SHOWN:
+        return True
+    below = next((cell for row in others for cell in _children(row, f"{W}tc")), None)
+    return _is_bold(first) and (below is None or not _is_bold(below))
+
+
+def _is_bold(part: Any) -> bool:
+    runs = [run for run in part.iter(f"{W}r") if says(run)]
+    return all(docx_signs.value(run, "rPr/b", "1") not in _SHOWN for run in runs)
+
+
 def words_of(container: Any, said: Callable[[Any], str] = says) -> Iterator[str]:
     """What all paragraphs of a cell or note say, and the rows of tables within it."""
     for block in blocks(container):

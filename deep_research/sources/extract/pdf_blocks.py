@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from deep_research.evidence.column_names import NO_HEADER
 from deep_research.evidence.plain import clean
 from deep_research.evidence.sentences import END_MARKS, is_prose
 from deep_research.patterns import regex
 from deep_research.sources.extract.pdf_omissions import completed, continued
-from deep_research.sources.extract.tables import NO_HEADER, written
+from deep_research.sources.extract.tables import written
 
 if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, ParsedPage
@@ -69,19 +70,21 @@ def _read(block: LayoutBlock) -> Iterator[tuple[str, str]]:
         yield _table([_WHITE.split(line.strip()) for line in block.lines or ()]), "table"
     elif block.kind == "table":
         rows = [block.header, *(block.rows or ())] if block.header else block.rows or ()
-        yield _table([[cell.text for cell in row] for row in rows]), "table"
+        are_named = block.header is not None
+        yield _table([[cell.text for cell in row] for row in rows], are_named=are_named), "table"
 
 
 def _prose(text: str) -> str:
     return " ".join(_ESCAPED.sub(lambda found: found[1] or "", text).split())
 
 
-def _table(rows: Sequence[list[str]]) -> str:
+def _table(rows: Sequence[list[str]], *, are_named: bool = False) -> str:
     """The rows without what is empty: rows, and columns of white between those that have cells."""
     rows = [row for row in rows if any(map(str.strip, row))]
     widest = max(map(len, rows), default=0)
     kept = [at for at in range(widest) if any(at < len(row) and row[at].strip() for row in rows)]
-    return "\n".join(written([[row[at] if at < len(row) else "" for at in kept] for row in rows]))
+    cells = [[row[at] if at < len(row) else "" for at in kept] for row in rows]
+    return "\n".join(written(cells, are_named=are_named))
 
 
 def one_text(pages: Sequence[Sequence[Paragraph]]) -> tuple[str, tuple[int, ...]]:

@@ -69,10 +69,10 @@ class _Own:
 _DECODED = ("charset-normalizer",)
 _OWN = {
     Format.HTML: _Own("html", 7, (*_DECODED, "lxml", "trafilatura", "justext", "htmldate"), _PARSED),
-    Format.PDF: _Own("pdf", 4, ("liteparse",)),
-    Format.DOCX: _Own("docx", 3, ("lxml", "python-docx")),
-    Format.CSV: _Own("tables", 2, _DECODED),
-    Format.TSV: _Own("tables", 2, _DECODED),
+    Format.PDF: _Own("pdf", 5, ("liteparse",)),
+    Format.DOCX: _Own("docx", 4, ("lxml", "python-docx")),
+    Format.CSV: _Own("tables", 3, _DECODED),
+    Format.TSV: _Own("tables", 3, _DECODED),
     Format.JSON: _Own("data", 5, (*_DECODED, "lxml")),
     Format.JSON_LINES: _Own("data", 5, (*_DECODED, "lxml")),
     Format.XML: _Own("feeds", 3, (*_DECODED, "lxml")),

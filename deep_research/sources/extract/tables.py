@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from deep_research.evidence.column_names import MAX_HEADER, NO_HEADER, is_header, is_list, is_titled
 from deep_research.evidence.plain import clean
-from deep_research.evidence.rows import MAX_HEADER
-from deep_research.patterns import regex
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode
@@ -21,11 +20,8 @@ _SPACES = " "
 _SAMPLE = 20_000  # characters
 _MOST_COLUMNS = 500
 _FIELD = 100_000  # characters
-_LONGEST_NAME = 80  # characters
 _EAST_ASIAN = "\u2e80"  # from which letters on a word may be broken anywhere
 _CLOSING = ")]%”’\"'"  # what a paragraph without a stop may end in
-NO_HEADER = "| | |"
-_NUMBER = regex(r"[-+]?[\d.,  %€$£]*\d[\d.,  %€$£]*\Z")
 
 
 def read(raw: bytes, asked: Asked) -> Document:
@@ -37,15 +33,16 @@ def read(raw: bytes, asked: Asked) -> Document:
     )
 
 
-def written(rows: list[list[str]]) -> Iterator[str]:
+def written(rows: list[list[str]], *, are_named: bool = True) -> Iterator[str]:
     """The lines of a table. One whose first row is of facts gets an empty row before it, as in web pages, so that
-    nobody takes them for names of columns; a title above the names of the columns is none of them."""
+    nobody takes them for names of columns; a title above the names of the columns is none of them. What nothing marks
+    as names of columns (``are_named``) may open a list of labels and values."""
     if not rows:
         return
     if is_titled(rows):
         yield " ".join("".join(rows[0]).split()) + "\n"
         rows = rows[1:]
-    elif len(rows[0]) > 1 and not is_header(rows):
+    elif len(rows[0]) > 1 and (not is_header(rows) or (not are_named and is_list(rows))):
         yield NO_HEADER
     for row in rows:
         yield line(row)
@@ -57,33 +54,6 @@ def line(cells: list[str]) -> str:
     return " | ".join(plain).replace("|  |", "| |").replace("|  |", "| |").strip()
 
 
-def is_header(rows: list[list[str]]) -> bool:
-    """Whether the first row names the columns: all named, none with a number or a long text, and no name twice but over
-    numbers, as "change" beside each sum is."""
-    first = [cell.strip() for cell in rows[0]]
-    if sum(map(bool, first)) < len(first) - 1 or any(len(cell) > _LONGEST_NAME for cell in first):
-        return False
-    if any(_NUMBER.match(cell) and not _is_year(cell) for cell in first if cell):
-        return False
-    if all(_is_year(cell) for cell in first):
-        return False
-    return len(set(first)) == len(first) or (len(rows) > 1 and _is_of_numbers(rows[1]))
-
-
-def is_titled(rows: list[list[str]]) -> bool:
-    """Whether the first row is the title of the table: words that stand alone above the names of several columns."""
-    told = [cell for cell in map(str.strip, rows[0]) if cell]
-    return (
-        len(rows) > 2
-        and len(rows[0]) > 1 == len(told)
-        and not _NUMBER.match(told[0])
-        and all(map(str.strip, rows[1]))
-        and len(rows[1]) == len(rows[0])
-        and is_header(rows[1:])
-        and not is_header(rows)
-    )
-
-
 def in_one(paragraphs: Iterable[str]) -> str:
     """The paragraphs of a cell in a line, told apart."""
     text = ""
@@ -91,16 +61,6 @@ def in_one(paragraphs: Iterable[str]) -> str:
         is_open = text[-1:].isalnum() or text[-1:] in _CLOSING
         text += ("; " if text and is_open and text[-1] < _EAST_ASIAN else " ") + paragraph
     return text.strip()
-
-
-def _is_of_numbers(row: list[str]) -> bool:
-    """Whether all but the first cell, which says of what, are numbers."""
-    told = [cell.strip() for cell in row[1:]]
-    return len(told) > 1 and all(map(_NUMBER.match, told))
-
-
-def _is_year(cell: str) -> bool:
-    return len(cell) == 4 and cell.isdecimal() and cell[:2] in ("17", "18", "19", "20")
 
 
 def _rows(text: str, delimiter: str) -> Iterator[list[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from test_docx import cell, made, paragraph, text_of
 
@@ -60,3 +62,29 @@ def test_a_cell_of_nothing_but_a_picture_says_what_it_is_called(called: str, tol
     )
     assert table_of(*rows) == f"Port | Dock | Crane\nMole | {told} | 2".replace("|  |", "| |")
     assert text_of(made(paragraph("Old."), f"<w:p>{run(picture)}</w:p>")) == "Old."
+
+
+VALUES = (("Gas meter", "04418 m3"), ("Deposit", "1,350 euros"), ("Keys", "none"))
+
+
+def bold(text: str) -> str:
+    return cell(f"<w:p><w:r><w:rPr><w:b/></w:rPr><w:t>{text}</w:t></w:r></w:p>")
+
+
+@pytest.mark.parametrize(
+    ("first", "others", "is_named"),
+    [
+        (cell("Tenant") + cell("Lucia Ferrari"), cell, False),
+        (bold("Tenant") + cell("Lucia Ferrari"), bold, False),
+        (bold("Tenant") + bold("Lucia Ferrari"), bold, False),
+        (bold("What") + bold("How much"), cell, True),
+        ("<w:trPr><w:tblHeader/></w:trPr>" + cell("What") + cell("How much"), cell, True),
+        ('<w:trPr><w:tblHeader w:val="0"/></w:trPr>' + cell("Tenant") + cell("Lucia Ferrari"), cell, False),
+    ],
+    ids=["plain", "bold label", "bold column", "bold row", "row of each page", "row of no page"],
+)
+def test_a_list_of_labels_and_values_has_no_names_of_columns_that_are_not_marked(
+    first: str, others: Callable[[str], str], is_named: bool
+) -> None:
+    rows = (others(label) + cell(value) for label, value in VALUES)
+    assert table_of(first, *rows).startswith("| | |\n") is not is_named

@@ -143,6 +143,11 @@ def test_facts_are_not_taken_for_names_of_columns(extractor: Extractor) -> None:
     assert document.text.startswith("| | |\nMole | 3.40 | 1831\n")
 
 
+def test_the_sizes_and_years_of_a_first_row_are_names_of_columns(extractor: Extractor) -> None:
+    document = extractor.submit(b"stop,51,53\nMole,7:00,8:00\nSkerry,7:08,8:08\n", name="bus.csv").result()
+    assert row(document, "Skerry | 7:08 | 8:08") == ["stop: Skerry; 51: 7:08; 53: 8:08"]
+
+
 def test_a_title_above_the_names_of_columns_is_none_of_them(extractor: Extractor) -> None:
     rows = "Station,Highest,Year\nMole,3.40,1831\nSkerry,3.12,1850"
     document = extractor.submit(f"Tides of Cornwall,,\n{rows}\n".encode(), name="tides.csv").result()

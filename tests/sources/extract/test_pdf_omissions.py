@@ -43,6 +43,13 @@ PROSE = (
 )
 
 
+def test_a_table_of_labels_and_values_has_no_names_of_columns() -> None:
+    rows = "Date | 14 May 2025", "Customer | Edith Crane", "Due | 28 May 2025"
+    assert read([], table(112, *rows)) == ["\n".join(("| | |", *rows))]
+    rows = "Item | Price", "Siphon | £18.90", "Travel | £12.00"
+    assert read([], table(112, *rows)) == ["\n".join(rows)]
+
+
 @pytest.mark.parametrize(
     ("blocks", "text"),
     [
