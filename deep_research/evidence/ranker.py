@@ -16,17 +16,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from math import exp, fsum, sqrt
 from pathlib import Path
 from typing import Any
 
 from deep_research.evidence import unspaced
-from deep_research.evidence.candidates import STEP, Candidate, Document, Pool
+from deep_research.evidence.candidates import STEP, Candidate, Document, Part, Pool
 from deep_research.evidence.inquiry import Inquiry, holds_kind
-from deep_research.evidence.language import in_lower_case
 from deep_research.evidence.names import BRACKETED
 from deep_research.evidence.passages import BlockKind
+from deep_research.evidence.word_forms import AskedWords
 from deep_research.evidence.words import inverse_frequency
 from deep_research.patterns import regex
 
@@ -43,41 +42,35 @@ FILE = Path(__file__).with_name("ranker.json")
 class Asked:
     """What of a question stands where in one document: the asked terms of each candidate, and of what surrounds it."""
 
-    def __init__(self, document: Document, terms: Terms, inquiry: Inquiry) -> None:
-        words = inquiry.words
-        openings = {term[:2] for term in terms}
-        near = (word for word in document.words if word[:2] in openings or not word[:2].isascii())
-        stems = {word: stem for word in near if (stem := words.stem(in_lower_case(word))) in terms}
-        self.titled = terms.intersection(words.terms(document.title))
-        self.own = _held(document, stems, frozenset(filter(unspaced.RUN.match, terms)))
-        read: dict[str, list[str]] = {}  # the terms of each heading, which many paths share
+    def __init__(self, document: Document, terms: Terms, asked: AskedWords) -> None:
+        spoken = {word: found for word in document.words if (found := asked.of_word(word))}
+        self.titled = asked.of(document.title)
+        self.own = _held(document, spoken, frozenset(filter(unspaced.RUN.match, terms)))
+        read: dict[str, Terms] = {}  # the asked terms of each heading, which many paths share
         self.headings: dict[str, Terms] = {}
         self.headed: dict[str, float] = {}
         for path in dict.fromkeys(part.heading for part in document.parts):
             steps = path.split(STEP)
             for step in steps:
                 if step not in read:
-                    read[step] = words.terms(step)
-            self.headings[path] = terms.intersection(chain.from_iterable(read[step] for step in steps))
-            self.headed[path] = _part_of(read[steps[-1]], terms)
+                    read[step] = asked.of(step)
+            self.headings[path] = _NONE.union(*(read[step] for step in steps))
+            self.headed[path] = asked.share(steps[-1])
         for part in document.parts:
             if part.named:  # a cell says little without its row and column
-                name = terms.intersection(read[part.heading.rpartition(STEP)[2]])
+                name = read[part.heading.rpartition(STEP)[2]]
                 self.own[part.first : part.last] = [own | name for own in self.own[part.first : part.last]]
-        self.around = [
-            self._around(document, number, terms, inquiry) for number in range(len(document.parts))
-        ]
+        self.around = [self._around(document, part, asked) for part in document.parts]
         self.blocks = [
             around.union(*self.own[part.first : part.last])
             for part, around in zip(document.parts, self.around, strict=True)
         ]
         self.all = frozenset[str]().union(*self.blocks)
 
-    def _around(self, document: Document, number: int, terms: Terms, inquiry: Inquiry) -> Terms:
-        part = document.parts[number]
+    def _around(self, document: Document, part: Part, asked: AskedWords) -> Terms:
         around = self.headings[part.heading] | self.titled
         if part.header:
-            around |= terms.intersection(inquiry.words.terms(document.text[slice(*part.header)]))
+            around |= asked.of(document.text[slice(*part.header)])
         return around if part.lead is None else around | self.own[part.lead]
 
     def near(self, document: Document, c: Candidate) -> Terms:
@@ -89,23 +82,17 @@ class Asked:
         return self.around[c.block].union(*self.own[low:high])
 
 
-def _part_of(terms: Sequence[str], asked: Terms) -> float:
-    """The share (0 to 1) of the terms of a heading that are asked; its number is none of them."""
-    told = [term in asked for term in terms if term in asked or not term.isdigit()]
-    return sum(told) / len(told) if told else 0.0
-
-
-def _held(document: Document, stems: Mapping[str, str], pairs: Terms) -> list[Terms]:
-    """The asked terms of each candidate of a document in which ``stems`` are those of its words that are asked. ``pairs``
-    of characters stand anywhere, one of them in another."""
+def _held(document: Document, spoken: Mapping[str, Terms], pairs: Terms) -> list[Terms]:
+    """The asked terms of each candidate of a document some of whose words are ``spoken`` of them. ``pairs`` of characters
+    stand anywhere, one of them in another."""
     held: list[Terms] = [_NONE] * len(document.candidates)
     low = document.lowered
     ends = [c.end for c in document.candidates]
     found: dict[int, set[str]] = {}
-    for match in _any_of(stems).finditer(low) if stems else ():
+    for match in _any_of(spoken).finditer(low) if spoken else ():
         at = _at(document.candidates, ends, match.start())
         if at is not None and _begins_word(low, match.start()):
-            found.setdefault(at.place, set()).add(stems[match.group()])
+            found.setdefault(at.place, set()).update(spoken[match.group()])
     for pair in pairs:
         here = low.find(pair)
         while here >= 0:
@@ -123,7 +110,9 @@ class View:
     def __init__(self, inquiry: Inquiry, pool: Pool) -> None:
         self.inquiry, self.pool = inquiry, pool
         terms = frozenset(inquiry.terms)
-        self._asked = [Asked(document, terms, inquiry) for document in pool.documents]
+        spoken = (document.words for document in pool.documents)
+        asked = AskedWords(terms, inquiry.names, inquiry.words, inquiry.text, spoken)
+        self._asked = [Asked(document, terms, asked) for document in pool.documents]
         blocks = [block for one in self._asked for block in one.blocks]
         holding = Counter(term for block in blocks for term in block)
         # Rarer over the blocks is more.
