@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import groupby, pairwise
 
 from deep_research.evidence import unspaced
-from deep_research.evidence.language import WORD
+from deep_research.evidence.language import WORD, written_in
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.plain import lowered
 from deep_research.evidence.quotation import ANNOUNCING, LABELLED
@@ -89,6 +89,11 @@ class Document:
     def has_capitals(self) -> bool:
         """Whether names can be told by them."""
         return has_capitals(self.text)
+
+    @cached_property
+    def language(self) -> str:
+        """The language that it is written in; empty where that is not clear."""
+        return written_in(self.text)
 
     def is_contents(self, c: Candidate) -> bool:
         """Whether an item only names a section, as in a table of contents, which nothing announces."""

@@ -65,6 +65,7 @@ _CALLED = {
     "gu": "Gujarati",
 }
 STEMMED = tuple(_NAMES)  # the languages besides English whose words can be stemmed
+COMPOUNDING = frozenset(("de", "nl", "sv", "da", "no", "fi", "hu"))  # that write compounds in one word
 _KANA = regex("[\u3041-\u3096\u30a1-\u30fa]")
 _NOT_ARABIC = regex(
     "[\u0679\u067e\u0686\u0688\u0691\u0698\u06a9\u06af\u06ba\u06be\u06cc\u06d2]"
@@ -227,7 +228,8 @@ _NO_POLES: frozenset[tuple[int, int]] = frozenset()
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
     """The table of one language. ``opens`` are patterns of the beginnings of questions by kind of answer; ``cues`` are
-    words that an answer of a kind is apt to hold."""
+    words that an answer of a kind is apt to hold, ``short`` has the words that abbreviations stand for. ``compounds`` are
+    written in one word."""
 
     stemmer: str
     function: frozenset[str]
@@ -238,6 +240,8 @@ class Vocabulary:
     cues: Mapping[str, frozenset[str]]
     numerals: frozenset[str]
     marks: Marks
+    short: Mapping[str, str]
+    compounds: bool
 
     def terms(self, text: str) -> list[str]:
         """The stems of the words of a text that tell something, in their order; of a script without spaces the pairs of
@@ -250,8 +254,13 @@ class Vocabulary:
         word = WORD.search(text)
         return word.group().casefold() if word and text[word.end() : word.end() + 1] != "-" else ""
 
+    def shortened(self, word: str) -> list[str]:
+        """What a word is shortened to, whatever its form."""
+        stem = self.stem(in_lower_case(word))
+        return [short for short, whole in self.short.items() if self.stem(whole) == stem]
+
     def stem(self, word: str) -> str:
-        return _stem(self.stemmer, word)
+        return _stem(self.stemmer, self.short.get(word, word))
 
 
 def in_lower_case(text: str) -> str:
@@ -284,6 +293,8 @@ def vocabularies() -> Mapping[str, Vocabulary]:
             cues={kind: frozenset(words.split()) for kind, words in table["cues"].items()},
             numerals=frozenset(table["numerals"]["words"].split()),
             marks=_marks(table["marks"]),
+            short={short: row.split()[0] for row in table["short"] for short in row.split()[1:]},
+            compounds=language in COMPOUNDING,
         )
         for language, table in tables.items()
     }
@@ -327,4 +338,6 @@ def vocabulary(language: str) -> Vocabulary:
         pointing=none,
         polar=none,
         opens={},
+        short={},
+        compounds=language in COMPOUNDING,
     )

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from math import exp, fsum, sqrt
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,10 @@ from typing import Any
 from deep_research.evidence import unspaced
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool
 from deep_research.evidence.inquiry import Inquiry, holds_kind
-from deep_research.evidence.language import in_lower_case
+from deep_research.evidence.language import written_in
 from deep_research.evidence.names import BRACKETED
 from deep_research.evidence.passages import BlockKind
+from deep_research.evidence.word_forms import AskedWords
 from deep_research.evidence.words import inverse_frequency
 from deep_research.patterns import regex
 
@@ -43,29 +43,26 @@ FILE = Path(__file__).with_name("ranker.json")
 class Asked:
     """What of a question stands where in one document: the asked terms of each candidate, and of what surrounds it."""
 
-    def __init__(self, document: Document, terms: Terms, inquiry: Inquiry) -> None:
-        words = inquiry.words
-        openings = {term[:2] for term in terms}
-        near = (word for word in document.words if word[:2] in openings or not word[:2].isascii())
-        stems = {word: stem for word in near if (stem := words.stem(in_lower_case(word))) in terms}
-        self.titled = terms.intersection(words.terms(document.title))
-        self.own = _held(document, stems, frozenset(filter(unspaced.RUN.match, terms)))
-        read: dict[str, list[str]] = {}  # the terms of each heading, which many paths share
+    def __init__(self, document: Document, terms: Terms, asked: AskedWords) -> None:
+        spoken = {word: found for word in document.words if (found := asked.of_word(word))}
+        self.titled = asked.of(document.title)
+        self.own = _held(document, spoken, frozenset(filter(unspaced.RUN.match, terms)))
+        read: dict[str, Terms] = {}  # the asked terms of each heading, which many paths share
         self.headings: dict[str, Terms] = {}
         self.headed: dict[str, float] = {}
         for path in dict.fromkeys(part.heading for part in document.parts):
             steps = path.split(STEP)
             for step in steps:
                 if step not in read:
-                    read[step] = words.terms(step)
-            self.headings[path] = terms.intersection(chain.from_iterable(read[step] for step in steps))
-            self.headed[path] = _part_of(read[steps[-1]], terms)
+                    read[step] = asked.of(step)
+            self.headings[path] = _NONE.union(*(read[step] for step in steps))
+            self.headed[path] = asked.share(steps[-1])
         for part in document.parts:
             if part.named:  # a cell says little without its row and column
-                name = terms.intersection(read[part.heading.rpartition(STEP)[2]])
+                name = read[part.heading.rpartition(STEP)[2]]
                 self.own[part.first : part.last] = [own | name for own in self.own[part.first : part.last]]
         self.columns = {
-            number: terms.intersection(words.terms(document.text[slice(*part.header)]))
+            number: asked.of(document.text[slice(*part.header)])
             for number, part in enumerate(document.parts)
             if part.header
         }
@@ -91,23 +88,17 @@ class Asked:
         return self.around[c.block].union(*self.own[low:high])
 
 
-def _part_of(terms: Sequence[str], asked: Terms) -> float:
-    """The share (0 to 1) of the terms of a heading that are asked; its number is none of them."""
-    told = [term in asked for term in terms if term in asked or not term.isdigit()]
-    return sum(told) / len(told) if told else 0.0
-
-
-def _held(document: Document, stems: Mapping[str, str], pairs: Terms) -> list[Terms]:
-    """The asked terms of each candidate of a document in which ``stems`` are those of its words that are asked. ``pairs``
-    of characters stand anywhere, one of them in another."""
+def _held(document: Document, spoken: Mapping[str, Terms], pairs: Terms) -> list[Terms]:
+    """The asked terms of each candidate of a document some of whose words are ``spoken`` of them. ``pairs`` of characters
+    stand anywhere, one of them in another."""
     held: list[Terms] = [_NONE] * len(document.candidates)
     low = document.lowered
     ends = [c.end for c in document.candidates]
     found: dict[int, set[str]] = {}
-    for match in _any_of(stems).finditer(low) if stems else ():
+    for match in _any_of(spoken).finditer(low) if spoken else ():
         at = _at(document.candidates, ends, match.start())
         if at is not None and _begins_word(low, match.start()):
-            found.setdefault(at.place, set()).add(stems[match.group()])
+            found.setdefault(at.place, set()).update(spoken[match.group()])
     for pair in pairs:
         here = low.find(pair)
         while here >= 0:
@@ -125,7 +116,9 @@ class View:
     def __init__(self, inquiry: Inquiry, pool: Pool) -> None:
         self.inquiry, self.pool = inquiry, pool
         terms = frozenset(inquiry.terms)
-        self._asked = [Asked(document, terms, inquiry) for document in pool.documents]
+        spoken = (document.words for document in pool.documents)
+        asked = AskedWords(terms, inquiry.names, inquiry.words, inquiry.text, spoken)
+        self._asked = [Asked(document, terms, asked) for document in pool.documents]
         blocks = [block for one in self._asked for block in one.blocks]
         holding = Counter(term for block in blocks for term in block)
         # Rarer over the blocks is more.
@@ -149,9 +142,23 @@ class View:
         self._coverage: dict[Terms, float] = {}
         self._terms: dict[int, Terms] = {}
         self.linked = self._links()
-        every = [c for document in pool.documents for c in document.candidates]
+        foreign = self._foreign()
+        every = [
+            c
+            for document in pool.documents
+            for c in document.candidates
+            if document.id not in foreign or not all(map(str.isdigit, self.asked_near(c)))
+        ]
         every.sort(key=lambda c: (-self.cover(c) - self.wide(c), self.at(c), c.start))
         self.candidates = every[: KEPT_OF_TOPICS if inquiry.is_topic else KEPT]
+
+    def _foreign(self) -> frozenset[str]:
+        """The documents in another language than that of the question, where it has some of its own: what has none of its
+        words but numbers is not looked at."""
+        language = written_in(self.inquiry.text)
+        if not language or all(document.language != language for document in self.pool.documents):
+            return frozenset()
+        return frozenset(d.id for d in self.pool.documents if d.language not in ("", language))
 
     def share(self, terms: Terms) -> float:
         """The share (0 to 1) of the weight of what is asked that some of its terms have."""

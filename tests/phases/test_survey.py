@@ -131,6 +131,8 @@ MOLE = ("Ann Mole was born in Ghent in 1901.", PERSON)
             (),
             ["Nothing was found about “Stoat”."],
         ),
+        # the plural of a name says it
+        ("Who directed a DVD of Harbour?", [DIRECTED], (), ["Nothing was found about “DVD”."]),
         # a broad request: what was found of it is enough
         ("Harbour", [DIRECTED], (), []),
         ("Harbour", [], (0,), []),

@@ -10,6 +10,7 @@ from deep_research.evidence.inquiry import Inquiry, read_question
 from deep_research.evidence.multi_hop import Item, Trails, asked, follow
 from deep_research.evidence.names import key, question_names, runs, spelled
 from deep_research.evidence.statements import reader
+from deep_research.evidence.word_forms import AskedWords
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedGap,
@@ -133,12 +134,16 @@ def _gaps(
 
 
 def _unknown(handoff: SurveyInput, inquiry: Inquiry) -> list[str]:
-    """The names that no source has in its whole text, as the question spells them; of one within another, the shorter."""
+    """The names that no source has in its whole text, nor a compound with one, as the question spells them; of one within
+    another, the shorter."""
     names = question_names(handoff.original_query, handoff.first_look or FirstLook())
     keys = reader(inquiry.language).keys
     texts = {s.id: f"{s.title}\n{s.content}" for s in (*handoff.sources, *handoff.whole)}
     held = frozenset[str]().union(*map(keys, texts.values()))
-    unknown = [mention.name for mention in names if not keys(mention.name) <= held]
+    lacking = {mention.name: keys(mention.name) - held for mention in names}
+    asked = frozenset[str]().union(*lacking.values())
+    written = AskedWords(asked, asked, inquiry.words, inquiry.text, [held]).among(held) if asked else asked
+    unknown = [name for name, missing in lacking.items() if not missing <= written]
     short = [n for n in unknown if not any(f" {o} " in f" {n} " for o in unknown if o != n)]
     return spelled(handoff.original_query, *sorted(short, key=key(handoff.original_query).find))
 

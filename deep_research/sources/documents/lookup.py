@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from typing import NamedTuple
 
+from deep_research.evidence.language import ENGLISH
 from deep_research.sources.documents.frequencies import Statistics, frequencies
 from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.name_index import Reading
 from deep_research.sources.documents.pruning import Pruning
-from deep_research.sources.documents.terms import Cover, match_expression, path_words, stem
+from deep_research.sources.documents.terms import Cover, match_expression, path_words, shortened, stem
 from deep_research.state import Span
 
 PASSAGES_PER_HIT = 4
@@ -152,7 +153,7 @@ class _Look:
 
     def _of_candidates(self, everything: str, terms: Sequence[str], width: int) -> list[_Found]:
         """The best ``width`` passages, if they can be told without a score for each; else nothing."""
-        if self._languages:
+        if self._languages or any(shortened(ENGLISH, term) for term in terms):
             return []
         pruning = Pruning(self._own, terms)
         candidates = pruning.candidates()

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from deep_research.evidence import unspaced
-from deep_research.evidence.language import ENGLISH, STEMMED, stemmed, stems_in
+from deep_research.evidence.language import COMPOUNDING, ENGLISH, STEMMED, stemmed, stems_in, vocabulary
 from deep_research.evidence.plain import clean, unjoined
+from deep_research.evidence.word_forms import LEAST, AskedWords
 from deep_research.evidence.words import beginning
 from deep_research.patterns import regex
 from deep_research.sources.documents.folder import SUFFIXES
@@ -20,6 +21,8 @@ from deep_research.sources.extract.plaintext import words
 
 MAX_TERMS = 128
 MAX_REPEATS = 12  # of one of them: the time of a search grows with the square of its repeats
+
+_SHORTEST = 3  # letters of an abbreviation that is looked for
 
 _WORD = regex(r"\w+")
 _CODE_NAME = regex(
@@ -88,6 +91,18 @@ def _forms(term: str, languages: Sequence[str]) -> Iterator[str]:
     for language in languages:
         for stem_ in _marked_stems(language, term):
             yield f'"{stem_}"'
+            # What begins a compound; what ends one no index can look for.
+            if language in COMPOUNDING and len(stem_) > LEAST:
+                yield f'"{stem_[:-1]}" *'
+    for language in (ENGLISH, *languages):
+        for short in shortened(language, term):
+            yield f'"{short}"'
+
+
+@lru_cache(maxsize=1 << 12)
+def shortened(language: str, term: str) -> tuple[str, ...]:
+    """What a term is shortened to that is no common word of another language."""
+    return tuple(word for word in vocabulary(language).shortened(term) if len(word) >= _SHORTEST)
 
 
 class Fields(NamedTuple):
@@ -139,9 +154,11 @@ class Cover:
         self._whole = sum(weighted.values())
         parts = {term: _folded(term) for term in weighted}
         self._stems = {term: stem(words[0]) for term, words in parts.items() if len(words) == 1}
+        self._short = {term: frozenset(shortened(ENGLISH, term)) for term in self._stems}
         self._sequences = {term: f" {' '.join(words)} " for term, words in parts.items() if len(words) > 1}
+        self._asked: dict[str, AskedWords] = {}  # by language
         # Stemming is slow, so only words that begin like a term are stemmed.
-        self._beginnings = set(map(beginning, self._stems.values()))
+        self._beginnings = set(map(beginning, chain(self._stems.values(), *self._short.values())))
         self._first_two = {opening[:2] for opening in self._beginnings}
 
     def share(self, text: str, language: str = ENGLISH) -> float:
@@ -157,14 +174,23 @@ class Cover:
         near = [word for word in set(present) if word[:2] in first_two]
         stems = {stem(word) for word in near if word[:3] in beginnings or word[:2] in beginnings}
         sequence = f" {' '.join(present)} " if self._sequences else ""
-        foreign = frozenset(stems_in(language, text)) if language != ENGLISH else frozenset()
+        foreign = self._foreign(text, language) if language != ENGLISH else frozenset()
 
         def occurs(term: str) -> bool:
             if own := self._stems.get(term):
-                return own in stems or (bool(foreign) and not foreign.isdisjoint(stems_in(language, term)))
+                if own in stems or not stems.isdisjoint(self._short[term]):
+                    return True
+                return bool(foreign) and not foreign.isdisjoint(vocabulary(language).terms(term))
             return term in self._sequences and self._sequences[term] in sequence
 
         return [term for term in self._weighted if occurs(term)]
+
+    def _foreign(self, text: str, language: str) -> frozenset[str]:
+        """The stems of terms that a text in another language than English speaks of."""
+        if language not in self._asked:
+            words, terms = vocabulary(language), " ".join(self._stems)
+            self._asked[language] = AskedWords(frozenset(words.terms(terms)), frozenset(), words, terms)
+        return self._asked[language].of(text)
 
 
 @lru_cache(maxsize=1 << 16)

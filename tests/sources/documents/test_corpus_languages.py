@@ -77,6 +77,33 @@ class TestInflection:
         assert best.path == path
         assert best.relevance > 0.3
 
+    @pytest.mark.parametrize(
+        ("query", "path"),
+        [
+            ("Bücherei", "compound"),  # begins one
+            ("Stadtbücherei", ""),
+            ("Thursday", "short"),
+            ("What is there on Thursdays?", "short"),
+            ("maximum", "short"),
+        ],
+    )
+    @pytest.mark.parametrize("others", [0, 220])  # few passages are ordered by what they cover
+    def test_a_compound_and_an_abbreviation_are_found(
+        self, tmp_path: Path, query: str, path: str, others: int
+    ) -> None:
+        index = CorpusIndex(tmp_path / "index.db")
+        index.add(
+            [
+                ("compound", document("Der Büchereiausweis ist nicht teuer und gilt für das ganze Jahr.")),
+                ("short", document("Thu 9 to 5, and the max. length of it is 3 m.")),
+                *((f"other{n}", document(f"{GERMAN} {n}")) for n in range(others)),
+            ]
+        )
+        hits = index.search(query, 1)
+        assert [hit.path for hit in hits] == ([path] if path else [])
+        assert all(hit.relevance > 0.3 for hit in hits)
+        index.close()
+
     def test_a_word_as_it_stands_counts_more_than_another_form_of_it(self, tmp_path: Path) -> None:
         index = CorpusIndex(tmp_path / "index.db")
         index.add([("a", document(GERMAN)), ("b", document(GERMAN.replace("Haus ist", "Häuser sind")))])

@@ -1,0 +1,98 @@
+"""Which asked terms a word speaks of: abbreviations, plurals of names, compounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from deep_research.evidence.candidates import Pool, read_document
+from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.language import vocabularies, vocabulary
+from deep_research.evidence.ranker import View
+from deep_research.evidence.word_forms import AskedWords
+
+
+def asked_in(question: str, text: str, language: str) -> set[str]:
+    """The asked terms that a text speaks of."""
+    inquiry = read_question(question, language)
+    document = read_document("src", "T", text)
+    words = AskedWords(frozenset(inquiry.terms), inquiry.names, inquiry.words, inquiry.text, [document.words])
+    return set(words.of(text))
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "text", "spoken"),
+    [
+        # plurals of acronyms and names, which no stemmer knows
+        ("en", "How long may I keep a DVD?", "DVDs 1 week", {"dvd"}),
+        ("en", "How much are the CDs?", "A CD is 3 euros", {"cds"}),
+        ("de", "Wo ist die DVD?", "Alle DVDs stehen oben", {"dvd"}),
+        ("en", "Which stick fits the Pi?", "Two Pis and a case", {"pi"}),
+        # abbreviations as whole words
+        ("en", "Is it open on Thursdays?", "Thu 9 to 5", {"thursday"}),
+        ("en", "Is it open on Thu?", "Thursday 9 to 5", {"thursday"}),
+        ("en", "What is the maximum length?", "Max. length", {"maximum", "length"}),
+        ("en", "Is it open on Thursday?", "Thumb", set()),
+        ("de", "Gilt es am Samstag?", "Sa 10-14 Uhr", {"samstag"}),
+        ("fr", "Est-ce que c'est ouvert le samedi ?", "sam. 9 h", {"samed"}),
+        # a compound that an asked word ends or begins
+        ("de", "Was macht die Bücherei?", "Stadtbücherei Lindenau", {"bucherei"}),
+        ("de", "Was macht die Bücherei?", "Der Büchereiausweis", {"bucherei"}),
+        ("nl", "Wat doet de bibliotheek?", "De stadsbibliotheek", {"bibliotheek"}),
+        # its end stands for an asked compound
+        ("de", "Wo steht der Rückgabekasten?", "Ein Kasten am Eingang", {"ruckgabekast"}),
+        # where the whole is nowhere said
+        ("de", "Wo ist die Mitgliederversammlung?", "Die Versammlung", {"mitgliederversamml"}),
+        # short words stand in many by chance, and so do those of which hardly anything is left
+        ("de", "Was macht der Sand?", "Der Versand", set()),
+        ("de", "Was macht die Reise?", "Die Preise", set()),
+        ("de", "Was macht die Karte?", "Die Kartoffel", set()),
+        # a language that does not write compounds so
+        ("en", "Where is the board?", "The boardwalk and the keyboard", set()),
+    ],
+)
+def test_a_word_speaks_of_what_is_asked(language: str, question: str, text: str, spoken: set[str]) -> None:
+    assert asked_in(question, text, language) == spoken
+
+
+def test_the_end_of_a_compound_stands_for_it_only_where_the_whole_is_nowhere_said() -> None:
+    text = "Die Mitgliederversammlung wählt. Eine Versammlung tagt."
+    assert asked_in("Wo ist die Mitgliederversammlung?", text, "de") == {"mitgliederversamml"}
+    inquiry = read_question("Wo ist die Mitgliederversammlung?", "de")
+    document = read_document("src", "T", text)
+    view = View(inquiry, Pool([document]))
+    by_text = {view.text(c): view.asked_in(c) for c in view.candidates}
+    assert by_text["Eine Versammlung tagt."] == frozenset()
+
+
+def test_no_abbreviation_is_a_function_word_of_its_language() -> None:
+    for language, words in vocabularies().items():
+        assert words.function.isdisjoint(words.short), language
+        assert words.short.keys().isdisjoint(words.short.values()), language
+
+
+def test_a_word_is_shortened_whatever_its_form() -> None:
+    assert vocabulary("en").shortened("Thursdays") == ["thu", "thur", "thurs"]
+    assert vocabulary("en").shortened("garden") == []
+
+
+GERMAN = "Die Tonne wird am 11. Januar abgeholt, und sie ist für Papier und nicht für das Glas."
+FRENCH = "La piscine est fermée le vendredi. Les shorts sont interdits dans le bassin pour tous."
+
+
+@pytest.mark.parametrize(
+    ("question", "documents"),
+    [
+        ("Quel jour est-ce que la piscine est fermée ?", {"fr"}),
+        # a number is a word of both
+        ("Est-ce que la piscine est fermée le 11 ?", {"fr"}),
+        # a word of the other language: what has it is looked at
+        ("Est-ce que la piscine est fermée pour Papier ?", {"fr", "de"}),
+        # nothing is in the language of the question
+        ("Is the pool shut on the 11, and who has said that it is so?", {"fr", "de"}),
+    ],
+)
+def test_what_has_only_numbers_of_a_question_in_another_language_is_not_looked_at(
+    question: str, documents: set[str]
+) -> None:
+    pool = Pool([read_document("de", "Müll", GERMAN), read_document("fr", "Piscine", FRENCH)])
+    assert {c.document for c in View(read_question(question), pool).candidates} == documents
