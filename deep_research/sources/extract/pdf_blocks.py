@@ -70,8 +70,7 @@ def _read(block: LayoutBlock) -> Iterator[tuple[str, str]]:
         yield _table([_WHITE.split(line.strip()) for line in block.lines or ()]), "table"
     elif block.kind == "table":
         rows = [block.header, *(block.rows or ())] if block.header else block.rows or ()
-        are_named = block.header is not None
-        yield _table([[cell.text for cell in row] for row in rows], are_named=are_named), "table"
+        yield _table([[cell.text for cell in row] for row in rows], are_named=bool(block.header)), "table"
 
 
 def _prose(text: str) -> str:

@@ -1,7 +1,7 @@
 """Lines of a page that are in none of its blocks, put back where they stand. Pure.
 
-LiteParse loses lines around links, and of the names of columns all but the first. What stands above or below all blocks
-it leaves out on purpose: a running head, or the number of the page.
+LiteParse loses lines around links, of the names of columns all but the first, and columns of ruled tables. What stands
+above or below all blocks it leaves out on purpose: a running head, or the number of the page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from deep_research.evidence.sentences import END_MARKS
 from deep_research.patterns import regex
 
 if TYPE_CHECKING:
-    from liteparse.types import AnnotationRect, LayoutBlock, ParsedPage, TextItem
+    from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell, ParsedPage, TextItem
 
 _BROKEN = regex(r"[^\W\d_]{2}[-\u2010\u00ad]\Z")
 _SLACK = 1.0  # points by which letters reach out of their block
@@ -26,6 +26,8 @@ _MOST = 50_000  # pieces of text on a page times its blocks: of a thousand pages
 def completed(page: ParsedPage, text: str) -> list[LayoutBlock]:
     """The blocks of a page, which say ``text``, and among them what they lack."""
     blocks = list(page.blocks or ())
+    for table in [block for block in blocks if block.bbox and block.rows and not block.header]:
+        _fill(table, blocks, page.text_items)
     for line in list(_left_out(page, _letters(text))):
         _put_in(blocks, line)
     return blocks
@@ -36,6 +38,26 @@ def continued(text: str, line: str) -> str:
     if _BROKEN.search(text) and line[:1].islower():
         return text[:-1] + line
     return f"{text} {line}".strip()
+
+
+def _fill(table: LayoutBlock, blocks: list[LayoutBlock], items: Sequence[TextItem]) -> None:
+    """Puts a paragraph that stands within a table into the empty cells that its pieces stand in."""
+    for block in list(blocks):
+        if block.kind == "paragraph" and block.bbox and table.bbox and _is_within(block.bbox, table.bbox):
+            inside = [item for item in items if _is_within(item, block.bbox)]
+            rows = [[_filled(cell, inside) for cell in row] for row in table.rows or ()]
+            if _size(rows) - _size(table.rows or ()) == len(_letters(block.text or "")):
+                blocks.remove(block)
+                blocks[blocks.index(table)] = table = replace(table, rows=rows)
+
+
+def _size(rows: Sequence[Sequence[LayoutCell]]) -> int:
+    return len(_letters("".join(cell.text for row in rows for cell in row)))
+
+
+def _filled(cell: LayoutCell, items: Sequence[TextItem]) -> LayoutCell:
+    told = (item.text.strip() for item in items if cell.bbox and _is_within(item, cell.bbox))
+    return cell if cell.text.strip() else replace(cell, text=" ".join(told))
 
 
 def _letters(text: str) -> str:
@@ -96,7 +118,7 @@ def _is_beside(box: AnnotationRect, item: TextItem) -> bool:
     return box.y <= _middle(item) <= _bottom(box) and box.height < 2 * item.height
 
 
-def _is_within(item: TextItem, box: AnnotationRect) -> bool:
+def _is_within(item: TextItem | AnnotationRect, box: AnnotationRect) -> bool:
     across, down = item.x + item.width / 2 - box.x, _middle(item) - box.y
     return -_SLACK <= across <= box.width + _SLACK and -_SLACK <= down <= box.height + _SLACK
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell, ParsedPage, TextItem
 
@@ -41,6 +43,23 @@ PROSE = (
     "its plan at http://www.mole.org/plans and in the hall",
     "of the board.",
 )
+
+
+def test_a_paragraph_in_the_empty_cells_of_a_table_is_read_in_its_rows() -> None:
+    rows = ("Code", "Meaning", ""), ("E10", "No water", ""), ("E18", "No drain", "")
+    cells = [
+        [
+            LayoutCell(text, AnnotationRect(50 + 100 * at, 100 + 12 * row, 100, 12))
+            for at, text in enumerate(told)
+        ]
+        for row, told in enumerate(rows)
+    ]
+    grid = LayoutBlock("table", rows=cells, bbox=AnnotationRect(50, 100, 300, 36))
+    items = [item(252, 101 + 12 * row, text) for row, text in enumerate(("What to do", "Open it", "Call us"))]
+    beside = block(252, 101, "What to do Open it Call us")
+    beside = replace(beside, bbox=AnnotationRect(252, 101, 90, 34))
+    told = "Code | Meaning | What to do\nE10 | No water | Open it\nE18 | No drain | Call us"
+    assert read(items, grid, block(50, 150, "6 Data"), beside) == [told, "6 Data"]
 
 
 def test_a_table_of_labels_and_values_has_no_names_of_columns() -> None:
