@@ -163,6 +163,7 @@ def _read_block(document: Document, block: Block, heading: str, above: tuple[int
     if (
         block.kind is not BlockKind.CODE
         and spans
+        and not asks(text, *spans[0])
         and (label := _label(document, heading, block.kind)) is not None
     ):
         spans[0] = (label, spans[0][1])  # the term with its description, the question with its answer
@@ -255,18 +256,14 @@ def _add(document: Document, part: Part, kind: BlockKind, spans: Iterable[tuple[
 def _label(document: Document, heading: str, kind: BlockKind) -> int | None:
     """Where the line begins that names what the next item describes, or asks what the next block answers; it is then no
     candidate of its own."""
-    start = None
-    while document.parts:
+    start, is_asked = None, False
+    while document.parts and not is_asked:
         part = document.parts[-1]
         c = document.candidates[-1] if part.last - part.first == 1 else None
-        if (
-            c is None
-            or c.kind is not BlockKind.PARAGRAPH
-            or part.heading != heading
-            or not (
-                asks(document.text, c.start, c.end) or (kind is BlockKind.ITEM and _is_term(document.text, c))
-            )
-        ):
+        if c is None or c.kind is not BlockKind.PARAGRAPH or part.heading != heading:
+            break
+        is_asked = asks(document.text, c.start, c.end)
+        if not is_asked and not (kind is BlockKind.ITEM and _is_term(document.text, c)):
             break
         start = c.start
         document.candidates.pop()

@@ -166,6 +166,11 @@ def test_candidates_are_sentences_items_rows_and_code_with_where_they_stand() ->
         ),
         ("May I swim?\n\n- No.", ["May I swim?\n\n- No."], [""]),
         ("May I swim?\n\nNo, never.", ["May I swim?\n\nNo, never."], [""]),
+        (
+            "May I swim?\n\nMay I row?\n\nYes, you may.",
+            ["May I swim?", "May I row?\n\nYes, you may."],
+            [""] * 2,
+        ),
         ("# May I swim?\n\nNo. It is deep.", ["May I swim?\n\nNo. It is deep."], ["May I swim?"]),
         (
             "# Who swims?\n\nWhoever has been a member of the rowing club by the sea for two whole years may swim.",
