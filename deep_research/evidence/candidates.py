@@ -29,13 +29,14 @@ PROSE = 15  # words of a cell of a table, or of an answer, from which on it says
 LINE = regex(r"[^\s\n][^\n]*")
 _BEHIND_MARK = f"{CLOSING}*_)] \n\t"  # what may stand behind the mark of a question
 UNEVEN = 2  # characters by which an underline may be longer or shorter
-# A line of text over a line of marks, which is how plain text writes a heading, or a number with some words on a line of
-# their own above a text; not in fenced code.
+# A line of text over a line of marks, which is how plain text writes a heading, or a number with up to three words on a
+# line of their own above a text; not in fenced code.
 _HEADING = regex(
     r"^[ \t]*```.*?^[ \t]*```"
     r"|^(?P<text>\S[^\n]{0,120})\n(?P<marks>={3,}|~{3,}|-{3,}|\^{3,}|\"{3,}|'{3,}|\+{3,})[ \t]*$"
-    r"|^(?<![^\n]\n)(?P<title>(?:§ ?\d{1,3}[a-z]?|\d{1,2}\.|\(\d{1,2}\)|[IVX]{1,5}\.)"
-    r"[ \t]+[^\W\d_][^\n]{0,60}[^\s.,;:!?…])\n(?=[^\W\d_a-zß-ÿ]|\d+\.\d|[§(\"])",
+    r"|^(?<![^\n]\n)(?P<title>(?:§ ?\d{1,3}[a-z]?[ \t]+[^\W\d_][^\n]{0,60}"
+    r"|(?:\d{1,2}\.|\(\d{1,2}\)|[IVX]{1,5}\.)[ \t]+[^\W\d_]\S*(?:[ \t]+\S+){0,2})(?<=[^\s.,;:!?…]))"
+    r"\n(?=(?![IVX]{1,5}\.)[^\W\d_a-zß-ÿ]|\d+\.\d|\")",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -194,8 +195,9 @@ def _answered(
     joined: list[tuple[int, int]] = []
     is_open = False
     for start, end in spans:
-        joined[-1:] = [(joined[-1][0], end)] if is_open else [*joined[-1:], (start, end)]
-        is_open = asks(text, start, end) or (is_open and is_scrap(text[start:end]))
+        is_asked = asks(text, start, end)
+        joined[-1:] = [(joined[-1][0], end)] if is_open and not is_asked else [*joined[-1:], (start, end)]
+        is_open = is_asked or (is_open and is_scrap(text[start:end]))
     return joined
 
 

@@ -21,13 +21,17 @@ _MIXED = 4  # of so many values at least one is of words, and one of figures
 _VARIOUS = 3  # units, more than those of one thing: hours and minutes, am and pm
 
 
-def may_name_columns(row: Sequence[str]) -> bool:
+def may_name_columns(row: Sequence[str], below: Sequence[str] = ()) -> bool:
     """Whether the cells of a row can be the names of columns: neither long nor values. Numbers that are all different
-    can, of several columns behind one that has a word for its name, or none."""
+    can, of several columns behind one that has a word for its name, or none: years, and others where what stands
+    ``below`` them, in another row, is none."""
     numbers = [cell for cell in row if _RANGE.match(cell)]
     if not any(row) or row[0] in numbers or len(set(numbers)) < len(numbers):
         return False
     if numbers and (len(row) < 3 or not (len(numbers) > 1 or _is_year(numbers[0]))):
+        return False
+    under = [told for cell, told in zip(row, below, strict=False) if cell in numbers and told]
+    if not all(_is_year(cell[:4]) for cell in numbers) and (not under or any(map(_is_number, under))):
         return False
     return all(cell in numbers or _may_name(cell) for cell in row)
 
@@ -46,7 +50,7 @@ def is_header(rows: Sequence[Sequence[str]]) -> bool:
     first = [cell.strip() for cell in rows[0]]
     if sum(map(bool, first)) < len(first) - 1 or any(len(cell) > _LONGEST_NAME for cell in first):
         return False
-    if any(map(_NUMBER.match, first)) and not _is_scale(rows):
+    if any(map(_is_number, first)) and not _is_scale(rows):
         return False
     return len(set(first)) == len(first) or (len(rows) > 1 and _is_of_numbers(rows[1]))
 
@@ -57,7 +61,7 @@ def is_titled(rows: Sequence[Sequence[str]]) -> bool:
     return (
         len(rows) > 2
         and len(rows[0]) > 1 == len(told)
-        and not _NUMBER.match(told[0])
+        and not _is_number(told[0])
         and all(map(str.strip, rows[1]))
         and len(rows[1]) == len(rows[0])
         and is_header(rows[1:])
@@ -75,7 +79,7 @@ def is_list(rows: Sequence[Sequence[str]]) -> bool:
     figures = [value for value in told if value[0].isdecimal()]
     if min(len(figures), len(told) - len(figures)) * _MIXED >= len(told):
         return True
-    units = Counter(unit[1] if (unit := _UNIT.search(value)) else "" for value in figures)
+    units = Counter(unit[1] if (unit := _UNIT.search(value[-_LONGEST_NAME:])) else "" for value in figures)
     are_various = len(units) >= _VARIOUS and 2 * max(units.values()) <= len(told)
     return are_various or (first[:1].isdecimal() and 2 * len(figures) > len(told))
 
@@ -88,7 +92,7 @@ def _opening(cell: str) -> str:
 def _is_scale(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the numbers of the first row, behind words, count up or down what the columns are for: years, sizes,
     buses. Most values below are of another kind, or these alone are all as far from each other."""
-    at = [place for place, cell in enumerate(rows[0]) if _NUMBER.match(cell.strip())]
+    at = [place for place, cell in enumerate(rows[0]) if _is_number(cell.strip())]
     kinds = {_kind(rows[0][place]) for place in at}
     if len(kinds) > 1 or "" in kinds or 0 in at:
         return False
@@ -113,13 +117,17 @@ def _steps(row: Sequence[str], at: Sequence[int]) -> list[int]:
 
 def _kind(cell: str) -> str:
     told = cell.strip()
-    return "year" if _is_year(told) else "number" if _WHOLE.match(told) else ""
+    return "year" if _is_year(told) else "number" if _is_number(told) else ""
+
+
+def _is_number(cell: str) -> bool:
+    return len(cell) <= _LONGEST_NAME and _NUMBER.match(cell) is not None
 
 
 def _is_of_numbers(row: Sequence[str]) -> bool:
     """Whether all but the first cell, which says of what, are numbers."""
     told = [cell.strip() for cell in row[1:]]
-    return len(told) > 1 and all(map(_NUMBER.match, told))
+    return len(told) > 1 and all(map(_is_number, told))
 
 
 def _is_year(cell: str) -> bool:

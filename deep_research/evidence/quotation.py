@@ -19,7 +19,8 @@ _UNENDED = regex(r"(?<=[\w)\]\"”’»])[^\S\n]*\n[^\S\n]*\n\s*(?=(?P<next>[^\W
 ANNOUNCING = regex(r"[:：][\s*_]*\Z")
 _LABEL = r"[^\W\d_][\w .()/'’-]{0,30}: \S"  # how a line of a form begins
 LABELLED = regex(_LABEL)
-_NEXT_LABEL = regex(rf"(?<=[^\s.,;:!?])[ \t]*\n[ \t]*(?={_LABEL})")
+# The end of such a line before the next one.
+_NEXT_LABEL = regex(rf"^([ \t]*{_LABEL}[^\n]*(?<=[^\s.,;:!?]))[ \t]*\n[ \t]*(?={_LABEL})", re.MULTILINE)
 _ENDS = f"{END_MARKS}{CLOSING}:；"
 BREAKS_OFF = " …"  # behind a list of which not all is shown
 ITEM_MARK = r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+"  # for a pattern
@@ -33,7 +34,7 @@ def readable(text: str, start: int = 0, end: int | None = None) -> str:
     if told := clauses(text, start, end):
         return ". ".join((*(row.removesuffix(".") for row in told[:-1]), told[-1]))
     text = _TERM.sub(r"\g<term>: ", _RULE.sub("", text[start:end]))
-    text = _NEXT_LABEL.sub("; ", _ITEM.sub(_inline, text))
+    text = _NEXT_LABEL.sub(r"\1; ", _ITEM.sub(_inline, text))
     text = _UNENDED.sub(lambda end: ". " if end["next"].isupper() else " ", text)
     return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
 

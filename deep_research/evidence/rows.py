@@ -49,7 +49,7 @@ def headers(text: str, start: int, end: int) -> list[str]:
         return []
     first = _first_of_table(text, text.rfind("\n", 0, start) + 1)
     named, cells = split_cells(first), split_cells(line)
-    if named == cells or len(named) != len(cells) or not may_name_columns(named):
+    if named == cells or len(named) != len(cells) or not may_name_columns(named, cells):
         return []
     return [] if bisect(_fences(text), start) % 2 else named  # in code a bar is no border
 

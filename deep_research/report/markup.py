@@ -77,7 +77,7 @@ _OPENING = regex(r"^(\d{0,9})(?=#{1,6}\s|[-+*]\s|>|(?<=\d)[.)]\s)")
 _KEPT = regex(r"\0(\d+)\0")
 # What was written so that no renderer makes more of it than a character; code, and what breaks an address, is none.
 _WRITTEN = regex(
-    r"^```[^\n]*\n[\s\S]*?^```$|(?<!`)(?P<ticks>`{1,2})(?!`)[^`\n]++(?P=ticks)(?!`)|(?i:www)\\\."
+    r"^[ \t]*```[^\n]*\n[\s\S]*?^[ \t]*```$|(?<!`)(?P<ticks>`{1,2})(?!`)[^`\n]++(?P=ticks)(?!`)|(?i:www)\\\."
     r"|\\(?P<sign>[!-.:-@\[-`{-~])|(?P<entity>&(?:amp|lt|#(?!47;)\d{1,3});)",
     re.MULTILINE,
 )

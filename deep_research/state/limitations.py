@@ -25,13 +25,13 @@ def _standing(state: DeepResearchState) -> Iterator[Limit]:
     tongues = [limit for limit in state.limits if limit.name == "language"]
     used = {source.url for source in state.sources}
     searched = {s.query for s in state.sub_queries if s.status is SubQueryStatus.COMPLETED}
-    latest = _latest_caps(state)
+    of_searches = [limit for limit in state.limits if limit.of_cap in OF_SEARCHES]
     for limit in state.limits:
         if limit.message == NO_HIGH_QUALITY and state.high_quality_sources():
             continue
         if limit in tongues[:-1]:  # of all sources the last one speaks
             continue
-        if limit is not latest.get(limit.name, limit):
+        if any(_tells_more(other, limit) for other in of_searches):
             continue
         if limit.of_cap in OF_SEARCHES and limit.skipped and searched.issuperset(limit.skipped):
             continue
@@ -43,11 +43,13 @@ def _standing(state: DeepResearchState) -> Iterator[Limit]:
             yield limit.model_copy(update={"skipped": left, "used": count})
 
 
-def _latest_caps(state: DeepResearchState) -> dict[str, Limit]:
-    """By name, of the limits on searches the one that was told last: caps are only raised, and under one of them the
-    searches that a round could not make are counted by the next one too."""
-    told = [limit for limit in state.limits if limit.of_cap in OF_SEARCHES and limit.skipped]
-    return {limit.name: limit for limit in sorted(told, key=lambda each: (each.cap or 0, len(each.skipped)))}
+def _tells_more(other: Limit, limit: Limit) -> bool:
+    """Whether another limit on searches holds in place of one: that of a cap that was raised, or what a later round
+    could not make, earlier ones among it."""
+    if other.name != limit.name or not limit.skipped:
+        return False
+    is_raised = (other.cap or 0) > (limit.cap or 0)
+    return is_raised or (other.cap == limit.cap and set(other.skipped) > set(limit.skipped))
 
 
 def _unfounded(state: DeepResearchState) -> Iterator[Limit]:

@@ -42,6 +42,7 @@ def test_numbers_that_count_what_columns_are_for_are_their_names(table: str) -> 
         "Mole|stone|1881/Hare|brick|1902",
         "Wool|1.5|800/Cotton|7|1400",
         "2019|2020|2021/3|4|5",
+        "Oslo|120|350/Bergen|99.5|310.25/Tromso|80.2|290.1",
         "1|Mole|35/2|Hare|57",
     ],
 )
@@ -56,6 +57,7 @@ def test_a_first_row_of_facts_names_no_columns(table: str) -> None:
         ("Stop | 51 | 53\nMarket | 7:08 | 8:08", "Stop: Market; 51: 7:08; 53: 8:08"),
         ("| 2021/22 | 2022/23\nRent | 3 | 4", "Rent; 2021/22: 3; 2022/23: 4"),
         ("City | Land | 2021\nGhent | Flanders | 262,219", "City: Ghent; Land: Flanders; 2021: 262,219"),
+        ("Anna | 12 | 15\nBen | 14 | 17", "Ben, 14, 17"),
         ("Mole | 35 | 35\nHare | 57 | 12", "Hare, 57, 12"),
         ("Mole | 35 | stone\nHare | 57 | brick", "Hare, 57, brick"),
         ("Mole | 35 m | 1881\nHare | 57 m | 1902", "Hare, 57 m, 1902"),
@@ -97,3 +99,14 @@ def test_labels_with_values_of_several_kinds_are_a_list(table: str) -> None:
 )
 def test_two_columns_of_which_the_second_is_of_one_kind_are_no_list(table: str) -> None:
     assert not is_list(rows_of(table))
+
+
+def test_a_long_cell_takes_no_more_than_its_length() -> None:
+    assert not is_list([["a", "b"], ["c", f"1 {'a' * 200_000}!"], ["e", "1 x"]])
+    assert is_header([["a", "b"], ["q", f"{'1' * 200_000}x"]])
+
+
+def test_a_line_that_only_wraps_is_none_of_a_form() -> None:
+    told = "It was designed by the engineer\nStevenson: he finished it."
+    assert readable(told) == "It was designed by the engineer Stevenson: he finished it."
+    assert readable("Place: boathouse\nTime: 8 pm") == "Place: boathouse; Time: 8 pm"

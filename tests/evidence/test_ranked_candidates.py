@@ -146,6 +146,13 @@ def test_candidates_are_sentences_items_rows_and_code_with_where_they_stand() ->
             ["2.1 It is 40 pounds.", "Eine Miete."],
             ["2. RENT", "§ 3 Kaution"],
         ),
+        (
+            "(1) The deposit is 200 euros\n(2) The rent is 900 euros",
+            ["(1) The deposit is 200 euros\n(2) The rent is 900 euros"],
+            [""],
+        ),
+        ("1. Close the inlet valve\nUse the lever.", ["Close the inlet valve\nUse the lever."], [""]),
+        ("I. Rent\nII. Deposit\n", ["I. Rent\nII.", "Deposit"], [""] * 2),
         ("1. Shut it down\n2. Open it", ["Shut it down", "Open it"], [""] * 2),
         ("1. Go to the menu\nand click.", ["Go to the menu\nand click."], [""]),
         # A question goes with what answers it, and a scrap with the next sentence.
@@ -164,6 +171,7 @@ def test_candidates_are_sentences_items_rows_and_code_with_where_they_stand() ->
             ["May I swim?\n   No.", "May I row?\n   Yes."],
             [""] * 2,
         ),
+        ("May I swim? May I row? No.", ["May I swim?", "May I row? No."], [""] * 2),
         ("May I swim?\n\n- No.", ["May I swim?\n\n- No."], [""]),
         ("May I swim?\n\nNo, never.", ["May I swim?\n\nNo, never."], [""]),
         (

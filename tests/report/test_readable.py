@@ -36,6 +36,11 @@ def test_code_and_what_breaks_an_address_stay_as_they_are() -> None:
     assert readable(kept) == kept
 
 
+def test_code_within_an_item_stays_as_it_is() -> None:
+    told = "- step\n\n  ```\n  grep -E 'a\\.b' x; rm foo\\*\n  ```\n"
+    assert readable(told) == told
+
+
 def test_a_terminal_finds_the_address_of_no_host_but_of_sources() -> None:
     for document in documents(0, 500):
         before = set(_HOSTS.findall(document.report))

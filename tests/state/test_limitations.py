@@ -19,13 +19,14 @@ def of_searches(cap: int, *skipped: str, name: str = "max_searches") -> Limit:
     [
         ([of_searches(2, A)], [of_searches(2, A)]),
         ([of_searches(2, A, B, C), of_searches(2, A, B), of_searches(2, A)], [of_searches(2, A, B, C)]),
+        ([of_searches(2, A, B), of_searches(2, C)], [of_searches(2, A, B), of_searches(2, C)]),
         ([of_searches(2, A, B), of_searches(3, B)], [of_searches(3, B)]),
         (
             [of_searches(2, A), of_searches(9, A, name="shared:max_searches")],
             [of_searches(2, A), of_searches(9, A, name="shared:max_searches")],
         ),
     ],
-    ids=["one round", "every round", "a cap that was raised", "two caps"],
+    ids=["one round", "every round", "another search", "a cap that was raised", "two caps"],
 )
 def test_of_a_cap_on_searches_the_limit_that_was_told_last_holds(
     told: list[Limit], holds: list[Limit]

@@ -51,7 +51,7 @@ def in_words(event: ev.Event, fold: Fold) -> str:
 def _told_before(limit: Limit, fold: Fold) -> bool:
     """Whether an earlier round told of the same cap on searches: the report says how many were not made in the end."""
     return limit.of_cap in OF_SEARCHES and any(
-        (other.name, other.cap) == (limit.name, limit.cap) and other.message != limit.message
+        (other.name, other.cap) == (limit.name, limit.cap) and set(other.skipped) < set(limit.skipped)
         for other in fold.limits.values()
     )
 

@@ -67,7 +67,7 @@ def written(value: Any, name: str = "", level: int = 0) -> Iterator[str]:
         inside = [(" ".join(str(key).split()), inner) for key, inner in value.items()]
         inside.sort(key=lambda each: _in_line(each[1]) is None)  # sections stand below the lines
         for key, inner in inside:
-            if not name or inner != name:  # its heading says it
+            if not name or inner != name or key not in _TITLES:  # which its heading says
                 yield from written(inner, key, level + 1)
     elif columns := _columns(rows := [_row(each) for each in value]):
         yield line(columns)

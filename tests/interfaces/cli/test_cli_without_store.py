@@ -7,7 +7,7 @@ import pytest
 from cli_double import Done
 
 Plain = Callable[..., Done]
-RUN = "deepres-0123456789ab"
+RUN = "deepres-0a1b2c3d4e5f"
 OF_ALL = (("list",), ("waiting",), ("wake",))
 OF_ONE = (
     *((verb, RUN) for verb in ("resume", "pause", "status", "show", "events", "cancel", "delete", "verify")),

@@ -217,6 +217,15 @@ def test_objects_of_json_are_sections_and_records_are_a_table(extractor: Extract
             [{"a": 1, "b" * 50: 2}, {"a": 3, "b" * 50: 4}],
             f"# 1\n\n- a: 1\n- {'b' * 50}: 2\n\n# 2\n\n- a: 3\n- {'b' * 50}: 4",
         ),
+        (
+            {
+                "countries": [
+                    {"name": "Rome", "capital": "Rome", "has": [{"a": 1}]},
+                    {"name": "Ur", "has": []},
+                ]
+            },
+            "# countries\n\n## Rome\n\n- capital: Rome\n\n### has\n\n#### 1\n\n- a: 1\n\n## Ur",
+        ),
         (["a", "b"], "- a, b"),
         ({"a": {}, "b": []}, ""),
     ],
