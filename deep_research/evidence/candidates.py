@@ -7,6 +7,7 @@ code points of the saved text.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,7 @@ from deep_research.evidence.plain import lowered
 from deep_research.evidence.quotation import ANNOUNCING, LABELLED
 from deep_research.evidence.rows import cell_spans, headers
 from deep_research.evidence.sentences import ASKING_MARKS, CLOSING, at_marks, has_capitals, sentence_spans
+from deep_research.evidence.word_forms import identifiers
 from deep_research.patterns import regex
 
 STEP = " › "  # between the headings that a candidate stands under
@@ -81,6 +83,7 @@ class Document:
     text: str
     candidates: list[Candidate] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
+    sections: set[str] = field(default_factory=set)  # what its headings say
 
     @cached_property
     def lowered(self) -> str:
@@ -101,7 +104,7 @@ class Document:
         lead = self.parts[c.block].lead
         announced = lead is not None and self.announces(self.candidates[lead])
         return (
-            c.kind is BlockKind.ITEM and not announced and _bare(self.text[c.start : c.end]) in self._sections
+            c.kind is BlockKind.ITEM and not announced and _bare(self.text[c.start : c.end]) in self.sections
         )
 
     def announces(self, c: Candidate) -> bool:
@@ -114,8 +117,9 @@ class Document:
         return inside and self.parts[block].lead == self.parts[other].lead
 
     @cached_property
-    def _sections(self) -> frozenset[str]:
-        return frozenset(_bare(part.heading.rpartition(STEP)[2]) for part in self.parts)
+    def identifiers(self) -> dict[str, str]:
+        """Its words whose pieces begin with capitals, in lower case, each with its pieces told apart."""
+        return identifiers(self.text)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -132,21 +136,43 @@ def read_document(identity: str, title: str, text: str, *, whole_rows: bool = Fa
     """A source with its candidates, in their order. A row of a table with several cells of prose is cut into
     these, unless ``whole_rows`` are wanted."""
     document = Document(identity, title, text)
-    headings: dict[int, str] = {}
     above: tuple[int, int] | None = None  # the heading that a block stands right under
+    placed = list(_placed(text))
+    told = _told_apart(path for _, path in placed)
+    for block, path in placed:
+        if block.kind is BlockKind.HEADING:
+            document.sections.add(_bare(path[-1]))
+            above = (block.end - len(text[block.start : block.end].lstrip("# \t")), block.end)
+            continue
+        if block.kind is BlockKind.TABLE:
+            _read_table(document, block, told[path], whole_rows)
+        else:
+            _read_block(document, block, told[path], above)
+        above = None
+    return document
+
+
+def _placed(text: str) -> Iterator[tuple[Block, tuple[str, ...]]]:
+    """The blocks of a text, each with the headings over it, its own the last."""
+    headings: dict[int, str] = {}
     for block in _structure(text):
         if block.kind is BlockKind.HEADING:
             headings = {level: one for level, one in headings.items() if level < block.level}
             headings[block.level] = text[block.start : block.end].strip("# \t¶").replace("›", ">")
-            above = (block.end - len(text[block.start : block.end].lstrip("# \t")), block.end)
-            continue
-        heading = STEP.join(headings[level] for level in sorted(headings))
-        if block.kind is BlockKind.TABLE:
-            _read_table(document, block, heading, whole_rows)
-        else:
-            _read_block(document, block, heading, above)
-        above = None
-    return document
+        yield block, tuple(headings[level] for level in sorted(headings))
+
+
+def _told_apart(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+    """Each path of headings in one line. What its last heading is of is said with it where others have the same, as
+    each film of a list has "People"."""
+    distinct = dict.fromkeys(paths)
+    ends = Counter(path[place:] for path in distinct for place in range(len(path)))
+    told: dict[tuple[str, ...], str] = {}
+    for path in distinct:
+        place = next((n for n in range(len(path) - 1, 0, -1) if ends[path[n:]] == 1), 0)
+        *over, last = path[place:] or ("",)
+        told[path] = STEP.join((*path[:place], ", ".join((*(each.rstrip(" .:") for each in over), last))))
+    return told
 
 
 def _read_block(document: Document, block: Block, heading: str, above: tuple[int, int] | None) -> None:

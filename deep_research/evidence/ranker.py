@@ -44,7 +44,8 @@ class Asked:
     """What of a question stands where in one document: the asked terms of each candidate, and of what surrounds it."""
 
     def __init__(self, document: Document, terms: Terms, asked: AskedWords) -> None:
-        spoken = {word: found for word in document.words if (found := asked.of_word(word))}
+        joined = document.identifiers
+        spoken = {word: found for word in document.words if (found := asked.of_word(joined.get(word, word)))}
         self.titled = asked.of(document.title)
         self.own = _held(document, spoken, frozenset(filter(unspaced.RUN.match, terms)))
         read: dict[str, Terms] = {}  # the asked terms of each heading, which many paths share

@@ -8,10 +8,13 @@ from collections.abc import Iterable
 from deep_research.evidence import unspaced
 from deep_research.evidence.language import WORD, Vocabulary, in_lower_case
 from deep_research.evidence.words import Known
+from deep_research.patterns import regex
 
 LEAST = 5  # letters of a word that stands in a compound: shorter ones stand in too many by chance
 SHORTEST_STEM = 4  # of such a word where it ends the compound, and is what the whole is a kind of
 REST = 3  # letters that are left of a compound without it
+_IDENTIFIER = regex(r"\b[a-z]+[A-Z]\w*")
+_SEAM = regex(r"(?<=[a-z0-9])(?=[A-Z])")
 _MOST_KNOWN = 200_000
 _VOWELS = frozenset("aeiouy")
 _NONE: frozenset[str] = frozenset()
@@ -69,21 +72,32 @@ class AskedWords:
 
     def _of_word(self, word: str) -> frozenset[str]:
         # Stemming changes the end of a word: one that begins otherwise is no form of a term.
-        is_near = word[:2] in self._openings or not word[:2].isascii() or word in self._words.short
+        is_near = (
+            word[:2] in self._openings or not word[:2].isascii() or word in self._words.short or "_" in word
+        )
         if not is_near and not self._parts:
             return _NONE
         stem = self._words.stem(in_lower_case(word))
         found = {
             term for term in (stem, self._plurals.get(stem), self._plurals.get(word)) if term in self._terms
         }
+        if "_" in word:  # an identifier speaks of what its pieces do: "deposit_eur"
+            found.update(self.among(filter(None, (word.replace("_", ""), *word.split("_")))))
         if len(word) >= LEAST and word.isalpha():
             found.update(term for term in self._parts if _is_compound(stem, term))
             found.update(term for term in self._wholes if _is_compound(term, stem, ends=True))
         return frozenset(found)
 
 
+def identifiers(text: str) -> dict[str, str]:
+    """The words whose pieces begin with capitals, in lower case, each as it is with "_" between them: "tabWidth"."""
+    return {in_lower_case(word): in_lower_case(_SEAM.sub("_", word)) for word in _IDENTIFIER.findall(text)}
+
+
 def _words_of(text: str) -> list[str]:
-    return unspaced.found_words(in_lower_case(text), WORD)
+    joined = identifiers(text)
+    found = unspaced.found_words(in_lower_case(text), WORD)
+    return [joined.get(word, word) for word in found] if joined else found
 
 
 def _is_compound(whole: str, part: str, *, ends: bool = False) -> bool:

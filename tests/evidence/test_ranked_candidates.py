@@ -487,6 +487,44 @@ def test_a_cell_is_asked_by_its_row_and_its_column() -> None:
     assert best("What is said of the trust of a senior keeper?", LADDER.format(more=senior)) == senior
 
 
+def test_what_a_heading_is_of_is_said_with_it_where_others_have_the_same() -> None:
+    text = """# Films
+
+## Saw
+
+### People
+
+Anna did it.
+
+## Drill
+
+### People
+
+Ben did it.
+
+### Money
+
+It cost 4 pounds.
+
+### Notes
+
+#### 1
+
+It is long.
+
+## Money
+
+All of it cost 9 pounds."""
+    headings = [c.heading for c in read_document("src", "Films", text).candidates]
+    assert headings == [
+        "Films › Saw, People",
+        "Films › Drill, People",
+        "Films › Drill, Money",
+        "Films › Drill › Notes › 1",
+        "Films, Money",
+    ]
+
+
 def test_a_list_ends_where_an_item_announces_another() -> None:
     food = "A keeper of the office may eat all of the following:\n\n- apples of the yard\n- plants, but for:\n  - hemlock"
     seen = view("What may a keeper of the office eat?", food)

@@ -46,6 +46,12 @@ def asked_in(question: str, text: str, language: str) -> set[str]:
         ("de", "Was macht der Sand?", "Der Versand", set()),
         ("de", "Was macht die Reise?", "Die Preise", set()),
         ("de", "Was macht die Karte?", "Die Kartoffel", set()),
+        # an identifier, by its pieces and as a whole
+        ("en", "What deposit is asked?", "deposit_eur: 40", {"deposit"}),
+        ("en", "Who distributed it?", "distributedBy: MGM", {"distribut"}),
+        ("en", "What is tabWidth?", "tab_width: 4", {"tabwidth"}),
+        ("en", "What is tab_width?", "tabWidth: 4", {"tab_width"}),
+        ("en", "What is a script?", "JavaScript is a language", set()),
         # a language that does not write compounds so
         ("en", "Where is the board?", "The boardwalk and the keyboard", set()),
     ],

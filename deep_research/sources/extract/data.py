@@ -4,7 +4,6 @@ of one kind, a list of objects with the same names, become a table; others are s
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,9 +25,7 @@ _WITHIN = 4  # objects within a record that is a row
 _TITLES = ("title", "headline", "name")
 _DATES = ("published", "date_published", "datePublished", "published_at", "publication_date", "date")
 _AUTHORS = ("author", "creator", "byline")
-_TAG = regex(
-    r"</(?:p|div|span|a|b|i|em|strong|code|pre|ul|ol|li|table|blockquote|h[1-6])>|<br ?/?>", re.IGNORECASE
-)
+_TAG = regex(r"(?i)</(?:p|div|span|a|b|i|em|strong|code|pre|ul|ol|li|table|blockquote|h[1-6])>|<br ?/?>")
 _AS_WRITTEN = str  # of a number with a fraction: 0.100 is no 0.1, nor 0.00005 a 5e-05
 
 

@@ -67,7 +67,7 @@ _CALLED = {
     Format.TSV: (".tsv .tab", "text/tab-separated-values"),
     Format.JSON: (".json", "application/json text/json"),
     Format.JSON_LINES: (".jsonl .ndjson", "application/jsonl application/x-ndjson application/x-jsonlines"),
-    Format.MARKDOWN: (".md .markdown", "text/markdown text/x-markdown"),
+    Format.MARKDOWN: (".md .markdown .mdx", "text/markdown text/x-markdown"),
     Format.RST: (".rst", "text/x-rst text/prs.fallenstein.rst"),
     Format.TEXT: (".txt .text", ""),
     Format.XML: (".rss .atom", "application/xml text/xml"),
@@ -76,9 +76,7 @@ SUFFIXES = {suffix: format_ for format_, (suffixes, _) in _CALLED.items() for su
 MEDIA_TYPES = {kind: format_ for format_, (_, kinds) in _CALLED.items() for kind in kinds.split()}
 _PACKED = {Format.PDF, Format.DOCX}  # what is not text
 _HTML = regex(
-    r"\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]{0,200}\?>\s*)*"
-    r"(?:<!doctype\s+html|<(?:html|head|body)[\s>])",
-    re.IGNORECASE | re.DOTALL,
+    r"(?is)\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]{0,200}\?>\s*)*(?:<!doctype\s+html|<(?:html|head|body)[\s>])"
 )
 _XML = regex(r"\s*<\?xml\s|\s*<(?:rss|feed|rdf:RDF)[\s>]")
 _TAG = regex(r"<[a-zA-Z!/][^<>]*>")

@@ -37,14 +37,16 @@ _BOX = regex(
 )
 _TEMPLATE = regex(r"\{(?:%[^%\n]{0,300}%|\{[^{}\n]{0,300}\})\}")
 _MADE = (
-    r"(?:\{%[^%\n]{0,300}%\}|\{\{[%<][^{}\n]{0,300}[%>]\}\})"  # a statement to the program that makes a site
+    r"(?:\{%[^%\n]{0,300}%\}|\{\{[%<][^{}\n]{0,300}[%>]\}\}"  # a statement to the program that makes a site
+    r"|import\s[^\n\"']{1,200}\sfrom\s[\"'][^\"'\n]{1,200}[\"'];?[ \t]*(?=\n|\Z)|export\s(?:const|default)\s[^\n]{1,300})"
 )
 _STATEMENTS = regex(rf"\A\s*(?:{_MADE}\s*)+|(?:\s*{_MADE})+\s*\Z")  # around a text, not in a sentence on them
 # A tag of HTML, or what is none although it looks like one.
 _TAG = regex(
-    r"<!--.*?(?:-->|\Z)|<(?P<closing>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<rest>(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+)>",
-    re.DOTALL,
+    r"(?s)<!--.*?(?:-->|\Z)|<(?P<closing>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<rest>(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+)>"
 )
+# What a component of a page says of itself: the question over a box that opens, the title of a card.
+_NAMED = regex(r"<[A-Z]\w*\s[^<>]*?\b(?:question|title|label|summary)\s*=\s*\"([^\"<>]{1,300})\"[^<>]*>")
 _ATTRIBUTE = regex(r"([\w-]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?")
 _HIDDEN = words("script style template svg iframe")
 
@@ -182,7 +184,7 @@ class _Reader:
         for token in children:
             if token.type == "html_inline":
                 tag = next(_tags(token.content), None)
-                is_known = tag is None or tag.name in _elements()
+                is_known = tag is None or tag.name in _elements() or tag.name in self._closings
                 self._follow(token.content)
                 text = _SAID.get((tag.name, tag.is_closing), "") if tag else ""
                 said.append(text if is_known else self._shown(token.content))
@@ -200,7 +202,7 @@ class _Reader:
         is_shown = not self._hidden
         self._follow(html)
         if is_shown:
-            self._blocks.verbatim(html_text.extract(html))
+            self._blocks.verbatim(html_text.extract(_NAMED.sub(r"<p>\1</p>", html)))
 
     def _follow(self, html: str) -> None:
         """Keeps track of whether what comes next is in an element that is not shown."""
@@ -234,7 +236,7 @@ def _tags(html: str) -> Iterator[_Tag]:
 
 @cache
 def _elements() -> frozenset[str]:
-    """Those of HTML. What else stands in angle brackets is meant to be seen: ``List<String>``, ``cp <file>``."""
+    """Those of HTML. What else is in angle brackets and never closed is to be seen: ``List<String>``, ``cp <file>``."""
     from lxml.html import defs  # Markdown without HTML needs none of it
 
     return frozenset(defs.tags) | words("bdi data dialog frame main nobr picture template")
