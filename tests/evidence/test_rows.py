@@ -7,7 +7,7 @@ import pytest
 
 from deep_research.evidence.boilerplate import is_debris
 from deep_research.evidence.comparison import compared
-from deep_research.evidence.quotation import readable
+from deep_research.evidence.quotes import readable
 from deep_research.evidence.rows import cells, is_header, is_list, unlabelled
 
 FAMILY = (

@@ -23,7 +23,7 @@ from itertools import chain
 from deep_research.evidence import unspaced
 from deep_research.evidence.boilerplate import has_address, is_debris
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.quotation import readable
+from deep_research.evidence.quotes import readable
 from deep_research.evidence.ranking import PassageTerms, TermScanner, scan
 from deep_research.evidence.sentences import ASKING_MARKS, CLOSING, END_MARKS, at_marks, has_capitals
 from deep_research.evidence.topicality import Ranked, Scored, belonging, by_source, ranked

@@ -10,7 +10,7 @@ from deep_research.budget.content_budget import Content
 from deep_research.budget.report_cost import PASSAGES
 from deep_research.errors import ModelError
 from deep_research.evidence.plain import clean
-from deep_research.evidence.quotation import shortened
+from deep_research.evidence.quotes import shortened
 from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.language_model import Answer, LanguageModel
