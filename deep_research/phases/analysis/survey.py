@@ -10,7 +10,7 @@ from deep_research.evidence.inquiry import Inquiry, read_question
 from deep_research.evidence.multi_hop import Item, Trails, asked, follow
 from deep_research.evidence.names import key, question_names, runs, spelled
 from deep_research.evidence.statements import reader
-from deep_research.evidence.word_forms import AskedWords
+from deep_research.evidence.words import AskedWords
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedGap,
