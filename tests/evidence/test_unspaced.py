@@ -9,7 +9,7 @@ from deep_research.evidence.quotes import ended, readable
 from deep_research.evidence.ranking import matching
 from deep_research.evidence.sentences import sentence_spans
 from deep_research.evidence.unspaced import found_words, size
-from deep_research.evidence.wording import wordings
+from deep_research.phases.gathering.queries import wordings
 
 
 @pytest.mark.parametrize(
