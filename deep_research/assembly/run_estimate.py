@@ -18,7 +18,7 @@ from deep_research.phases.gathering.tasks import agent, reviewer
 from deep_research.phases.planning import llm as planning
 from deep_research.phases.prompting import output_for
 from deep_research.phases.refinement import llm as refining
-from deep_research.phases.synthesis import judge, repair, sections
+from deep_research.phases.synthesis import claim_verification, repair, sections
 from deep_research.settings import Settings
 from deep_research.state import PHASE_TO_AGENT, DeepResearchPhase, ModelRole, RunOptions
 from deep_research.supervisor import clarifying, reflection
@@ -137,7 +137,7 @@ def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
         ModelRole.REVIEWER: reviewer.MOST_OUTPUT,
         ModelRole.SUMMARIZER: summarizing.MOST_OUTPUT,
         ModelRole.SYNTHESIZER: report,
-        ModelRole.JUDGE: judge.MOST_OUTPUT,
+        ModelRole.JUDGE: claim_verification.MOST_OUTPUT,
         ModelRole.REFINER: refining.MOST_OUTPUT,
         ModelRole.SUPERVISOR: reflection.MOST_OUTPUT,
     }

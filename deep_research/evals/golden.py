@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from deep_research.evidence.citations import locate
+from deep_research.evidence.quotes import locate
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.profiles import Profile
 from deep_research.report.checking import Checker

@@ -17,10 +17,10 @@ from deep_research.evidence import unspaced
 from deep_research.evidence.language import WORD, written_in
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.plain import lowered
-from deep_research.evidence.quotation import ANNOUNCING, LABELLED
+from deep_research.evidence.quotes import ANNOUNCING, LABELLED
 from deep_research.evidence.rows import cell_spans, headers
 from deep_research.evidence.sentences import ASKING_MARKS, CLOSING, at_marks, has_capitals, sentence_spans
-from deep_research.evidence.word_forms import identifiers
+from deep_research.evidence.words import identifiers
 from deep_research.patterns import regex
 
 STEP = " › "  # between the headings that a candidate stands under

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from deep_research.evidence.contradictions import contradiction_of, quoted_part
 from deep_research.evidence.finding_clusters import numbers
-from deep_research.evidence.quotation import shortened
+from deep_research.evidence.quotes import shortened
 from deep_research.evidence.statements import sides as compared
 from deep_research.evidence.words import content_stems
 from deep_research.state import Contradiction, ContradictionSide, Difference, Finding, Source

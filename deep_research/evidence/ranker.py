@@ -26,8 +26,7 @@ from deep_research.evidence.inquiry import Inquiry, holds_kind
 from deep_research.evidence.language import written_in
 from deep_research.evidence.names import BRACKETED
 from deep_research.evidence.passages import BlockKind
-from deep_research.evidence.word_forms import AskedWords
-from deep_research.evidence.words import inverse_frequency
+from deep_research.evidence.words import AskedWords, inverse_frequency
 from deep_research.patterns import regex
 
 MAX_TITLE = 100  # characters of a title by which other sources name one

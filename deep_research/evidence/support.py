@@ -18,7 +18,7 @@ from deep_research.evidence.discrepancies import ASPECTS, discrepancies
 from deep_research.evidence.language import language_of, vocabulary, written_in
 from deep_research.evidence.passages import BlockKind, sentences
 from deep_research.evidence.plain import plainly
-from deep_research.evidence.quotation import readable
+from deep_research.evidence.quotes import readable
 from deep_research.evidence.rows import lower_labels
 from deep_research.evidence.statements import Kind, Reader, Statement, Token, reader
 from deep_research.evidence.units import measured

@@ -11,11 +11,10 @@ from functools import cached_property, partial
 from itertools import accumulate
 
 from deep_research.evidence.candidates import STEP
-from deep_research.evidence.citations import Prepared
 from deep_research.evidence.language import language_of, written_in
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.plain import plainly
-from deep_research.evidence.quotation import announced_by, readable
+from deep_research.evidence.quotes import Prepared, announced_by, readable
 from deep_research.evidence.rows import headers, split_cells
 from deep_research.evidence.sites import host_of
 from deep_research.evidence.statements import likeness

@@ -11,7 +11,7 @@ from deep_research.errors import UnknownNameError
 from deep_research.evals import suite_named
 from deep_research.evals.agents import _figures, evaluate_agents, measured, repetition
 from deep_research.evals.golden import BY_HAND, PHASES, ByHand, document_of, golden
-from deep_research.evidence.citations import locate
+from deep_research.evidence.quotes import locate
 from deep_research.interfaces.cli.main import main
 from deep_research.settings import Settings
 from deep_research.testing.servers import ModelServer

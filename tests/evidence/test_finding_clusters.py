@@ -2,12 +2,12 @@
 
 import pytest
 
-from deep_research.evidence.citations import locate
 from deep_research.evidence.comparison import compared
 from deep_research.evidence.contradictions import contradictions
 from deep_research.evidence.finding_clusters import filled, merged
 from deep_research.evidence.independence import voices
 from deep_research.evidence.near_duplicates import MOST_ALIKE, SimilarSets, fingerprint
+from deep_research.evidence.quotes import locate
 from deep_research.evidence.units import measured
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.citations import locate
 from deep_research.evidence.names import key
 from deep_research.evidence.near_duplicates import copied, fingerprint
 from deep_research.evidence.plain import clean, unjoined
+from deep_research.evidence.quotes import locate
 from deep_research.evidence.ranking import TermScanner, matching
 from deep_research.evidence.words import StemFinder, distinct_words, folded, stem, words
 from deep_research.sources.documents import LocalCorpus

@@ -3,7 +3,7 @@
 import pytest
 
 from deep_research.evidence.alignment import View
-from deep_research.evidence.citations import Prepared, QuoteFinder, T
+from deep_research.evidence.quotes import Prepared, QuoteFinder, T
 from deep_research.phases.analysis import recorded_findings
 from deep_research.phases.analysis.recorded_findings import WholeTexts
 from deep_research.state import Source
@@ -58,8 +58,8 @@ def held(monkeypatch):
         def __del__(self):
             counts["alive"] -= getattr(self, "counted", False)
 
-    monkeypatch.setattr("deep_research.evidence.citations.View", Counted)
-    monkeypatch.setattr("deep_research.evidence.citations.Prepared", Few)
+    monkeypatch.setattr("deep_research.evidence.quotes.View", Counted)
+    monkeypatch.setattr("deep_research.evidence.quotes.Prepared", Few)
     return counts
 
 

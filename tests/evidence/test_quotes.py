@@ -1,5 +1,5 @@
-"""Quotes are found as models give them, and stored as their source has them. The figures by kind:
-``pytest -n 0 -s -m sweep tests/evidence/test_quotes.py``."""
+"""Quotes are found as models give them, and stored as their source has them; where the text around them points to for
+more. The figures by kind: ``pytest -n 0 -s -m sweep tests/evidence/test_quotes.py``."""
 
 import importlib.util
 import re
@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from deep_research.evidence.alignment import TRIED, View, small_words
-from deep_research.evidence.citations import NEAR, QuoteFinder, locate
 from deep_research.evidence.language import vocabularies
+from deep_research.evidence.quotes import AROUND, NEAR, QuoteFinder, locate, references
 from deep_research.evidence.words import NEGATIONS
+from deep_research.state import Span
 
 _SPEC = importlib.util.spec_from_file_location("quote_slips", Path(__file__).with_name("quote_slips.py"))
 quote_slips = importlib.util.module_from_spec(_SPEC)
@@ -173,3 +174,29 @@ def test_hostile_quotes_and_texts_are_read_once_and_tried_a_bounded_number_of_ti
     monkeypatch.setattr(View, "_aligned", lambda *args: tried.append(1) or aligned(*args))
     located(quote, text)
     assert len(tried) <= 12 * TRIED
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("It is off by default (see Section 20.4.4).", "Section 20.4.4"),
+        ("This is described in Chapter 25 at length.", "Chapter 25"),
+        ("See also CREATE INDEX and the rest.", "CREATE INDEX"),
+        ("For details see [Vacuuming](routine-vacuuming.html).", "routine-vacuuming.html"),
+        ("See the “Large Objects” page.", "Large Objects"),
+        ("Näheres siehe Abschnitt 3.2.", "Abschnitt 3.2"),
+        ("I see Paris, and we see it every day.", None),
+        ("The section has 12 pages.", None),
+    ],
+)
+def test_what_a_text_points_to_is_named(text, target):
+    found = references("src-1", text, [Span(start=0, end=5)])
+    assert [r.target for r in found] == ([target] if target else [])
+    assert all(r.source_id == "src-1" and r.text for r in found)
+
+
+def test_only_what_stands_near_a_passage_counts_and_each_target_once():
+    text = "See Section 1.1. " + "x " * AROUND + "The lock. See Section 2.2. And see Section 2.2."
+    at = text.index("The lock")
+    found = references("src-1", text, [Span(start=at, end=at + 8), Span(start=at, end=at + 4)])
+    assert [r.target for r in found] == ["Section 2.2"]

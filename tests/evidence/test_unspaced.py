@@ -5,11 +5,11 @@ import pytest
 from deep_research.evidence.boilerplate import is_listing
 from deep_research.evidence.language import WORD, vocabulary
 from deep_research.evidence.names import asked_names
-from deep_research.evidence.quotation import ended, readable
+from deep_research.evidence.quotes import ended, readable
 from deep_research.evidence.ranking import matching
 from deep_research.evidence.sentences import sentence_spans
 from deep_research.evidence.unspaced import found_words, size
-from deep_research.evidence.wording import wordings
+from deep_research.phases.gathering.queries import wordings
 
 
 @pytest.mark.parametrize(

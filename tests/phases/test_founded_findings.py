@@ -6,7 +6,7 @@ import asyncio
 import pytest
 from orm_light import BUILT, HARE, HARE_TEXT, ORM, ORM_TEXT, TALL, TEXTS, state
 
-from deep_research.evidence.citations import locate
+from deep_research.evidence.quotes import locate
 from deep_research.phases.analysis import (
     AnalysisPhase,
     AnalyzedFinding,

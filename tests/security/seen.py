@@ -16,8 +16,9 @@ from renderers import alive
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.phases.analysis.llm import SYSTEM as READING
 from deep_research.phases.analysis.lost_quotes import SYSTEM as REQUOTES
-from deep_research.phases.synthesis.instructions import OUTLINE, WHOLE
+from deep_research.phases.synthesis.llm import WHOLE
 from deep_research.phases.synthesis.repair import SYSTEM as REPAIR
+from deep_research.phases.synthesis.sections import OUTLINE
 from deep_research.sources.search import SearchResult
 from deep_research.state.events import PhaseStarted, ReportWritten, RunCreated
 from deep_research.supervisor.reflection import SYSTEM as REFLECTION

@@ -10,14 +10,6 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.analysis.answer_forms import (
-    DIFFERENCES,
-    GAP_RULES,
-    NewContradiction,
-    NewGap,
-    contradictions_of,
-    gaps_of,
-)
 from deep_research.phases.analysis.extractive_analyzer import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -29,7 +21,15 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.analysis.lost_quotes import RequoteInput, RequoteOutput, requote
-from deep_research.phases.analysis.merged_readings import merge
+from deep_research.phases.analysis.merged_readings import (
+    DIFFERENCES,
+    GAP_RULES,
+    NewContradiction,
+    NewGap,
+    contradictions_of,
+    gaps_of,
+    merge,
+)
 from deep_research.phases.analysis.reading_choice import DoubtInput, DoubtOutput, decide
 from deep_research.phases.prompting import (
     RULES,

@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.evidence.alignment import View
-from deep_research.evidence.citations import QuoteFinder
 from deep_research.evidence.passages import passages
+from deep_research.evidence.quotes import QuoteFinder
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,

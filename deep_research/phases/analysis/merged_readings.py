@@ -1,8 +1,10 @@
-"""What several readings have in common: the same thing said twice, gaps that another reading fills."""
+"""What models write of gaps and contradictions, and what several readings have in common: the same thing said twice, gaps
+that another reading fills."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
@@ -10,19 +12,15 @@ from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.evidence.finding_clusters import numbers
 from deep_research.evidence.sites import host_of
 from deep_research.evidence.words import content_stems, denies
+from deep_research.models.coercion import Priority
 from deep_research.models.failures import is_outage
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.analysis.answer_forms import (
-    DIFFERENCES,
-    GAP_RULES,
-    NewContradiction,
-    NewGap,
-    contradictions_of,
-    gaps_of,
-)
 from deep_research.phases.analysis.handoff import (
+    AnalyzedContradiction,
     AnalyzedFinding,
+    AnalyzedGap,
     AnalyzedQuote,
+    AnalyzedStance,
     SourceText,
     SurveyInput,
     SurveyOutput,
@@ -39,12 +37,16 @@ from deep_research.phases.prompting import (
     one_line,
     opening,
 )
-from deep_research.state import Finding, Gap
+from deep_research.state import Difference, Finding, Gap
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included
 MOST_FINDINGS = 150  # that are compared, the best; further ones stand as they are
 MOST_NAMED = 3  # findings that are named beside a gap
 LONGEST_TITLE = 120  # characters
+MOST_GAPS = 3  # of an answer
+MOST_GAP_QUERIES = 3
+LONGEST_GAP = 1_000  # characters
+MOST_CONTRADICTIONS = 12  # of an answer
 # Of the room of the message.
 OF_FINDINGS, OF_SOURCES, OF_GAPS, OF_PARTS = 0.5, 0.12, 0.1, 0.05
 OF_CONTRADICTIONS = OF_REFERENCES = 0.04
@@ -52,6 +54,13 @@ COMPARED = "the findings when they were compared"
 IN_COMMON = 0.3  # of the words of the shorter of two findings that are said to be the same
 NOT_COMPARED = "The share of the analysis had no room for comparing what was found in several readings."
 
+GAP_RULES = """\
+A gap is something the question needs and the sources do not give: say what, with one to three searches \
+that may find it, each standing by itself. Priority 1 matters most. No more than three gaps, and none for \
+what is nice to know."""
+DIFFERENCES = """\
+what differs: a number, a date, a direction (it rises, it falls; it does, it does not) or the scope (of another \
+thing, place, version or condition). What says the same in other words or units is none."""
 SYSTEM = f"""\
 Several readers have read different sources for one question and written down findings (F1, F2 …), not \
 knowing of each other. You see what they found, from which sources (S1, S2 …), the gaps that were open \
@@ -69,6 +78,26 @@ thing, time and version; words in common are not enough. Which are the same gap 
 section or page that would tell, search for that.
 
 {RULES}"""
+
+
+class NewGap(BaseModel):
+    description: str
+    suggested_queries: list[str] = Field(default_factory=list)
+    priority: Priority = 1
+    part: str | None = Field(
+        default=None, description="name of the part of the question that lacks it, such as P1"
+    )
+
+
+class NewSide(BaseModel):
+    name: str = Field(description="name of the source, such as S1, or of the finding, such as F2")
+    says: str = Field(default="", description="what it says, in its own words, such as 57 metres")
+
+
+class NewContradiction(BaseModel):
+    of: str = Field(default="", description="of what they speak, in words of the findings")
+    differs: Literal["number", "date", "direction", "scope"] = "number"
+    sides: list[NewSide] = Field(description="two or more")
 
 
 class Merge(BaseModel):
@@ -246,4 +275,44 @@ def _one(group: list[Finding]) -> AnalyzedFinding:
         relevance=max(f.relevance for f in group),
         iteration=min(f.iteration for f in group),
         part_id=first.part_id,
+    )
+
+
+def gaps_of(gaps: Iterable[NewGap], parts: Aliases) -> tuple[AnalyzedGap, ...]:
+    """The gaps that matter most."""
+    return tuple(
+        AnalyzedGap(
+            description=gap.description[:LONGEST_GAP],
+            suggested_queries=tuple(q for q in gap.suggested_queries if q.strip())[:MOST_GAP_QUERIES],
+            priority=max(1, gap.priority),
+            part_id=parts.id(gap.part) if gap.part else None,
+        )
+        for gap in sorted(gaps, key=lambda gap: gap.priority)[:MOST_GAPS]
+        if gap.description.strip()
+    )
+
+
+def contradictions_of(
+    told: Iterable[NewContradiction], findings: Aliases, sources: Aliases, by: str
+) -> tuple[AnalyzedContradiction, ...]:
+    """Those with two sides at least that name what was given."""
+    made = []
+    for item in list(told)[:MOST_CONTRADICTIONS]:
+        stances = [stance for side in item.sides if (stance := _stance(side, findings, sources)) is not None]
+        if len(stances) > 1:
+            made.append(
+                AnalyzedContradiction(
+                    stances=tuple(stances), differs=Difference(item.differs), of=item.of, by=by
+                )
+            )
+    return tuple(made)
+
+
+def _stance(side: NewSide, findings: Aliases, sources: Aliases) -> AnalyzedStance | None:
+    of_finding = side.name.strip(" [](").upper().startswith(findings.letter) or side.name in findings.ids
+    known = (findings if of_finding else sources).id(side.name)
+    if known is None:
+        return None
+    return AnalyzedStance(
+        finding_id=known if of_finding else None, source_id=None if of_finding else known, says=side.says
     )

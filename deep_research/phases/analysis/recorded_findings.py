@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from deep_research.evidence.citations import Prepared, QuoteFinder, quote_at
 from deep_research.evidence.finding_clusters import confidence, level_of
 from deep_research.evidence.language import written_in
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.plain import plainly
 from deep_research.evidence.quality import counted
-from deep_research.evidence.quotation import readable
-from deep_research.evidence.references import references
+from deep_research.evidence.quotes import Prepared, QuoteFinder, quote_at, readable, references
 from deep_research.evidence.statements import likeness
 from deep_research.evidence.support import SENTENCES, SOME, SourceText, Support, check, is_doubted
 from deep_research.phases.analysis.handoff import (

@@ -11,9 +11,7 @@ from deep_research.budget.metered import RunModels
 from deep_research.budget.shared_budget import Purse
 from deep_research.errors import BudgetError
 from deep_research.evidence.page_identity import canonical_url
-from deep_research.evidence.wording import wordings
 from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, off_loop, shared, together, with_latest
-from deep_research.phases.gathering.asking import Asked, answered
 from deep_research.phases.gathering.caps import (
     affordable,
     capped,
@@ -26,6 +24,7 @@ from deep_research.phases.gathering.collecting import collected, work_of
 from deep_research.phases.gathering.fetching import pages_told
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, filters_of
 from deep_research.phases.gathering.pages_left import finder, read_left
+from deep_research.phases.gathering.queries import Asked, answered, wordings
 from deep_research.phases.gathering.source_reading import Reading
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts
 from deep_research.phases.wishes import Knows, as_searches

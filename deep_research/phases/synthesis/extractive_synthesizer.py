@@ -15,7 +15,7 @@ from deep_research.evidence.finding_clusters import level_of
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.language import Vocabulary
 from deep_research.evidence.quality import RANKS
-from deep_research.evidence.quotation import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable, shortened
+from deep_research.evidence.quotes import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable, shortened
 from deep_research.evidence.selection import DEFAULT_WORDS, FLOOR
 from deep_research.patterns import regex
 from deep_research.phases.base import off_loop

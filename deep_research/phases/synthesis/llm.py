@@ -21,8 +21,9 @@ from deep_research.phases.synthesis.handoff import (
     SynthesizerInput,
     SynthesizerOutput,
 )
-from deep_research.phases.synthesis.instructions import WHOLE
 from deep_research.phases.synthesis.model_drafts import (
+    MATERIAL,
+    STYLE,
     Draft,
     Given,
     complete,
@@ -39,6 +40,20 @@ from deep_research.phases.synthesis.sections import LEAST_SECTIONS, in_sections,
 _Written = tuple[str, Message, tuple[str, ...] | None, tuple[str, ...]]
 NOT_REVISED = "For want of room the report was not revised after it was looked at."
 FEW = 4  # findings that are not worth an outline
+
+WHOLE = f"""\
+You write the report of a piece of research. {MATERIAL}
+
+Form
+- Markdown. A title after "# ", then sections after "## ".
+- First a section that answers the question in two to four sentences, the answer before everything else, \
+with how sure it is.
+- Then sections by theme, the most important first, with headings that say what is in them. Short \
+paragraphs; a table where things are compared or figures stand over time; no list where a sentence does.
+- If findings contradict each other, put them side by side and say which is better supported and why.
+- Last a section on what remains open: the gaps that matter to the reader. No closing remarks after it.
+
+{STYLE}"""
 
 
 class LLMSynthesizer:

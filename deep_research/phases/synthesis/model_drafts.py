@@ -1,4 +1,4 @@
-"""What a model is given to write a report from, and what becomes of its draft. Pure."""
+"""What a model is given to write a report from, how it is told to write, and what becomes of its draft. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deep_research.budget.content_budget import Content
 from deep_research.budget.report_cost import PASSAGES
 from deep_research.errors import ModelError
 from deep_research.evidence.plain import clean
-from deep_research.evidence.quotation import shortened
+from deep_research.evidence.quotes import shortened
 from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.language_model import Answer, LanguageModel
@@ -22,7 +22,7 @@ from deep_research.phases.evidence_lines import (
     source_names,
     with_quotes,
 )
-from deep_research.phases.prompting import Aliases, Message, Room, brief, listed, one_line, opening
+from deep_research.phases.prompting import RULES, Aliases, Message, Room, brief, listed, one_line, opening
 from deep_research.phases.synthesis.conflicts import conflict_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.markup import escaped
@@ -78,6 +78,26 @@ _TOLD = (
     "wish",
     "option",
 )
+
+MATERIAL = """\
+You are given the question and what was found: findings (F1, F2 …) with how sure they are, contradictions \
+between them, and gaps. Of the sources (S1, S2 …) you are told who says it, when, and how good they are; what they have \
+word for word stands beside the findings, so that you know what these are about. Nothing else counts: what you know \
+yourself has no place in the report."""
+STYLE = f"""\
+References
+- After every statement that rests on findings stand their names in square brackets, like this [F2] or \
+this [F1, F4]. Only names that were given.
+- Do not write a list of references, links, addresses, images or HTML.
+
+Style
+- Plain, exact, readable. Figures with their units and dates. Say once what is to be said, nowhere twice.
+- Tell what is well supported as such. What rests on one source is told as its: who says it, and when, as in \
+“according to the maintainers, March 2025”. Copies of one text are one source. Where a newer or more competent source \
+stands against an older one, say so.
+- Say nothing of how the research was done, of findings, sources or this task.
+
+{RULES}"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.quote_passages import around_quotes
-from deep_research.phases.synthesis.claim_work import ClaimWork
+from deep_research.phases.synthesis.claim_verification import ClaimWork
 from deep_research.phases.synthesis.extractive_synthesizer import ExtractiveSynthesizer, has_word_of
 from deep_research.phases.synthesis.handoff import (
     FailedClaim,

@@ -13,7 +13,7 @@ from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.budget.report_cost import text_output
 from deep_research.evidence import unspaced
 from deep_research.evidence.plain import plainly
-from deep_research.evidence.quotation import ended, readable
+from deep_research.evidence.quotes import ended, readable
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, manner, one_line, opening

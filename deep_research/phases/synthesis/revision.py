@@ -22,8 +22,9 @@ from deep_research.phases.evidence_lines import with_names
 from deep_research.phases.prompting import Message, listed, manner, one_line, opening, room_for
 from deep_research.phases.synthesis.conflicts import HEADING as CONFLICTS
 from deep_research.phases.synthesis.handoff import SynthesizerInput
-from deep_research.phases.synthesis.instructions import LAST_PASS, REVISION
 from deep_research.phases.synthesis.model_drafts import (
+    MATERIAL,
+    STYLE,
     Given,
     body_of,
     complete,
@@ -46,6 +47,31 @@ _OURS = (CONFLICTS.lstrip("# ").casefold(), LIMITS.casefold())  # sections that 
 
 WORTH = 4  # further claims that are supported, for each that nothing carries
 TOO_SHORT, TOO_LONG = 0.5, 1.6  # of the wanted words
+
+REVISION = f"""\
+You write the report of a piece of research, of which there is a version already: you revise it. {MATERIAL}
+
+You are given the report as it is, what is said of it, and what was found, of which some is new. Make it better where \
+that is called for, and leave the rest alone: a good passage that you do not touch stays as it is.
+
+Form
+- Give only the sections that change, each whole, after its heading as it stands ("## …"). A new section gets a heading \
+of its own; one that is to go is given with nothing under its heading. What you do not give stays word for word.
+- Take up the findings that the report does not use yet, where they answer the question; where they say otherwise than \
+the report, tell both, and which is better supported.
+- If nothing has to change, answer with the first section as it is.
+
+{STYLE}"""
+LAST_PASS = f"""\
+You write the report of a piece of research, whose sections were written side by side: you go over it once more. What \
+is said twice stays where it belongs and \
+goes elsewhere; where two sections do not fit together, mend the seam; names and figures are written alike everywhere. \
+Add no statement, change no figure, and keep the references behind what they stand for.
+
+Give only the sections that change, each whole, after its heading as it stands ("## …"); what you do not give stays \
+word for word. If nothing has to change, answer with the first section as it is.
+
+{STYLE}"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import off_loop, together
 from deep_research.phases.prompting import (
+    RULES,
     Aliases,
     Message,
     brief,
@@ -34,8 +35,9 @@ from deep_research.phases.prompting import (
     shortened,
 )
 from deep_research.phases.synthesis.handoff import SynthesizerInput
-from deep_research.phases.synthesis.instructions import FRAME, OUTLINE, PART
 from deep_research.phases.synthesis.model_drafts import (
+    MATERIAL,
+    STYLE,
     Draft,
     Given,
     beside,
@@ -65,6 +67,35 @@ OF_SECTIONS = 0.5  # of the room, when what stands around them is written
 
 _JOURNAL: ContextVar[Journal | None] = ContextVar("journal_of_pieces", default=None)
 _SHOWN = 12  # digits of what a piece was written from
+
+OUTLINE = f"""\
+You plan the report of a piece of research. {MATERIAL}
+
+Give it a title and sections by theme, the most important first: three to six for most reports, more only \
+for very long ones. Each has a heading of its own that says what is in it, one sentence on what it has to \
+show, and the names of the findings it rests on. A finding may serve several sections, for what each has to show; what \
+it says is told in full in one of them. Findings that contradict each other belong to the same one. \
+Leave out findings that the answer \
+does not need. No section for the summary, the conclusion, the sources or what remains open: those are \
+written apart.
+
+{RULES}"""
+PART = f"""\
+You write one part of the report of a piece of research; other parts are written by others. {MATERIAL}
+
+Form
+- Markdown without the heading of the part, which stands there already. Short paragraphs; a table where \
+things are compared or figures stand over time; no list where a sentence does.
+- If findings contradict each other, put them side by side and say which is better supported and why.
+- No introduction, no summary, no outlook.
+
+{STYLE}"""
+FRAME = f"""\
+You write what stands before and after the sections of a report: first the answer to the question in two to four \
+sentences, with how sure it is; last what remains open, the gaps that matter to the reader, in short paragraphs or a \
+list. {MATERIAL}
+
+{STYLE}"""
 
 
 class PlannedSection(BaseModel):

@@ -13,8 +13,7 @@ from typing import NamedTuple
 from deep_research.evidence import unspaced
 from deep_research.evidence.language import COMPOUNDING, ENGLISH, STEMMED, stemmed, stems_in, vocabulary
 from deep_research.evidence.plain import clean, unjoined
-from deep_research.evidence.word_forms import LEAST, AskedWords
-from deep_research.evidence.words import beginning
+from deep_research.evidence.words import LEAST_IN_COMPOUND, AskedWords, beginning
 from deep_research.patterns import regex
 from deep_research.sources.documents.folder import SUFFIXES
 from deep_research.sources.extract.plaintext import words
@@ -92,7 +91,7 @@ def _forms(term: str, languages: Sequence[str]) -> Iterator[str]:
         for stem_ in _marked_stems(language, term):
             yield f'"{stem_}"'
             # What begins a compound; what ends one no index can look for.
-            if language in COMPOUNDING and len(stem_) > LEAST:
+            if language in COMPOUNDING and len(stem_) > LEAST_IN_COMPOUND:
                 yield f'"{stem_[:-1]}" *'
     for language in (ENGLISH, *languages):
         for short in shortened(language, term):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from deep_research.evidence.column_names import NO_HEADER
+from deep_research.evidence.rows import NO_HEADER
 from deep_research.patterns import regex
 from deep_research.sources.extract.tables import in_one, line
 

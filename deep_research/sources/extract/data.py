@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from deep_research.evidence.column_names import MAX_HEADER
 from deep_research.evidence.plain import clean
+from deep_research.evidence.rows import MAX_HEADER
 from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 from deep_research.sources.extract.document import Document, finished

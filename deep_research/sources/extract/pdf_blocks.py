@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from deep_research.evidence.column_names import NO_HEADER
 from deep_research.evidence.plain import clean
+from deep_research.evidence.rows import NO_HEADER
 from deep_research.evidence.sentences import END_MARKS, is_prose
 from deep_research.patterns import regex
 from deep_research.sources.extract.pdf_omissions import completed, continued

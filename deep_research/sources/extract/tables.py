@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from deep_research.evidence.column_names import MAX_HEADER, NO_HEADER, is_header, is_list, is_titled
 from deep_research.evidence.plain import clean
+from deep_research.evidence.rows import MAX_HEADER, NO_HEADER, is_header, is_list, is_titled
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode

@@ -9,7 +9,7 @@ from deep_research.evidence.contradictions import contradictions
 from deep_research.evidence.independence import voices
 from deep_research.evidence.inquiry import FORMAL, may_hold, read_question
 from deep_research.evidence.support import SourceText, check, is_doubted
-from deep_research.evidence.wording import wordings
+from deep_research.phases.gathering.queries import wordings
 from deep_research.phases.prompting import one_line
 from deep_research.state import Finding, KeyFact, Source, Task, TaskFinding, TaskReview, TaskState
 from deep_research.state.identity import finding_id

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from deep_research.errors import BudgetError, DeepResearchError
-from deep_research.phases.gathering.asking import Asked
 from deep_research.phases.gathering.gatherer import outgoing
 from deep_research.phases.gathering.handoff import GathererInput
+from deep_research.phases.gathering.queries import Asked
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.step_record import Used, Workplace, kept_step, step_of
 from deep_research.phases.gathering.tasks.tool import ToolResult

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.errors import ToolError
 from deep_research.evidence.passages import blocks
-from deep_research.evidence.references import references
+from deep_research.evidence.quotes import references
 from deep_research.patterns import regex
 from deep_research.phases.gathering.fetching import Fetching, OneUse
 from deep_research.phases.gathering.handoff import GathererInput

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from deep_research.budget.refusals import limit_of, share_of
 from deep_research.budget.shared_budget import Counted
 from deep_research.errors import BudgetError, ModelError, ToolError, WindowError
-from deep_research.evidence.citations import QuoteFinder, quote_at
+from deep_research.evidence.quotes import QuoteFinder, quote_at
 from deep_research.models.failures import Verdict
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import off_loop, together, with_latest

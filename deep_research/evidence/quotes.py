@@ -1,19 +1,23 @@
-"""Finding quotes in their texts. What is found is always the text's own words: ``text[start:end] == quote``. Pure.
+"""Quotes: finding them in their texts, how they read in a report, and to what more the text around them points. Pure.
 
-A quote is looked for as it stands; then word by word, see `alignment`; then, where "…" or "[...]" parts it, by its parts.
-Texts that are prepared for it take many times their memory, so few are kept, see `Prepared`.
+What is found is always the text's own words: ``text[start:end] == quote``. A quote is looked for as it stands; then word
+by word, see `alignment`; then, where "…" or "[...]" parts it, by its parts. Texts that are prepared for it take many
+times their memory, so few are kept, see `Prepared`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from itertools import pairwise
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise, takewhile
 from typing import Generic, TypeVar
 
 from deep_research.evidence.alignment import View
 from deep_research.evidence.plain import clean, unjoined
+from deep_research.evidence.rows import clauses
+from deep_research.evidence.sentences import CLOSING, END_MARKS
 from deep_research.patterns import regex
-from deep_research.state import Quote, Span
+from deep_research.state import Quote, Reference, Span
 
 LONGEST = 20_000  # characters of a quote that is looked for otherwise than as it stands
 PARTS = 6  # of a quote, at most
@@ -24,6 +28,47 @@ _LEFT_OUT = regex(r"\[\s{0,9}(?:…|\.{3,9})\s{0,9}\]|\(\s{0,9}(?:…|\.{3,9})\s
 Wanted = tuple[str, str, int]  # a quote, the source that it is said to be of, and after which place of it
 
 MOST_PREPARED = 2_000_000  # characters of the texts that are kept prepared: about 20 MB
+
+_RULE = regex(r"^[ \t]*([-=~^*_#])\1{3,}[ \t]*$", re.MULTILINE)  # what underlines a heading or parts sections
+# A line of its own before an item that describes it.
+_TERM = regex(r"(?:(?<=\n\n)|\A)(?P<term>[^\n]*[^\n:.!?])\n\n- ")
+# The end of a paragraph that no mark ends, as of a byline, before one that opens with a capital.
+_UNENDED = regex(r"(?<=[\w)\]\"”’»])[^\S\n]*\n[^\S\n]*\n\s*(?=(?P<next>[^\W\d_]))")
+ANNOUNCING = regex(r"[:：][\s*_]*\Z")
+_LABEL = r"[^\W\d_][\w .()/'’-]{0,30}: \S"  # how a line of a form begins
+LABELLED = regex(_LABEL)
+# The end of such a line before the next one.
+_NEXT_LABEL = regex(rf"^([ \t]*{_LABEL}[^\n]*(?<=[^\s.,;:!?]))[ \t]*\n[ \t]*(?={_LABEL})", re.MULTILINE)
+_ENDS = f"{END_MARKS}{CLOSING}:；"
+BREAKS_OFF = " …"  # behind a list of which not all is shown
+ITEM_MARK = r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+"  # for a pattern
+_ITEM = regex(ITEM_MARK)
+
+AROUND = 500  # characters before and after a passage, in which references are looked for
+_MOST_REFERENCES = 6  # of a source
+_LONGEST_REFERENCE = 120  # characters of a reference
+_SEE = (
+    r"(?:see(?: also)?|refer to|cf\."
+    r"|(?:described|explained|discussed|documented|covered|listed|given|found) (?:further )?in"
+    r"|details (?:are )?in|siehe(?: auch)?|vgl\.|voir(?: aussi)?|v[ée]ase(?: tambi[ée]n)?|vedi(?: anche)?)"
+)
+_UNIT = (
+    r"(?:sections?|chapters?|appendix|part|§|Abschnitt|Kapitel|Anhang|chapitre"
+    r"|secci[óo]n|cap[íi]tulo|sezione|capitolo)"
+)
+_SECTION = regex(
+    rf"\b{_SEE}:?\s+(?:the\s+)?(?P<target>{_UNIT}\s*[“\"]?(?:[A-Z]?\d+(?:\.\w+)*|[A-Z](?:\.\d+)*)\b)",
+    re.IGNORECASE,
+)
+_LINK = regex(
+    rf"\b{_SEE}\b[^.\n\[\]]{{0,60}}\[(?P<name>[^\]\n]{{2,80}})\]\((?P<target>[^)\s]{{2,200}})\)",
+    re.IGNORECASE,
+)
+# A name in quote marks, or words with capitals: anything else is part of a sentence.
+_NAMED = regex(
+    r"(?:\bSee|(?<=[(,;:])\s?see)(?: also)?:?\s+(?:the\s+)?(?P<target>[“\"][^”\"\n]{3,80}[”\"]"
+    r"|[A-Z][\w-]+(?:\s+(?:(?:of|and|the|for|to|in)\s+)?[A-Z][\w-]+)*)"
+)
 
 T = TypeVar("T")
 
@@ -167,3 +212,80 @@ class Prepared(Generic[T]):
     def __len__(self) -> int:
         """How many texts are kept."""
         return len(self._made)
+
+
+def readable(text: str, start: int = 0, end: int | None = None) -> str:
+    """The quote ``text[start:end]`` as a sentence: one line, a row of a table with the headers of its columns (with
+    commas, where they are not known), a term with a colon."""
+    end = len(text) if end is None else end
+    if told := clauses(text, start, end):
+        return ". ".join((*(row.removesuffix(".") for row in told[:-1]), told[-1]))
+    text = _TERM.sub(r"\g<term>: ", _RULE.sub("", text[start:end]))
+    text = _NEXT_LABEL.sub(r"\1; ", _ITEM.sub(_inline, text))
+    text = _UNENDED.sub(lambda end: ". " if end["next"].isupper() else " ", text)
+    return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
+
+
+def announced_by(quotes: Sequence[Quote]) -> str:
+    """What announces the first of a finding's quotes, as of an item or of code: those after it that stand before it in
+    its source and end with a colon, of which the nearest comes first. Empty where none does."""
+
+    def leads(quote: Quote) -> bool:
+        first = quotes[0]
+        is_before = quote.source_id == first.source_id and quote.end <= first.start
+        return is_before and ANNOUNCING.search(quote.quote) is not None
+
+    return " ".join(readable(quote.quote) for quote in reversed(list(takewhile(leads, quotes[1:]))))
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of no more than so many characters, cut between words."""
+    return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0]} …"
+
+
+def ended(text: str) -> str:
+    """A text with a mark at its end."""
+    return text if text[-1:] in _ENDS else f"{text}."
+
+
+def _inline(mark: re.Match[str]) -> str:
+    """What stands for the mark of an item in a running text."""
+    before = mark.string[: mark.start()][-1:]
+    between = " " if before in ",;:.!?，；：。！？" else "; "
+    return f"{between}({mark['number']}) " if mark["number"] else between
+
+
+def references(source_id: str, text: str, spans: Iterable[Span]) -> tuple[Reference, ...]:
+    """What the surroundings of some passages point to, in the order of the text, each once."""
+    found: dict[str, Reference] = {}
+    for start, end in _surroundings(text, spans):
+        for match in _matches(text[start:end]):
+            target = " ".join(match["target"].strip(' “”"').split())
+            said = " ".join(match.group().split())[:_LONGEST_REFERENCE]
+            made = Reference(source_id=source_id, text=said, target=target)
+            found.setdefault(target.casefold(), made)
+    return tuple(found.values())[:_MOST_REFERENCES]
+
+
+def _surroundings(text: str, spans: Iterable[Span]) -> Iterator[tuple[int, int]]:
+    """Those of all passages, what overlaps as one."""
+    last: tuple[int, int] | None = None
+    for span in sorted(spans, key=lambda span: span.start):
+        start, end = max(0, span.start - AROUND), min(len(text), span.end + AROUND)
+        if last is not None and start <= last[1]:
+            last = last[0], max(last[1], end)
+            continue
+        if last is not None:
+            yield last
+        last = start, end
+    if last is not None:
+        yield last
+
+
+def _matches(text: str) -> list[re.Match[str]]:
+    taken: list[re.Match[str]] = []
+    for pattern in (_LINK, _SECTION, _NAMED):
+        for match in pattern.finditer(text):
+            if not any(match.start() < known.end() and known.start() < match.end() for known in taken):
+                taken.append(match)
+    return sorted(taken, key=lambda match: match.start())

@@ -1,10 +1,14 @@
-"""Whether what a search found is about what was asked, and in what other words to ask. Pure."""
+"""Queries put to the gatherer: whether a shared budget allows one, what came of it, and what is counted of it; whether
+what a search found is about what was asked, and in what other words to ask."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 
+from deep_research.budget.shared_budget import Purse
+from deep_research.errors import BudgetError, DeepResearchError, SearchError
 from deep_research.evidence.words import (
     ASKING_WORDS,
     StemFinder,
@@ -13,10 +17,53 @@ from deep_research.evidence.words import (
     is_name_like,
     question_terms,
 )
+from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
 from deep_research.state.identity import normalised
 
 ON_TOPIC = 0.34  # of the weight of a query's words, in one result at least
 SHORT = 4  # words of the shortest wording
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a query gave: an ``answer``, else why there is none (``error``). ``searches``, with those that ``failed``, and
+    ``fetches`` are what counts against the caps of the run."""
+
+    answer: GathererOutput | None = None
+    error: str = ""
+    searches: int = 0
+    failed: int = 0
+    fetches: int = 0
+
+
+async def answered(
+    ask: Callable[[GathererInput], Awaitable[GathererOutput]],
+    handoff: GathererInput,
+    purse: Purse,
+    *,
+    takes_itself: bool,
+) -> Asked | BudgetError:
+    """The gatherer, ``ask``, at one query; or the refusal where a shared budget does not allow it. What one takes that
+    does not take from the purse itself, each search but the first and each page, is charged to it afterwards."""
+    refusal = purse.take("max_searches")
+    if refusal is not None:
+        return refusal
+    try:
+        answer = await ask(handoff)
+    except DeepResearchError as error:
+        # A search that failed led to no page; else nobody knows how many were asked for.
+        fetches = 0 if isinstance(error, SearchError) else handoff.fetches or 0
+        return Asked(error=error.problem, searches=1, failed=1, fetches=fetches)
+    searches = max(1 + len(answer.wordings), answer.stats.queries_executed)
+    if not takes_itself:
+        purse.charge("max_searches", searches - 1)
+        purse.charge("max_fetches", answer.fetches)
+    return Asked(
+        answer,
+        searches=searches,
+        failed=min(answer.stats.queries_failed, searches),
+        fetches=answer.fetches,
+    )
 
 
 class Match(StrEnum):

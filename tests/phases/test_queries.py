@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.wording import Match, matched, wordings
+from deep_research.phases.gathering.queries import Match, matched, wordings
 from deep_research.state.identity import normalised
 
 QUERY = "How long did it take Robert Stevenson to build the Bell Rock lighthouse?"
