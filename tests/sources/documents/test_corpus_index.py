@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 import re
+import sqlite3
 import string
 from collections.abc import Iterator
 from datetime import date
