@@ -106,7 +106,8 @@ def _read_markdown(text: str) -> _Read:
 
     fields, body = markdown.front_matter(text)
     readable = clean(markdown.readable(body)).strip()
-    return fields.get("title") or _first_heading(readable), "", readable, _first_date(fields)
+    name = "" if readable.startswith("# ") else fields.get("name")
+    return fields.get("title") or name or _first_heading(readable), "", readable, _first_date(fields)
 
 
 def _read_rst(text: str) -> _Read:
