@@ -167,7 +167,7 @@ class TestMarkdown:
         ("body", "title"), [("## Forms\n\nNone.", "Ohio"), ("# Forms of Ohio\n\nNone.", "Forms of Ohio")]
     )
     def test_a_page_that_has_no_title_is_called_by_its_name(self, body: str, title: str) -> None:
-        assert read(f"---\nname: Ohio\n---\n\n{body}".encode(), name="a.md").title == title
+        assert read(f"---\nname: Ohio\n---\n\n{body}").title == title
 
     def test_rules_around_prose_are_not_front_matter(self) -> None:
         assert "A sentence, no field" in read("---\nA sentence, no field\n---\nMore.").text
