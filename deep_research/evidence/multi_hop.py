@@ -52,11 +52,6 @@ class Asked:
         wanted = set(lacking)
         return " ".join(word for word in words(self.text) if stem(word) in wanted)
 
-    def is_named_in(self, entry: _Entry) -> bool:
-        """Whether a source has one of the names, where there are any."""
-        every = [frozenset(map(stem, name.split())) for name in self.names]
-        return not every or any(name <= entry.stems for name in every)
-
     def share(self, present: AbstractSet[str]) -> float:
         """The share of the weight of its words that is present."""
         whole = sum(self.words.values()) or 1.0
@@ -244,10 +239,9 @@ def _tie(name: str, source: _Entry, entry: _Entry, holders: Mapping[str, int]) -
 
 
 def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: Asked) -> tuple[Lead, ...]:
-    """The names that strong sources mention, each with what the best of these sources lacks. A source that has none of
-    the question's names leads nowhere: a trail begins at one of them."""
+    """The names that strong sources mention, each with what the best of these sources lacks."""
     found: dict[str, Lead] = {}
-    for entry in filter(question.is_named_in, strong):
+    for entry in strong:
         names = _leading_names(entry, question)
         phrase = question.phrase(question.lacking(entry.stems))
         fresh = [n for n in names if n not in question.names and n not in entry.bears] if phrase else []
