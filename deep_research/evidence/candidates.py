@@ -83,7 +83,7 @@ class Document:
     text: str
     candidates: list[Candidate] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
-    sections: set[str] = field(default_factory=set)  # what its headings say
+    sections: set[str] = field(default_factory=set)  # its headings, bare, of what stands right under them
 
     @cached_property
     def lowered(self) -> str:
@@ -138,12 +138,12 @@ def read_document(identity: str, title: str, text: str, *, whole_rows: bool = Fa
     document = Document(identity, title, text)
     above: tuple[int, int] | None = None  # the heading that a block stands right under
     placed = list(_placed(text))
-    told = _told_apart(path for _, path in placed)
+    told = _told_apart((path for _, path in placed), title)
     for block, path in placed:
         if block.kind is BlockKind.HEADING:
-            document.sections.add(_bare(path[-1]))
             above = (block.end - len(text[block.start : block.end].lstrip("# \t")), block.end)
             continue
+        document.sections.update(map(_bare, path[-1:]))
         if block.kind is BlockKind.TABLE:
             _read_table(document, block, told[path], whole_rows)
         else:
@@ -155,23 +155,26 @@ def read_document(identity: str, title: str, text: str, *, whole_rows: bool = Fa
 def _placed(text: str) -> Iterator[tuple[Block, tuple[str, ...]]]:
     """The blocks of a text, each with the headings over it, its own the last."""
     headings: dict[int, str] = {}
+    path: tuple[str, ...] = ()
     for block in _structure(text):
         if block.kind is BlockKind.HEADING:
             headings = {level: one for level, one in headings.items() if level < block.level}
             headings[block.level] = text[block.start : block.end].strip("# \t¶").replace("›", ">")
-        yield block, tuple(headings[level] for level in sorted(headings))
+            path = tuple(headings.values())
+        yield block, path
 
 
-def _told_apart(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+def _told_apart(paths: Iterable[tuple[str, ...]], title: str) -> dict[tuple[str, ...], str]:
     """Each path of headings in one line. What its last heading is of is said with it where others have the same, as
-    each film of a list has "People"."""
+    each film of a list has "People"; the ``title`` of the document goes without saying."""
     distinct = dict.fromkeys(paths)
     ends = Counter(path[place:] for path in distinct for place in range(len(path)))
     told: dict[tuple[str, ...], str] = {}
     for path in distinct:
         place = next((n for n in range(len(path) - 1, 0, -1) if ends[path[n:]] == 1), 0)
         *over, last = path[place:] or ("",)
-        told[path] = STEP.join((*path[:place], ", ".join((*(each.rstrip(" .:") for each in over), last))))
+        over = [each.rstrip(" .:?") for each in over if each != title]
+        told[path] = STEP.join((*path[:place], ", ".join((*over, last))))
     return told
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from deep_research.evidence import unspaced
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool
 from deep_research.evidence.inquiry import Inquiry, holds_kind
-from deep_research.evidence.language import written_in
+from deep_research.evidence.language import WORD, written_in
 from deep_research.evidence.names import BRACKETED
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.words import AskedWords, inverse_frequency
@@ -95,18 +95,18 @@ def _held(document: Document, spoken: Mapping[str, Terms], pairs: Terms) -> list
     low = document.lowered
     ends = [c.end for c in document.candidates]
     found: dict[int, set[str]] = {}
-    for match in _any_of(spoken).finditer(low) if spoken else ():
-        at = _at(document.candidates, ends, match.start())
-        if at is not None and _begins_word(low, match.start()):
-            found.setdefault(at.place, set()).update(spoken[match.group()])
+    for match in WORD.finditer(unspaced.blanked(low)) if spoken else ():
+        terms = spoken.get(match.group())
+        if terms and (at := _at(document.candidates, ends, match.start())) is not None:
+            found.setdefault(at.place, set()).update(terms)
     for pair in pairs:
         here = low.find(pair)
         while here >= 0:
             if (at := _at(document.candidates, ends, here)) is not None:
                 found.setdefault(at.place, set()).add(pair)
             here = low.find(pair, here + 1)
-    for place, terms in found.items():
-        held[place] = frozenset(terms)
+    for place, asked in found.items():
+        held[place] = frozenset(asked)
     return held
 
 

@@ -119,6 +119,11 @@ def without(text: str) -> str:
     return RUN.sub(" ", text)
 
 
+def blanked(text: str) -> str:
+    """The same with spaces in their place, so that all else stays where it is."""
+    return RUN.sub(lambda run: " " * len(run.group()), text) if occur_in(text) else text
+
+
 def spaced(text: str) -> str:
     """``text`` with each character of an unspaced script as a word of its own."""
     if not RUN.search(text):

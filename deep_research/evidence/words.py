@@ -257,8 +257,8 @@ LEAST_IN_COMPOUND = 5  # letters of a word that stands in a compound: shorter on
 _SHORTEST_STEM = 4  # of such a word where it ends the compound, and is what the whole is a kind of
 _REST = 3  # letters that are left of a compound without it
 _VOWELS = frozenset("aeiouy")
-_IDENTIFIER = regex(r"\b[a-z]+[A-Z]\w*")
-_SEAM = regex(r"(?<=[a-z0-9])(?=[A-Z])")
+_IDENTIFIER = regex(r"(?<![^\W_])[a-z][a-z0-9]*[A-Z][^\W_]*(?:_[^\W_]+)*")
+_SEAM = regex(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NONE: frozenset[str] = frozenset()
 
 
@@ -324,7 +324,8 @@ class AskedWords:
             term for term in (stem, self._plurals.get(stem), self._plurals.get(word)) if term in self._terms
         }
         if "_" in word:  # an identifier speaks of what its pieces do: "deposit_eur"
-            found.update(self.among(filter(None, (word.replace("_", ""), *word.split("_")))))
+            pieces = (piece for piece in word.split("_") if len(piece) > 1)  # a letter says nothing: "dB"
+            found.update(self.among((word.replace("_", ""), *pieces)))
         if len(word) >= LEAST_IN_COMPOUND and word.isalpha():
             found.update(term for term in self._parts if _is_compound(stem, term))
             found.update(term for term in self._wholes if _is_compound(term, stem, ends=True))

@@ -521,7 +521,7 @@ All of it cost 9 pounds."""
         "Films › Drill, People",
         "Films › Drill, Money",
         "Films › Drill › Notes › 1",
-        "Films, Money",
+        "Money",
     ]
 
 

@@ -124,7 +124,9 @@ def asked_in(question: str, text: str, language: str) -> set[str]:
         ("en", "Who distributed it?", "distributedBy: MGM", {"distribut"}),
         ("en", "What is tabWidth?", "tab_width: 4", {"tabwidth"}),
         ("en", "What is tab_width?", "tabWidth: 4", {"tab_width"}),
+        ("en", "Which width is parsed?", "_tabWidth, parseHTTPWidth", {"width", "pars"}),
         ("en", "What is a script?", "JavaScript is a language", set()),
+        ("en", "What is plan B?", "20 dB and n_b", set()),
         # a language that does not write compounds so
         ("en", "Where is the board?", "The boardwalk and the keyboard", set()),
     ],

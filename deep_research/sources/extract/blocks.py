@@ -78,8 +78,7 @@ class Blocks:
             self._items.pop()
 
     def rows(self, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """A table. Without a ``header``, an empty row stands first, so that nobody takes facts for names of
-        columns."""
+        """A table. Without a ``header``, an empty row stands first: no fact is then the name of a column."""
         told = [line(list(row)) for row in rows if any(map(str.strip, row))]
         if not told and not any(header):
             return

@@ -1,5 +1,4 @@
-"""The numbers that Word puts before items and headings: they stand in no paragraph, but follow from a part of their
-own."""
+"""The numbers that Word puts before items and headings: they follow from a part of their own."""
 
 from __future__ import annotations
 
@@ -116,8 +115,7 @@ class Numbers:
         return name, level or 0
 
     def _of_style(self, style: str) -> tuple[str, int | None]:
-        """The list and the level of the paragraphs of a style, by what it says itself or else those on which it is
-        based."""
+        """The list and the level of a style's paragraphs, by itself or else by those on which it is based."""
         if style not in self._places:
             of_style, at = [], style
             for _ in range(_MOST_STYLES):

@@ -74,8 +74,7 @@ def _feed(title: str, entries: list[etree._Element]) -> Iterator[str]:
 
 
 def _paragraphs(root: etree._Element) -> Iterator[str]:
-    """The text of elements that hold some of their own, each a paragraph; of data that nobody wrote to be read there is
-    none."""
+    """The text of elements that hold some of their own, each a paragraph; data for programs is none."""
     for element in root.iter():
         parent = element.getparent()
         if isinstance(element.tag, str) and _has_text(element) and (parent is None or not _has_text(parent)):

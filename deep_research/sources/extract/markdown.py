@@ -36,17 +36,15 @@ _BOX = regex(
     r"[ \t]*+(?:[a-z][\w-]{1,30}|\{[^{}\n]{1,60}\})[ \t]*+(?:\[(?P<named>[^\]\n]{0,200})\]|(?P<title>[^\n]{0,200}))"
 )
 _TEMPLATE = regex(r"\{(?:%[^%\n]{0,300}%|\{[^{}\n]{0,300}\})\}")
-_MADE = (
-    r"(?:\{%[^%\n]{0,300}%\}|\{\{[%<][^{}\n]{0,300}[%>]\}\}"  # a statement to the program that makes a site
-    r"|import\s[^\n\"']{1,200}\sfrom\s[\"'][^\"'\n]{1,200}[\"'];?[ \t]*(?=\n|\Z)|export\s(?:const|default)\s[^\n]{1,300})"
-)
-_STATEMENTS = regex(rf"\A\s*(?:{_MADE}\s*)+|(?:\s*{_MADE})+\s*\Z")  # around a text, not in a sentence on them
+_MADE = r"(?:\{%[^%\n]{0,300}%\}|\{\{[%<][^{}\n]{0,300}[%>]\}\})"  # a statement to what makes a site
+# Around a text, not in a sentence on them.
+_STATEMENTS = regex(rf"\A\s*+(?:{_MADE}\s*+)++|(?<!\s)(?<!%\}})(?<![%>]\}}\}})(?:\s*+{_MADE})++\s*+\Z")
 # A tag of HTML, or what is none although it looks like one.
 _TAG = regex(
     r"(?s)<!--.*?(?:-->|\Z)|<(?P<closing>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<rest>(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+)>"
 )
-# What a component of a page says of itself: the question over a box that opens, the title of a card.
-_NAMED = regex(r"<[A-Z]\w*\s[^<>]*?\b(?:question|title|label|summary)\s*=\s*\"([^\"<>]{1,300})\"[^<>]*>")
+_MODULE = regex(r"(?:import|export)\b")  # opens a block of MDX that is code
+_TELLING = ("question", "title", "label", "summary")  # what a component says of itself
 _ATTRIBUTE = regex(r"([\w-]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?")
 _HIDDEN = words("script style template svg iframe")
 
@@ -60,7 +58,7 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
     return (fields, text[block.end() :]) if fields else ({}, text)
 
 
-def readable(text: str) -> str:
+def readable(text: str, *, is_mdx: bool = False) -> str:
     """Clean Markdown without front matter, as text: headings with ``# ``, items with ``- ``, rows with `` | ``. What it
     writes as ``&shy;`` is in it: the text is to be cleaned again.
 
@@ -69,7 +67,7 @@ def readable(text: str) -> str:
     found = _parser().parse(text)
     if any(token.level >= _DEEPEST - 1 for token in found):
         raise RecursionError
-    return _Reader(found).read()
+    return _Reader(found, is_mdx).read()
 
 
 _SAID = {("br", False): "\n"} | {(name, True): END for name in MARKS}  # and whether it is closed
@@ -80,6 +78,7 @@ class _Tag(NamedTuple):
     name: str
     is_closing: bool
     is_unseen: bool
+    told: str = ""  # what a component, which HTML does not know, is about
 
 
 class _Parser(MarkdownIt):
@@ -119,8 +118,8 @@ def _destination(text: str, start: int, end: int) -> Any:
 class _Reader:
     """Folds the tokens of a text into blocks."""
 
-    def __init__(self, found: Sequence[Token]) -> None:
-        self._found = found
+    def __init__(self, found: Sequence[Token], is_mdx: bool) -> None:
+        self._found, self._is_mdx = found, is_mdx
         self._blocks = Blocks()
         self._inside = ""  # the type of the token that opened the block whose words come next
         self._level = 0
@@ -135,7 +134,7 @@ class _Reader:
 
     def read(self) -> str:
         for token in self._found:
-            if token.type == "inline":
+            if token.type == "inline" and not self._is_module(token):
                 self._say(self._words(token.children or ()))
             elif token.type == "html_block":
                 self._read_html(token.content)
@@ -148,6 +147,10 @@ class _Reader:
             elif not self._hidden and token.type in ("fence", "code_block"):
                 self._blocks.code(token.content, token.info.strip().replace("`", ""))
         return str(self._blocks)
+
+    def _is_module(self, token: Token) -> bool:
+        is_block = self._is_mdx and token.level == 1 and self._inside == "paragraph_open"
+        return is_block and _MODULE.match(token.content) is not None
 
     def _open(self, token: Token) -> None:
         self._inside = token.type
@@ -184,10 +187,11 @@ class _Reader:
         for token in children:
             if token.type == "html_inline":
                 tag = next(_tags(token.content), None)
-                is_known = tag is None or tag.name in _elements() or tag.name in self._closings
+                names = _elements() | self._closings.keys() if self._is_mdx else _elements()
+                is_known = tag is None or tag.name in names
                 self._follow(token.content)
-                text = _SAID.get((tag.name, tag.is_closing), "") if tag else ""
-                said.append(text if is_known else self._shown(token.content))
+                text = _SAID.get((tag.name, tag.is_closing), tag.told and f"{tag.told}\n") if tag else ""
+                said.append(self._shown(text if is_known else token.content))
             elif token.type in ("softbreak", "hardbreak"):
                 said.append("\n")
             elif token.type in ("text", "code_inline"):
@@ -202,7 +206,10 @@ class _Reader:
         is_shown = not self._hidden
         self._follow(html)
         if is_shown:
-            self._blocks.verbatim(html_text.extract(_NAMED.sub(r"<p>\1</p>", html)))
+            tags = list(_tags(html))
+            for tag in () if any(tag.is_unseen for tag in tags) else tags:
+                self._blocks.paragraph(tag.told)
+            self._blocks.verbatim(html_text.extract(html))
 
     def _follow(self, html: str) -> None:
         """Keeps track of whether what comes next is in an element that is not shown."""
@@ -231,7 +238,10 @@ def _tags(html: str) -> Iterator[_Tag]:
                 for each in _ATTRIBUTE.finditer(found["rest"])
             }
             name = found["name"].lower()
-            yield _Tag(name, found["closing"] != "", name in _HIDDEN or is_hidden(attributes))
+            is_unseen = name in _HIDDEN or is_hidden(attributes)
+            tells = not is_unseen and name not in _elements()
+            told = next((attributes[key] for key in _TELLING if tells and attributes.get(key)), "")
+            yield _Tag(name, found["closing"] != "", is_unseen, told)
 
 
 @cache

@@ -1,5 +1,4 @@
-"""What the head of a web page tells of it: title, author, day. Only what is marked as such; nothing is guessed from
-the running text."""
+"""What the head of a web page tells of it, marked as such: title, author, day. Nothing is guessed from the text."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ _OWN = {
     Format.JSON: _Own("data", 5, (*_DECODED, "lxml")),
     Format.JSON_LINES: _Own("data", 5, (*_DECODED, "lxml")),
     Format.XML: _Own("feeds", 3, (*_DECODED, "lxml")),
-    Format.MARKDOWN: _Own("texts", 6, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED),
+    Format.MARKDOWN: _Own("texts", 7, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED),
     Format.RST: _Own("texts", 4, (*_DECODED, "docutils"), _PARSED),
     Format.TEXT: _Own("texts", 2, _DECODED, _PLAIN),
 }

@@ -60,8 +60,7 @@ _QUIET = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text, and the fields near its top, with lower-case names. ``above`` says whether they stand above all
-    headings."""
+    """A text, and the fields near its top, with lower-case names. ``above``: whether no heading is before."""
 
     text: str
     fields: dict[str, str] = field(default_factory=dict)

@@ -43,8 +43,7 @@ _Read = tuple[str, str, str, date | None]  # title, author, text, day
 
 
 def read_document(raw: bytes, name: str, *, max_text_bytes: int = MAX_TEXT_BYTES) -> Document:
-    """The document in a text file of somebody's own; the suffix of its ``name`` says how it is written. Raises
-    `UnreadableError`."""
+    """The document in a file of somebody's own, by the suffix of its ``name``. Raises `UnreadableError`."""
     format_ = SUFFIXES.get(PurePosixPath(name).suffix.lower(), Format.TEXT)
     asked = Asked(format_, "", name, max_text_bytes, is_file=True)
     if format_ is Format.HTML:
@@ -60,7 +59,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     text = clean(decode(raw, declared=asked.charset or None))
     reads = _read_text if len(raw) > _MOST_PARSED else _READERS.get(asked.format, _read_text)
     try:
-        title, author, text, published = reads(text)
+        title, author, text, published = reads(text, asked.name)
     except RecursionError:
         raise UnreadableError("nested too deeply to be read", limit="size") from None
     except (ImportError, MemoryError, UnreadableError):
@@ -79,8 +78,7 @@ def read(raw: bytes, asked: Asked) -> Document:
 
 
 def parse_date(value: str) -> date | None:
-    """The first day that ``value`` names: ``2024-03-05…``, ``2024/3/5``, ``5 March 2024``, ``March 5,
-    2024``."""
+    """The first day that ``value`` names: ``2024-03-05…``, ``2024/3/5``, ``5 March 2024``."""
     value = value[:100]
     try:
         if found := _ISO_DATE.search(value):
@@ -101,16 +99,16 @@ def decode_page(raw: bytes, charset: str = "") -> str:
     return decode(raw, declared=encoding)
 
 
-def _read_markdown(text: str) -> _Read:
+def _read_markdown(text: str, name: str) -> _Read:
     from deep_research.sources.extract import markdown
 
     fields, body = markdown.front_matter(text)
-    readable = clean(markdown.readable(body)).strip()
-    name = "" if readable.startswith("# ") else fields.get("name")
-    return fields.get("title") or name or _first_heading(readable), "", readable, _first_date(fields)
+    readable = clean(markdown.readable(body, is_mdx=name.lower().endswith(".mdx"))).strip()
+    called = "" if "\n# " in f"\n{readable}" else fields.get("name")
+    return fields.get("title") or called or _first_heading(readable), "", readable, _first_date(fields)
 
 
-def _read_rst(text: str) -> _Read:
+def _read_rst(text: str, _name: str) -> _Read:
     from deep_research.sources.extract import rst
 
     found = rst.read(text)
@@ -120,7 +118,7 @@ def _read_rst(text: str) -> _Read:
     return above or _first_heading(readable), author, readable, _first_date(found.fields)
 
 
-def _read_text(text: str) -> _Read:
+def _read_text(text: str, _name: str) -> _Read:
     """A short first line that stands alone, or is in capitals, is the title."""
     stripped = text.strip("\n").rstrip()
     first, _, rest = stripped.lstrip().partition("\n")
@@ -129,7 +127,7 @@ def _read_text(text: str) -> _Read:
     return first.strip("#=*- \t") if titled else "", "", stripped, None
 
 
-_READERS: dict[str, Callable[[str], _Read]] = {Format.MARKDOWN: _read_markdown, Format.RST: _read_rst}
+_READERS: dict[str, Callable[[str, str], _Read]] = {Format.MARKDOWN: _read_markdown, Format.RST: _read_rst}
 
 
 def _first_heading(text: str) -> str:

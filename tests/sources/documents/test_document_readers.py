@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
+from math import inf
 
 import pytest
 from hypothesis import given, settings
@@ -168,6 +169,39 @@ class TestMarkdown:
     )
     def test_a_page_that_has_no_title_is_called_by_its_name(self, body: str, title: str) -> None:
         assert read(f"---\nname: Ohio\n---\n\n{body}").title == title
+
+    @pytest.mark.parametrize(
+        "hidden",
+        [
+            '<DIV style="display:none" title="a">\nsecret\n</DIV>',
+            '<P hidden title="q">secret</P>',
+            '<Script title="a">\nvar secret=1\n</Script>',
+            '<Card hidden title="secret">',
+            '<INPUT type="hidden" label="secret">',
+            '<div hidden>\n<Card title="secret">\n</Card></div>',
+        ],
+    )
+    def test_what_is_hidden_stays_so_whatever_it_is_called(self, hidden: str) -> None:
+        assert read(f"Seen.\n\n{hidden}\n\nSeen too.").text == "Seen.\n\nSeen too."
+
+    @pytest.mark.timed
+    @pytest.mark.parametrize(
+        ("unit", "before", "after"),
+        [
+            ("{{% a %}} ", "x ", "y" * 400),
+            ("export const a ", "x ", "y" * 400),
+            (' title="x"', "<div>\n<A ", "\n\nw"),
+            (" ", "x", "y"),
+        ],
+    )
+    def test_four_times_as_much_takes_no_more_than_ten_times_as_long(
+        self, seconds: Callable[..., float], least: Callable[..., float], unit: str, before: str, after: str
+    ) -> None:
+        def ratio() -> float:
+            few, many = (f"{before}{unit * n}{after}" for n in (10_000, 40_000))
+            return seconds(inf, lambda: read(many)) / seconds(inf, lambda: read(few))
+
+        assert least(10, ratio) < 10
 
     def test_rules_around_prose_are_not_front_matter(self) -> None:
         assert "A sentence, no field" in read("---\nA sentence, no field\n---\nMore.").text
