@@ -246,7 +246,7 @@ def _tags(html: str) -> Iterator[_Tag]:
 
 @cache
 def _elements() -> frozenset[str]:
-    """Those of HTML. What else is in angle brackets and never closed is to be seen: ``List<String>``, ``cp <file>``."""
+    """Those of HTML. Outside MDX what else is in angle brackets is to be seen: ``List<String>``, ``cp <file>``."""
     from lxml.html import defs  # Markdown without HTML needs none of it
 
     return frozenset(defs.tags) | words("bdi data dialog frame main nobr picture template")
