@@ -11,6 +11,8 @@ from pydantic import Field, ValidationError
 from deep_research.errors import PackError, PackVersionError
 from deep_research.state import Record
 from deep_research.state.identity import sha256_hex
+from deep_research.state.shapes import SHAPES, readable, writer
+from deep_research.version import __version__
 
 MANIFEST = "manifest.json"
 FORMAT = "deep-research evidence pack"
@@ -31,12 +33,14 @@ class MemberEntry(Record):
 
 
 class Manifest(Record):
-    """``package`` is the version of this package that made the pack; ``checker`` the name and version of what checked the
-    claims of the report, empty where it has none; ``members`` are all files of the pack but this one."""
+    """``package`` is the version of this package that made the pack, ``shapes`` the hash of its formats; ``checker`` the
+    name and version of what checked the claims of the report, empty where it has none; ``members`` are all files of the
+    pack but this one."""
 
     format: str = FORMAT
     format_version: int = Field(default=VERSION, ge=1, le=VERSION)
-    package: str
+    package: str = __version__
+    shapes: str = SHAPES
     research_id: str
     checker: str = ""
     members: dict[str, MemberEntry]
@@ -68,6 +72,13 @@ def read_manifest(raw: bytes, name: str) -> Manifest:
             hint="Upgrade deep-research to read this pack.",
             path=name,
             format_version=version,
+        )
+    package, shapes = said.get("package"), said.get("shapes", "")
+    if isinstance(package, str) and isinstance(shapes, str) and not readable(package, shapes):
+        raise PackVersionError(
+            f"{name} was written by {writer(package, shapes)}; this is {writer(__version__, SHAPES)}.",
+            hint="Use the version that wrote it.",
+            path=name,
         )
     said.pop(_DIGEST, None)
     try:

@@ -18,7 +18,6 @@ from deep_research.packs.pack import MAX_BYTES, MAX_MEMBER_BYTES, MAX_MEMBERS, M
 from deep_research.state.events import decode_log
 from deep_research.state.reducer import fold
 from deep_research.store import Store
-from deep_research.version import __version__
 
 _THEN = (1980, 1, 1, 0, 0, 0)  # the first moment that zip archives know
 _READABLE_FILE = 0o100644 << 16
@@ -111,7 +110,6 @@ def _write(file: BinaryIO, evidence: StoredEvidence) -> Manifest:
             entries[name] = MemberEntry.of(body)
             _add(archive, name, body)
         manifest = Manifest(
-            package=__version__,
             research_id=evidence.research_id,
             checker=evidence.checker,
             members=entries,

@@ -241,7 +241,7 @@ class DeepResearch:
 
         What is otherwise than it was is refused, unless ``setup="new"``: then the run goes on with what this engine
         names, which is written to its log and told in its limits. Documents in the same folder that have changed are
-        told, not refused. Of a run that an older version of this package made nothing is known and nothing compared.
+        told, not refused.
 
         ``answer`` is for a run parked with a question, also when it was cancelled there; see `answer`.
         ``shared_budget`` as in `run`: it is no part of the run, and is given anew. A completed run gives its result.

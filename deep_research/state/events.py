@@ -1,10 +1,11 @@
-"""What can happen in a run: one discriminated union of frozen events.
+"""The events of a run: one discriminated union of frozen records.
 
-An event says what was done and carries all that the state needs from it. The journal stamps ``seq``
-(1, 2, 3 … without a gap) and ``at`` when the event is handed in. ``version`` is the version of that event type's shape,
-nested records included; a reader upgrades older shapes (`UPCASTS`) and refuses newer ones. Every shape that was ever
-written is pinned in ``tests/data/events``: whoever changes one raises the version (``CURRENT`` and the field), adds the
-step from the one before to `UPCASTS`, and pins the new shape beside the old.
+An event carries everything the state needs from it. The journal stamps ``seq`` (1, 2, 3 … without a gap) and ``at``
+when the event is handed in. ``version`` is the version of that event type's shape, nested records included.
+``tests/data/events`` pins every shape. Before 0.1.0 a shape changes in place: `python tests/golden/pin_shapes.py` writes
+its file and `SHAPES` anew, and databases and packs of other shapes are refused. From 0.1.0 on whoever changes a shape
+raises ``CURRENT`` and ``version``, adds the step from the version before to `UPCASTS`, and pins the new shape beside the
+old one; a reader upgrades older shapes and refuses newer ones.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from deep_research.errors import LogDamagedError, StoreVersionError
 from deep_research.logs import holds_secret, masked, masked_value, placeless
 from deep_research.state.claims import Claim, Draft, Judgement, Repair
-from deep_research.state.parking import Parking, upcast_parking
+from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
 from deep_research.state.plan_terms import PlanTerms
@@ -67,9 +68,7 @@ class Event(Record):
 
 
 class RunCreated(Event):
-    CURRENT: ClassVar[int] = 7
     type: Literal["run.created"] = "run.created"
-    version: int = 7
     research_id: str
     query: str
     options: RunOptions
@@ -80,9 +79,7 @@ class RunResumed(Event):
     """The run was taken up again by a new owner. An answer, of the form that was asked for, ends the pause the run was
     parked at; ``by`` is who gave it: the owner of the run, or the default of the question when its time had come."""
 
-    CURRENT: ClassVar[int] = 2
     type: Literal["run.resumed"] = "run.resumed"
-    version: int = 2
     pause_id: str | None = None
     answer: Any = None
     by: Literal["owner", "default"] = "owner"
@@ -92,9 +89,7 @@ class SetUpChanged(Event):
     """The run goes on with another set-up than before, by the wish of who resumed it. ``old`` is None where nobody
     knows."""
 
-    CURRENT: ClassVar[int] = 5
     type: Literal["setup.changed"] = "setup.changed"
-    version: int = 5
     old: SetUp | None
     new: SetUp
 
@@ -110,9 +105,7 @@ class PlanMade(Event):
     """A plan; it supersedes the sub-queries that were not searched yet. ``parts`` are those of the question,
     ``first_look`` is what it was made with."""
 
-    CURRENT: ClassVar[int] = 4
     type: Literal["plan.made"] = "plan.made"
-    version: int = 4
     research_brief: str
     sub_queries: tuple[SubQuery, ...]
     first_look: FirstLook | None = None
@@ -123,9 +116,7 @@ class SubQueriesAdded(Event):
     """What somebody wished for while the run was going is searched as well. ``replaced`` are sub-queries that were not
     searched yet and whose places they take, where the plan has no more room."""
 
-    CURRENT: ClassVar[int] = 2
     type: Literal["sub_queries.added"] = "sub_queries.added"
-    version: int = 2
     sub_queries: tuple[SubQuery, ...]
     replaced: tuple[str, ...] = ()
 
@@ -135,9 +126,7 @@ class SubQueryCompleted(Event):
     once, under the sub-query that comes first. Of its ``searches`` so many ``failed``; ``duplicates`` are what came more
     than once within it. One that a task worked on, ``task_id``, has that task's sources, which are not told again."""
 
-    CURRENT: ClassVar[int] = 3
     type: Literal["sub_query.completed"] = "sub_query.completed"
-    version: int = 3
     sub_query_id: str
     task_id: str | None = None
     sources: tuple[Source, ...]
@@ -151,9 +140,7 @@ class SubQueryCompleted(Event):
 class SubQueryFailed(Event):
     """A sub-query that could not be searched. What a task, ``task_id``, took for it was told with its steps."""
 
-    CURRENT: ClassVar[int] = 2
     type: Literal["sub_query.failed"] = "sub_query.failed"
-    version: int = 2
     sub_query_id: str
     task_id: str | None = None
     error: str
@@ -202,9 +189,7 @@ class SourcesAnalyzed(Event):
     were not found, also when they were asked for again; ``contradictions`` are those that the agent saw, ``references``
     where the sources point to for more. ``task_ids`` are tasks whose findings these are."""
 
-    CURRENT: ClassVar[int] = 5
     type: Literal["sources.analyzed"] = "sources.analyzed"
-    version: int = 5
     source_ids: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -224,11 +209,9 @@ class EvidenceWeighed(Event):
     findings that became part of another, or that do not answer after all; ``contradictions`` are all that are
     known. ``scores`` are those of sources by id, ``completeness`` (0 to 1) is the share of the question that the
     findings answer. ``unknown_ids`` counts ids that the agent named and was never given. ``verdicts`` are those on all
-    parts of the question, ``parts`` these where no plan has them: that of an older version had not."""
+    parts of the question, ``parts`` these where no plan has them."""
 
-    CURRENT: ClassVar[int] = 5
     type: Literal["evidence.weighed"] = "evidence.weighed"
-    version: int = 5
     findings: tuple[Finding, ...] = ()
     dropped: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -253,9 +236,7 @@ class ReportDrafted(Event):
     """A draft that may not come out the same when it is asked for again; or what a model's repair made of it. The latest
     stands until the report is written."""
 
-    CURRENT: ClassVar[int] = 2
     type: Literal["report.drafted"] = "report.drafted"
-    version: int = 2
     draft: Draft
 
 
@@ -280,9 +261,7 @@ class ReportWritten(Event):
     ``repairs`` is what became of those that nothing carried. ``verdicts`` are those on the parts of the question, with
     the claims that tell of each."""
 
-    CURRENT: ClassVar[int] = 2
     type: Literal["report.written"] = "report.written"
-    version: int = 2
     report: str
     metadata: ReportMetadata
     citations: tuple[Citation, ...] = ()
@@ -297,9 +276,7 @@ class GapsAssessed(Event):
     it named itself, ``remarks`` what it says of single places in the report. ``unknown_ids`` counts ids that it named and
     was never given."""
 
-    CURRENT: ClassVar[int] = 3
     type: Literal["gaps.assessed"] = "gaps.assessed"
-    version: int = 3
     gap_analysis: tuple[GapAnalysis, ...]
     recommendation: IterationRecommendation
     report_improvements: tuple[str, ...] = ()
@@ -312,9 +289,7 @@ class PhaseEnded(Event):
     """A phase is over. ``seconds`` is how long the run was worked on since the last phase ended, by whatever owners;
     the time in which nobody worked on it is not counted."""
 
-    CURRENT: ClassVar[int] = 2
     type: Literal["phase.ended"] = "phase.ended"
-    version: int = 2
     phase: DeepResearchPhase
     iteration: int
     attempt: int
@@ -327,9 +302,7 @@ class PhaseRetried(Event):
     """The phase is done again; which of its units remain follows from its phase (see the reducer).
     ``sub_queries`` are reworded ones that replace searches that came back empty."""
 
-    CURRENT: ClassVar[int] = 3
     type: Literal["phase.retried"] = "phase.retried"
-    version: int = 3
     phase: DeepResearchPhase
     attempt: int
     issues: tuple[str, ...] = ()
@@ -338,9 +311,7 @@ class PhaseRetried(Event):
 
 
 class GuidanceGiven(Event):
-    CURRENT: ClassVar[int] = 2
     type: Literal["guidance.given"] = "guidance.given"
-    version: int = 2
     guidance: Guidance
     pause_id: str | None = None
 
@@ -349,18 +320,14 @@ class DecisionMade(Event):
     """The supervisor decided what comes after a phase; or somebody wished for it, and it was ``refused`` for a reason:
     then it is a wish and no decision."""
 
-    CURRENT: ClassVar[int] = 2
     type: Literal["decision.made"] = "decision.made"
-    version: int = 2
     action: SupervisorAction
     decision: AgentDecision
     refused: str | None = None
 
 
 class IterationStarted(Event):
-    CURRENT: ClassVar[int] = 3
     type: Literal["iteration.started"] = "iteration.started"
-    version: int = 3
     iteration: int
     sub_queries: tuple[SubQuery, ...]
 
@@ -399,9 +366,7 @@ class ModelSettled(Event):
 class ReadingPlanned(Event):
     """What this pass of ANALYSIS reads in which calls: a resumed run reads the same."""
 
-    CURRENT: ClassVar[int] = 3
     type: Literal["reading.planned"] = "reading.planned"
-    version: int = 3
     plan: ReadingPlan
 
 
@@ -436,9 +401,7 @@ class LimitReached(Event):
 
 
 class RunParked(Event):
-    CURRENT: ClassVar[int] = 2
     type: Literal["run.parked"] = "run.parked"
-    version: int = 2
     parking: Parking
 
 
@@ -534,57 +497,8 @@ EVENT_TYPES: dict[str, type[Event]] = {
 }
 
 
-def _same(body: dict[str, Any]) -> dict[str, Any]:
-    """Of a version that only adds fields with defaults."""
-    return body
-
-
-# (type, version) -> the same body one version later.
-UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
-    ("run.created", 1): _same,  # 2: the set-up, and the run's own model among its options
-    ("sources.analyzed", 1): _same,  # 2: the passage, sentence, section, rank and probability of findings
-    ("evidence.weighed", 1): _same,  # 2: the same
-    ("plan.made", 1): _same,  # 2: the parts of the question, and which of them a sub-query serves
-    ("iteration.started", 1): _same,  # 2: the latter
-    ("phase.retried", 1): _same,  # 2: the latter
-    ("sources.analyzed", 2): _same,  # 3: which part findings and gaps serve
-    ("evidence.weighed", 2): _same,  # 3: the same, and the verdicts on the parts
-    ("gaps.assessed", 1): _same,  # 2: gaps that the refiner names
-    ("guidance.given", 1): _same,  # 2: advice for the rest of an iteration
-    ("decision.made", 1): _same,  # 2: wishes that were refused
-    ("phase.ended", 1): _same,  # 2: the seconds of work
-    ("setup.changed", 1): _same,  # 2: which claims are judged
-    ("run.created", 2): _same,  # 3: the least share of claims that must be supported, which are judged
-    ("evidence.weighed", 3): _same,  # 4: the sides of contradictions, the claims that tell of a part
-    ("report.written", 1): _same,  # 2: the draft, its claims and repairs, and the parts they tell of
-    ("run.created", 3): _same,  # 4: whether reports are criticised
-    ("setup.changed", 2): _same,  # 3: the same
-    ("plan.made", 2): _same,  # 3: what one search shows of the web, before it is planned
-    ("sources.analyzed", 3): _same,  # 4: contradictions, references, quotes that were not found
-    ("evidence.weighed", 4): _same,  # 5: in what contradictions differ, and who saw them
-    ("report.drafted", 1): _same,  # 2: the sections that are new in a revision
-    ("gaps.assessed", 2): _same,  # 3: what the refiner says of single places
-    ("reading.planned", 1): _same,  # 2: what was chosen of each source
-    ("sub_query.completed", 1): _same,  # 2: how many of its searches failed, and what came twice
-    (
-        "run.parked",
-        1,
-    ): upcast_parking,  # 2: the kind, the form of the answer, what happens when nobody answers
-    ("run.resumed", 1): _same,  # 2: answers of any form, and who gave them
-    ("run.created", 5): _same,  # 6: the word on the plan, questions, what is done at a cap
-    ("run.created", 4): _same,  # 5: how sub-queries are worked on, and the limits of tasks
-    ("setup.changed", 3): _same,  # 4: tools and data sources that were handed over
-    ("sub_query.completed", 2): _same,  # 3: the task that worked on it
-    ("sub_query.failed", 1): _same,  # 2: the same
-    ("plan.made", 3): _same,  # 4: what tasks may search for a sub-query
-    ("phase.retried", 2): _same,  # 3: the same
-    ("iteration.started", 2): _same,  # 3: the same
-    ("sub_queries.added", 1): _same,  # 2: the same
-    ("sources.analyzed", 4): _same,  # 5: the tasks whose findings these are
-    ("run.created", 6): _same,  # 7: whether a model is asked about doubtful sources
-    ("setup.changed", 4): _same,  # 5: the same
-    ("reading.planned", 2): _same,  # 3: whether other sections of a source were read before
-}
+# (type, version) -> the same body one version later. Empty before 0.1.0.
+UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 
 class Progress(Record):

@@ -39,13 +39,6 @@ class Parking(Record):
         return self.pause_id is not None and self.kind in ANSWERED
 
 
-def upcast_parking(body: dict[str, Any]) -> dict[str, Any]:
-    """Of an event that knew two kinds, told by whether the pause has an id: only a hook's had one."""
-    parking = body["parking"]
-    kind = ParkedKind.OUTAGE if parking.get("pause_id") is None else ParkedKind.QUESTION
-    return {**body, "parking": {**parking, "kind": kind.value}}
-
-
 def misfit(parking: Parking, value: Any) -> str:
     """Why a value is no answer to what a run is parked for, in one line; empty where it is one.
 

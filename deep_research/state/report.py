@@ -44,7 +44,7 @@ class ReportMetadata(Record):
     because the run was stopped; ``removed_references`` counts ids that were cited but never given. ``fidelity`` (0 to 1)
     is the share of the tokens of sources, findings and gaps that its agents were given, and ``fidelity_level`` its name;
     ``items_summarized`` were given in part, ``items_dropped`` not at all. ``claims`` counts what the report says by what
-    carries it, None in one of an older version; ``coverage`` (0 to 1) is the share of the question's parts that it
+    carries it, None where nothing was checked; ``coverage`` (0 to 1) is the share of the question's parts that it
     answers, None where the question was not weighed."""
 
     sections: tuple[str, ...] = ()

@@ -124,7 +124,7 @@ class DeepResearchState(Record):
     for more; ``pages_left`` are addresses that were found and are read under a higher cap; ``plan_approved``: its
     owner agreed to the plan; ``searching_stopped``: he wants nothing more searched; ``phase_answers`` is how many
     requests of the agent of the phase had been answered then, and ``bytes_a_token`` what had been measured of the
-    texts of each model; ``setup`` is what the run works with, None where an older version of the package made it;
+    texts of each model; ``setup`` is what the run works with, None where nobody named it;
     ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
     All collections keep the order in which they rank: sub-queries and their tasks by index, sources by score, those
     without one after them by (sub-query index, rank), findings by iteration and first source, gaps by (iteration, rank),

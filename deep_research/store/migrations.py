@@ -1,50 +1,25 @@
-"""The tables of the SQLite store, as numbered steps, and what the rows of an older database lack, counted from the logs
-of its runs. A step is never edited once released."""
+"""The tables of the SQLite store, as numbered steps. Before 0.1.0 the one step changes in place; from then on a released
+step is never edited."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
-from datetime import datetime
 
 from deep_research.errors import StoreDamagedError, StoreVersionError
-from deep_research.logs import get_log, told
-from deep_research.state.events import decode_log
-from deep_research.state.projection import Projector
-from deep_research.state.reducer import fold
-from deep_research.store.listing import utc_text
-from deep_research.store.sqlite_rows import projected, stored_event
+from deep_research.state.shapes import SHAPES, readable, writer
+from deep_research.version import __version__
 
 APPLICATION_ID = 0x64656570  # "deep": tells our files from other SQLite databases
 
-_COUNTED = ("message", "waiting_for", "parked_until", "pause_id", "parked_kind", "figures")
-log = get_log("store")
-
-
-def _count_runs(db: sqlite3.Connection) -> None:
-    """Fold the log of every run once, for why it stands where it does and how far it came. When runs were created is
-    written in one form, by which they are ordered."""
-    changes = ", ".join(f"{name} = ?" for name in ("created_at", *_COUNTED))
-    for run_id, created_at in db.execute("SELECT run_id, created_at FROM runs").fetchall():
-        rows = db.execute(
-            "SELECT seq, type, version, body FROM events WHERE run_id = ? ORDER BY seq", (run_id,)
-        ).fetchall()
-        try:
-            created = utc_text(datetime.fromisoformat(created_at))
-            state = fold(decode_log([stored_event(run_id, *row) for row in rows]))
-            row = projected(Projector(state).projection())
-        except (
-            Exception
-        ) as error:  # what is wrong with one run must not shut the others away: it has no figures
-            log.warning("run_not_counted", run=run_id, error=told(error))
-            continue
-        values = (created, *(row[name] for name in _COUNTED), run_id)
-        db.execute(f"UPDATE runs SET {changes} WHERE run_id = ?", values)  # noqa: S608
-
-
-# A step is SQL, or work on what stands there.
-MIGRATIONS: tuple[tuple[str | Callable[[sqlite3.Connection], None], ...], ...] = (
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
+        # Which version wrote the database, in which shapes.
+        """CREATE TABLE format (
+            package TEXT NOT NULL,
+            shapes TEXT NOT NULL
+        )""",
+        # ``places``: where the documents of the run are on this machine, a list of paths as JSON; logs hold no path.
+        # The columns after it say why the run stands where it does, and how far it came.
         """CREATE TABLE runs (
             run_id TEXT PRIMARY KEY,
             query TEXT NOT NULL,
@@ -59,8 +34,17 @@ MIGRATIONS: tuple[tuple[str | Callable[[sqlite3.Connection], None], ...], ...] =
             session_id TEXT,
             owner TEXT,
             fence INTEGER NOT NULL,
-            lease_until REAL NOT NULL
+            lease_until REAL NOT NULL,
+            places TEXT NOT NULL DEFAULT '[]',
+            message TEXT,
+            waiting_for TEXT,
+            parked_until TEXT,
+            pause_id TEXT,
+            parked_kind TEXT,
+            seconds REAL,
+            figures TEXT
         )""",
+        "CREATE INDEX runs_by_creation ON runs (created_at, run_id)",
         """CREATE TABLE events (
             run_id TEXT NOT NULL,
             seq INTEGER NOT NULL,
@@ -85,8 +69,6 @@ MIGRATIONS: tuple[tuple[str | Callable[[sqlite3.Connection], None], ...], ...] =
             kind TEXT NOT NULL,
             payload TEXT NOT NULL
         )""",
-    ),
-    (
         # The last snapshot of each address, for asking whether it has changed.
         """CREATE TABLE pages (
             url TEXT PRIMARY KEY,
@@ -96,45 +78,43 @@ MIGRATIONS: tuple[tuple[str | Callable[[sqlite3.Connection], None], ...], ...] =
             headers TEXT NOT NULL
         ) WITHOUT ROWID""",
     ),
-    (
-        # Where the documents of a run are on this machine: a list of paths as JSON. Logs hold no path.
-        "ALTER TABLE runs ADD COLUMN places TEXT NOT NULL DEFAULT '[]'",
-    ),
-    (
-        # Why a run stands where it does, and how far it came.
-        "ALTER TABLE runs ADD COLUMN message TEXT",
-        "ALTER TABLE runs ADD COLUMN waiting_for TEXT",
-        "ALTER TABLE runs ADD COLUMN parked_until TEXT",
-        "ALTER TABLE runs ADD COLUMN pause_id TEXT",
-        "ALTER TABLE runs ADD COLUMN parked_kind TEXT",
-        "ALTER TABLE runs ADD COLUMN seconds REAL",
-        "ALTER TABLE runs ADD COLUMN figures TEXT",
-        "CREATE INDEX runs_by_creation ON runs (created_at, run_id)",
-        _count_runs,
-    ),
 )
 
 
 def refuse_foreign(connection: sqlite3.Connection) -> int:
-    """The database's version, when it is ours or empty; nothing is written.
+    """The database's version, when it is ours or empty; writes nothing.
 
-    Raises `StoreVersionError` for a newer database, `StoreDamagedError` for one that is not ours.
+    Raises `StoreVersionError` for a newer database or one of other shapes, `StoreDamagedError` for one that is not ours.
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if version > len(MIGRATIONS) and application == APPLICATION_ID:
-        raise StoreVersionError(
-            f"The database has version {version}; this deep-research reads up to {len(MIGRATIONS)}.",
-            hint="Upgrade deep-research, or choose another data directory.",
-            version=version,
-        )
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if tables and application != APPLICATION_ID:
         raise StoreDamagedError(
             "The database file belongs to another program.",
             hint="Choose another data directory (--data-dir).",
         )
+    if version:
+        _refuse_other_shapes(connection)
+    if version > len(MIGRATIONS):
+        raise StoreVersionError(
+            f"The database has version {version}; this deep-research reads up to {len(MIGRATIONS)}.",
+            hint="Upgrade deep-research, or choose another data directory.",
+            version=version,
+        )
     return int(version)
+
+
+def _refuse_other_shapes(connection: sqlite3.Connection) -> None:
+    package, shapes = "before 0.1.0.dev0", ""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'format'").fetchone():
+        package, shapes = connection.execute("SELECT package, shapes FROM format").fetchone() or (package, "")
+    if not readable(package, shapes):
+        raise StoreVersionError(
+            f"The database was written by {writer(package, shapes)}; this is {writer(__version__, SHAPES)}.",
+            hint="Use the version that wrote it, or choose another data directory (--data-dir).",
+            version=package,
+        )
 
 
 def migrate(connection: sqlite3.Connection) -> None:
@@ -147,10 +127,9 @@ def migrate(connection: sqlite3.Connection) -> None:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         for step in MIGRATIONS[version:]:
             for statement in step:
-                if isinstance(statement, str):
-                    connection.execute(statement)
-                else:
-                    statement(connection)
+                connection.execute(statement)
+        connection.execute("DELETE FROM format")
+        connection.execute("INSERT INTO format VALUES (?, ?)", (__version__, SHAPES))
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         connection.execute("COMMIT")

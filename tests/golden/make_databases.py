@@ -1,10 +1,10 @@
-"""Makes the databases of ``tests/data/golden`` with whatever version of the package is imported, and beside each what
-stands in it:
+"""Makes the databases of ``tests/data/golden``, and beside each what stands in it:
 
-    PYTHONPATH=CHECKOUT python tests/golden/make_databases.py NAME
+    python tests/golden/make_databases.py
 
-A database is made once, by the version that its name tells, and is never made again: what stands in it is what people
-have on their disks. The sample corpus beside the package is what the runs without a model search.
+Before 0.1.0 they are made anew with every change of a shape. From 0.1.0 on a database is made once by each release, and
+never again: what stands in it is what people have on their disks. The sample corpus beside the package is what the runs
+without a model search.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def make(making: Making) -> None:
         making.make("completed after a fallback", question, model=[Babbling("b"), Gaping()])
         making.make("ended, the model being of no use", question, model=Babbling("b"))
         making.make("completed without one search", question, search=[ScriptedSearch(partly)])
-        making.make("aborted for money", question, budget=Budget(max_usd=0.000001))
+        making.make("completed without money", question, budget=Budget(max_usd=0.000001))
     else:
         making.make("aborted without evidence", "What is the melting point of tungsten carbide?")
     for after in range(2, KILLS, 2):
@@ -255,7 +255,7 @@ def disown(database: Path) -> None:
         db.execute("VACUUM")
 
 
-def main(name: str) -> None:
+def main() -> None:
     kinds: dict[str, bool] = {"keyless": False, "model": True}
     for kind, with_model in kinds.items():
         with tempfile.TemporaryDirectory() as folder:
@@ -269,13 +269,13 @@ def main(name: str) -> None:
             disown(database)
             with (
                 database.open("rb") as raw,
-                gzip.GzipFile(DATABASES / f"{name}-{kind}.db.gz", "wb", mtime=0) as packed,
+                gzip.GzipFile(DATABASES / f"{kind}.db.gz", "wb", mtime=0) as packed,
             ):
                 shutil.copyfileobj(raw, packed)
-            (DATABASES / f"{name}-{kind}.json").write_text(
+            (DATABASES / f"{kind}.json").write_text(
                 json.dumps(runs, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
             )
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pin_shapes import SHAPES, file_of, shape
+from pin_shapes import SHAPES, all_shapes, file_of, shape
 
 from deep_research.errors import StoreVersionError
 from deep_research.state import events as ev
+from deep_research.state import shapes
 from deep_research.store.base import StoredEvent
 from deep_research.testing import sample_log
 from deep_research.testing.servers.instances import instance
@@ -25,9 +26,13 @@ def test_an_event_has_the_shape_that_is_pinned_for_its_version(name: str) -> Non
     kind = ev.EVENT_TYPES[name]
     pinned = json.loads(file_of(name, kind.CURRENT).read_text(encoding="utf-8"))
     assert shape(kind) == pinned, (
-        f"'{name}' differs from its pinned version {kind.CURRENT}: raise its version, add the step to UPCASTS and run "
-        "python tests/golden/pin_shapes.py"
+        f"'{name}' differs from its pinned version {kind.CURRENT}: run python tests/golden/pin_shapes.py and "
+        "make_databases.py; from 0.1.0 on raise its version and add the step to UPCASTS first"
     )
+
+
+def test_the_hash_of_all_shapes_is_that_of_the_pinned_ones() -> None:
+    assert all_shapes() == shapes.SHAPES
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -119,6 +119,7 @@ HOSTILE: dict[str, tuple[Callable[[Members], bytes], str]] = {
     ),
     "format 0": (lambda members: _with(members, format_version=0), "says what no manifest says"),
     "a newer format": (lambda members: _with(members, format_version=2), "Upgrade deep-research"),
+    "other shapes": (lambda members: _with(members, shapes="0" * 64), "was written by deep-research"),
     "traversal": (lambda members: _raw({**members, "../../evil.txt": b"x"}), "names that lead outside"),
     "traversal with backslashes": (lambda members: _raw({**members, "..\\evil.txt": b"x"}), "lead outside"),
     "an absolute name": (lambda members: _raw({**members, "/etc/evil": b"x"}), "names that lead outside"),

@@ -27,6 +27,7 @@ from packed_runs import (
 from deep_research import DeepResearch, open_pack
 from deep_research.errors import DeepResearchError, PackError
 from deep_research.packs import Failure, Pack, Verification, pack_run, stored_evidence, verified
+from deep_research.packs.recheck import recomputed
 from deep_research.state import ClaimVerdict
 from deep_research.state.identity import sha256_hex
 
@@ -315,5 +316,5 @@ def test_every_run_of_an_old_database_packs_and_verifies(name: str, tmp_path: Pa
     with DeepResearch(data_dir=tmp_path) as research:
         for run in research.list():
             research.pack(run.research_id, tmp_path / "run.zip", force=True)
-            assert lines(verify(tmp_path / "run.zip", check=None)) == []
+            assert lines(verify(tmp_path / "run.zip", recomputed)) == []
             assert research.verify(run.research_id).holds

@@ -381,3 +381,30 @@ def test_what_was_committed_stands_when_the_checkpoint_fails(
         outcome = [bench.append(lane, n, texts=[f"{n} " * 5_000]) for n in range(1, 60)]
         assert outcome == [None] * 59
         assert len(bench.seqs()) == 60
+
+
+@pytest.mark.parametrize(
+    ("package", "words"),
+    [
+        (
+            "0.1.0.dev9",
+            r"written by deep-research 0\.1\.0\.dev9 \(formats 00000000\); this is deep-research 0\.1\.0",
+        ),
+        ("9\x1b[31m" * 9, r"written by deep-research 9\?\?31m9\?\?31m"),
+        (None, r"written by deep-research before 0\.1\.0"),
+    ],
+)
+def test_a_database_of_other_shapes_is_refused_by_the_version_that_wrote_it_and_left_alone(
+    path: Path, package: str | None, words: str
+) -> None:
+    filled(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(
+            "UPDATE format SET package = ?, shapes = ?", (package, "0" * 64)
+        ) if package else db.execute("DROP TABLE format")
+        db.commit()
+    before = path.read_bytes()
+    with pytest.raises(StoreVersionError, match=words) as refused:
+        SQLiteStore(path).open()
+    assert "\n" not in str(refused.value)
+    assert path.read_bytes() == before

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deep_research import __version__
-from deep_research.errors import CorpusError, DeepResearchError
+from deep_research.errors import CorpusError, DeepResearchError, StoreError
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.check import BROKEN, NOTE, OK, Check
 from deep_research.interfaces.cli.console import Console
@@ -144,7 +144,7 @@ def _data_dir(settings: Settings) -> Iterator[Check]:
 
 def _database(settings: Settings) -> Iterator[Check]:
     from deep_research.store.factory import DATABASE
-    from deep_research.store.migrations import APPLICATION_ID, MIGRATIONS
+    from deep_research.store.migrations import refuse_foreign
 
     if settings.store == "memory":
         yield Check("database", OK, "none: runs are kept in memory")
@@ -154,19 +154,15 @@ def _database(settings: Settings) -> Iterator[Check]:
         yield Check("database", OK, "not yet made")
         return
     with _read_only(path) as db:
-        (kind,) = db.execute("PRAGMA application_id").fetchone()
-        (number,) = db.execute("PRAGMA user_version").fetchone()
-        if kind != APPLICATION_ID:
-            yield Check("database", BROKEN, f"{path} belongs to another program; choose another --data-dir")
-        elif number > len(MIGRATIONS):
-            yield Check(
-                "database", BROKEN, f"version {number} is newer than this program; upgrade deep-research"
-            )
-        else:
-            (health,) = db.execute("PRAGMA quick_check(1)").fetchone()
-            (runs,) = db.execute("SELECT count(*) FROM runs").fetchone()
-            detail = f"version {number}, {text.count(runs, 'run')}, {path.stat().st_size / 1e6:,.1f} MB"
-            yield Check("database", OK if health == "ok" else BROKEN, f"{detail}, integrity: {health}")
+        try:
+            number = refuse_foreign(db)
+        except StoreError as error:
+            yield Check("database", BROKEN, f"{path}: {error}")
+            return
+        (health,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        (runs,) = db.execute("SELECT count(*) FROM runs").fetchone()
+        detail = f"version {number}, {text.count(runs, 'run')}, {path.stat().st_size / 1e6:,.1f} MB"
+        yield Check("database", OK if health == "ok" else BROKEN, f"{detail}, integrity: {health}")
 
 
 @contextmanager

@@ -225,7 +225,7 @@ def a_foreign_program(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (a_newer_version, "The database has version 99"),
+        (a_newer_version, "The database was written by deep-research"),
         (garbage, "is damaged or not a database"),
         (a_foreign_program, "belongs to another program"),
     ],
