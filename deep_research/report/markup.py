@@ -1,8 +1,10 @@
 """Outside text inside Markdown, so that no renderer makes more of it than text and links to sources.
 
-Renderers differ in what they escape, where code begins and which addresses become links without being asked. What is
-used here holds in all of them: an entity for ``<`` and inside ``//`` is text, a backslash before a brace or a dot is
-heeded, and code is kept only in the forms that all read alike. Every function takes time linear in its text.
+Renderers differ in what they escape, where code begins and which addresses become links without being asked; some look
+for addresses and formulas in the page that was rendered, some before. What is used here holds in all of them: an entity
+for ``<`` and inside ``//`` is text, a backslash before a brace or a dot escapes it, code is kept only in the forms that
+all read alike, and what begins an address or a command of TeX stands in code of its own, apart from what follows it.
+Every function takes time linear in its text.
 """
 
 from __future__ import annotations
@@ -21,9 +23,34 @@ _CONTROL = regex(r"[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 
 _FENCE = regex(r"(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]{0,20})[^`~]*")
 _FENCES = ("```", "~~~")
+# Names of languages of which some renderers make a formula, a drawing or a map, not code.
+_DRAWN = frozenset(
+    {
+        "math",
+        "latex",
+        "tex",
+        "katex",
+        "mermaid",
+        "geojson",
+        "topojson",
+        "stl",
+        "dot",
+        "graphviz",
+        "plantuml",
+        "vega",
+    }
+)
 _MARK = regex(r"\{\{#|\b(?:find|src)-[0-9a-f]{12}\b")  # stands for a file, or looks like a reference
 # What acts in code where a renderer knows no fences: HTML, links, images, addresses of mail also over two lines.
 _ACTS = regex(r"<[A-Za-z/!?]|\]\(|!\[|<[^<> !@]*+@")
+# Code, or what begins or ends a formula.
+_CODE_OR_SIGN = regex(
+    r"(?P<code>^[ \t]*```[^\n]*\n[\s\S]*?^[ \t]*```$|(?<!`)(?P<ticks>`{1,2})(?!`)[^`\n]++(?P=ticks)(?!`))"
+    r"|\$|\\[()]",
+    re.MULTILINE,
+)
+_PARAGRAPHS = regex(r"(\n[ \t]*\n)")
+_COMMAND = regex(r"\\(?=[A-Za-z])")
 _OPEN_LABEL = regex(r"^[^\w\n[]*+(?:\d+[.)][^\w\n[]*+)*+\[", re.MULTILINE)  # also of an item or a quote
 _BLOCK = regex(r"^```[^\n]*\n.*?^```$", re.MULTILINE | re.DOTALL)
 # Code inside a line: no other backticks near, no bar that could end a cell of a table, nothing that could end a deletion.
@@ -49,15 +76,20 @@ _END = ".,;:!?_\\"
 _HEEDED = r"(?<!\\)((?:\\\\)*)"
 _TAG = regex(r"<(?![\s\d=<-])")
 _MAIL = regex(r"<[^ >]*+")
-_BRACE = regex(rf"{_HEEDED}((?:(?<=[^a-zA-Z0-9}}])|\A)\{{)")
+_BRACE = regex(rf"{_HEEDED}(\{{)")
+_HARMLESS = regex(r"(?<=[a-zA-Z0-9}])\{|\\(?=[A-Za-z])")  # in a block of code, wherever it stands
 _TARGET = regex(r"\]\(")
 _BACKTICK = regex(rf"{_HEEDED}\\?`")  # some take an escaped one for the beginning of code
 _BEFORE_KEPT = regex(r"(?:!|(?<!\\)\\++)(?=\0)")
 _LABEL = regex(r"\]:")
 # What no renderer takes for the definition of a link: numbers of ours, behind a word, in a line that opens with no label.
 _NUMBERS = regex(r"(?P<ours>(?<=\w) \[\d{1,4}(?:, \d{1,4}){0,40}+\]:)|\]:")
-_WWW = regex(r"(www)(?=\.)", re.IGNORECASE)
-_SLASHES = regex(r"(?<!/)/(/++)(?=\S)")
+# What begins a command of TeX, or an address for renderers that look for one after escapes and entities are gone.
+_BEGINS = regex(
+    r"\\*+(?<![^\W_])(?:https?(?=\\*+:\\*+/\\*+/\\*+\S)|www(?=\\*+(?:\.|\Z)))|\\++(?=[A-Za-z])", re.IGNORECASE
+)
+_MODULE = regex(r"^(?:i(?=mport\b)|e(?=xport\b))", re.MULTILINE)  # begins a line of a script in MDX
+_SLASHES = regex(r"(?<![`\0]:)(?<!/)/(/++)(?=\S)")
 _TILDES = regex(r"~(?=~~)")
 # Some renderers guess that a name with such an end is that of a host; the first few are ends of files, too.
 _FILE_END = r"(?:md|py|rs|sh|pl)"
@@ -72,12 +104,15 @@ _HOST = regex(
     rf"(?<![\w.\\-])[\w-]{{1,200}}\.{_FILE_END}(?![^\W_]|[/:?#@-]|\.\w)|(?<=[^\s\\])(?P<even>(?:\\\\)*)\.(?={_HOST_END})",
     re.IGNORECASE,
 )
+_FILE_DOT = regex(rf"(?<=[\w)-])\.(?={_FILE_END}(?![^\W_]))", re.IGNORECASE)
 _BRACKET = regex(rf"{_HEEDED}([\[\]])")
 _OPENING = regex(r"^(\d{0,9})(?=#{1,6}\s|[-+*]\s|>|(?<=\d)[.)]\s)")
+_SET_ASIDE = "\0"
 _KEPT = regex(r"\0(\d+)\0")
 # What was written so that no renderer makes more of it than a character; code, and what breaks an address, is none.
 _WRITTEN = regex(
-    r"^[ \t]*```[^\n]*\n[\s\S]*?^[ \t]*```$|(?<!`)(?P<ticks>`{1,2})(?!`)[^`\n]++(?P=ticks)(?!`)|(?i:www)\\\."
+    r"^[ \t]*```[^\n]*\n[\s\S]*?^[ \t]*```$|`(?P<backslashes>\\++)`(?=[A-Za-z])"
+    r"|(?<!`)(?P<ticks>`{1,2})(?!`)[^`\n]++(?P=ticks)(?!`)"
     r"|\\(?P<sign>[!-.:-@\[-`{-~])|(?P<entity>&(?:amp|lt|#(?!47;)\d{1,3});)",
     re.MULTILINE,
 )
@@ -90,7 +125,16 @@ def escaped(text: str) -> str:
     kept = _Kept()
     line = kept.code(" ".join(_CONTROL.sub("", text).split()))
     line = _BRACKET.sub(r"\1\\\2", _inert(kept.mail(line)))
-    return kept.restored(_OPENING.sub(r"\1\\", line))
+    return without_formulas(kept.restored(_OPENING.sub(r"\1\\", line)))
+
+
+def file_name(path: str) -> str:
+    r"""A path for use inside Markdown, of which nobody makes an address: `.md` and `.py` are ends of hosts, too.
+
+    Example:
+        file_name("guide/keepers.md")  # "guide/keepers\.md"
+    """
+    return _FILE_DOT.sub(r"\\.", escaped(path))
 
 
 def is_code(text: str) -> bool:
@@ -140,7 +184,25 @@ def safe(draft: str, allowed: Set[str]) -> str:
     text = kept.code(kept.blocks(plain(draft)))
     text = _IMAGE.sub(r"\1", _DEFINITION.sub("", text))
     text = _BARE.sub(bare, _AUTOLINK.sub(autolink, _LINK.sub(link, text)))
-    return kept.restored(kept.inert(text))
+    return without_formulas(kept.restored(kept.inert(text)))
+
+
+def without_formulas(text: str) -> str:
+    """Markdown with a space behind each backslash in code that stands between signs of formulas: some look for formulas
+    before they look for code, and for them a backslash and a space are a space."""
+    return "".join(map(_without_formulas, _PARAGRAPHS.split(text)))
+
+
+def _without_formulas(paragraph: str) -> str:
+    if "\\" not in paragraph:
+        return paragraph
+    signs = [match.start() for match in _CODE_OR_SIGN.finditer(paragraph) if not match["code"]]
+
+    def inert(match: re.Match[str]) -> str:
+        between = match["code"] and signs[0] < match.start() < signs[-1]
+        return _COMMAND.sub(r"\\ ", match[0]) if between else match[0]
+
+    return _CODE_OR_SIGN.sub(inert, paragraph) if signs else paragraph
 
 
 def plain(text: str) -> str:
@@ -162,7 +224,12 @@ def readable(report: str) -> str:
         readable(r"see \[1\] of cache\_key &lt;b>")  # "see [1] of cache_key <b>"
     """
     return _WRITTEN.sub(
-        lambda match: match["sign"] or (unescape(match["entity"]) if match["entity"] else match[0]), report
+        lambda match: (
+            match["sign"]
+            or match["backslashes"]
+            or (unescape(match["entity"]) if match["entity"] else match[0])
+        ),
+        report,
     )
 
 
@@ -229,7 +296,8 @@ class _Kept:
                 at += 1
                 continue
             code = [line.removeprefix(opening["indent"]) for line in lines[at + 1 : end]]
-            fence = f"```{opening['language']}"
+            language = opening["language"]
+            fence = "```" if language.lower() in _DRAWN else f"```{language}"
             if opening["indent"] and _stays(lines[at : end + 1], opening["indent"]):
                 shown += [self(f"{opening['indent']}{line}") for line in (fence, *code, "```")]
             else:
@@ -251,7 +319,7 @@ def _end(lines: list[str], at: int, fence: str) -> int | None:
 
 
 def _stays(lines: list[str], indent: str) -> bool:
-    within = "\n".join(lines[1:-1])
+    within = _HARMLESS.sub("", "\n".join(lines[1:-1]))
     return all(line.startswith(indent) for line in lines if line.strip()) and _inert(within) == within
 
 
@@ -286,6 +354,11 @@ def _unlabelled(line: str) -> str:
     return _NUMBERS.sub(lambda match: match["ours"] or "]\\:", line)
 
 
+def _apart(match: re.Match[str]) -> str:
+    """The match as code; code that was set aside before it does not touch it."""
+    return f"{' ' * (match.string[match.start() - 1 : match.start()] == _SET_ASIDE)}`{match[0]}`"
+
+
 def _guessed(match: re.Match[str]) -> str:
     return match.group() if match["even"] is None else rf"{match['even']}\."
 
@@ -296,12 +369,13 @@ _BROKEN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...
         _BEFORE_KEPT,
         lambda match: "&#33;" if match.group() == "!" else "&#92;" * ((len(match.group()) + 1) // 2),
     ),
+    (_BEGINS, _apart),
     (_TAG, "&lt;"),
     (_MAIL, lambda match: match.group().replace("@", "&#64;")),
     (_BRACE, r"\1\\\2"),
     (_TARGET, "]&#40;"),  # a backslash is not heeded between what looks like a tag
-    (_WWW, r"\1\\"),
     (_SLASHES, lambda match: "&#47;" * len(match[1]) + "/"),
     (_TILDES, "&#126;"),
     (_HOST, _guessed),
+    (_MODULE, lambda match: f"&#{ord(match[0])};"),
 )

@@ -11,7 +11,16 @@ from deep_research.evidence.independence import originals
 from deep_research.patterns import regex
 from deep_research.report.draft_claims import UNSUPPORTED, unmarked
 from deep_research.report.ledger import Ledger
-from deep_research.report.markup import address, escaped, linkable, plain, prose, safe
+from deep_research.report.markup import (
+    address,
+    escaped,
+    file_name,
+    linkable,
+    plain,
+    prose,
+    safe,
+    without_formulas,
+)
 from deep_research.report.own_lines import caution, with_caution
 from deep_research.state import (
     Citation,
@@ -46,9 +55,11 @@ def finished(
     cited: dict[int, list[int]] = {}
     for citation in ledger.citations:
         cited.setdefault(citation.number, []).append(citation.start)
-    references = "\n".join(
-        f"{number}. {reference(source, cited.get(number, ()), copy_of=copy_of)}"
-        for number, source, copy_of in _copies(ledger.sources)
+    references = without_formulas(
+        "\n".join(
+            f"{number}. {reference(source, cited.get(number, ()), copy_of=copy_of)}"
+            for number, source, copy_of in _copies(ledger.sources)
+        )
     )
     ids = {citation.finding_id for citation in ledger.citations}
     shown = with_caution(body, caution((f for f in findings if f.id in ids), sources))
@@ -85,7 +96,7 @@ def reference(source: Source, cited: Sequence[int] = (), *, copy_of: int | None 
         authors = escaped(_named(source.metadata.get("author", "")))
         title = f"{authors}: {title}{_stop(title)} {venue}" if authors else f"{title}{_stop(title)} {venue}"
     where = source.url or ""
-    place = f"<{address(where)}>" if linkable(where) else escaped(where)
+    place = f"<{address(where)}>" if linkable(where) else file_name(where)
     published = f" ({source.published.isoformat()})" if source.published else ""
     leaves = _leaves(source, cited)
     if source.metadata.get("read") == "abstract":
@@ -99,8 +110,6 @@ def reference(source: Source, cited: Sequence[int] = (), *, copy_of: int | None 
 
 
 def _stop(text: str) -> str:
-    if text[-3:].casefold() == "www":
-        return r"\."  # else it would be the beginning of an address
     return "" if text[-1:] in "?!" else "."
 
 

@@ -437,7 +437,7 @@ def test_ids_in_a_report_become_numbers_with_references_and_citations():
         DeepResearchState(query="q", sources=(source(),), findings=(found(),)),
     ).state
     assert "Built in 1811 [1]." in state.report
-    assert "1. a. a.md" in state.report
+    assert r"1. a. a\.md" in state.report
     (citation,) = state.citations
     assert (citation.number, citation.source_id, citation.quote) == (1, "src-a", "built in 1811")
     assert state.report_metadata.sections == ("S", "References")

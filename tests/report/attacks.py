@@ -89,6 +89,32 @@ TAGS = (
     "\x02wzxhzdk:0\x03 \x02klzzwxh:0000\x03 \x02amp\x03lt;script>",
     "md5-00000000000000000000000000000000",
 )
+# What mathematics renderers and MDX act on.
+FORMULAS_AND_SCRIPTS = (
+    r"$\href{{{url}}}{{x}}$",
+    r"$$\href{{{url}}}{{x}}$$",
+    "$`\\href{{{url}}}{{x}}`$",
+    r"\(\href{{{url}}}{{x}}\)",
+    r"\\(\href{{{url}}}{{x}}\\)",
+    r"\[\href{{{url}}}{{x}}\]",
+    r"\\[\href{{{url}}}{{x}}\\]",
+    r"\begin{{equation}}\href{{{url}}}{{x}}\end{{equation}}",
+    r"$\style{{background:url({url})}}{{x}}$",
+    r"$x^2 \url{{http:&#47;/{host}}}$",
+    r"$\\href{{{url}}}{{x}}$",
+    r"$\class{{a}}{{\cssId{{b}}{{x}}}}\require{{html}}\def\y{{z}}$",
+    r"US$ 5, `\href{{{url}}}{{x}}` and 7$",
+    "$\n`\\href{{{url}}}{{x}}`\n$",
+    "```math\n\\href{{{url}}}{{x}}\n```",
+    '```mermaid\ngraph TD; a; click a href "{url}"\n```',
+    "x{{alert(1)}}",
+    "{{globalThis.alert(1)}}",
+    "{{/* {url} */}}",
+    "export const x = alert(1)",
+    "\nexport default () => alert(1)\n",
+    "import x from '{url}'",
+    "\n\nimport '{url}'\n\n",
+)
 LINKS = (
     "[more]({url})",
     "[more](<{url}>)",
@@ -476,13 +502,15 @@ def payload(rng: random.Random) -> str:
             "javascript:alert(1)",
         ]
     )
-    kind = rng.randrange(4)
+    kind = rng.randrange(5)
     if kind == 0:
         made = rng.choice(TAGS)
     elif kind == 1:
         made = rng.choice(LINKS).format(url=url)
     elif kind == 2:
         made = rng.choice(BARE).format(url=url, host=host)
+    elif kind == 3:
+        made = rng.choice(FORMULAS_AND_SCRIPTS).format(url=url, host=host)
     else:
         made = rng.choice(SHAPES).format(tag=rng.choice(TAGS))
     return _bent(made, rng) if rng.random() < 0.35 else made

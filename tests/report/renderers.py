@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -120,5 +120,14 @@ def alive(report: str, sources: Iterable[str] = (), *names: str) -> Iterator[str
     known = {same(url) for url in sources}
     for name in names or RENDERERS:
         found, links = parsed(RENDERERS[name](report))
-        found += [url for url in links if same(url) not in known and not _FILE.fullmatch(url)]
+        found += strange(links, known)
         yield from (f"{name}: {each}" for each in found)
+
+
+def strange(links: Iterable[str], known: Set[str]) -> list[str]:
+    """Links that lead to where no source is; ``known`` are the addresses of sources."""
+    return [
+        url
+        for url in links
+        if same(url) not in known and not _FILE.fullmatch(url) and not url.startswith("#")
+    ]

@@ -62,6 +62,15 @@ def test_the_address_of_a_source_is_one_link_to_it_in_every_renderer(renderer, u
     assert [same(link) for link in links] == [same(url)]
 
 
+@pytest.mark.parametrize("path", ["keepers.md", "guide/a b/set-up.py", "x.md (2).rs", "é.pl"])
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_the_name_of_a_file_in_the_references_is_no_link(renderer, path):
+    source = Source(id="src-1", sub_query_id="subq-1", title="T", url=path)
+    page = RENDERERS[renderer](f"1. {reference(source)}\n")
+    assert parsed(page)[1] == []
+    assert path in page
+
+
 def test_an_address_in_a_draft_is_a_link_if_it_is_that_of_a_source():
     known = "https://en.wikipedia.org/wiki/Tower_(Chess)"
     draft = f'See {known}, ({known}), **{known}**, <{known}>, [it]({known}) and [`it`]({known} "title"). Not {known}2.'
@@ -80,7 +89,8 @@ def test_an_address_in_a_draft_is_a_link_if_it_is_that_of_a_source():
         "- *x* **y** _z_ ~~s~~\n  1. a/b, c//  d",
         "```python\nif a < b: print('https://a.example', x@y)\n```",
         "- an item:\n\n  ```sh\n  ls -l\n  ```\n",
-        "In set notation f(x) = x{y}.",
+        "It costs $5, or $7 with `a\\b`; C:/x.",
+        '- an item:\n\n  ```sh\n  printf "$x\\n" > a{b}\n  ```\n',
     ],
 )
 def test_what_harms_nobody_stays_as_it_is(text):

@@ -32,7 +32,7 @@ def test_outside_text_that_was_made_safe_reads_as_it_was_written(text: str) -> N
 
 
 def test_code_and_what_breaks_an_address_stay_as_they_are() -> None:
-    kept = "`a\\_b &lt;` http:&#47;/evil.example www\\.evil.example\n\n```\n\\_ &lt;\n```\n\n<https://ok.example/a_b>"
+    kept = "`a\\_b &lt;` `http`://evil.example `www`.evil.example\n\n```\n\\_ &lt;\n```\n\n<https://ok.example/a_b>"
     assert readable(kept) == kept
 
 

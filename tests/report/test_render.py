@@ -39,17 +39,20 @@ def finding(number, *sources):
         ("[click](http://evil.example)", "click"),
         ("[click](javascript:alert(1))", "click"),
         ("[a](https://a.example/page)", "[a](https://a.example/page)"),
-        ("<http://evil.example>", "http:&#47;/evil.example"),
-        ("see http://evil.example/x.", "see http:&#47;/evil.example/x."),
+        ("<http://evil.example>", "`http`://evil.example"),
+        ("see http://evil.example/x.", "see `http`://evil.example/x."),
         ("see https://a.example/page.", "see <https://a.example/page>."),
-        ("[a[b]](http://evil.example)", "[a[b]]&#40;http:&#47;/evil.example)"),
-        ("[a\nb](http://evil.example)", "[a\nb]&#40;http:&#47;/evil.example)"),
+        ("[a[b]](http://evil.example)", "[a[b]]&#40;`http`://evil.example)"),
+        ("[a\nb](http://evil.example)", "[a\nb]&#40;`http`://evil.example)"),
         ("[<img src=x>](https://a.example/page)", "[&lt;img src=x>](https://a.example/page)"),
         ("<https://a.example/page>", "<https://a.example/page>"),
         ("<img src=x onerror=alert(1)>", "&lt;img src=x onerror=alert(1)>"),
         ("<!-- hidden -->", "&lt;!-- hidden -->"),
         ("[x]: http://evil.example", ""),
         ("a < b and 3 <4", "a < b and 3 <4"),
+        (r"$\href{javascript:alert(1)}{x}$", r"$`\`href\{javascript:alert(1)}\{x}$"),
+        ("```mermaid\nclick a\n```", "```\nclick a\n```"),
+        ("import x", "&#105;mport x"),
     ],
 )
 def test_links_images_and_html_of_a_draft_do_not_pass(draft, after):
@@ -65,7 +68,7 @@ def test_numbers_are_given_in_the_order_of_first_mention():
         writer="w",
     )
     assert "Second [1], first and second [1, 2]." in report
-    assert report.endswith("1. Title b. <https://a.example/page>\n2. Title a. a.md\n")
+    assert report.endswith("1. Title b. <https://a.example/page>\n2. Title a. a\\.md\n")
     assert [c.number for c in citations] == [1, 2]
     assert metadata.citations_count == 2
 
@@ -80,7 +83,7 @@ def test_a_source_that_no_quote_supports_is_not_cited():
 def test_a_title_from_outside_cannot_make_a_link_or_a_tag():
     title = "[click](http://evil.example) <script> \n# Heading"
     line = reference(source("a").model_copy(update={"title": title, "url": "a.md"}))
-    assert r"\[click\]&#40;http:&#47;/evil.example) &lt;script>" in line
+    assert r"\[click\]&#40;`http`://evil.example) &lt;script>" in line
     assert "\n" not in line
 
 
@@ -148,7 +151,7 @@ def test_a_reference_to_a_work_names_its_authors_and_where_it_appeared():
 
 def test_a_title_that_asks_has_no_full_stop_after_it():
     asked = source("a", url="a.md").model_copy(update={"title": "What did it cost?"})
-    assert reference(asked) == "What did it cost? a.md"
+    assert reference(asked) == r"What did it cost? a\.md"
 
 
 def test_a_reference_to_a_copy_says_of_which_text():
