@@ -53,10 +53,10 @@ class SourceFacts:
     """What is known of a source; None and empty mean that it is not.
 
     ``address`` is the URL or the corpus-relative path. ``length`` is that of the readable text in characters, 0 when no
-    text could be had; ``abstract_only`` says that the text is only the abstract of a work. ``today`` is the day by which
-    ages are told; without it they do not count. ``stated`` is the quality that the provider vouches for;
-    ``question`` what is researched; ``catalogued`` are the authors that a catalogue gives. The rest is what a catalogue
-    of scholarship says.
+    text could be had; ``abstract_only`` says that the text is only the abstract of a work, ``extract_only`` that it is
+    what a search service gives of the page. ``today`` is the day by which ages are told; without it they do not count.
+    ``stated`` is the quality that the provider vouches for; ``question`` what is researched; ``catalogued`` are the
+    authors that a catalogue gives. The rest is what a catalogue of scholarship says.
     """
 
     address: str
@@ -65,6 +65,7 @@ class SourceFacts:
     authors: tuple[str, ...] = ()
     length: int | None = None
     abstract_only: bool = False
+    extract_only: bool = False
     today: date | None = None
     stated: SourceQuality = SourceQuality.UNKNOWN
     venue: str | None = None
@@ -184,6 +185,8 @@ def _of_page(facts: SourceFacts, kind: Class | None) -> Iterable[_Signal]:
             yield _Signal(-1, f"{int(years)} years old")
     if facts.length == 0:
         yield _Signal(-3, "no text could be read", final=True)
+    elif facts.extract_only:
+        yield _Signal(-2, "read only as a search service gives it")
     elif facts.abstract_only:
         yield _Signal(-1, "only its abstract could be read")
     elif facts.length is not None and facts.length < SHORT:

@@ -33,6 +33,7 @@ from deep_research.state import (
 REFERENCES = "References"
 EXPLAINED = f"*{UNSUPPORTED} stands after what the cited sources do not say, or say otherwise.*"
 _MOST_AUTHORS = 3
+_READ = {"abstract": "abstract", "extract": "as its search service gives it"}  # what of a source was read
 _HEADING = regex(r"^##+[ \t]+(.+)$", re.MULTILINE)
 _ID = regex(r"(?:find|src|gap|subq)-[0-9a-f]{12}")
 
@@ -99,8 +100,8 @@ def reference(source: Source, cited: Sequence[int] = (), *, copy_of: int | None 
     place = f"<{address(where)}>" if linkable(where) else file_name(where)
     published = f" ({source.published.isoformat()})" if source.published else ""
     leaves = _leaves(source, cited)
-    if source.metadata.get("read") == "abstract":
-        leaves += ", abstract"
+    if (read := source.metadata.get("read")) in _READ:
+        leaves += f", {_READ[read]}"
     if unread := source.metadata.get("unread"):
         leaves += f", {escaped(unread.partition(':')[0])} not read"
     if copy_of is not None:

@@ -22,14 +22,11 @@ def limitations(state: DeepResearchState) -> tuple[Limit, ...]:
 
 
 def _standing(state: DeepResearchState) -> Iterator[Limit]:
-    tongues = [limit for limit in state.limits if limit.name == "language"]
-    used = {source.url for source in state.sources}
+    used = {source.url for source in state.sources if source.metadata.get("read") != "extract"}
     searched = {s.query for s in state.sub_queries if s.status is SubQueryStatus.COMPLETED}
     of_searches = [limit for limit in state.limits if limit.of_cap in OF_SEARCHES]
     for limit in state.limits:
         if limit.message == NO_HIGH_QUALITY and state.high_quality_sources():
-            continue
-        if limit in tongues[:-1]:  # of all sources the last one speaks
             continue
         if any(_tells_more(other, limit) for other in of_searches):
             continue

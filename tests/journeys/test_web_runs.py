@@ -115,7 +115,9 @@ def test_a_question_is_answered_from_pages_that_were_read_and_kept(services, sit
         assert set(by_url) == {
             "http://mole.example.com/height",
             "http://mole.example.com/builder?utm_source=x",
+            "http://mole.example.com/private/x",
         }
+        assert by_url["http://mole.example.com/private/x"].metadata["read"] == "extract"
         page = by_url["http://mole.example.com/height"]
         assert research._parts.store.contents([page.snapshot_hash]) == [PAGES["/height"]]
     assert (page.title, page.published.isoformat()) == ("The lighthouse of Mole Reef", "2024-03-05")
@@ -123,7 +125,8 @@ def test_a_question_is_answered_from_pages_that_were_read_and_kept(services, sit
     assert "cookies" not in result.report
     assert [limit.line for limit in result.limits if limit.name == "pages"] == [
         "1 page of mole.example.com was found but not read: the page is gone (404 Not Found).",
-        "1 page of mole.example.com was found but not read: the site's robots.txt asks programs not to read this page.",
+        "1 page of mole.example.com was found but not read: the site's robots.txt asks programs not to read this page. "
+        "The text that the search service gives of it is used instead.",
     ]
     assert "/private/x" not in site.paths
 

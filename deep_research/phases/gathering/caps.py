@@ -81,6 +81,7 @@ def unread_limits(unread: Iterable[Unread], most_fetches: int | None) -> list[Li
         why = page.why.strip().rstrip(".")
         done = "used" if page.unwanted else "read"
         message = f"Left unread: {why}." if page.capped else f"Found but not {done}: {_inner(why)}."
+        message += " The text that the search service gives of it is used instead." if page.extract else ""
         capped = SHARED + FETCHES if why == OVER_SHARED_CAP else FETCHES
         by_reason.setdefault((capped if page.capped else PAGES, message), []).append(page.url)
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deep_research.state import DeepResearchState, ValidationResult
-from deep_research.state.records import NO_HIGH_QUALITY
+from deep_research.state.records import NO_HIGH_QUALITY, PAGES
 
 MIN_SOURCES = 3
 MIN_COMPLETION = 0.5
@@ -15,7 +15,7 @@ def validate_gathering(state: DeepResearchState) -> ValidationResult:
     issues: list[str] = []
     blocking: list[str] = []
     if not count:
-        blocking.append("No source was found.")
+        blocking.append(_nothing(state))
     elif count < MIN_SOURCES:
         issues.append("Only one source was found." if count == 1 else f"Only {count} sources were found.")
     if count and not state.high_quality_sources():
@@ -30,3 +30,13 @@ def validate_gathering(state: DeepResearchState) -> ValidationResult:
         blocking=tuple(blocking),
         quality_score=min(10.0, count * 1.5),
     )
+
+
+def _nothing(state: DeepResearchState) -> str:
+    """Why there is no source: nothing was found, or nothing of it could be read."""
+    unread = [limit for limit in state.limits if limit.name == PAGES]
+    many = sum(limit.used or 0 for limit in unread)
+    if not many:
+        return "No source was found."
+    why = " ".join(dict.fromkeys(limit.message for limit in unread))
+    return f"{many} {'result was' if many == 1 else 'results were'} found, none could be read. {why}"

@@ -43,13 +43,15 @@ class Snapshot(Record):
 
 
 class Unread(Record):
-    """A page that was found and has no text for us, and why, in a few words; ``unwanted``: it can be read, and is not one
-    that was asked for; ``capped``: it was never asked for, to keep within a cap."""
+    """A page that was found and could not be read, and why, in a few words; ``unwanted``: it can be read, and is not one
+    that was asked for; ``capped``: it was never asked for, to keep within a cap; ``extract``: the text that its search
+    service gives stands in for it."""
 
     url: str
     why: str
     unwanted: bool = False
     capped: bool = False
+    extract: bool = False
 
 
 class GatheredSource(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,6 +36,8 @@ LONGEST_SNIPPET = 300
 UNDATED = "no day of publication"
 OUTSIDE = "published outside of the days that were asked for"
 COPY = "the same text as another page that is used"
+GONE = (404, 410)
+EXTRACT = "extract"  # how a source was read: as its search service gives it
 KEYED = "a key of yours stands in its address, which its site may not see"
 
 
@@ -67,10 +69,12 @@ class Reading:
     ) -> tuple[list[GatheredSource], list[Unread]]:
         """The sources of ``results``, in their order: known ones as they are, and up to ``limit`` new ones with a text.
         Where a page cannot be read, or is a copy of another, of which the one that was published first stays, the next
-        result takes its place. What is not read by ``until``, in the loop's time, is left unread, and so is what
-        ``fetching`` does not allow; that is settled in the order of the results, before any of them is asked for."""
+        result takes its place, and where there is none what its provider gives of it. What is not read by ``until``, in
+        the loop's time, is left unread, and so is what ``fetching`` does not allow; that is settled in the order of the
+        results, before any of them is asked for."""
         fetching = fetching or Fetching()
         unread: list[Unread] = []
+        failed: dict[int, Unread] = {}  # by the place of their result
         texts: dict[int, str] = {}  # fingerprints by the place of their result
         days: dict[int, date | None] = {}
         read: dict[int, GatheredSource] = {}
@@ -96,7 +100,7 @@ class Reading:
             found: list[tuple[int, SearchResult, Page | None]] = []
             for place, page in zip(now, pages, strict=True):
                 if isinstance(page, Unread):
-                    unread.append(page)
+                    failed[place] = page
                     continue
                 same = next(
                     (at for at in texts if page and copied(page.document.fingerprint, texts[at])), None
@@ -115,6 +119,12 @@ class Reading:
                     texts[place], days[place] = page.document.fingerprint, day
             read |= await self._in_turn(found, query, handoff.original_query)
             wanted -= len(found)
+        # Only now: a page that can be read is worth more than what a service gives of another.
+        spare = [place for place in sorted(failed) if failed[place].extract][: max(0, wanted)]
+        extracts = [(place, _extracted(results[place]), None) for place in spare]
+        read |= await self._in_turn(extracts, query, handoff.original_query)
+        for place, page in sorted(failed.items()):
+            unread.append(page.model_copy(update={"extract": place in spare}))
         for place, result in enumerate(results):
             if known[place]:
                 read[place] = _plain(result)
@@ -167,13 +177,13 @@ class Reading:
         if masked(at) != at:
             fetching.give_back()
             fetching.done()
-            return Unread(url=masked(at), why=KEYED) if result.text is None else None
+            return _not_read(result, masked(at), KEYED)
         try:
             page = await self.pages.read(at)
         except (FetchError, ExtractionError) as error:
             if error.data.get("asked") is False:
                 fetching.give_back()
-            return Unread(url=without_credentials(at), why=error.problem) if result.text is None else None
+            return _not_read(result, at, error.problem, gone=_is_gone(error))
         finally:
             fetching.done()
         if not page.asked:
@@ -250,12 +260,28 @@ def _in_time(result: SearchResult, filters: SearchFilters) -> bool:
 
 
 def _late(result: SearchResult) -> Unread | None:
-    """Of a result that was still being read when time was up: what its provider gave, if that was a text."""
+    """Of a result that was still being read when time was up."""
+    return _not_read(result, result.text_at or result.address, "there was no time left to read it")
+
+
+def _is_gone(error: FetchError | ExtractionError) -> bool:
+    """Whether the page is not there, or nobody should follow its address."""
+    return error.data.get("trouble") == "refused" or error.data.get("status") in GONE
+
+
+def _not_read(result: SearchResult, at: str, why: str, *, gone: bool = False) -> Unread | None:
+    """Of a result whose page cannot be read; None where its provider gave the whole text. What it gives of a page that is
+    ``gone`` is not used: a reader of the report could not look there either."""
     if result.text is not None:
         return None
-    return Unread(
-        url=without_credentials(result.text_at or result.address), why="there was no time left to read it"
-    )
+    is_text = bool((result.extract or result.snippet).strip())
+    return Unread(url=without_credentials(at), why=why, extract=is_text and not gone)
+
+
+def _extracted(result: SearchResult) -> SearchResult:
+    """A result whose text is what its provider gives of the page."""
+    text = result.extract or result.snippet
+    return replace(result, text=text, metadata=result.metadata | {"read": EXTRACT})
 
 
 def _unwanted(result: SearchResult, page: Page, filters: SearchFilters) -> str | None:
@@ -280,6 +306,7 @@ def _facts(
         authors=result.authors or ((author,) if author else ()),
         length=len(source.content) if source.content is not None else None,
         abstract_only=result.scholarly is not None and page is None,
+        extract_only=result.metadata.get("read") == EXTRACT,
         today=today,
         stated=result.quality,
         venue=record.venue,

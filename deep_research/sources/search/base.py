@@ -96,11 +96,12 @@ class SearchResult:
 
     ``address`` is its URL or the corpus-relative path (with ``/``). ``text`` is the whole readable text in NFC where
     the provider has it; ``passages`` are the code-point spans of ``text`` that matched, best first; ``pages`` is where
-    in ``text`` each page begins, of a document that has pages. ``text_at`` is where more of the text can be fetched,
-    when that is not the address or when ``text`` is an abstract. ``relevance`` is the share (0 to 1) of the query's
-    weight that the result covers, None when the provider cannot tell. ``mentions`` are the most telling names in the
-    passages, where the provider knows which names lead on to other documents. ``snapshot_hash`` is the sha256 (hex) of
-    the raw bytes that ``text`` was made from. ``provider`` is filled in by whoever asked.
+    in ``text`` each page begins, of a document that has pages. ``extract`` is what the provider gives of the page's text:
+    it, or else the snippet, stands in for a page that cannot be read. ``text_at`` is where more of the text can be
+    fetched, when that is not the address or when ``text`` is an abstract. ``relevance`` is the share (0 to 1) of the
+    query's weight that the result covers, None when the provider cannot tell. ``mentions`` are the most telling names
+    in the passages, where the provider knows which names lead on to other documents. ``snapshot_hash`` is the sha256
+    (hex) of the raw bytes that ``text`` was made from. ``provider`` is filled in by whoever asked.
     """
 
     address: str
@@ -108,6 +109,7 @@ class SearchResult:
     kind: SourceKind = SourceKind.WEB
     snippet: str = ""
     text: str | None = None
+    extract: str | None = None
     text_at: str | None = None
     passages: tuple[Span, ...] = ()
     pages: tuple[int, ...] = ()

@@ -13,7 +13,7 @@ from tavily import AsyncTavilyClient, errors
 from deep_research.models.clients import PerLoop
 from deep_research.models.clients_bodies import read_json
 from deep_research.sources.search.base import SearchRequest, SearchResult, SourceType, Trouble
-from deep_research.sources.search.fields import address, day, domains, line, only, record, records
+from deep_research.sources.search.fields import address, day, domains, line, only, record, records, whole
 from deep_research.sources.search.keys import TAVILY
 from deep_research.sources.search.web_service import MOST_VALUES, HttpSearch, MalformedError
 
@@ -86,6 +86,7 @@ class Tavily(HttpSearch):
             start_date=filters.since.isoformat() if filters.since else None,
             end_date=_after(filters.latest).isoformat() if filters.latest else None,
             include_answer=False,
+            include_raw_content="text",
             include_images=False,
             timeout=self.timeout,
         )
@@ -136,6 +137,7 @@ def _result(item: Any) -> SearchResult | None:
         address=where,
         title=line(item.get("title"), 300) or where,
         snippet=line(item.get("content")),
+        extract=whole(item.get("raw_content")) or whole(item.get("content")) or None,
         published=day(item.get("published_date")),
         metadata=only({"score": score if isinstance(score, float) else None}),
     )

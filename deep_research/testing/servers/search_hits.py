@@ -9,11 +9,13 @@ from typing import Any
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """One thing that is found. Fields go into answers as they are, so that a hit may be as hostile as it likes; a format
-    that has no place for a field leaves it out. ``spoiled`` goes in place of the whole item where it is not None."""
+    that has no place for a field leaves it out. ``page`` is the text of the page that a service gives beside its
+    extract. ``spoiled`` goes in place of the whole item where it is not None."""
 
     url: Any
     title: Any = "A page"
     text: Any = "Seven ships passed the light that night."
+    page: Any = None
     published: Any = None
     authors: tuple[Any, ...] = ()
     doi: Any = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deep_research.testing.servers.search_hits import Hit
@@ -83,7 +83,7 @@ class TavilySearch(SearchWire):
             "follow_up_questions": None,
             "answer": None,
             "images": [],
-            "results": [_item(hit, number, topic=params.get("topic")) for number, hit in enumerate(found)],
+            "results": [_item(hit, number, params) for number, hit in enumerate(found)],
             "response_time": 0.71,
             "request_id": "0b4c9f42-6d0f-4c7e-9d0e-6a6d4ef1f3a7",
         }
@@ -92,7 +92,7 @@ class TavilySearch(SearchWire):
         return {"detail": {"error": message or _WORDS.get(status, "The request cannot be answered.")}}
 
 
-def _item(hit: Hit, number: int, *, topic: Any) -> Any:
+def _item(hit: Hit, number: int, params: Mapping[str, Any]) -> Any:
     if hit.spoiled is not None:
         return hit.spoiled
     item = {
@@ -100,6 +100,6 @@ def _item(hit: Hit, number: int, *, topic: Any) -> Any:
         "title": hit.title,
         "content": hit.text,
         "score": max(0.0, 0.99 - number / 100),
-        "raw_content": None,
+        "raw_content": hit.page if params.get("include_raw_content") else None,
     }
-    return item | {"published_date": hit.published} if topic == "news" else item
+    return item | {"published_date": hit.published} if params.get("topic") == "news" else item

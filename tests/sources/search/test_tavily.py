@@ -68,6 +68,7 @@ def test_the_query_and_the_filters_are_all_that_is_sent(tavily, server, search):
         "include_domains": ["example.org", "xn--mnchen-3ya.example"],
         "exclude_domains": ["example.com"],
         "include_answer": False,
+        "include_raw_content": "text",
         "include_images": False,
     }
     assert asked.headers["authorization"] == f"Bearer {KEY}"
