@@ -44,13 +44,13 @@ _Place = tuple[int, int]  # an utterance and a sentence of it
 
 @dataclass(frozen=True, slots=True)
 class _Utterance:
-    """What a finding says, or what its quotes of one source say instead. ``title`` are the words of the titles of its
-    sources, ``words`` are these and its own."""
+    """What a finding says, or what its quotes of one source say instead. ``titles`` are the words of each of its sources'
+    titles, ``words`` are these and its own."""
 
     finding: Finding
     sides: tuple[Side, ...]
     source_ids: tuple[str, ...]
-    title: frozenset[str]
+    titles: tuple[frozenset[str], ...]
     words: frozenset[str]
     is_verbatim: bool
 
@@ -84,12 +84,14 @@ def contradictions(findings: Iterable[Finding], sources: Iterable[Source] = ()) 
 def _utterances(findings: Sequence[Finding], sources: Mapping[str, Source]) -> Iterator[_Utterance]:
     keys = reader(ENGLISH).keys
     for finding in findings:
-        titles = " | ".join(sources[i].title for i in finding.source_ids if i in sources)
+        titles = tuple(keys(sources[i].title) for i in finding.source_ids if i in sources)
         quoted = [(q.source_id, q.quote) for q in finding.quotes]
         content = _plainly(finding.content)
         is_verbatim = any(content in _plainly(quote) for _, quote in quoted)
-        every = keys(f"{titles} {finding.heading} {finding.content}")
-        made = _Utterance(finding, _under(finding), finding.source_ids, keys(titles), every, is_verbatim)
+        every = keys(f"{finding.heading} {finding.content}").union(*titles)
+        made = _Utterance(
+            finding, _under(finding), finding.source_ids, tuple(filter(None, titles)), every, is_verbatim
+        )
         yield made
         own = numbers(finding.content)
         for source_id in dict.fromkeys(i for i, _ in quoted):
@@ -195,9 +197,9 @@ def _marks(side: Side) -> set[str]:
 
 
 def _of_one_thing(a: _Utterance, b: _Utterance, m: int, n: int, weights: Mapping[str, float]) -> bool:
-    """Whether what they stand under is one thing: most of the title of one, by how rare its words are, is said in the
-    other. A statement in an agent's own words names what it is of."""
-    if not a.title or not b.title or a.finding is b.finding:
+    """Whether what they stand under is one thing: most of a title of one, by how rare its words are, is said in the
+    other; a copy under another title takes nothing from that. A statement in an agent's own words names what it is of."""
+    if not a.titles or not b.titles or a.finding is b.finding:
         return True
     if a.sides[m].names & b.sides[n].names and not a.is_verbatim and not b.is_verbatim:
         return True
@@ -205,7 +207,7 @@ def _of_one_thing(a: _Utterance, b: _Utterance, m: int, n: int, weights: Mapping
     def weight(keys: Iterable[str]) -> float:
         return fsum(weights[key] for key in keys)
 
-    pairs = ((a.title, b.words), (b.title, a.words))
+    pairs = [(title, b.words) for title in a.titles] + [(title, a.words) for title in b.titles]
     return any(weight(title & every) > OF_TITLE * weight(title) for title, every in pairs)
 
 
