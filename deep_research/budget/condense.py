@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from deep_research.budget.ladder import FidelityLevel
 from deep_research.budget.packing import JOINT, Filling, Measure
 from deep_research.budget.rendering import Condensed, bullets, prose
-from deep_research.evidence.boilerplate import is_debris
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.salience import Sentences, salience, sentences_of
 from deep_research.state import Span
@@ -84,7 +83,7 @@ def _picks(text: str, sentences: Sentences, scores: Sequence[float], limit: floa
         if place not in looked_at:
             looked_at.add(place)
             words = text[starts[place] : ends[place]]
-            if words in told or is_debris(words):
+            if words in told:
                 continue
             if sentences.blocks[place].kind is not BlockKind.CODE:  # which says the same again to do it again
                 told.add(words)

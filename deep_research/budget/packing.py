@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 
 from deep_research.budget.rendering import Condensed, Piece, cut, longest
-from deep_research.evidence.boilerplate import is_debris
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.salience import Sentences
 from deep_research.state import Span
@@ -60,7 +59,7 @@ class Filling:
         """The place of the sentence that matters most of those that fit; None when none does."""
         told = self._by_score()
         shortest = sorted(told, key=lambda place: (self.sentences.length(place), place))[:1]
-        places = (*self._telling(told), *shortest)
+        places = (*told[:SINGLE], *shortest)
         return next((place for place in places if self.measure(self._words(place)) <= self.room), None)
 
     def _drawn_alone(self, place: int) -> Condensed:
@@ -139,9 +138,7 @@ class Filling:
 
         def adds(place: int) -> bool:
             words = self._words(place)
-            return (
-                place not in kept and self.scores[place] > 0.0 and words not in told and not is_debris(words)
-            )
+            return place not in kept and self.scores[place] > 0.0 and words not in told
 
         beside = {place + step for place in kept for step in (-1, 1)}.intersection(range(len(self.sentences)))
         in_order = sorted(
@@ -156,7 +153,7 @@ class Filling:
 
     def _piece(self) -> Condensed:
         """As much as fits of the sentence that matters most, and of the next one."""
-        best = self._telling(self._by_score())[:1]
+        best = self._by_score()[:1]
         start = self.sentences.starts[best[0]] if best else 0
         end = self.sentences.ends[min(best[0] + 1, len(self.sentences) - 1)] if best else len(self.text)
         return cut(self.text, start, end, self.room, self.measure)
@@ -165,11 +162,6 @@ class Filling:
         """All places, those that matter most first; what only announces others where there is nothing else."""
         order = sorted(range(len(self.sentences)), key=lambda place: (-self.scores[place], place))
         return [place for place in order if not self._announces(place)] or order
-
-    def _telling(self, places: Sequence[int]) -> Sequence[int]:
-        """The first few that say something."""
-        first = places[:SINGLE]
-        return [place for place in first if not is_debris(self._words(place))] or first
 
     def _words(self, place: int) -> str:
         return self.text[self.sentences.starts[place] : self.sentences.ends[place]]

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import groupby, pairwise
 
 from deep_research.evidence import unspaced
-from deep_research.evidence.language import WORD, written_in
+from deep_research.evidence.language import WORD
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.plain import lowered
 from deep_research.evidence.quotes import ANNOUNCING, LABELLED
@@ -25,7 +25,6 @@ from deep_research.patterns import regex
 
 STEP = " › "  # between the headings that a candidate stands under
 LONGEST = 1_200  # characters of a candidate; what is longer is no sentence, and is cut
-SCRAP = 3  # words that say nothing by themselves
 LABEL = 80  # characters of a line that names what the item below it describes
 PROSE = 15  # words of a cell of a table, or of an answer, from which on it says something by itself
 LINE = regex(r"[^\s\n][^\n]*")
@@ -83,7 +82,6 @@ class Document:
     text: str
     candidates: list[Candidate] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
-    sections: set[str] = field(default_factory=set)  # its headings, bare, of what stands right under them
 
     @cached_property
     def lowered(self) -> str:
@@ -93,19 +91,6 @@ class Document:
     def has_capitals(self) -> bool:
         """Whether names can be told by them."""
         return has_capitals(self.text)
-
-    @cached_property
-    def language(self) -> str:
-        """The language that it is written in; empty where that is not clear."""
-        return written_in(self.text)
-
-    def is_contents(self, c: Candidate) -> bool:
-        """Whether an item only names a section, as in a table of contents, which nothing announces."""
-        lead = self.parts[c.block].lead
-        announced = lead is not None and self.announces(self.candidates[lead])
-        return (
-            c.kind is BlockKind.ITEM and not announced and _bare(self.text[c.start : c.end]) in self.sections
-        )
 
     def announces(self, c: Candidate) -> bool:
         """Whether a candidate ends with a colon, and says what follows it."""
@@ -128,10 +113,6 @@ class Document:
         return frozenset(WORD.findall(unspaced.without(low) if unspaced.occur_in(low) else low))
 
 
-def _bare(heading: str) -> str:
-    return " ".join(heading.casefold().split()).strip(" .:;#")
-
-
 def read_document(identity: str, title: str, text: str, *, whole_rows: bool = False) -> Document:
     """A source with its candidates, in their order. A row of a table with several cells of prose is cut into
     these, unless ``whole_rows`` are wanted."""
@@ -143,7 +124,6 @@ def read_document(identity: str, title: str, text: str, *, whole_rows: bool = Fa
         if block.kind is BlockKind.HEADING:
             above = (block.end - len(text[block.start : block.end].lstrip("# \t")), block.end)
             continue
-        document.sections.update(map(_bare, path[-1:]))
         if block.kind is BlockKind.TABLE:
             _read_table(document, block, told[path], whole_rows)
         else:
@@ -190,14 +170,6 @@ def _read_block(document: Document, block: Block, heading: str, above: tuple[int
     part = Part(len(every), 0, heading, depth=block.start - text.rfind("\n", 0, block.start) - 1)
     if block.kind is BlockKind.ITEM:
         part.mark = "1" if text[block.start].isdigit() else "-"
-    if (
-        block.kind is not BlockKind.CODE
-        and spans
-        and not asks(text, *spans[0])
-        and (label := _label(document, heading, block.kind)) is not None
-    ):
-        spans[0] = (label, spans[0][1])  # the term with its description, the question with its answer
-        part.first = len(every)
     if block.kind in (BlockKind.CODE, BlockKind.ITEM) and every:
         part.lead = _lead(document, part)
     _add(document, part, block.kind, spans)
@@ -217,8 +189,8 @@ def _lines_of_form(text: str, start: int, end: int) -> Iterator[tuple[int, int]]
 def _answered(
     text: str, spans: Sequence[tuple[int, int]], above: tuple[int, int] | None
 ) -> list[tuple[int, int]]:
-    """Each question together with the sentence that answers it, and a scrap of one ("No.") with the next; a short one
-    that stands right under a question with that heading."""
+    """Each question together with the sentence that answers it; a short one that stands right under a question with that
+    heading."""
     if above is not None and spans and asks(text, *above) and unspaced.size(text[slice(*spans[0])]) < PROSE:
         spans = [above, *spans]
     joined: list[tuple[int, int]] = []
@@ -226,7 +198,7 @@ def _answered(
     for start, end in spans:
         is_asked = asks(text, start, end)
         joined[-1:] = [(joined[-1][0], end)] if is_open and not is_asked else [*joined[-1:], (start, end)]
-        is_open = is_asked or (is_open and is_scrap(text[start:end]))
+        is_open = is_asked
     return joined
 
 
@@ -284,36 +256,9 @@ def _add(document: Document, part: Part, kind: BlockKind, spans: Iterable[tuple[
     document.parts.append(part)
 
 
-def _label(document: Document, heading: str, kind: BlockKind) -> int | None:
-    """Where the line begins that names what the next item describes, or asks what the next block answers; it is then no
-    candidate of its own."""
-    start, is_asked = None, False
-    while document.parts and not is_asked:
-        part = document.parts[-1]
-        c = document.candidates[-1] if part.last - part.first == 1 else None
-        if c is None or c.kind is not BlockKind.PARAGRAPH or part.heading != heading:
-            break
-        is_asked = asks(document.text, c.start, c.end)
-        if not is_asked and not (kind is BlockKind.ITEM and _is_term(document.text, c)):
-            break
-        start = c.start
-        document.candidates.pop()
-        document.parts.pop()
-    return start
-
-
-def _is_term(text: str, c: Candidate) -> bool:
-    return c.end - c.start <= LABEL and text[c.end - 1] not in ".!?:;,"
-
-
 def asks(text: str, start: int, end: int) -> bool:
     """Whether a sentence is a question."""
     return text[start:end].rstrip(_BEHIND_MARK)[-1:] in set(ASKING_MARKS)
-
-
-def is_scrap(text: str) -> bool:
-    """Whether a sentence says nothing by itself."""
-    return unspaced.size(text) <= (SCRAP // 2 if unspaced.occur_in(text) else SCRAP)
 
 
 def _structure(text: str) -> Iterator[Block]:

@@ -1,5 +1,5 @@
-"""What a question asks: its terms, the names among them, its parts, the kind of answer that it expects, whether a text
-holds something of that kind, and the words that speak of one relation. Pure."""
+"""What a question asks: its terms, the names among them, its parts, the kind of answer that it expects, and whether a
+text holds something of that kind. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from deep_research.evidence.language import (
 )
 from deep_research.evidence.names import QUOTED
 from deep_research.evidence.sentences import sentence_spans
-from deep_research.evidence.words import NO_CAPITALS, stem, unmarked
+from deep_research.evidence.words import NO_CAPITALS, unmarked
 from deep_research.evidence.words import WORD as ANY_WORD
 from deep_research.patterns import regex
 from deep_research.state.identity import part_id
@@ -57,16 +57,15 @@ _NONE: frozenset[str] = frozenset()
 class Forms:
     """How questions of a language are worded: ``breaks`` is where a part ends, ``asking`` are the words that ask, of
     which the ``subordinate`` ones also open a clause that asks nothing, ``commanding`` those that bid something,
-    ``comparing`` are words that ask something of several things together, ``relations`` rows of words of one relation,
-    ``overview`` the words that ask for an overview, ``bidding`` those beside them, ``sides`` what is usually told of a
-    subject, ``wishing`` the words with which something is wished for."""
+    ``comparing`` are words that ask something of several things together, ``overview`` the words that ask for an
+    overview, ``bidding`` those beside them, ``sides`` what is usually told of a subject, ``wishing`` the words with which
+    something is wished for."""
 
     breaks: re.Pattern[str]
     asking: frozenset[str]
     subordinate: frozenset[str]
     commanding: frozenset[str]
     comparing: frozenset[str]
-    relations: tuple[str, ...]
     overview: frozenset[str]
     bidding: frozenset[str]
     sides: tuple[str, ...]
@@ -299,7 +298,6 @@ def _forms() -> Mapping[str, Forms]:
             subordinate=frozenset(asked["subordinate"].split()),
             commanding=frozenset(asked["commanding"].split()),
             comparing=frozenset(asked["comparing"].split()),
-            relations=tuple(asked.get("relations", ())),
             overview=frozenset(asked["overview"].split()),
             bidding=frozenset(asked["bidding"].split()),
             sides=tuple(asked["sides"]),
@@ -345,18 +343,3 @@ def may_hold(kind: str, text: str, words: Vocabulary, asked: Set[str]) -> bool:
     spoken = WORD.findall(text)
     large = (w for w in spoken if w[0].isupper() and w.casefold() not in words.function)
     return any(words.stem(w.casefold()) not in asked for w in large) or not any(map(str.isupper, text))
-
-
-@cache
-def _groups() -> dict[str, frozenset[str]]:
-    groups: dict[str, set[str]] = {}
-    for row in forms(ENGLISH).relations:
-        stems = {stem(word) for word in row.split()}
-        for one in stems:
-            groups.setdefault(one, set()).update(stems)
-    return {one: frozenset(group) for one, group in groups.items()}
-
-
-def related(term: str) -> frozenset[str]:
-    """The stems that speak of the same relation as the stem ``term``, itself among them."""
-    return _groups().get(term) or frozenset((term,))

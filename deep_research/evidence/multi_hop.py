@@ -16,9 +16,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from math import sqrt
 
-from deep_research.evidence.inquiry import Inquiry, related
+from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.names import borne, spelled
-from deep_research.evidence.words import stem, stems_of, words
+from deep_research.evidence.words import ASKING_WORDS, stem, stems_of, words
 from deep_research.state import Mention
 
 NAMES_EACH = 10  # of a strong source
@@ -48,9 +48,10 @@ class Asked:
     text: str = ""
 
     def phrase(self, lacking: Iterable[str]) -> str:
-        """The question's words for what is lacking, in their order."""
+        """The question's words for what is lacking, in their order; nothing where they only ask, as "several" does."""
         wanted = set(lacking)
-        return " ".join(word for word in words(self.text) if stem(word) in wanted)
+        found = [word for word in words(self.text) if stem(word) in wanted]
+        return " ".join(found) if any(word.casefold() not in ASKING_WORDS for word in found) else ""
 
     def share(self, present: AbstractSet[str]) -> float:
         """The share of the weight of its words that is present."""
@@ -78,7 +79,7 @@ class Item:
 @dataclass(slots=True, eq=False)
 class _Entry:
     """An item with its stems, the names that it bears and those in its text; ``ways`` are the words of the question that
-    it has, or others of the same relation for."""
+    it has."""
 
     item: Item
     stems: set[str]
@@ -104,7 +105,7 @@ def _entry_of(item: Item, question: Asked) -> _Entry:
     return _Entry(
         item,
         stems,
-        {term for term in question.words if not stems.isdisjoint(related(term))},
+        stems & question.words.keys(),
         borne(item.title, item.text),
         {mention.name: mention for mention in item.mentions},
     )

@@ -23,7 +23,7 @@ from typing import Any
 from deep_research.evidence import unspaced
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool
 from deep_research.evidence.inquiry import Inquiry, holds_kind
-from deep_research.evidence.language import WORD, written_in
+from deep_research.evidence.language import WORD
 from deep_research.evidence.names import BRACKETED
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.words import AskedWords, inverse_frequency
@@ -142,23 +142,9 @@ class View:
         self._coverage: dict[Terms, float] = {}
         self._terms: dict[int, Terms] = {}
         self.linked = self._links()
-        foreign = self._foreign()
-        every = [
-            c
-            for document in pool.documents
-            for c in document.candidates
-            if document.id not in foreign or not all(map(str.isdigit, self.asked_near(c)))
-        ]
+        every = [c for document in pool.documents for c in document.candidates]
         every.sort(key=lambda c: (-self.cover(c) - self.wide(c), self.at(c), c.start))
         self.candidates = every[: KEPT_OF_TOPICS if inquiry.is_topic else KEPT]
-
-    def _foreign(self) -> frozenset[str]:
-        """The documents in another language than that of the question, where it has some of its own: what has none of its
-        words but numbers is not looked at."""
-        language = written_in(self.inquiry.text)
-        if not language or all(document.language != language for document in self.pool.documents):
-            return frozenset()
-        return frozenset(d.id for d in self.pool.documents if d.language not in ("", language))
 
     def share(self, terms: Terms) -> float:
         """The share (0 to 1) of the weight of what is asked that some of its terms have."""

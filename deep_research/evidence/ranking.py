@@ -24,7 +24,6 @@ from deep_research.evidence.words import (
     question_terms,
     rarity,
     stem,
-    variants,
 )
 from deep_research.patterns import regex
 from deep_research.state import Span
@@ -60,8 +59,7 @@ class TermScanner:
             if unspaced.RUN.match(example):
                 pairs.add(example)
                 continue
-            for word in variants(example):
-                openings.add(_shared_opening(unjoined(word).casefold(), stem(word)))
+            openings.add(_shared_opening(unjoined(example).casefold(), stem(example)))
         kept = "|".join(map(re.escape, sorted(openings, key=len, reverse=True)))
         self._pattern = regex(rf"\b(?:{kept})\w*") if kept else None
         letter = rf"[^\W{unspaced.CHARACTERS}]"

@@ -12,7 +12,7 @@ from itertools import islice, takewhile
 from math import inf
 
 from deep_research.evidence import unspaced
-from deep_research.evidence.candidates import Candidate, asks, is_scrap
+from deep_research.evidence.candidates import Candidate, asks
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.ranker import View, leans, points_back
 
@@ -52,8 +52,6 @@ def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FL
         i
         for i, c in enumerate(candidates)
         if len(view.terms(c)) > 1
-        and not view.document(c).is_contents(c)
-        and (c.kind is not BlockKind.PARAGRAPH or not is_scrap(view.text(c)))
         and (c.kind in (BlockKind.TABLE, BlockKind.CODE) or not asks(view.document(c).text, c.start, c.end))
     }
     best = max((scores[i] for i in open_), default=0.0)
@@ -184,8 +182,6 @@ def _grown(
         # Items of one list may stand together, and those that one of them announces.
         is_item = c.kind is kind is BlockKind.ITEM
         if is_item and lead != own and (lead is None or not first <= lead <= last):
-            return 0
-        if view.document(c).is_contents(every[place]):
             return 0
         # The heading of an item, which may deny, is not that of the text after it.
         if kind in (BlockKind.TABLE, BlockKind.CODE) or (place < first and kind is not c.kind):

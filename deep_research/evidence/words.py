@@ -105,20 +105,6 @@ def _stem(word: str) -> str:
 stem = Known(_stem, most=_MAX_CACHED).__getitem__
 
 
-def variants(word: str) -> list[str]:
-    """The word and all others known to stand for the same."""
-    return [word, *_standing_for().get(stem(word), ())]
-
-
-@cache
-def _standing_for() -> dict[str, tuple[str, ...]]:
-    """The words of the rows by what their stem is."""
-    found: dict[str, list[str]] = {}
-    for word in _forms():
-        found.setdefault(stem(word), []).append(word)
-    return {key: tuple(words) for key, words in found.items()}
-
-
 @cache
 def _openings() -> dict[str, frozenset[str]]:
     """For each stem of a row, what its words may begin with."""

@@ -26,9 +26,7 @@ SURE = {
     ConfidenceLevel.LOW: "Perhaps: it may be beside the point.",
     ConfidenceLevel.SPECULATION: "Doubtful: this is only what comes nearest.",
 }
-ONCE_SURE = {
-    ConfidenceLevel.LOW: "Perhaps: no source says it for sure."
-}  # in drafts that an earlier version made
+MOST_WORDS = "Perhaps: this passage has most of the question's words, and may be beside the point."
 ALL_WITHDRAWN = "All that was found stands in works that were retracted. It should not be relied on."
 IN_THEIR_WORDS = "Put together without a language model: every sentence is its source's own."
 IN_OTHER_WORDS = "Put together without a language model, from statements that one drew from the sources."
@@ -39,7 +37,7 @@ STOPPED = {
 # Each holds of some runs alone.
 FIXED = (
     *filter(None, SURE.values()),
-    *ONCE_SURE.values(),
+    MOST_WORDS,
     ALL_WITHDRAWN,
     IN_THEIR_WORDS,
     IN_OTHER_WORDS,
@@ -97,8 +95,9 @@ def own_lines(state: DeepResearchState, cited: Iterable[str], *, partial: bool =
     cited = set(cited)
     told = [finding for finding in state.findings if finding.id in cited]
     levels = {level_of(finding.probability) for finding in told if finding.probability is not None}
-    for sure in (SURE, ONCE_SURE):
-        yield from filter(None, (sure[level] for level in levels & sure.keys()))
+    yield from filter(None, (SURE[level] for level in levels & SURE.keys()))
+    if levels - {ConfidenceLevel.HIGH}:
+        yield MOST_WORDS
     if state.findings and not parted(state.findings, state.sources)[0]:
         yield ALL_WITHDRAWN
     yield IN_OTHER_WORDS if state.own_words else IN_THEIR_WORDS

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.inquiry import forms, read_question, related, standing
-from deep_research.evidence.words import stem
+from deep_research.evidence.inquiry import forms, read_question, standing
 from deep_research.state import QuestionPart
 
 
@@ -135,9 +134,3 @@ def test_every_language_says_how_its_questions_go_on():
         assert forms(language).breaks
         assert len(forms(language).sides) == 4
     assert forms("xx") is forms("en")
-
-
-def test_a_text_may_say_in_another_word_of_the_same_relation_what_is_asked():
-    assert stem("directed") in related(stem("director"))
-    assert stem("son") in related(stem("father"))
-    assert related(stem("lamp")) == {stem("lamp")}

@@ -2,11 +2,13 @@
 
 import string
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.multi_hop import Item, asked, follow
+from deep_research.evidence.multi_hop import Asked, Item, asked, follow
+from deep_research.evidence.words import stem
 from deep_research.state import Mention
 
 RARITY = {"born": 0.4, "director": 0.6, "died": 0.4, "film": 0.3}
@@ -91,3 +93,15 @@ def test_whatever_was_found_scores_are_shares_and_the_order_of_arrival_does_not_
     assert one.held == other.held
     assert all(0.0 <= score <= 1.0 for score in one.scores.values())
     assert 0.0 <= one.held <= 1.0
+
+
+@pytest.mark.parametrize(("question", "queries"), [("several", ()), ("born", ("Ann Mole born",))])
+def test_a_word_that_only_asks_leads_nowhere(question: str, queries: tuple[str, ...]) -> None:
+    asking = Asked({stem("harbour"): 1.0, stem(question): 1.0}, text=f"harbour {question}")
+    found = Item(
+        id="a",
+        title="Harbour",
+        text="The harbour of Ann Mole.",
+        mentions=(Mention(name="ann mole", weight=1.0),),
+    )
+    assert tuple(lead.query for lead in follow(asking, [found]).leads) == queries

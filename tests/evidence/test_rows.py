@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-from deep_research.evidence.boilerplate import is_debris
 from deep_research.evidence.comparison import compared
 from deep_research.evidence.quotes import readable
 from deep_research.evidence.rows import cells, is_header, is_list, unlabelled
@@ -118,8 +117,7 @@ def test_what_a_column_measures_tells_its_values_from_others():
     assert compared(row, "Bell Rock of the NLB is 35 km tall.") is None
 
 
-def test_headers_make_a_row_neither_debris_nor_a_denial():
-    assert not is_debris(unlabelled("Photo: Mole tower; Last updated: 2019"))
+def test_a_header_that_reads_as_a_denial_makes_a_row_none():
     assert compared("No.: Mole tower; Built: of stone at Hare", "Mole tower: of stone at Hare") is None
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from deep_research.evidence.boilerplate import is_listing
 from deep_research.evidence.language import WORD, vocabulary
 from deep_research.evidence.names import asked_names
 from deep_research.evidence.quotes import ended, readable
@@ -94,12 +93,6 @@ def test_every_script_ends_its_sentences(mark: str) -> None:
     text = f"塔高{mark}灯亮{mark}"
     assert len(list(sentence_spans(text, 0, len(text)))) == 2
     assert ended(text) == text
-
-
-def test_long_lines_without_spaces_are_no_listing() -> None:
-    assert not is_listing(
-        "\n\n".join("ประภาคารแห่งนี้สร้างขึ้นในปี 1871 โดยวิศวกรชาวอังกฤษผู้มีชื่อเสียง" for _ in range(40))
-    )
 
 
 def test_a_query_with_a_foreign_word_is_put_in_fewer_words_all_the_same() -> None:

@@ -154,26 +154,3 @@ def test_no_abbreviation_is_a_function_word_of_its_language() -> None:
 def test_a_word_is_shortened_whatever_its_form() -> None:
     assert vocabulary("en").shortened("Thursdays") == ["thu", "thur", "thurs"]
     assert vocabulary("en").shortened("garden") == []
-
-
-GERMAN = "Die Tonne wird am 11. Januar abgeholt, und sie ist für Papier und nicht für das Glas."
-FRENCH = "La piscine est fermée le vendredi. Les shorts sont interdits dans le bassin pour tous."
-
-
-@pytest.mark.parametrize(
-    ("question", "documents"),
-    [
-        ("Quel jour est-ce que la piscine est fermée ?", {"fr"}),
-        # a number is a word of both
-        ("Est-ce que la piscine est fermée le 11 ?", {"fr"}),
-        # a word of the other language: what has it is looked at
-        ("Est-ce que la piscine est fermée pour Papier ?", {"fr", "de"}),
-        # nothing is in the language of the question
-        ("Is the pool shut on the 11, and who has said that it is so?", {"fr", "de"}),
-    ],
-)
-def test_what_has_only_numbers_of_a_question_in_another_language_is_not_looked_at(
-    question: str, documents: set[str]
-) -> None:
-    pool = Pool([read_document("de", "Müll", GERMAN), read_document("fr", "Piscine", FRENCH)])
-    assert {c.document for c in View(read_question(question), pool).candidates} == documents

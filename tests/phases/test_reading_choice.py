@@ -12,7 +12,7 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import SYSTEM, LLMAnalyzer
 from deep_research.phases.analysis.reading_choice import LONGEST_PASSAGE, MOST_DOUBTFUL
-from deep_research.phases.analysis.triage import LISTED, NOT_NEAR, SAID
+from deep_research.phases.analysis.triage import NOT_NEAR, SAID
 from deep_research.state import (
     Budget,
     DeepResearchPhase,
@@ -46,8 +46,7 @@ def nearly(seed):
 
 ABOUT = f"# Locks\n\n{ANSWER}\n\n## Ships\n\n{ships(3)}"
 FAR = f"# Vessels\n\n{ships(9)}"  # without a word of the question
-LISTING = "\n".join(f"- lock {n}, Locks of servers, {n}" for n in range(80))
-TEXTS = [ABOUT, nearly(1), FAR, LISTING]
+TEXTS = [ABOUT, nearly(1), FAR]
 
 
 def source(n, text):
@@ -109,7 +108,7 @@ def test_sources_that_nearly_come_near_and_those_without_a_word_are_shown_in_one
     provider, _, _ = analysed(work, said(S1="no", S2="no"))
     (prompt,) = provider.asked
     shown = blocks(prompt)
-    assert list(shown) == ["source S1", "source S2"]  # the one that comes nearest first; no list of entries
+    assert list(shown) == ["source S1", "source S2"]  # the one that comes nearest first
     assert shown["source S1"].startswith(
         "Title: Page 1\nAddress: https://example.org/1\nHeadings: Watchdogs 1; Checks; After\nPassage: "
     )
@@ -123,14 +122,12 @@ def test_sources_that_nearly_come_near_and_those_without_a_word_are_shown_in_one
 def test_what_the_model_says_is_read_and_recorded_with_its_name(work):
     provider, journal, chosen = analysed(work, said(S1="sections", S2="whole"))
     name = provider.name
-    assert [(chosen[n].extent, chosen[n].by) for n in "0123"] == [
+    assert [(chosen[n].extent, chosen[n].by) for n in "012"] == [
         (Extent.SECTIONS, "code"),
         (Extent.SECTIONS, name),
         (Extent.WHOLE, name),
-        (Extent.NOTHING, "code"),
     ]
     assert chosen["1"].because == SAID[Extent.SECTIONS]
-    assert chosen["3"].because == LISTED
     read = {body.partition("\n")[0]: body for body in blocks(provider.read[0]).values()}
     assert OTHER in read["Title: Page 1"]
     assert len(read["Title: Page 1"]) < len(TEXTS[1]) / 2
@@ -160,7 +157,7 @@ def test_what_a_model_leaves_out_is_told_as_that(work):
 )
 def test_without_an_answer_of_use_the_choice_of_code_stands_and_that_is_told(work, answer, told):
     provider, journal, chosen = analysed(work, answer)
-    assert [chosen[n].extent for n in "123"] == [Extent.NOTHING] * 3
+    assert [chosen[n].extent for n in "12"] == [Extent.NOTHING] * 2
     assert {item.by for item in chosen.values()} == {"code"}
     (limit,) = [
         limit.message for limit in journal.state.limits if limit.message.startswith("2 sources were left")
@@ -181,7 +178,7 @@ def test_a_source_that_the_model_does_not_name_stays_as_code_chose(work):
     [
         {"rules": ContentRules()},
         {"rules": ContentRules(model_triage=True, read_sections=False)},
-        {"texts": [ABOUT, LISTING]},
+        {"texts": [ABOUT, ABOUT.replace("Locks", "Waits")]},
         {"options": RunOptions(budget=Budget(max_model_calls=2))},
     ],
     ids=["by default", "where all is read", "without a doubt", "where a cap leaves no request for it"],

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice, permutations
 from math import exp
 from statistics import fmean
 
@@ -15,6 +16,7 @@ from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.quotes import BREAKS_OFF, readable
 from deep_research.evidence.ranker import Ranker, View, default_ranker
 from deep_research.evidence.selection import Passage, choose, leads, passages
+from deep_research.evidence.windows import best_windows
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SourceText
 from deep_research.phases.wishes import new_words, query_of
 from deep_research.state import ConfidenceLevel, Found, PartVerdict, QuestionPart, Span
@@ -27,6 +29,9 @@ NEAR, SURE = 0.14, 0.5
 # Of several parts each takes names from the others, so that all of them look likely: what counts is the mean of the
 # probability and of the share of its own words that stands near one candidate.
 LEAST = 0.35
+DOUBTFUL = 0.45  # the probability below which the best window of a plain search leads
+WINDOWS = 1  # of a plain search, beside the passages of the ranker
+RANK_OFFSET = 60  # of reciprocal rank fusion
 KEPT_DOCUMENTS, KEPT_LENGTH = 256, 60_000  # documents that are kept read, and characters of the longest
 
 
@@ -81,8 +86,9 @@ def best_passages(
         if stop is not None and stop.is_set():
             return Chosen()
         documents.append(_read(source))
-    ranker, pool = ranker or default_ranker(), Pool(documents)
-    whole = _told(read_question(question), pool, words, ranker)
+    inquiry = read_question(question)
+    ranker, pool = ranker or default_ranker(), Pool(_without_copies(documents, inquiry))
+    whole = _told(inquiry, pool, words, ranker)
     asked = (
         {parts[0].id: whole}
         if len(parts) == 1
@@ -102,7 +108,12 @@ def best_passages(
     further = [found for told in wished.values() for found in told[:1]]
     sure = max([whole.sure, *([fmean(told.sure for told in asked.values())] if asked else [])])
     near = bool(first or further) or (not parts and sure >= NEAR)
-    kept = _distinct([*first, *further, *whole.findings]) if near else []
+    found = whole.findings
+    if near and not (whole.view.inquiry.is_topic or whole.view.inquiry.subject):
+        windows = [_finding(whole.view, w, w.score) for w in best_windows(whole.view, WINDOWS)]
+        found = _fused(found, windows, leads_with_window=sure < DOUBTFUL and len(asked) < 2)
+        first = [] if found[:1] == windows[:1] else first
+    kept = _distinct([*first, *further, *found]) if near else []
     by_part = {part: told.view for part, told in asked.items()}
     findings = [
         found.model_copy(
@@ -117,13 +128,67 @@ def best_passages(
     return Chosen(findings, _verdicts(asked, findings), tuple(w for w, found in wished.items() if not found))
 
 
+def _without_copies(documents: Sequence[Document], inquiry: Inquiry) -> list[Document]:
+    """Without those all of whose sentences another has: a copy would only take the room of what says something else. Of
+    several alike that stays whose title has most of the question's words, or of its own."""
+    terms, asked = inquiry.words.terms, frozenset(inquiry.terms)
+    said = {
+        document.id: frozenset(" ".join(document.text[c.start : c.end].split()) for c in document.candidates)
+        for document in documents
+    }
+    if not any(said[one.id] <= said[other.id] for one, other in permutations(documents, 2)):
+        return list(documents)
+
+    def titled(document: Document) -> tuple[int, int]:
+        title = frozenset(terms(document.title))
+        return len(asked & title), len(title.intersection(terms(" ".join(said[document.id]))))
+
+    kept: dict[str, frozenset[str]] = {}
+    for document in sorted(documents, key=titled, reverse=True):
+        if not any(said[document.id] <= known for known in kept.values()):
+            kept[document.id] = said[document.id]
+    return [document for document in documents if document.id in kept]
+
+
+def _fused(
+    ranked: Sequence[AnalyzedFinding], windows: Sequence[AnalyzedFinding], *, leads_with_window: bool
+) -> list[AnalyzedFinding]:
+    """Passages of the ranker and windows of a plain search by reciprocal rank; what shares text has the worth of both.
+    The best passage of the ranker leads, unless a window is to."""
+    worth: list[tuple[float, AnalyzedFinding]] = []
+    for own, others in ((ranked, windows), (windows, ranked)):
+        for rank, finding in enumerate(own):
+            shared = (n for n, other in enumerate(others) if _overlap(finding.quotes[0], other.quotes[0]))
+            places = (rank, *islice(shared, 1))
+            worth.append((sum(1 / (RANK_OFFSET + place) for place in places), finding))
+    order = [finding for _, finding in sorted(worth, key=lambda item: -item[0])]
+    lead = windows[:1] if leads_with_window else ranked[:1]
+    return [*lead, *(finding for finding in order if finding not in lead)]
+
+
 def _distinct(found: Iterable[AnalyzedFinding]) -> list[AnalyzedFinding]:
-    """Without passages that overlap with a better one."""
+    """Without passages that overlap with a better one. One that holds better ones whole takes the place of the first of
+    them, but for the very best: that stands alone."""
     kept: list[AnalyzedFinding] = []
     for finding in found:
-        if not any(_overlap(finding.quotes[0], known.quotes[0]) for known in kept):
+        held = [n for n, known in enumerate(kept) if n and _holds(finding.quotes[0], known.quotes[0])]
+        others = (
+            k for n, k in enumerate(kept) if n not in held and (n or _holds(k.quotes[0], finding.quotes[0]))
+        )
+        if any(_overlap(finding.quotes[0], known.quotes[0]) for known in others):
+            continue
+        if held:
+            kept[held[0]] = finding
+            kept = [known for n, known in enumerate(kept) if n not in held[1:]]
+        else:
             kept.append(finding)
     return kept
+
+
+def _holds(one: AnalyzedQuote, other: AnalyzedQuote) -> bool:
+    """Whether one quote has the other within it."""
+    ends = one.start + len(one.quote) >= other.start + len(other.quote)
+    return one.source_id == other.source_id and one.start <= other.start and ends
 
 
 def _overlap(one: AnalyzedQuote, other: AnalyzedQuote) -> bool:

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 from deep_research.evidence import unspaced
-from deep_research.evidence.boilerplate import has_address, is_debris
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quotes import readable
 from deep_research.evidence.ranking import PassageTerms, TermScanner, scan
@@ -151,9 +150,9 @@ def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, str]]:
     for start, end in spans:
         said = text[start:end]
         whole = said[-1] in _ENDS and " | " not in said and not said.startswith("#")
-        if whole and not has_address(said):
+        if whole:
             content = readable(said)
-            if MIN_WORDS <= unspaced.size(content) <= MAX_WORDS and not is_debris(content):
+            if MIN_WORDS <= unspaced.size(content) <= MAX_WORDS:
                 yield Span(start=start, end=end), content
 
 

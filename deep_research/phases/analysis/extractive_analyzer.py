@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from deep_research.evidence.inquiry import Inquiry, read_question
-from deep_research.evidence.language import called, written_in
 from deep_research.evidence.multi_hop import Item, Trails, asked, follow
 from deep_research.evidence.names import key, question_names, runs, spelled
 from deep_research.evidence.ranker import Ranker
@@ -38,7 +37,6 @@ from deep_research.state import (
     FirstLook,
     Found,
     Gap,
-    Limit,
     Mention,
     PartVerdict,
     SubQuery,
@@ -46,14 +44,6 @@ from deep_research.state import (
 )
 from deep_research.state.identity import gap_id
 
-LANGUAGE = "language"  # the name of the limit that tells of another one
-LOOKED_AT = 4_000  # characters of a source by which its language is told
-MOST_TONGUES = 2  # that are named
-ALIKE = (
-    {"da", "no", "sv"},
-    {"es", "pt", "it"},
-    {"zh", "ja"},
-)  # languages that share many of their small words or signs
 BATCH_WORDS = 300  # that a batch chooses, for a report that has to do without the survey
 
 LATER = 3  # follow-ups in each round after the first
@@ -90,19 +80,19 @@ class ExtractiveAnalyzer:
         if read_question(handoff.original_query).is_broad:
             found, left = wish_passages(handoff.original_query, _wishes(handoff), handoff.whole, self._ranker)
             looked = survey(handoff, trails).model_copy(update={"findings": tuple(found)})
-            return _with_wishes(_with_tongues(looked, handoff), handoff, left)
+            return _with_wishes(looked, handoff, left)
         order = sorted(handoff.whole, key=lambda source: -trails.scores.get(source.id, 0.0))
         chosen = _chosen(handoff, order, handoff.words, self._ranker, stop)
         if not chosen.findings:  # what earlier rounds chose is what comes nearest
             looked = survey(handoff, trails, verdicts=_as_it_stands(chosen.verdicts, handoff))
-            return _with_wishes(_with_tongues(looked, handoff), handoff, chosen.idle)
+            return _with_wishes(looked, handoff, chosen.idle)
         looked = survey(handoff, trails, chosen.findings, chosen.verdicts).model_copy(
             update={
                 "findings": tuple(chosen.findings),
                 "dropped": tuple(f.id for f in handoff.findings if f.rank is not None),
             }
         )
-        return _with_wishes(_with_tongues(looked, handoff), handoff, chosen.idle)
+        return _with_wishes(looked, handoff, chosen.idle)
 
 
 async def _stoppable(work: Callable[[threading.Event], T]) -> T:
@@ -161,23 +151,6 @@ def _as_it_stands(verdicts: Sequence[PartVerdict], handoff: SurveyInput) -> tupl
         else verdict
         for verdict in verdicts
     )
-
-
-def _with_tongues(looked: SurveyOutput, handoff: SurveyInput) -> SurveyOutput:
-    """With a word on it where no source is in the language of the question, as far as that is clear, and none has all of
-    its words. Of a few words nobody can tell which of two languages they are that have many in common."""
-    inquiry = read_question(handoff.original_query)
-    asked = written_in(handoff.original_query)
-    texts = [source.content for source in handoff.sources]
-    told = Counter(filter(None, (written_in(text[:LOOKED_AT]) for text in texts)))
-    near = next((group for group in ALIKE if asked in group), {asked})
-    if not asked or not told or not near.isdisjoint(told):
-        return looked
-    if set(inquiry.terms).issubset(term for text in texts for term in inquiry.words.terms(text)):
-        return looked
-    languages = " and ".join(map(called, sorted(told, key=lambda each: (-told[each], each))[:MOST_TONGUES]))
-    message = f"The question is in {called(asked)}, the sources are in {languages}: only words of both can be found."
-    return looked.model_copy(update={"limits": (*looked.limits, Limit(name=LANGUAGE, message=message))})
 
 
 def _with_wishes(looked: SurveyOutput, handoff: SurveyInput, idle: Sequence[str]) -> SurveyOutput:

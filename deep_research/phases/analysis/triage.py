@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.request_bounds import MOST_READ_ON
-from deep_research.evidence.boilerplate import is_listing
 from deep_research.evidence.language import written_in
 from deep_research.evidence.ranking import Questions, Scanned, around
 from deep_research.phases.analysis.handoff import AnalyzerInput
@@ -20,7 +19,6 @@ MOST = 0.95  # of a text, from which on all of it is read
 LEFT_OUT = "\n\n[…]\n\n"
 LOOKED_AT = 4_000  # characters by which it is told what a text is written in
 LIMIT = "window"  # the name of the limit that tells what was left unread
-LISTED = "a list of entries without sentences"
 NOT_NEAR = "nothing in it comes near to what is asked"
 DOUBT = (
     0.75  # of the relevance with which a section is read: from here on a source is near enough to ask a model
@@ -98,8 +96,6 @@ def _looked(
 
     if source.id in protected:
         return made(Extent.WHOLE, WISHED)
-    if is_listing(text):
-        return made(Extent.NOTHING, LISTED)
     if len(text) <= SHORT:
         return made(Extent.WHOLE, FEW)
     language = written_in(text[:LOOKED_AT])
@@ -193,14 +189,12 @@ def limits_of(triage: Sequence[Triage], iteration: int) -> list[Limit]:
     read_on = sum(item.further for item in triage)
     triage = [item for item in triage if not item.further]
     in_part = sum(item.extent is Extent.SECTIONS for item in triage)
-    lists = sum(item.because == LISTED and item.extent is Extent.NOTHING for item in triage)
     far = sum(item.because == NOT_NEAR for item in triage)
     said = sum(item.because == SAID[Extent.NOTHING] for item in triage)
     told = [
         *([f"{in_part} only in the sections that speak of what is asked"] if in_part else []),
         *([f"{far} not at all, since nothing in them comes near to it"] if far else []),
         *([f"{said} not at all, since a model saw nothing in them that helps"] if said else []),
-        *([f"{lists} not at all, since they only list entries"] if lists else []),
     ]
     of_round = "" if iteration == 1 else f" of round {iteration}"
     messages = []

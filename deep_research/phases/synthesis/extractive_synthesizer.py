@@ -28,6 +28,7 @@ from deep_research.report.own_lines import (
     GAPS,
     IN_OTHER_WORDS,
     IN_THEIR_WORDS,
+    MOST_WORDS,
     SURE,
     gap_line,
     left_out,
@@ -35,7 +36,8 @@ from deep_research.report.own_lines import (
 )
 from deep_research.state import Finding, Source
 
-DOUBTFUL_WORDS = 250  # shown of what comes near where it is unlikely that it holds the answer
+# Words shown where no length was asked for: of what is certain to hold the answer, and at least.
+LIKELY_WORDS, DOUBTFUL_WORDS = 600, 220
 LEAST = exp(-FLOOR)  # of the best one's relevance, below which nothing is shown where no length was asked for
 ANSWER_WORDS = 75
 MAX_TITLE = 200  # characters
@@ -138,7 +140,7 @@ def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
     kept: list[Finding] = []
     asked_for = words != DEFAULT_WORDS
     if not asked_for and findings and findings[0].probability is not None:
-        words = max(DOUBTFUL_WORDS, round(words * findings[0].probability))
+        words = max(DOUBTFUL_WORDS, round(LIKELY_WORDS * findings[0].probability))
     heard: set[tuple[str, ...]] = set()
     for finding in findings:
         if kept and not asked_for and finding.rank is not None and finding.relevance < LEAST:
@@ -166,6 +168,7 @@ def _answer(best: Sequence[Finding], words: Vocabulary) -> list[str]:
     """The best sentence for each part of the question, and how sure the least sure of them is."""
     doubts = [f.probability for f in best if f.probability is not None]
     sure = SURE[level_of(min(doubts))] if doubts else ""
+    sure = MOST_WORDS if sure and not best[0].marked else sure  # a window of a plain search
     return [*(_cited([_told(f, words)], [f]) for f in best), *([f"*{sure}*"] if sure else [])]
 
 
@@ -203,7 +206,7 @@ def _passages(
     only where it says more than that."""
     groups: dict[str, dict[str, list[Finding]]] = {}
     for finding in findings:
-        if finding not in answers or _says_more(finding, words):
+        if finding not in answers or _says_more(finding, words, findings):
             section = finding.heading.rpartition(STEP)[2]
             groups.setdefault(_about(finding, sources), {}).setdefault(section, []).append(finding)
     blocks: list[str] = []
@@ -215,9 +218,10 @@ def _passages(
     return blocks
 
 
-def _says_more(answer: Finding, words: Vocabulary) -> bool:
-    """Whether its passage says twice as much as it."""
-    return len(answer.content) > 2 * len(_told(answer, words))
+def _says_more(answer: Finding, words: Vocabulary, others: Iterable[Finding]) -> bool:
+    """Whether its passage says twice as much as it, and is no part of another."""
+    is_part = any(answer.content in other.content for other in others if other is not answer)
+    return not is_part and len(answer.content) > 2 * len(_told(answer, words))
 
 
 def _under(finding: Finding, section: str) -> Finding:

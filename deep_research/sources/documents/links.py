@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 from math import sqrt
 
-from deep_research.evidence.inquiry import related
 from deep_research.evidence.words import STOP_WORDS, StemFinder, stem, words
 from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.lookup import titles_of_best
@@ -126,8 +125,7 @@ def followed(
     ``wanted`` are the stems of the query with their weights. Raises `sqlite3.Error`.
     """
     leads: dict[int, Lead] = {}
-    ways = {term: related(term) for term in wanted}
-    finder = StemFinder(way for several in ways.values() for way in several)
+    finder = StemFinder(wanted)
     presents: dict[int, set[str]] = {}
     for title, text, names in list(found)[:LEADING]:
         held = finder(f"{title}\n{text}")
@@ -140,7 +138,7 @@ def followed(
         presents |= {document: finder.among(words) for document, words in openings.items()}
         for strength, name, document in candidates:
             present = presents[document]
-            got = sum(weight for term, weight in lacking.items() if not present.isdisjoint(ways[term]))
+            got = sum(weight for term, weight in lacking.items() if term in present)
             value = strength * got / whole
             if value >= MIN_VALUE and (document not in leads or leads[document].value < value):
                 leads[document] = Lead(document, name, title or "untitled", value)

@@ -122,8 +122,8 @@ def test_an_index_that_was_made_anew_leads_to_its_own_documents(tmp_path: Path) 
     """By another process, say, while this one keeps what it knew of the old one."""
     path = tmp_path / "index.db"
     index = CorpusIndex(path)
-    person = Document(title="Ann Mole", text="Ann Mole, 1901 to 1980: her birthplace is Ghent.")
-    ordinary = [(at, Document(title=one.title, text="The sea and its birthplace.")) for at, one in OTHERS]
+    person = Document(title="Ann Mole", text="Ann Mole, 1901 to 1980, was born in Ghent.")
+    ordinary = [(at, Document(title=one.title, text="The sea, and who is born there.")) for at, one in OTHERS]
     for order in (
         [("film", FILM), ("person", person), *ordinary],
         [("film", FILM), *ordinary, ("person", person)],
