@@ -199,6 +199,7 @@ TABLE = {
     "fetch_pages": Row(anyway=searching.pages_that_searches_find_are_read),
     "fetch_timeout": Row(anyway=searching.seconds_of_one_page),
     "fetch_concurrency": Row(anyway=searching.pages_read_at_a_time),
+    "fetch_proxy": Row(anyway=searching.proxy_that_pages_are_read_through),
     "fetch_per_host": Row(anyway=searching.pages_read_from_one_site_at_a_time),
     "max_page_bytes": Row(anyway=searching.what_is_asked_of_a_site),
     "respect_robots": Row(anyway=searching.what_is_asked_of_a_site),

@@ -72,6 +72,7 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
     ("max_active_runs", 200, 1, 10_000, 0, 10_001),
 ]
 OTHERS: dict[str, Any] = {
+    "fetch_proxy": "off",
     "gathering": "search",
     "task_sources": (),
     "task_tools": (),

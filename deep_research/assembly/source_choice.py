@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deep_research.calls import Calls
-from deep_research.errors import ConfigurationError, MissingKeyError, UnknownNameError
+from deep_research.errors import ConfigurationError, MissingKeyError, SettingsError, UnknownNameError
 from deep_research.evidence.quality import QualityLists
 from deep_research.phases.gathering import SearchGatherer
 from deep_research.phases.gathering.source_reading import Pages, Reading
@@ -125,10 +125,17 @@ def make_pages(settings: Settings, store: Store, extractor: Extractor) -> WebPag
     # Who searches documents alone needs nothing of this.
     from deep_research.sources.fetch.client import AGENT, Fetcher, FetchLimits
     from deep_research.sources.fetch.pages import WebPages
+    from deep_research.sources.fetch.proxy import OFF, ProxyGuard, proxies
     from deep_research.sources.fetch.robots import Robots
 
     limits = FetchLimits(seconds=settings.fetch_timeout, bytes=settings.max_page_bytes)
-    fetcher = Fetcher(limits=limits, agent=f"{AGENT} ({settings.contact})" if settings.contact else AGENT)
+    try:
+        guard = ProxyGuard(proxies(settings.fetch_proxy)) if settings.fetch_proxy != OFF else None
+    except ValueError as error:
+        hint = "Set fetch_proxy to off, or to the address of an HTTP proxy."
+        raise SettingsError(f"fetch_proxy cannot be used: {error}.", hint=hint) from None
+    agent = f"{AGENT} ({settings.contact})" if settings.contact else AGENT
+    fetcher = Fetcher(limits=limits, guard=guard, agent=agent)
     return WebPages(
         fetcher,
         Robots(fetcher),

@@ -12,6 +12,7 @@ from math import log
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.candidates import Candidate, Document
+from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.ranker import View
 from deep_research.evidence.selection import Passage
 
@@ -55,11 +56,12 @@ def _windows(view: View, document: Document) -> Iterator[Passage]:
 
 
 def _end(every: Sequence[Candidate], sizes: Sequence[int], first: int) -> tuple[int, int]:
-    """The last candidate of a window, and its words."""
+    """The last candidate of a window, and its words. A row of a table and a piece of code are windows by themselves."""
     last, words = first, sizes[first]
     while (
         last + 1 < len(every)
         and every[last + 1].heading == every[first].heading
+        and not {every[first].kind, every[last + 1].kind} & {BlockKind.TABLE, BlockKind.CODE}
         and (words < MIN_WORDS or words + sizes[last + 1] <= MAX_WORDS)
     ):
         last += 1

@@ -376,6 +376,11 @@ class Settings(BaseModel):
     fetch_concurrency: int = Field(
         default=32, ge=1, le=256, description="Pages that this process reads at a time, of all runs."
     )
+    fetch_proxy: str = Field(
+        default="off",
+        pattern=r"^(?:off|environment|http://\S+)$",
+        description="Proxy that pages are read through: off, environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or http://HOST:PORT.",
+    )
     fetch_per_host: int = Field(default=4, ge=1, le=64, description="Pages read from one site at a time.")
     max_page_bytes: int = Field(
         default=10_000_000, ge=10_000, le=50_000_000, description="Largest page or file fetched, in bytes."

@@ -7,6 +7,7 @@ import types
 from datetime import date
 
 import pytest
+from proxy_server import ProxyServer
 from setting_runs import QUESTION, run
 
 from deep_research import DeepResearch, SearchProvider, SearchResult
@@ -183,6 +184,13 @@ def pages_read_at_a_time(tmp_path, site):
         site.most_at_once = 0
         read_from(site, tmp_path / str(most), fetch_concurrency=most)
         assert site.most_at_once <= most
+
+
+def proxy_that_pages_are_read_through(tmp_path, site):
+    with ProxyServer(site.port) as proxy:
+        for setting in ("off", proxy.url):
+            read_from(site, tmp_path / str(len(setting)), fetch_proxy=setting)
+            assert bool(proxy.heads) is (setting != "off")
 
 
 def pages_read_from_one_site_at_a_time(tmp_path, site):

@@ -70,8 +70,8 @@ def _tls() -> ssl.SSLContext:
 
 
 class Fetcher:
-    """Fetches pages. No cookies, no keys, no proxy of the environment, and no connection is kept: what one page's server
-    does cannot touch the next. Usable from several loops."""
+    """Fetches pages. No cookies, no keys, no proxy but that of its guard, and no connection is kept: what one page's
+    server does cannot touch the next. Usable from several loops."""
 
     def __init__(
         self, *, limits: FetchLimits | None = None, guard: Guard | None = None, agent: str = AGENT
@@ -140,10 +140,11 @@ class Fetcher:
     ) -> Fetched:
         """One request. Raises `Refused`, and whatever the layers below do."""
         tls = _tls() if target.scheme == "https" else None
-        reader, writer = await self._guard.connected(target.host, target.port, tls)
+        way = await self._guard.way(target, tls)
         try:
-            exchange = Exchange(reader, writer)
-            status, answered = await exchange.ask(target.path, self._headers(target, headers))
+            exchange = Exchange(way.reader, way.writer)
+            asked = self._headers(target, {**headers, **dict(way.headers)})
+            status, answered = await exchange.ask(way.path, asked)
             told = _told(answered)
             location = told.pop("location", None)
             encoding = told.pop("content-encoding", "")
@@ -154,7 +155,7 @@ class Fetcher:
                 body = await _collected(pieces, cut, large)
             return Fetched(url=target.url, status=status, body=body, headers=told)
         finally:
-            writer.transport.abort()  # not closed with a farewell, which a server could leave unanswered
+            way.writer.transport.abort()  # not closed with a farewell, which a server could leave unanswered
 
     def _headers(self, target: Target, more: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
         host = f"[{target.host}]" if ":" in target.host else target.host
@@ -178,7 +179,7 @@ def _why(error: Exception) -> str:
     said = str(error)
     if "CERTIFICATE_VERIFY_FAILED" in said:
         return "its certificate is not trusted"
-    if said.startswith("the name"):
+    if said.startswith(("the name", "the proxy")):
         return said.partition(":")[0]
     return "no connection"
 

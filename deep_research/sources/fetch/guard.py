@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
 from urllib.parse import urlsplit
 
 from deep_research.patterns import regex
@@ -248,12 +249,17 @@ class _Protocol(asyncio.StreamReaderProtocol):
 
 async def opened(address: str, port: int, tls: ssl.SSLContext | None, name: str) -> Streams:
     """A connection to an address; over TLS whoever answers must show that it is ``name``. Raises `OSError`."""
+    return await connection(tls, name, host=address, port=port)
+
+
+async def connection(tls: ssl.SSLContext | None, name: str, **where: Any) -> Streams:
+    """As `opened`; ``where`` is an address and a port, or a connected socket. Raises `OSError`."""
     loop = asyncio.get_running_loop()
     reader = _Reader()
     protocol = _Protocol(reader)
     try:
         transport, _ = await loop.create_connection(
-            lambda: protocol, address, port, ssl=tls, server_hostname=name if tls else None
+            lambda: protocol, ssl=tls, server_hostname=name if tls else None, **where
         )
     except BaseException:
         if isinstance(protocol.made, asyncio.WriteTransport):  # given up in its first moment
@@ -262,19 +268,33 @@ async def opened(address: str, port: int, tls: ssl.SSLContext | None, name: str)
     return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """An open connection on which a target can be asked for, by ``path`` and with ``headers`` beside its own."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    path: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+
 class Guard:
     """Connects to public addresses alone. ``resolver`` and ``opener``, which makes the connections, may be replaced in
     tests."""
 
     def __init__(self, resolver: Resolver = resolve, *, opener: Opener = opened) -> None:
-        self._resolver = resolver
+        self.resolver = resolver
         self._opener = opener
+
+    async def way(self, target: Target, tls: ssl.SSLContext | None) -> Way:
+        """A connection on which ``target`` can be asked for. Raises as `connected`."""
+        return Way(*await self.connected(target.host, target.port, tls), target.path)
 
     async def connected(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> Streams:
         """A connection to a host, over TLS if there is a context for it. Raises `Refused` and `UnreachedError`; waits
         for as long as it takes."""
         try:
-            addresses = await self._resolver(host, port)
+            addresses = await self.resolver(host, port)
         except (OSError, UnicodeError) as error:
             raise UnreachedError(f"the name is not known: {type(error).__name__}") from None
         if not addresses:

@@ -1,0 +1,157 @@
+"""Pages through an HTTP proxy, where the owner of the machine has one.
+
+The proxy resolves names and connects, so the check of `Guard` where a connection is made cannot be ours. What an address
+shows by itself is refused as ever, at every redirect; a name that leads to an inner address here is refused; a name that
+is not known here goes to the proxy, which has to guard the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from base64 import b64encode
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from deep_research.logs import register_secret
+from deep_research.sources.fetch.guard import (
+    Guard,
+    Refused,
+    Resolver,
+    Target,
+    UnreachedError,
+    Way,
+    connection,
+    is_public,
+    resolve,
+)
+
+OFF, ENVIRONMENT = "off", "environment"
+MAX_HEAD_BYTES = 16_384  # of a proxy's answer to CONNECT
+_RECEIVED_BYTES = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """An HTTP proxy; ``authorization`` is the header that names its user, empty where it asks for none."""
+
+    host: str
+    port: int
+    authorization: str = field(default="", repr=False)
+
+    @classmethod
+    def of(cls, url: str) -> Proxy:
+        """The proxy at ``http://[USER:PASSWORD@]HOST:PORT``. Raises `ValueError`.
+
+        Example:
+            Proxy.of("http://proxy.example:3128")  # Proxy(host='proxy.example', port=3128)
+        """
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        if parts.scheme != "http" or not parts.hostname:
+            raise ValueError("a proxy is an address such as http://proxy.example:3128")
+        user = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+        authorization = f"Basic {b64encode(user.encode()).decode()}" if parts.username else ""
+        register_secret(unquote(parts.password or ""))
+        return cls(parts.hostname, parts.port or 80, authorization)
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        return (("proxy-authorization", self.authorization),) if self.authorization else ()
+
+
+def proxies(setting: str) -> Callable[[Target], Proxy | None]:
+    """The proxy by which a target is reached: none, that of the environment's variables, or that at an address. Raises
+    `ValueError` for an address that is none."""
+    if setting == OFF:
+        return lambda _: None
+    if setting == ENVIRONMENT:
+        known = getproxies()
+        by_scheme = {
+            scheme: Proxy.of(url) for scheme, url in known.items() if scheme in ("http", "https", "all")
+        }
+
+        def of_environment(target: Target) -> Proxy | None:
+            if proxy_bypass(target.host):
+                return None
+            return by_scheme.get(target.scheme) or by_scheme.get("all")
+
+        return of_environment
+    one = Proxy.of(setting)
+    return lambda _: one
+
+
+class ProxyGuard(Guard):
+    """Connects by a proxy where there is one for a target, and else as `Guard`."""
+
+    def __init__(self, choose: Callable[[Target], Proxy | None], resolver: Resolver = resolve) -> None:
+        super().__init__(resolver)
+        self._choose = choose
+
+    async def way(self, target: Target, tls: ssl.SSLContext | None) -> Way:
+        proxy = self._choose(target)
+        if proxy is None:
+            return await super().way(target, tls)
+        with suppress(OSError, UnicodeError):  # a name that is not known here may be known to the proxy
+            if not all(map(is_public, await self.resolver(target.host, target.port))):
+                raise Refused("the name leads to an address that is not public")
+        connected = await _connected(proxy)
+        try:
+            if tls is None:
+                return Way(*await connection(None, "", sock=connected), target.url, proxy.headers)
+            await _tunnel(connected, proxy, target)
+            return Way(*await connection(tls, target.host, sock=connected), target.path)
+        except ssl.SSLError as error:
+            connected.close()
+            raise UnreachedError(str(error)) from None
+        except OSError:
+            connected.close()
+            raise UnreachedError("the proxy broke off") from None
+        except BaseException:
+            connected.close()
+            raise
+
+
+async def _connected(proxy: Proxy) -> socket.socket:
+    """A socket that is connected to the proxy, which may be at any address: the owner named it."""
+    loop = asyncio.get_running_loop()
+    try:
+        addresses = await resolve(proxy.host, proxy.port)
+    except (OSError, UnicodeError):
+        raise UnreachedError("the proxy is not known by its name") from None
+    for address in addresses:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        connected = socket.socket(family, socket.SOCK_STREAM)
+        connected.setblocking(False)
+        try:
+            await loop.sock_connect(connected, (address, proxy.port))
+        except OSError:
+            connected.close()
+        except BaseException:
+            connected.close()
+            raise
+        else:
+            return connected
+    raise UnreachedError("the proxy does not answer")
+
+
+async def _tunnel(connected: socket.socket, proxy: Proxy, target: Target) -> None:
+    """Asks the proxy for a connection to the target. Raises `UnreachedError`, `OSError`."""
+    loop = asyncio.get_running_loop()
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    lines = [f"CONNECT {host}:{target.port} HTTP/1.1", f"host: {host}:{target.port}"]
+    lines += [f"{name}: {value}" for name, value in proxy.headers]
+    await loop.sock_sendall(connected, "\r\n".join((*lines, "", "")).encode("latin-1"))
+    head = b""
+    while b"\r\n\r\n" not in head:
+        piece = await loop.sock_recv(connected, _RECEIVED_BYTES)
+        head += piece
+        if not piece or len(head) > MAX_HEAD_BYTES:
+            raise UnreachedError("the proxy gave no answer")
+    status = head.split(b" ", 2)[1:2]
+    if not head.startswith(b"HTTP/1.") or not status or not status[0].startswith(b"2"):
+        told = status[0].decode("latin-1")[:3] if status else "no status"
+        raise UnreachedError(f"the proxy refused the connection ({told})")
