@@ -5,6 +5,7 @@ import base64
 import io
 import json
 import logging
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from deep_research.logs import (
     bind,
     configure,
     get_log,
+    masked,
     placeless,
     redact,
     redact_value,
@@ -488,3 +490,19 @@ def test_a_long_text_is_searched_in_linear_time(piece: str, seconds: Callable[..
 )
 def test_paths_of_the_machine_are_left_out_but_for_their_last_name(told, kept):
     assert placeless(told) == (told if kept is None else kept)
+
+
+@pytest.mark.parametrize("part", ["0123456789", "abcdef0123", "proj-abcd"])
+@pytest.mark.parametrize("key", ["sk-proj-abcdef0123456789", "hf_proj-abcdef0123456789xyz"])
+def test_a_longer_key_that_holds_a_registered_value_is_masked_whole(key: str, part: str) -> None:
+    register_secret(part)
+    told = redact(f"with {key}, twice")
+    assert told == redact(told)
+    assert not set(re.findall(r"[a-z0-9]{4,}", told)) - {"with", "twice"}
+
+
+def test_a_registered_key_is_masked_when_it_is_read_backwards() -> None:
+    register_secret("canary-5f1d0c77")
+    for key in ("canary-5f1d0c77", "CANARY-5F1D0C77"):
+        assert redact(f"key {key[::-1]}!") == "key ***!"
+        assert masked(f"key {key[::-1]}!") == "key ***!"

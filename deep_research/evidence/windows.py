@@ -17,12 +17,14 @@ from deep_research.evidence.ranker import View
 from deep_research.evidence.selection import Passage
 
 MIN_WORDS, MAX_WORDS = 40, 50  # of a window that is made of short sentences; a long one may be longer
+MIN_DOCUMENT_WORDS = 150  # of a document that is searched: a shorter one is a passage itself
 STEP_WORDS = 25  # between the beginnings of two windows
 SATURATION = 1.2  # BM25's k1
 
 
 def best_windows(view: View, limit: int) -> list[Passage]:
-    """The best windows for a question that share no sentence, best first. A term in the title counts once more."""
+    """The best windows of longer documents for a question, best first; they share no sentence. A term in the title counts
+    once more."""
     windows = [window for document in view.pool.documents for window in _windows(view, document)]
     counts = [_counts(view, window) for window in windows]
     holding = Counter(term for count in counts for term in count)
@@ -44,6 +46,8 @@ def _windows(view: View, document: Document) -> Iterator[Passage]:
     """Runs of candidates of one section."""
     every = document.candidates
     sizes = [unspaced.size(view.text(c)) for c in every]
+    if sum(sizes) < MIN_DOCUMENT_WORDS:
+        return
     first = 0
     while first < len(every):
         last, words = _end(every, sizes, first)

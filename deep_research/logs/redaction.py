@@ -36,6 +36,9 @@ _SECRET_NAME = regex(
 # quote is optional, because texts are cut before they get here.
 _IS = r"""\\{0,3}["']?\s{0,3}[:=]\s{0,3}"""
 _VALUE = r"""(?:\\{0,3}"[^"]*"?|\\{0,3}'[^']*'?|[^\s"'\\&,;)}\]]+)"""
+# What follows a part of a key that was masked already, since that part is registered by itself.
+_REST = r"[a-z0-9_*-]*"
+_MASKED = rf"[a-z0-9_-]*\*{{3}}{_REST}"
 _NAMED = r"(?:(?:api|access|private|secret)[_-]?key|token|secret|passw(?:or)?d)"
 
 _SHAPES = tuple(
@@ -50,11 +53,11 @@ _SHAPES = tuple(
         # https://user:password@host
         (r"(://[^\s/:@]{0,200}:)[^\s/@]{1,200}(?=@)", rf"\1{MASK}"),
         # Keys that tell by their look: OpenAI, Anthropic, Tavily, Perplexity, Slack
-        (r"(?<![a-z0-9])(?:sk|tvly|pplx|xox[a-z])-[a-z0-9_-]{12,}", MASK),
+        (rf"(?<![a-z0-9])(?:sk|tvly|pplx|xox[a-z])-(?:[a-z0-9_-]{{12,}}{_REST}|{_MASKED})", MASK),
         # Groq, Hugging Face, GitHub
-        (r"(?<![a-z0-9])(?:gsk|hf|gh[a-z])_[a-z0-9]{16,}", MASK),
+        (rf"(?<![a-z0-9])(?:gsk|hf|gh[a-z])_(?:[a-z0-9]{{16,}}{_REST}|{_MASKED})", MASK),
         # Google
-        (r"(?<![a-z0-9])AIza[a-z0-9_-]{16,}", MASK),
+        (rf"(?<![a-z0-9])AIza(?:[a-z0-9_-]{{16,}}{_REST}|{_MASKED})", MASK),
     )
 )
 
@@ -220,7 +223,7 @@ def _text(value: object) -> str:
 
 def encodings(value: str) -> set[str]:
     """The forms that a text may take on its way: in an address, in JSON, in source code, in base64 wherever it may begin
-    in what is encoded, in hex, in another case."""
+    in what is encoded, in hex, in another case, read backwards."""
     raw = value.encode("utf-8", "surrogatepass")
     encoded = {
         quote(value, safe="", errors="surrogatepass"),
@@ -229,6 +232,7 @@ def encodings(value: str) -> set[str]:
     }
     lower = {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded}
     cases = {value, value.lower(), value.upper()}
+    cases |= {each[::-1] for each in cases if len(value) >= _MIN_CORE}
     escaped = {json.dumps(each)[1:-1] for each in cases} | {repr(each)[1:-1] for each in cases}
     escaped |= {json.dumps(each, ensure_ascii=False)[1:-1] for each in cases}
     in_hex = raw.hex()

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from deep_research.errors import StoreReadOnlyError
 from deep_research.forks import guard
 from deep_research.logs import masked
 from deep_research.state.journal import missing
@@ -29,6 +30,7 @@ from deep_research.store.base import (
 )
 from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter
 from deep_research.store.sqlite_rows import (
+    check_in_place,
     damaged,
     mapped,
     page_of,
@@ -38,7 +40,15 @@ from deep_research.store.sqlite_rows import (
     selection,
     stored_event,
 )
-from deep_research.store.writer import FORK_WAIT, LOCK_TIMEOUT, StoppedError, Writer, connect, log
+from deep_research.store.writer import (
+    FORK_WAIT,
+    LOCK_TIMEOUT,
+    StoppedError,
+    Writer,
+    connect,
+    connect_read_only,
+    log,
+)
 
 LEASE_TTL = 15.0
 HEARTBEAT = 5.0
@@ -74,6 +84,7 @@ class SQLiteStore(Store):
         self._writer: Writer | None = None
         self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._readers_made = 0
+        self._is_read_only = False  # it can be read, and that is all
         guard(self)
 
     # Appends and ownership: the writer's work
@@ -213,6 +224,9 @@ class SQLiteStore(Store):
             writer, self._writer = self._writer, None
             if writer is not None:
                 writer.stop(self._drain_readers())
+            elif self._is_read_only:
+                for connection in self._drain_readers():
+                    connection.close()
 
     # Opening
 
@@ -243,7 +257,13 @@ class SQLiteStore(Store):
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
-        self._open()
+        if not self._is_read_only:
+            try:
+                check_in_place(self.path, self._open().file)
+            except StoreReadOnlyError:
+                if not self.path.exists():
+                    raise
+                self._is_read_only = True
         try:
             connection = self._readers.get_nowait()
         except queue.Empty:
@@ -256,7 +276,8 @@ class SQLiteStore(Store):
 
     def _new_reader(self) -> sqlite3.Connection:
         with self._gate, mapped(self.path):
-            connection = connect(self.path, self._lock_timeout)
+            read_only = self._is_read_only
+            connection = connect_read_only(self.path) if read_only else connect(self.path, self._lock_timeout)
             connection.execute("PRAGMA query_only = 1")
             prepare(connection)
             self._readers_made += 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -201,6 +202,29 @@ def damaged(what: str) -> StoreDamagedError:
     return StoreDamagedError(
         f"The database is damaged: {what}.", hint="Restore it from a backup, or choose another --data-dir."
     )
+
+
+def file_of(path: Path) -> os.stat_result | None:
+    """The file at a path; None where there is none."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def check_in_place(path: Path, opened: os.stat_result | None) -> None:
+    """Raises `StoreDamagedError` where the file that was opened is no longer the one at the path, or holds nothing."""
+    now, what = file_of(path), ""
+    if opened is not None and now is None:
+        what = "removed"
+    elif opened is not None and now is not None:
+        is_same = os.path.samestat(opened, now)
+        what = "emptied" if is_same and opened.st_size and not now.st_size else "" if is_same else "replaced"
+    if what:
+        raise StoreDamagedError(
+            f"The database {path} was {what} while it was in use.",
+            hint="What is saved from now on would be lost: put it back, or start again with what is there.",
+        )
 
 
 @contextmanager

@@ -40,6 +40,8 @@ from deep_research.store.sqlite_rows import (
     INSERT_RUN,
     REMEMBER_PAGE,
     SET_PROJECTION,
+    check_in_place,
+    file_of,
     mapped,
     page_row,
     places_row,
@@ -107,6 +109,7 @@ class Writer:
         self._readers: list[sqlite3.Connection] = []
         self._pause = _Pause()
         self._lock: FileLock | None = None
+        self.file: os.stat_result | None = None  # that was opened
         self._db: sqlite3.Connection | None = self._connect()
         self._thread = threading.Thread(target=self._work, name="deep-research-writer", daemon=True)
         self._thread.start()
@@ -135,6 +138,7 @@ class Writer:
         except BaseException:
             connection.close()
             raise
+        self.file = file_of(self._path)
         return connection
 
     # Called from any thread
@@ -252,6 +256,7 @@ class Writer:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         db = self._connection()
+        check_in_place(self._path, self.file)
         with mapped(self._path), self._locked():
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -438,6 +443,23 @@ def connect(path: Path, timeout: float = LOCK_TIMEOUT) -> sqlite3.Connection:
         connection.execute("PRAGMA page_size = 8192")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """A connection to a database that cannot be written, by its permissions or those of its folder. Where everything was
+    moved into the database no other file is needed; else those beside it are read."""
+    log_of = path.with_name(f"{path.name}-wal")
+    how = "mode=ro" if log_of.exists() and log_of.stat().st_size else "immutable=1"
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        refuse_foreign(connection)
     except BaseException:
         connection.close()
         raise

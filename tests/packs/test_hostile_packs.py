@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from packed_runs import forged, zipped
+from packed_runs import forged, with_log, zipped
 
 from deep_research import open_pack
 from deep_research.archives import Bounds
@@ -240,3 +242,17 @@ def test_a_log_that_cannot_be_read_is_a_damaged_pack_and_a_failure_of_verificati
 def test_an_archive_written_by_another_program_is_read_all_the_same(members: Members, tmp_path: Path) -> None:
     with open_pack(zipped(tmp_path / "again.zip", dict(reversed(members.items())))) as run:
         assert run.result.report == members["report.md"].decode()
+
+
+@pytest.mark.parametrize("command", ["verify", "replay", "show"])
+def test_no_control_character_of_a_pack_reaches_a_pipe(
+    command: str, members: Members, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def spoil(body: dict[str, Any]) -> None:
+        body["report"] = f"\x1b]0;owned\x07\x9b31m{body['report']}\u202e"
+
+    path = forged(tmp_path / "spoiled.zip", with_log(members, "report.written", spoil))
+    main([command, str(path)])
+    out, err = capsys.readouterr()
+    assert out
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", out + err)

@@ -350,7 +350,7 @@ def test_no_length_asked_for_means_no_filler() -> None:
     assert within(DEFAULT_WORDS - 1, passages) == passages
 
 
-@pytest.mark.parametrize(("probability", "shown"), [(0.9, 10), (0.5, 6), (0.2, 4), (0.02, 4)])
+@pytest.mark.parametrize(("probability", "shown"), [(0.9, 14), (0.5, 8), (0.2, 5), (0.02, 5)])
 def test_the_less_likely_it_is_the_less_is_told_but_never_only_a_scrap(
     probability: float, shown: int
 ) -> None:

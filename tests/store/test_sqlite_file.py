@@ -408,3 +408,50 @@ def test_a_database_of_other_shapes_is_refused_by_the_version_that_wrote_it_and_
         SQLiteStore(path).open()
     assert "\n" not in str(refused.value)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("what", ["emptied", "replaced", "removed"])
+def test_a_database_that_is_taken_away_while_it_is_in_use_is_named_as_that(path: Path, what: str) -> None:
+    with benched(path) as bench:
+        lane = bench.create()
+        if what == "emptied":
+            os.truncate(path, 0)
+        elif what == "removed":
+            path.unlink()
+        else:
+            path.with_name("other.db").write_bytes(path.read_bytes())
+            path.with_name("other.db").rename(path)
+        for use in (bench.store.runs, lambda: bench.store.post(lane.run_id, "steer", "x")):
+            with pytest.raises(StoreDamagedError, match=f"was {what} while it was in use"):
+                use()
+
+
+def test_a_database_in_a_folder_that_cannot_be_written_is_read(path: Path) -> None:
+    filled(path)
+    before, beside = path.read_bytes(), {each.name for each in path.parent.iterdir()}
+    for each in (path.parent, path):
+        each.chmod(0o555)
+    for each in path.parents[:-2]:
+        each.chmod(each.stat().st_mode | 0o055)
+    SQLiteStore(path).close()  # what it needs is loaded
+    child = os.fork()
+    if not child:  # who may not write here
+        code = 1
+        try:
+            os.setgroups([])
+            os.setegid(65534)
+            os.seteuid(65534)
+            store = SQLiteStore(path)
+            row = store.runs()[0]
+            code = 0 if store.read(row.run_id) else 2
+            try:
+                store.post(row.run_id, "steer", "x")
+            except StoreReadOnlyError:
+                store.close()
+            else:
+                code = 3
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert path.read_bytes() == before
+    assert {each.name for each in path.parent.iterdir()} == beside

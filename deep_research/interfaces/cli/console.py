@@ -32,6 +32,9 @@ class Console:
     def __init__(self, *, json: bool = False) -> None:
         self.json = json
         self.gone = False  # nobody reads stdout any more
+        self.cleans = (
+            False  # control characters are left out wherever stdout leads: what is printed is from elsewhere
+        )
         _reconfigure(sys.stdout, encoding="utf-8", errors="replace")
         _reconfigure(sys.stderr, errors="replace")
 
@@ -48,7 +51,7 @@ class Console:
         stream = sys.stdout
         if stream is None or self.gone:
             return
-        if stream.isatty():
+        if self.cleans or stream.isatty():
             content = text.clean(content)
         try:
             stream.write(content if content.endswith("\n") else f"{content}\n")

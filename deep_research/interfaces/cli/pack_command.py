@@ -38,6 +38,7 @@ async def pack(session: Look) -> int:
 async def verify(session: Look) -> int:
     """Exits with 0 where all is as it was recorded, else with 1."""
     args, console = session.args, session.console
+    console.cleans = True
     if RUN_ID.match(args.pack):
         found = await session.runs.averify(args.pack)
     else:
@@ -109,6 +110,7 @@ def _of_checkers(found: Verification) -> str:
 
 async def replay(session: Look) -> int:
     """What is read of a pack while it is printed is held against its manifest."""
+    session.console.cleans = True
     with open_pack(session.args.file) as run:
         for event in run.events:
             print_event(session, event)

@@ -50,6 +50,7 @@ async def show(session: Look) -> int:
         return _shown(session, await session.runs.aresult(given))
     from deep_research.interfaces.cli.pack_command import result_in
 
+    session.console.cleans = True
     return _shown(replace(session, packed=True), await asyncio.to_thread(result_in, given))
 
 

@@ -18,12 +18,18 @@ _OF_ALL_RUNS = ("list", "waiting", "wake")
 def without_store(args: Namespace, console: Console, settings: Settings) -> bool:
     """Whether a command is done because there is no store to look at, which is told then. Raises `RunNotFoundError` for
     a command that names a run."""
-    if settings.store == "memory" or _is_there(settings.data_dir / DATABASE):
+    path = settings.data_dir / DATABASE
+    if settings.store == "memory" or (_is_there(path) and not _is_empty(path)):
         return False
+    lacking = (
+        f"the database {path} is empty"
+        if _is_there(path)
+        else f"there is no store of runs in {settings.data_dir}"
+    )
     run_id = getattr(args, "id", None) or getattr(args, "pack", None) or ""
     if RUN_ID.match(run_id):
         raise RunNotFoundError(
-            f"No run '{run_id}': there is no store of runs in {settings.data_dir}.",
+            f"No run '{run_id}': {lacking}.",
             hint="Name the folder of the run with --data-dir.",
             run_id=run_id,
         )
@@ -32,8 +38,16 @@ def without_store(args: Namespace, console: Console, settings: Settings) -> bool
     if args.json:
         console.print("[]")
     elif not args.quiet:
-        console.note(f"No runs yet: there is no store of runs in {settings.data_dir}.")
+        console.note(f"No runs: {lacking}." if _is_there(path) else f"No runs yet: {lacking}.")
     return True
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether a database was emptied: one that was ever used holds its tables."""
+    try:
+        return path.is_file() and not path.stat().st_size and not path.with_name(f"{path.name}-wal").exists()
+    except OSError:
+        return False
 
 
 def _is_there(path: Path) -> bool:

@@ -36,8 +36,7 @@ from deep_research.report.own_lines import (
 )
 from deep_research.state import Finding, Source
 
-# Words shown where no length was asked for: of what is certain to hold the answer, and at least.
-LIKELY_WORDS, DOUBTFUL_WORDS = 600, 220
+DOUBTFUL_WORDS = 250  # shown of what comes near where it is unlikely that it holds the answer
 LEAST = exp(-FLOOR)  # of the best one's relevance, below which nothing is shown where no length was asked for
 ANSWER_WORDS = 75
 MAX_TITLE = 200  # characters
@@ -140,7 +139,7 @@ def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
     kept: list[Finding] = []
     asked_for = words != DEFAULT_WORDS
     if not asked_for and findings and findings[0].probability is not None:
-        words = max(DOUBTFUL_WORDS, round(LIKELY_WORDS * findings[0].probability))
+        words = max(DOUBTFUL_WORDS, round(words * findings[0].probability))
     heard: set[tuple[str, ...]] = set()
     for finding in findings:
         if kept and not asked_for and finding.rank is not None and finding.relevance < LEAST:

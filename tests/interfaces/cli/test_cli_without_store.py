@@ -52,3 +52,13 @@ def test_where_there_is_no_store_what_is_no_run_is_refused_as_such(
     assert done.code == 2
     assert "store" not in done.err
     assert not home.exists()
+
+
+@pytest.mark.parametrize("words", [("list",), ("show", RUN)], ids=" ".join)
+def test_a_database_that_was_emptied_is_named_as_that(
+    plain: Plain, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "runs.db").touch()
+    done = plain(*words, "--data-dir", str(tmp_path))
+    assert f"the database {tmp_path / 'runs.db'} is empty" in done.err
+    assert (tmp_path / "runs.db").stat().st_size == 0
