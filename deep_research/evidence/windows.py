@@ -23,8 +23,8 @@ SATURATION = 1.2  # BM25's k1
 
 
 def best_windows(view: View, limit: int) -> list[Passage]:
-    """The best windows of longer documents for a question, best first; they share no sentence. A term in the title counts
-    once more."""
+    """The best windows of longer documents for a question, best first; they share no sentence. Of the title
+    and the headings each term that the first sentence lacks counts once more."""
     windows = [window for document in view.pool.documents for window in _windows(view, document)]
     counts = [_counts(view, window) for window in windows]
     holding = Counter(term for count in counts for term in count)
@@ -78,7 +78,7 @@ def _counts(view: View, window: Passage) -> Counter[str]:
     every = view.pool.named[window.document].candidates[window.first : window.last + 1]
     count = Counter(term for c in every for term in view.asked_in(c))
     if count:
-        count.update(view.titled(every[0]))
+        count.update(view.tells(every[0]) - view.asked_in(every[0]))
     return count
 
 
