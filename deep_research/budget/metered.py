@@ -336,7 +336,7 @@ class _RunBook:
         """What the service says that it took; where nobody knows, all that was set aside."""
         request, price = reserved.reservation, reserved.profile.price
         failed = isinstance(outcome, ModelError)
-        said = usage_of(outcome) if isinstance(outcome, ModelError) else outcome.usage
+        said = usage_of(outcome) if isinstance(outcome, ModelError) else _likely(outcome)
         tokens = said if said.known else _at_most(said, request)
         cost = price.of(tokens) if price else None
         if not tokens.total:
@@ -382,6 +382,14 @@ async def _counted(provider: ModelProvider, call: ModelCall) -> int | None:
 def _request_id(outcome: Reply | ModelError) -> str | None:
     said = outcome.data.get("request_id") if isinstance(outcome, ModelError) else outcome.request_id
     return str(said)[:LONGEST_ID] if said else None
+
+
+def _likely(reply: Reply) -> TokenUsage:
+    """The usage of a reply, which is not known where it cannot be: no prompt has no tokens, nor has a text."""
+    usage = reply.usage
+    if usage.input and (usage.output or not reply.text):
+        return usage
+    return usage.model_copy(update={"known": False})
 
 
 def _at_most(said: TokenUsage, request: Reservation) -> TokenUsage:

@@ -15,7 +15,7 @@ from deep_research.errors import ModelError
 from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients_errors import refused, unusable
-from deep_research.models.clients_wire import Words, is_count, number, record, text
+from deep_research.models.clients_wire import Words, count, number, record, text, usage_from
 from deep_research.unpacking import RefusedBodyError
 
 MOST_MARKS = 4  # for the cache, in one request
@@ -149,15 +149,17 @@ class Heard:
         """As told so far: what came before the end is a floor, and not known. None if there was no answer at all."""
         if not self._begun:
             return None
-        cached = number(self._usage.get("cache_read_input_tokens"))
-        written = number(self._usage.get("cache_creation_input_tokens"))
-        return TokenUsage(
-            input=number(self._usage.get("input_tokens")) + cached + written,
+        cached, written = (
+            number(self._usage.get(f"cache_{kind}_input_tokens")) for kind in ("read", "creation")
+        )
+        told = count(self._usage.get("input_tokens"))
+        return usage_from(
+            None if told is None else told + cached + written,
+            self._usage.get("output_tokens"),
             cached=cached,
             written=written,
-            output=number(self._usage.get("output_tokens")),
-            reasoning=number(self._usage.get(_THOUGHTS)),
-            known=self._is_settled and is_count(self._usage.get("input_tokens")),
+            reasoning=self._usage.get(_THOUGHTS),
+            settled=self._is_settled,
         )
 
     def reply(self) -> Reply:
@@ -202,7 +204,7 @@ class Heard:
         if reason := text(ending.get("stop_reason")):
             self._stop = _STOPS.get(reason, StopReason.INCOMPLETE)
         self._note(usage)
-        self._is_settled = is_count(record(usage).get("output_tokens"))
+        self._is_settled = count(record(usage).get("output_tokens")) is not None
 
     def _note(self, usage: Any) -> None:
         """Each report is of all until then; what it leaves out stays."""

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from deep_research.errors import ModelError
 from deep_research.logs import redact
 from deep_research.models.base import TokenUsage
+from deep_research.models.error_bodies import as_window, window_in
 from deep_research.patterns import regex
 
 LONGEST_WAIT = 60.0  # seconds; a service that asks for more parks the run
@@ -68,8 +69,17 @@ _HOPELESS = frozenset(
     )
 )
 _CONTEXT = regex(
-    r"context[_ ](?:length|window|size|limit)|maximum context|(?:prompt|input) (?:is )?too long|too many tokens"
-    r"|exceeds? the (?:model|context|maximum number of tokens)",
+    r"context[_ ](?:length|window|size|limit)|context\b.{0,20}\boverflow|\bn_ctx\b|max_(?:seq|model)_len|maximum context"
+    r"|maximum (?:model|prompt|sequence|input) length|(?:prompt|input|messages?)(?: is| are)? too (?:long|large)"
+    r"|too many tokens|longer than the m(?:aximum|odel)|\btoken limit\b|reduce the length of|range of input length"
+    r"|`?(?:inputs|max_new_tokens)`? must (?:be|have) (?:<=|less)|(?:prompt|tokens?\b.{0,40}) exceeds?\b"
+    r"|exceeds? the (?:model|context|maximum number of tokens|maximum allowed length)",
+    re.IGNORECASE,
+)
+# A form of the answer that the service cannot make, named in an error that is none of the request's by its status.
+_FORM = regex(
+    r"\bgrammar|response[_ ]?format|json[_ ]?(?:schema|mode|object)|\bschema\b|structured[_ ]output"
+    r"|guided[_ ](?:json|decod)|guidance|tool[_ ]?(?:choice|call|use|parser)|function[_ ]?call|outlines",
     re.IGNORECASE,
 )
 
@@ -96,8 +106,10 @@ def failure(
     usage: TokenUsage | None = None,
     maybe_billed: bool = False,
     request_id: str | None = None,
+    window: int | None = None,
 ) -> ModelError:
-    """The one kind of error that a model raises. ``maybe_billed``: the request may be paid for though no usage came."""
+    """The one kind of error that a model raises. ``maybe_billed``: the request may be paid for though no usage came;
+    ``window``: the size of the model's window in tokens that the service named."""
     return ModelError(
         f"{model}: {_short(problem)}",
         hint=hint,
@@ -109,6 +121,7 @@ def failure(
         usage=(usage or TokenUsage(known=not maybe_billed)).model_dump(),
         maybe_billed=maybe_billed,
         request_id=_short(request_id) if request_id else None,
+        **({} if window is None else {"window": window}),
     )
 
 
@@ -131,6 +144,7 @@ def from_status(
     headers: Mapping[str, str] | None = None,
     now: datetime | None = None,
     request_id: str | None = None,
+    window: int | None = None,
 ) -> ModelError:
     """What an HTTP status with its error code (or type) means. An error inside a stream comes with status 200."""
     wait = retry_after(headers or {}, now or datetime.now(UTC))
@@ -143,7 +157,7 @@ def from_status(
         verdict, hint = Verdict.FATAL, "Check the model's name and the base URL."
     elif status not in _BUSY and code not in _OVERLOADED and _CONTEXT.search(f"{code} {message}"):
         verdict, hint = Verdict.FATAL, TOO_LONG
-    elif _blames_the_request(status, code):
+    elif _blames_the_request(status, code) or (status in (500, 502) and _FORM.search(message)):
         verdict = Verdict.FATAL
     elif wait is not None and wait > LONGEST_WAIT:
         verdict, hint = Verdict.PARK, "The service asks to wait longer than a run should."
@@ -155,8 +169,10 @@ def from_status(
         status=status,
         code=code or ("context_length" if hint == TOO_LONG else ""),
         retry_after=wait,
-        maybe_billed=status in (200, 408) or (status >= 500 and status not in _SURELY_FREE),
+        maybe_billed=hint != TOO_LONG
+        and (status in (200, 408) or (status >= 500 and status not in _SURELY_FREE)),
         request_id=request_id,
+        window=(window or window_in(message)) if hint == TOO_LONG else None,
     )
 
 
@@ -178,6 +194,11 @@ def is_outage(error: Exception) -> bool:
 def is_too_long(error: ModelError) -> bool:
     """Whether the prompt did not fit the model's window."""
     return error.hint == TOO_LONG
+
+
+def window_of(error: ModelError) -> int | None:
+    """The size of the model's window in tokens, where an error names it."""
+    return as_window(error.data.get("window"))
 
 
 def tells_too_long(message: str) -> bool:

@@ -15,7 +15,7 @@ import httpx
 from pydantic import SecretStr
 
 from deep_research.errors import ModelError
-from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients import (
     LONGEST_CONNECT,
@@ -29,21 +29,24 @@ from deep_research.models.clients import (
     tls,
 )
 from deep_research.models.clients_bodies import bounded
-from deep_research.models.clients_errors import Wishes, foreign_errors, malformed, refused
+from deep_research.models.clients_errors import STREAM, SYSTEM, Wishes, foreign_errors, no_answer, refused
 from deep_research.models.clients_wire import (
     MOST_BYTES,
     Body,
     Words,
     drain,
-    is_count,
+    error_data,
     is_stream,
     json_lines,
     number,
     record,
     text,
     turns,
+    usage_from,
     whole,
+    without_system,
 )
+from deep_research.models.error_bodies import read_error
 from deep_research.models.failures import Verdict, failure
 
 URL_VARIABLE = "OLLAMA_HOST"
@@ -77,7 +80,9 @@ class Ollama(ModelProvider):
         self._clients = PerLoop(self._client, httpx.AsyncClient.aclose)
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
-        request = self._wishes.granted(self._request(call)) | {"stream": on_text is not None}
+        stream = on_text is not None and self._wishes.takes(STREAM)
+        asked = call if self._wishes.takes(SYSTEM) else without_system(call)
+        request = self._wishes.granted(self._request(asked)) | {STREAM: stream}
         try:
             async with (
                 deadline(call.timeout, model=self.name),
@@ -88,7 +93,7 @@ class Ollama(ModelProvider):
                 answer = record(await whole(body, model=self.name))
                 reply = self._reply(answer, _piece(answer), lines=1)
         except ModelError as error:
-            raise self._wishes.learned(error, request) from None
+            raise self._wishes.learned(error, request, asked) from None
         if on_text is not None and reply.text:
             on_text(reply.text)
         return reply
@@ -151,12 +156,12 @@ class Ollama(ModelProvider):
 
     async def _refused(self, response: httpx.Response) -> ModelError:
         try:
-            body = await whole(response, model=self.name)
+            body = await error_data(response, model=self.name)
         except ModelError as error:
             if error.data.get("status"):  # it tells of a body that is not to be read
                 return error
             body = None
-        if response.status_code == 404 and "model" in text(record(body).get("error")):
+        if response.status_code == 404 and "model" in read_error(body).message:
             return failure(
                 Verdict.FATAL,
                 "the model is not there",
@@ -168,21 +173,17 @@ class Ollama(ModelProvider):
 
     def _reply(self, last: Mapping[str, Any], said: str, *, lines: int) -> Reply:
         """The last line of an answer, of which a plain one has just one, and all that was said."""
-        if error := text(last.get("error")):
-            raise refused(200, {"error": error}, model=self.name)
+        if last.get("error"):
+            raise refused(200, last, model=self.name)
         if lines == 1 and "message" not in last:
-            raise malformed("the answer has no message", model=self.name)
+            raise no_answer(last, "the answer has no message", model=self.name)
         done = last.get("done") is True
         # Servers that say that they are done and not why are older than the reason.
         stop = _STOPS.get(text(last.get("done_reason")) or "stop", StopReason.END)
         return Reply(
             text=whole_characters(said),
             stop=stop if done else StopReason.INCOMPLETE,
-            usage=TokenUsage(
-                input=number(last.get("prompt_eval_count")),
-                output=number(last.get("eval_count")),
-                known=is_count(last.get("prompt_eval_count")) and is_count(last.get("eval_count", 0)),
-            ),
+            usage=usage_from(last.get("prompt_eval_count"), last.get("eval_count", 0)),
             model=text(last.get("model")),
         )
 

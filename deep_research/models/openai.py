@@ -15,7 +15,7 @@ from deep_research.errors import ConfigurationError, ModelError
 from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients import checked_url, deadline, secret_key
-from deep_research.models.clients_errors import Wishes, malformed, refused
+from deep_research.models.clients_errors import Wishes, malformed, no_answer, refused
 from deep_research.models.clients_wire import (
     Body,
     Words,
@@ -117,7 +117,7 @@ class OpenAIResponses(OpenAIService):
         data = record(data)
         error, usage = record(data.get("error")), usage_of(data.get("usage"), given="input", made="output")
         if not isinstance(data.get("output"), list) and not error:
-            raise malformed("the answer is no response", model=self.name, request_id=request_id(body))
+            raise no_answer(data, "the answer is no response", model=self.name, request_id=request_id(body))
         stop = _stop(data)
         if error and text(error.get("code")) in _POLICIES:
             stop = StopReason.REFUSAL

@@ -30,16 +30,16 @@ from deep_research.models.clients import (
     tls,
 )
 from deep_research.models.clients_bodies import bounded
-from deep_research.models.clients_errors import Wishes
+from deep_research.models.clients_errors import STREAM, SYSTEM, Wishes
 from deep_research.models.clients_wire import (
     MOST_BYTES,
     Body,
-    is_count,
     is_stream,
-    number,
     opened,
     record,
+    usage_from,
     whole,
+    without_system,
 )
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -80,7 +80,9 @@ class OpenAIService(ModelProvider):
         self._clients = PerLoop(self._client, openai.AsyncOpenAI.close)
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
-        request = self._wishes.granted(self._request(call, stream=on_text is not None))
+        stream = on_text is not None and self._wishes.takes(STREAM)
+        asked = call if self._wishes.takes(SYSTEM) else without_system(call)
+        request = self._wishes.granted(self._request(asked, stream=stream))
         try:
             async with (
                 deadline(call.timeout, model=self.name),
@@ -90,7 +92,7 @@ class OpenAIService(ModelProvider):
                     return await self._streamed(body, on_text, call.timeout * LONGEST_SILENCE)
                 reply = self._reply(await whole(body, model=self.name), body)
         except ModelError as error:
-            raise self._wishes.learned(error, request) from None
+            raise self._wishes.learned(error, request, asked) from None
         if on_text is not None and reply.text:
             on_text(reply.text)
         return reply
@@ -159,13 +161,12 @@ def usage_of(data: Any, *, given: str, made: str) -> TokenUsage:
     """The tokens of a request; ``given`` and ``made`` are what a format calls those of prompts and of answers."""
     data = record(data)
     taken, spent = record(data.get(f"{given}_tokens_details")), record(data.get(f"{made}_tokens_details"))
-    return TokenUsage(
-        input=number(data.get(f"{given}_tokens")),
-        cached=number(taken.get("cached_tokens")),
-        written=number(taken.get("cache_write_tokens")),
-        output=number(data.get(f"{made}_tokens")),
-        reasoning=number(spent.get("reasoning_tokens")),
-        known=is_count(data.get(f"{given}_tokens")) and is_count(data.get(f"{made}_tokens")),
+    return usage_from(
+        data.get(f"{given}_tokens"),
+        data.get(f"{made}_tokens"),
+        cached=taken.get("cached_tokens"),
+        written=taken.get("cache_write_tokens"),
+        reasoning=spent.get("reasoning_tokens"),
     )
 
 
