@@ -25,7 +25,9 @@ from deep_research.patterns import regex
 _T = TypeVar("_T", bound=BaseModel)
 
 LONGEST_ECHO = 4_000  # characters of an unusable answer that are shown to the model again
-_NOT_THIS_WAY = (400, 404, 405, 415, 422, 501)  # what a service answers that does not know a form
+# What a service answers that does not know a form; with the last two where it says that it fails over it.
+_NOT_THIS_WAY = (400, 404, 405, 415, 422, 501, 500, 502)
+MAX_FORM_FAILURES = 2  # of a service over a form that never worked, before it is asked for in another way
 
 log = get_log("structured")
 
@@ -98,7 +100,8 @@ class _Ladder(Generic[_T]):
             try:
                 reply = await self._send(rung, shaped)
             except ModelError as error:
-                if rung not in (Rung.SCHEMA, Rung.TOOL) or answered or not _refuses_form(error):
+                is_form = rung in (Rung.SCHEMA, Rung.TOOL) and not answered
+                if not is_form or not (_refuses_form(error) or self._may_be_form(rung, error)):
                     raise
                 self.problem = error
                 self.refused.append(rung)
@@ -160,9 +163,26 @@ class _Ladder(Generic[_T]):
         return Found(value, reply, rung)
 
     async def _send(self, rung: Rung, shaped: ModelCall) -> Reply:
+        failures = 0
+
+        def in_vain(error: ModelError) -> bool:
+            nonlocal failures
+            failures += self._may_be_form(rung, error)
+            return failures >= MAX_FORM_FAILURES
+
         return await self.persistence.send(
-            self.provider, shaped, self.tries, usable=partial(_is_of_use, rung, answer=self.answer)
+            self.provider,
+            shaped,
+            self.tries,
+            usable=partial(_is_of_use, rung, answer=self.answer),
+            in_vain=in_vain,
         )
+
+    def _may_be_form(self, rung: Rung, error: ModelError) -> bool:
+        """Whether the service may have failed within over the form: some do so without a word about it."""
+        is_form = rung in (Rung.SCHEMA, Rung.TOOL)
+        never_worked = not self.abilities.has_worked(self.provider.identity, rung)
+        return is_form and never_worked and error.data.get("status") == 500
 
     def _learn(self) -> None:
         """The service answers, so it was the form that it would not have."""
