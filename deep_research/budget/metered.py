@@ -29,7 +29,7 @@ from deep_research.models.probe import PROBE
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import GRACE, Wordings, usage_of
 from deep_research.models.stream import OnPiece
-from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation, Spent
+from deep_research.state import Budget, DeepResearchPhase, Limit, ModelRole, Reservation, Spent
 from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written
 from deep_research.state.journal import Clock, Journal, utc_now
 from deep_research.state.spending import by_cap
@@ -101,6 +101,20 @@ class RunModels:
         self.spend = Spend(journal.state, self.purse)
         self._clock = clock
         self._wordings = Wordings()
+
+    async def assumed_windows(self) -> tuple[Limit, ...]:
+        """Asks servers for the windows of models that nothing is known of; what has to be assumed all the same."""
+        roles, pool = self.roles, self.roles.pool
+        asked = ModelRole if roles.asked is None else roles.asked
+        providers = {
+            (provider := pool.provider(m)).identity: provider for role in asked for m in roles.chain_of(role)
+        }
+        assumed = await asyncio.gather(*map(pool.windows.ask, providers.values()))
+        return tuple(
+            _assumed(provider, pool.profile_of(provider).context)
+            for provider, is_assumed in zip(providers.values(), assumed, strict=True)
+            if is_assumed
+        )
 
     def affordable(
         self,
@@ -357,6 +371,14 @@ class _RunBook:
     def lose(self, reserved: _Held) -> None:
         """The request was given up. Its end is not written: the log charges it when the run ends or goes on."""
         self._run.spend.lose(reserved.reservation.call_id)
+
+
+def _assumed(provider: ModelProvider, context: int) -> Limit:
+    message = (
+        f"The server of '{provider.name}' does not say how large the window of the model is; {context:,} tokens are"
+        f' assumed. Set model_context_overrides, as {{"{provider.name}" = 32768}}, to what it has.'
+    )
+    return Limit(name="window", message=message)
 
 
 def shorter(output: int) -> Iterator[int]:

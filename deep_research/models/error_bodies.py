@@ -50,6 +50,8 @@ _WINDOWS = (
     ),
     *("contextwindow", "maxcontextlength", "maxcontexttokens", "maxtotaltokens", "maxinputtokens"),
 )
+_OUTPUTS = ("maxcompletiontokens", "maxoutputtokens")
+MAX_UNKNOWN_OUTPUT_TOKENS = 8_192  # of the longest answer of a model of which only the window is told
 _PAGE = regex(r"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _TITLE = regex(r"<(title|h1)\b[^<>]{0,200}>([^<]{1,500})<", re.IGNORECASE)
 _TAG = regex(r"<[^<>]{0,500}>")
@@ -102,6 +104,30 @@ def as_window(value: Any) -> int | None:
         value = int(value)
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and MIN_WINDOW_TOKENS <= value <= MAX_WINDOW_TOKENS else None
+
+
+def told_window(data: Any, model: str) -> tuple[int, int] | None:
+    """The tokens of a model's window and of its longest answer, from a list of models or from what a server says of
+    itself; None where it says nothing of this model."""
+    entries = (
+        data
+        if isinstance(data, list)
+        else data.get("data", data.get("models"))
+        if isinstance(data, Mapping)
+        else None
+    )
+    if isinstance(entries, list):
+        entries = [entry for entry in entries if isinstance(entry, Mapping)]
+        named = [
+            entry for entry in entries if model in (entry.get("id"), entry.get("name"), entry.get("key"))
+        ]
+        data = next(iter(named or (entries if len(entries) == 1 else ())), None)
+    window = next(named_windows(data), None)
+    if window is None:
+        return None
+    outputs = (as_window(fields.get(name)) for fields in _records(data, 0) for name in _OUTPUTS)
+    output = next(filter(None, outputs), min(window // 2, MAX_UNKNOWN_OUTPUT_TOKENS))
+    return window, min(output, window)
 
 
 def _message(value: Any, depth: int) -> str:
@@ -170,19 +196,23 @@ def _code(value: Any) -> str:
     return known[:MAX_CODE_CHARS].encode(errors="replace").decode()
 
 
-def named_windows(value: Any, depth: int = 0) -> Iterator[int]:
+def named_windows(data: Any) -> Iterator[int]:
     """The sizes of windows in tokens that the fields of data name, the surest first."""
+    for fields in _records(data, 0):
+        yield from filter(None, (as_window(fields.get(name)) for name in _WINDOWS))
+
+
+def _records(value: Any, depth: int) -> Iterator[dict[str, Any]]:
+    """The fields of an object, or the first of a list, and of those within it."""
     if isinstance(value, list):
         value = value[0] if value else None
     if not isinstance(value, Mapping) or depth > MAX_DEPTH:
         return
     fields = _folded(value)
-    for name in _WINDOWS:
-        if (tokens := as_window(fields.get(name))) is not None:
-            yield tokens
+    yield fields
     for held in fields.values():
         if isinstance(held, Mapping):
-            yield from named_windows(held, depth + 1)
+            yield from _records(held, depth + 1)
 
 
 def _folded(value: Mapping[Any, Any]) -> dict[str, Any]:

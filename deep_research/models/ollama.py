@@ -46,13 +46,18 @@ from deep_research.models.clients_wire import (
     whole,
     without_system,
 )
-from deep_research.models.error_bodies import read_error
+from deep_research.models.error_bodies import MAX_UNKNOWN_OUTPUT_TOKENS, as_window, read_error
 from deep_research.models.failures import Verdict, failure
+from deep_research.patterns import regex
 
 URL_VARIABLE = "OLLAMA_HOST"
 OWN_PORT = 11434
 
 _SECONDS_TO_SHOW = 10.0
+MAX_UNASKED_TOKENS = (
+    32_768  # of a window: a larger one takes more memory than who did not ask for it may have
+)
+_NUM_CTX = regex(r"(?m)^num_ctx\s{1,80}(\d{1,9})\s*$")
 _STOPS = {"stop": StopReason.END, "length": StopReason.LENGTH}
 
 
@@ -67,6 +72,7 @@ class Ollama(ModelProvider):
 
     service = "ollama"
     forms = ("schema",)
+    tells_window = True
 
     def __init__(
         self, model: str, *, api_key: SecretStr | str | None = None, base_url: str | None = None
@@ -100,12 +106,25 @@ class Ollama(ModelProvider):
 
     async def context_of(self) -> int | None:
         """The largest window of the model in tokens; None where the server does not say. Raises `ModelError`."""
+        told = record((await self._shown()).get("model_info"))
+        return number(told.get(f"{text(told.get('general.architecture'))}.context_length")) or None
+
+    async def ask_window(self) -> tuple[int, int] | None:
+        """The window that the model is set up with, else as much of its largest as is asked for without being told to: it
+        takes memory."""
+        shown = await self._shown()
+        told = record(shown.get("model_info"))
+        set_up = _NUM_CTX.search(text(shown.get("parameters")))
+        largest = told.get(f"{text(told.get('general.architecture'))}.context_length")
+        window = as_window(set_up.group(1) if set_up else min(number(largest), MAX_UNASKED_TOKENS))
+        return None if window is None else (window, min(window // 2, MAX_UNKNOWN_OUTPUT_TOKENS))
+
+    async def _shown(self) -> Mapping[str, Any]:
         async with (
             deadline(_SECONDS_TO_SHOW, model=self.name),
             self._opened("/api/show", {"model": self.model}, _SECONDS_TO_SHOW) as body,
         ):
-            told = record(record(await whole(body, model=self.name)).get("model_info"))
-        return number(told.get(f"{text(told.get('general.architecture'))}.context_length")) or None
+            return record(await whole(body, model=self.name))
 
     async def aclose(self) -> None:
         await self._clients.aclose()

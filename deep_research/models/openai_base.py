@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from typing import Any, cast
+from urllib.parse import urlsplit
 
+import httpx2
 import openai
 from pydantic import BaseModel, SecretStr
 
@@ -29,10 +31,12 @@ from deep_research.models.clients import (
     is_loopback,
     tls,
 )
-from deep_research.models.clients_bodies import bounded
-from deep_research.models.clients_errors import STREAM, SYSTEM, Wishes
+from deep_research.models.clients_bodies import bounded, read_json
+from deep_research.models.clients_errors import STREAM, SYSTEM, Wishes, foreign_errors, malformed
 from deep_research.models.clients_wire import (
+    LONGEST_WHOLE,
     MOST_BYTES,
+    MOST_VALUES,
     Body,
     is_stream,
     opened,
@@ -41,12 +45,18 @@ from deep_research.models.clients_wire import (
     whole,
     without_system,
 )
+from deep_research.models.error_bodies import told_window
+from deep_research.models.failures import Verdict
+from deep_research.unpacking import BodyError
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
 HEADERS_VARIABLE = "OPENAI_CUSTOM_HEADERS"
 OWN_URL = "https://api.openai.com/v1"
 
+# Where llama.cpp, LM Studio and TGI say how large the window is that they serve.
+WINDOW_PATHS = ("/props", "/api/v0/models", "/info")
+_NOT_THERE = (400, 404, 405, 501)
 _OWN_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
 
 # Strict schemas may not have these, whatever the SDK's helper leaves in; titles only cost tokens.
@@ -60,6 +70,7 @@ class OpenAIService(ModelProvider):
     no variable of OpenAI's names, whose business the organization, the project and the headers of others are not."""
 
     forms = ("schema", "tool")
+    tells_window = True
 
     def __init__(
         self,
@@ -101,6 +112,32 @@ class OpenAIService(ModelProvider):
         """A strict schema: nothing but the named fields, and all of them required. Those that may be null still may;
         for others with a default the model has to write a value."""
         return _strict(_parameters(answer))
+
+    async def ask_window(self) -> tuple[int, int] | None:
+        """From the list of models, or else from where servers that say nothing there have it."""
+        parts = urlsplit(self.base_url)
+        root = f"{parts.scheme}://{parts.netloc}"
+        for place in (f"{self.base_url}/models", *(f"{root}{path}" for path in WINDOW_PATHS)):
+            try:
+                found = told_window(await self._got(place), self.model)
+            except ModelError as error:
+                if error.data.get("status") not in _NOT_THERE and error.verdict != Verdict.MALFORMED:
+                    raise
+                continue
+            if found is not None:
+                return found
+        return None
+
+    async def _got(self, place: str) -> Any:
+        client = self._clients.here()
+        with foreign_errors(self.name):
+            response = await client.get(place, cast_to=httpx2.Response)
+        if len(response.content) > LONGEST_WHOLE:
+            raise malformed("the list of models is too long", model=self.name)
+        try:
+            return read_json(response.content, values=MOST_VALUES)
+        except BodyError as error:
+            raise malformed(f"what the server says of its models is {error}", model=self.name) from None
 
     async def aclose(self) -> None:
         await self._clients.aclose()

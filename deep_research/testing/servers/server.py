@@ -30,7 +30,8 @@ class ModelServer(LoopbackServer):
     its lists of models say. ``cache_from``: tokens below which a prompt is not cached.
     The first four, and ``canned``, may be set anew at any time.
 
-    ``log`` holds what was asked and what it cost, ``most_at_once`` the largest number of requests in work.
+    ``log`` holds what models were asked and what it cost, ``lookups`` what was asked about them, ``most_at_once`` the
+    largest number of requests in work.
     """
 
     def __init__(
@@ -60,6 +61,10 @@ class ModelServer(LoopbackServer):
     @property
     def log(self) -> list[Served]:
         return list(self._service.log)
+
+    @property
+    def lookups(self) -> list[Served]:
+        return list(self._service.lookups)
 
     @property
     def billed(self) -> Usage:

@@ -40,6 +40,7 @@ _COUNTING: dict[str, Wire] = {
     "/v1/messages/count_tokens": _ANTHROPIC,
     "/v1/responses/input_tokens": _RESPONSES,
 }
+_TELLING = ("/api/show", "/api/tags")
 _PAID = {Stage.ANSWER, Stage.DELIVERY, Stage.STREAM}
 _KEPT_HEADERS = ("authorization", "x-api-key", "user-agent")
 
@@ -58,6 +59,7 @@ class Service:
     context: int = 8192
     cache: PrefixCache = field(default_factory=PrefixCache)
     log: list[Served] = field(default_factory=list)
+    lookups: list[Served] = field(default_factory=list)
     troubles: list[Exception] = field(default_factory=list)
     most_at_once: int = 0
     canned: Reply | None = None
@@ -66,7 +68,7 @@ class Service:
 
     def clear(self) -> None:
         """As if nothing had been asked yet, and nothing were to go wrong."""
-        self.log, self.schedule, self.most_at_once, self._answered = [], Schedule(), 0, 0
+        self.log, self.lookups, self.schedule, self.most_at_once, self._answered = [], [], Schedule(), 0, 0
         self.canned = None
         self.cache.clear()
 
@@ -78,7 +80,7 @@ class Service:
             headers={name: request.headers[name] for name in _KEPT_HEADERS if name in request.headers},
             at=time.monotonic(),
         )
-        self.log.append(served)
+        (self.lookups if request.method == "GET" or request.path in _TELLING else self.log).append(served)
         self._in_flight += 1
         self.most_at_once = max(self.most_at_once, self._in_flight)
         try:
