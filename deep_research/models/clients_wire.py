@@ -58,6 +58,11 @@ def is_stream(body: Body) -> bool:
     return media != "application/json" and "html" not in media
 
 
+def is_events(body: Body) -> bool:
+    """Whether server-sent events came, which some gateways send whatever is asked for."""
+    return _media(body) == "text/event-stream"
+
+
 async def whole(body: Body, *, model: str) -> Any:
     """The JSON of a body."""
     read = bytearray()

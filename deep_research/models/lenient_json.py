@@ -185,8 +185,9 @@ class _Reader:
     def _double(self, after: re.Pattern[str]) -> str:
         """A text in double quotes, of which those within it may not be escaped. They come in pairs: of one that is left
         over nobody knows where the text ends."""
-        begin, end = self.place + 1, self.place
-        for inner in range(MAX_PLAIN_QUOTES):
+        begin, end, inner = self.place + 1, self.place, -1
+        while inner < MAX_PLAIN_QUOTES:
+            inner += 1
             match = _DOUBLE.match(self.text, end)
             if match is None:
                 raise _Cut
@@ -198,7 +199,7 @@ class _Reader:
             if after is _AFTER_NAME:
                 raise _Broken
         held = self.text[begin:end]
-        if inner and (inner % 2 or inner == MAX_PLAIN_QUOTES - 1 or _DELIMITER[after].search(held)):
+        if inner and (inner % 2 or inner == MAX_PLAIN_QUOTES or _DELIMITER[after].search(held)):
             raise _Broken
         self.place = end + 1
         return _unescaped(_QUOTE.sub(lambda m: '\\"' if m.group() == '"' else m.group(), held))

@@ -38,6 +38,7 @@ from deep_research.models.clients_wire import (
     MOST_BYTES,
     MOST_VALUES,
     Body,
+    is_events,
     is_stream,
     opened,
     record,
@@ -99,8 +100,8 @@ class OpenAIService(ModelProvider):
                 deadline(call.timeout, model=self.name),
                 self.opened(self._method(self._clients.here()), request, call.timeout) as body,
             ):
-                if on_text is not None and is_stream(body):
-                    return await self._streamed(body, on_text, call.timeout * LONGEST_SILENCE)
+                if is_stream(body) if on_text is not None else is_events(body):
+                    return await self._streamed(body, on_text or _unheard, call.timeout * LONGEST_SILENCE)
                 reply = self._reply(await whole(body, model=self.name), body)
         except ModelError as error:
             raise self._wishes.learned(error, request, asked) from None
@@ -182,6 +183,10 @@ class OpenAIService(ModelProvider):
             | UNPACKED
             | {"Authorization": f"Bearer {key}"},
         )
+
+
+def _unheard(_piece: str) -> None:
+    """Nobody listens to a stream that was not asked for."""
 
 
 def named(form: Form) -> dict[str, Any]:

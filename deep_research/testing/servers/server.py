@@ -10,7 +10,14 @@ from deep_research.testing.servers.faults import Fault, Schedule
 from deep_research.testing.servers.http import Reply
 from deep_research.testing.servers.loopback import LoopbackServer
 from deep_research.testing.servers.server_exchange import Served, Usage
-from deep_research.testing.servers.service import ABILITIES, Answers, Service, billed, known_abilities
+from deep_research.testing.servers.service import (
+    ABILITIES,
+    Answers,
+    Service,
+    billed,
+    known_abilities,
+    known_dialect,
+)
 
 
 class ModelServer(LoopbackServer):
@@ -28,6 +35,7 @@ class ModelServer(LoopbackServer):
     do, of "schema", "tools", "json", "stream", "usage" and "count"; what it cannot it refuses, but what is in
     ``ignores`` it overhears, and answers in prose. ``key``: the only one it accepts. ``models`` and ``context``: what
     its lists of models say. ``cache_from``: tokens below which a prompt is not cached.
+    ``dialect``: one of `DIALECTS`, of chat completions.
     The first four, and ``canned``, may be set anew at any time.
 
     ``log`` holds what models were asked and what it cost, ``lookups`` what was asked about them, ``most_at_once`` the
@@ -45,6 +53,7 @@ class ModelServer(LoopbackServer):
         models: Sequence[str] = ("model-1",),
         context: int = 8192,
         cache_from: int = 0,
+        dialect: str | None = None,
     ) -> None:
         self._service = Service(
             answers=answers,
@@ -55,6 +64,7 @@ class ModelServer(LoopbackServer):
             names=tuple(models),
             context=context,
             cache=PrefixCache(least=cache_from),
+            dialect=known_dialect(dialect),
         )
         super().__init__(self._service.handle)
 
