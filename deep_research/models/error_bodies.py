@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from deep_research.patterns import regex
@@ -122,7 +123,7 @@ def told_window(data: Any, model: str) -> tuple[int, int] | None:
             entry for entry in entries if model in (entry.get("id"), entry.get("name"), entry.get("key"))
         ]
         data = next(iter(named or (entries if len(entries) == 1 else ())), None)
-    window = next(named_windows(data), None)
+    window = min(named_windows(data), default=None)  # a service behind may have less of it
     if window is None:
         return None
     outputs = (as_window(fields.get(name)) for fields in _records(data, 0) for name in _OUTPUTS)
@@ -197,9 +198,10 @@ def _code(value: Any) -> str:
 
 
 def named_windows(data: Any) -> Iterator[int]:
-    """The sizes of windows in tokens that the fields of data name, the surest first."""
+    """The size of the window in tokens that the surest field of each object names."""
     for fields in _records(data, 0):
-        yield from filter(None, (as_window(fields.get(name)) for name in _WINDOWS))
+        sizes = filter(None, (as_window(fields.get(name)) for name in _WINDOWS))
+        yield from islice(sizes, 1)
 
 
 def _records(value: Any, depth: int) -> Iterator[dict[str, Any]]:

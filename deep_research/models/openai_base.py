@@ -117,8 +117,9 @@ class OpenAIService(ModelProvider):
     async def ask_window(self) -> tuple[int, int] | None:
         """From the list of models, or else from where servers that say nothing there have it."""
         parts = urlsplit(self.base_url)
-        root = f"{parts.scheme}://{parts.netloc}"
-        for place in (f"{self.base_url}/models", *(f"{root}{path}" for path in WINDOW_PATHS)):
+        paths = () if parts.hostname == urlsplit(OWN_URL).hostname else WINDOW_PATHS
+        elsewhere = (f"{parts.scheme}://{parts.netloc}{path}" for path in paths)
+        for place in (f"{self.base_url}/models", *elsewhere):
             try:
                 found = told_window(await self._got(place), self.model)
             except ModelError as error:
