@@ -122,7 +122,7 @@ class Heard:
             self._start(index, record(block))
             self._finish(index)
         self._settle(message, message.get("usage"))
-        self.close()
+        self.close(is_whole=True)
 
     def take(self, kind: str, event: Mapping[str, Any]) -> None:
         """One event of a stream."""
@@ -140,8 +140,9 @@ class Heard:
             case "message_delta":
                 self._settle(record(event.get("delta")), event.get("usage"))
 
-    def close(self) -> None:
-        """No more will come."""
+    def close(self, *, is_whole: bool = False) -> None:
+        """No more will come; an answer that ``is_whole`` and does not say how it ended, ended well."""
+        self._stop = self._stop or (StopReason.END if is_whole else None)
         if self._tool is not None and self._called is None:
             self._say(self._text())
 

@@ -187,9 +187,10 @@ def _cache_key(call: ModelCall) -> str:
 
 
 def _stop(data: Mapping[str, Any]) -> StopReason:
-    if data.get("status") == "completed":
-        return StopReason.END
+    """How a whole response ended; one that does not say ended well."""
     reason = text(record(data.get("incomplete_details")).get("reason"))
+    if data.get("status") == "completed" or not (reason or data.get("status")):
+        return StopReason.END
     return _REASONS.get(reason, StopReason.INCOMPLETE)
 
 

@@ -70,7 +70,7 @@ _TURN = regex(
     re.IGNORECASE,
 )
 # What may become a token with what follows, at the end of what has come so far.
-_MARKS = regex(r"[<\[◁`a]")
+_MARKS = regex(r"[<\[◁`]")
 _UNSURE = regex(
     rf"(?:(?:{_END}|{_CLOSING}|{_OPENING}|<\|(?:channel|constrain)\|>)\s*\w{{0,20}}\s*)*"
     r"(?:<[^<>\n]{0,80}|\[/?[A-Z]{0,8}|◁[^▷]{0,10}|`+)?\Z",
