@@ -378,7 +378,7 @@ def _assumed(provider: ModelProvider, context: int) -> Limit:
         f"The server of '{provider.name}' does not say how large the window of the model is; {context:,} tokens are"
         f' assumed. Set model_context_overrides, as {{"{provider.name}" = 32768}}, to what it has.'
     )
-    return Limit(name="window", message=message)
+    return Limit(name="model", message=message)
 
 
 def shorter(output: int) -> Iterator[int]:

@@ -76,7 +76,7 @@ _CONTEXT = regex(
     r"|exceeds? the (?:model|context|maximum number of tokens|maximum allowed length)",
     re.IGNORECASE,
 )
-# A form of the answer that the service cannot make, named in an error that is none of the request's by its status.
+# A form of the answer that a service fails over.
 _FORM = regex(
     r"\bgrammar|response[_ ]?format|json[_ ]?(?:schema|mode|object)|\bschema\b|structured[_ ]output"
     r"|guided[_ ](?:json|decod)|guidance|tool[_ ]?(?:choice|call|use|parser)|function[_ ]?call|outlines",
@@ -157,7 +157,7 @@ def from_status(
         verdict, hint = Verdict.FATAL, "Check the model's name and the base URL."
     elif status not in _BUSY and code not in _OVERLOADED and _CONTEXT.search(f"{code} {message}"):
         verdict, hint = Verdict.FATAL, TOO_LONG
-    elif _blames_the_request(status, code) or (status in (500, 502) and _FORM.search(message)):
+    elif _blames_the_request(status, code):
         verdict = Verdict.FATAL
     elif wait is not None and wait > LONGEST_WAIT:
         verdict, hint = Verdict.PARK, "The service asks to wait longer than a run should."
@@ -194,6 +194,11 @@ def is_outage(error: Exception) -> bool:
 def is_too_long(error: ModelError) -> bool:
     """Whether the prompt did not fit the model's window."""
     return error.hint == TOO_LONG
+
+
+def names_form(error: ModelError) -> bool:
+    """Whether an error speaks of the form that was asked for."""
+    return bool(_FORM.search(error.problem))
 
 
 def window_of(error: ModelError) -> int | None:

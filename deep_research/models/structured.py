@@ -17,7 +17,7 @@ from deep_research.models import key_values, repairs
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, StopReason, json_schema
 from deep_research.models.capabilities import Abilities, Rung
 from deep_research.models.coercion import coerced
-from deep_research.models.failures import Verdict, failure, is_too_long
+from deep_research.models.failures import Verdict, failure, is_too_long, names_form
 from deep_research.models.object_parser import Draft, Unreadable, read_draft, read_json
 from deep_research.models.retry import Persistence, Tries, with_books
 from deep_research.patterns import regex
@@ -25,9 +25,10 @@ from deep_research.patterns import regex
 _T = TypeVar("_T", bound=BaseModel)
 
 LONGEST_ECHO = 4_000  # characters of an unusable answer that are shown to the model again
-# What a service answers that does not know a form; with the last two where it says that it fails over it.
-_NOT_THIS_WAY = (400, 404, 405, 415, 422, 501, 500, 502)
-MAX_FORM_FAILURES = 2  # of a service over a form that never worked, before it is asked for in another way
+_NOT_THIS_WAY = (400, 404, 405, 415, 422, 501)  # what a service answers that does not know a form
+MAX_SILENT_FAILURES = (
+    2  # within a service, over a form that never worked, before it is asked for in another way
+)
 
 log = get_log("structured")
 
@@ -168,7 +169,7 @@ class _Ladder(Generic[_T]):
         def in_vain(error: ModelError) -> bool:
             nonlocal failures
             failures += self._may_be_form(rung, error)
-            return failures >= MAX_FORM_FAILURES
+            return failures >= MAX_SILENT_FAILURES or (failures > 0 and names_form(error))
 
         return await self.persistence.send(
             self.provider,
@@ -180,9 +181,9 @@ class _Ladder(Generic[_T]):
 
     def _may_be_form(self, rung: Rung, error: ModelError) -> bool:
         """Whether the service may have failed within over the form: some do so without a word about it."""
-        is_form = rung in (Rung.SCHEMA, Rung.TOOL)
-        never_worked = not self.abilities.has_worked(self.provider.identity, rung)
-        return is_form and never_worked and error.data.get("status") == 500
+        if rung not in (Rung.SCHEMA, Rung.TOOL) or error.data.get("status") != 500:
+            return False
+        return names_form(error) or not self.abilities.has_worked(self.provider.identity, rung)
 
     def _learn(self) -> None:
         """The service answers, so it was the form that it would not have."""

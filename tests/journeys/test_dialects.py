@@ -90,7 +90,10 @@ def test_a_window_that_an_error_names_is_kept_for_later_runs(dialect, tmp_path):
             with DeepResearch(
                 model=f"openai-compatible:m@{server.base_url}/v1", corpus=CORPUS, data_dir=tmp_path
             ) as research:
-                assert research.run(QUESTION).status is RunStatus.COMPLETED
+                result = research.run(QUESTION)
+            assert result.status is RunStatus.COMPLETED
+            assumed = [limit for limit in result.limits if "model_context_overrides" in limit.message]
+            assert len(assumed) == expected
             refused = [served for served in server.log[before:] if served.usage is None]
             assert len(refused) <= 2 * expected
             assert expected == 0 or refused
