@@ -55,7 +55,8 @@ async def opened(opening: Any, *, model: str) -> AsyncIterator[Body]:
 def is_stream(body: Body) -> bool:
     """Whether a streamed answer came: servers that cannot stream send it whole, and gateways send pages."""
     media = _media(body)
-    return media != "application/json" and "html" not in media
+    is_whole = media.endswith("json") and not media.endswith("ndjson")
+    return not is_whole and "html" not in media
 
 
 def is_events(body: Body) -> bool:
@@ -95,12 +96,12 @@ async def events(body: Body, *, model: str, silence: float) -> AsyncGenerator[An
             if line.startswith(b"data:"):
                 data += line[5:].removeprefix(b" ") + b"\n"
                 _within(len(data), model)
-            elif not line and data:
-                event, data = data[:-1], bytearray()
-                if event.startswith(DONE.encode()):
+                if data.startswith(DONE.encode()):
                     await drain(lines)
                     yield DONE
                     return
+            elif not line and data:
+                event, data = data[:-1], bytearray()
                 yield _parsed(event, "an event of the stream is no JSON", model)
 
 
@@ -132,6 +133,8 @@ async def _lines(body: Body, model: str, silence: float) -> AsyncGenerator[bytes
                 yield bytes(rest).removesuffix(b"\r")
                 rest = bytearray(line)
             _within(len(rest), model)
+    if rest.endswith(DONE.encode()):  # what else is not ended was cut
+        yield bytes(rest)
 
 
 async def _pieces(body: Body, model: str, silence: float | None = None) -> AsyncGenerator[bytes]:
@@ -247,9 +250,11 @@ def number(value: Any) -> int:
 def usage_from(
     prompt: Any, answer: Any, *, cached: Any = 0, written: Any = 0, reasoning: Any = 0, settled: bool = True
 ) -> TokenUsage:
-    """The tokens of a request, from figures of any type. No prompt has none: a service that says so does not count."""
+    """The tokens of a request, from figures of any type. No prompt has none: a service that says so does not count. One
+    that says that more came from a cache than there was counts that on top."""
+    from_cache = number(cached) + number(written)
     return TokenUsage(
-        input=number(prompt),
+        input=number(prompt) + (from_cache if from_cache > number(prompt) else 0),
         cached=number(cached),
         written=number(written),
         output=number(answer),

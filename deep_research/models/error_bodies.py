@@ -88,8 +88,8 @@ def read_error(body: Any) -> ErrorBody:
     return ErrorBody(_message(body, 0)[:MAX_CHARS], _code(body), next(named_windows(body), None))
 
 
-def window_in(message: str) -> int | None:
-    """The size of the model's window in tokens, as the words of an error name it."""
+def limit_in(message: str) -> int | None:
+    """The limit in tokens that the words of an error name: that of the window, or of the answer."""
     for pattern in _NAMED:
         for match in pattern.finditer(message[:MAX_CHARS]):
             if (tokens := as_window(int("".join(filter(str.isdigit, match.group(1)[:20]))))) is not None:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from deep_research.errors import ModelError
 from deep_research.logs import redact
 from deep_research.models.base import TokenUsage
-from deep_research.models.error_bodies import as_window, window_in
+from deep_research.models.error_bodies import as_window, limit_in
 from deep_research.patterns import regex
 
 LONGEST_WAIT = 60.0  # seconds; a service that asks for more parks the run
@@ -76,6 +76,9 @@ _CONTEXT = regex(
     r"|exceeds? the (?:model|context|maximum number of tokens|maximum allowed length)",
     re.IGNORECASE,
 )
+_ANSWER_CAP = regex(
+    r"\bmax(?:_(?:completion|output|new))?_tokens\b|(?:completion|output) tokens", re.IGNORECASE
+)
 # A form of the answer that a service fails over.
 _FORM = regex(
     r"\bgrammar|response[_ ]?format|json[_ ]?(?:schema|mode|object)|\bschema\b|structured[_ ]output"
@@ -107,9 +110,11 @@ def failure(
     maybe_billed: bool = False,
     request_id: str | None = None,
     window: int | None = None,
+    longest_answer: int | None = None,
 ) -> ModelError:
     """The one kind of error that a model raises. ``maybe_billed``: the request may be paid for though no usage came;
-    ``window``: the size of the model's window in tokens that the service named."""
+    ``window`` and ``longest_answer``: the tokens of the model's window and of what it may write at most, as the service
+    named them."""
     return ModelError(
         f"{model}: {_short(problem)}",
         hint=hint,
@@ -122,6 +127,7 @@ def failure(
         maybe_billed=maybe_billed,
         request_id=_short(request_id) if request_id else None,
         **({} if window is None else {"window": window}),
+        **({} if longest_answer is None else {"longest_answer": longest_answer}),
     )
 
 
@@ -148,7 +154,7 @@ def from_status(
 ) -> ModelError:
     """What an HTTP status with its error code (or type) means. An error inside a stream comes with status 200."""
     wait = retry_after(headers or {}, now or datetime.now(UTC))
-    verdict, hint = Verdict.TRANSIENT, ""
+    verdict, hint, is_of_answer = Verdict.TRANSIENT, "", False
     if code in _SPENT or status == 402:
         verdict, hint = Verdict.FATAL, "The account has no credit left or its spend limit is reached."
     elif status in (401, 403):
@@ -159,6 +165,7 @@ def from_status(
         verdict, hint = Verdict.FATAL, TOO_LONG
     elif _blames_the_request(status, code):
         verdict = Verdict.FATAL
+        is_of_answer = _ANSWER_CAP.search(message) is not None
     elif wait is not None and wait > LONGEST_WAIT:
         verdict, hint = Verdict.PARK, "The service asks to wait longer than a run should."
     return failure(
@@ -172,7 +179,8 @@ def from_status(
         maybe_billed=hint != TOO_LONG
         and (status in (200, 408) or (status >= 500 and status not in _SURELY_FREE)),
         request_id=request_id,
-        window=(window or window_in(message)) if hint == TOO_LONG else None,
+        window=(window or limit_in(message)) if hint == TOO_LONG else None,
+        longest_answer=limit_in(message) if is_of_answer else None,
     )
 
 
@@ -201,9 +209,9 @@ def names_form(error: ModelError) -> bool:
     return bool(_FORM.search(error.problem))
 
 
-def window_of(error: ModelError) -> int | None:
-    """The size of the model's window in tokens, where an error names it."""
-    return as_window(error.data.get("window"))
+def limits_of(error: ModelError) -> tuple[int | None, int | None]:
+    """The tokens of the model's window and of its longest answer, where an error names them."""
+    return as_window(error.data.get("window")), as_window(error.data.get("longest_answer"))
 
 
 def tells_too_long(message: str) -> bool:

@@ -187,7 +187,8 @@ class _Heard:
         return Reply(
             text=whole_characters(str(self._arguments or self._words)),
             stop=StopReason.REFUSAL if self._is_refused else stop,
-            usage=self._usage,
+            # What was said before the end is a floor.
+            usage=self._usage.model_copy(update={"known": self._usage.known and bool(ended)}),
             model=self._model,
             request_id=request_id,
         )
@@ -207,7 +208,8 @@ def _formed(form: Form) -> dict[str, Any]:
 
 def _texts(content: Any) -> list[str]:
     """Content is a text, or on some servers a list of parts with a text each."""
-    return [text(part.get("text")) for part in records(content)] or [text(content)]
+    parts = [part for part in records(content) if part.get("type") not in ("thinking", "reasoning")]
+    return [text(part.get("text")) for part in parts] or [text(content)]
 
 
 def _arguments(calls: Any) -> list[str]:
@@ -218,4 +220,7 @@ def _arguments(calls: Any) -> list[str]:
 
 
 def _usage(data: Mapping[str, Any]) -> TokenUsage:
-    return usage_of(data.get("usage"), given="prompt", made="completion")
+    usage = record(data.get("usage"))
+    if "prompt_tokens" in usage or "input_tokens" not in usage:
+        return usage_of(usage, given="prompt", made="completion")
+    return usage_of(usage, given="input", made="output")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from deep_research.errors import ModelError
 from deep_research.logs import get_log, told
 from deep_research.models.base import ModelProvider
-from deep_research.models.failures import Verdict, window_of
+from deep_research.models.failures import Verdict, limits_of
 from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile, names_window, profile_of, with_window
 
@@ -30,6 +30,7 @@ class Windows:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _asked: dict[str, tuple[int, int] | None] = field(default_factory=dict)
     _learned: dict[str, int] = field(default_factory=dict)
+    _longest: dict[str, int] = field(default_factory=dict)
 
     def profile_of(self, provider: ModelProvider) -> Profile:
         with self._lock:
@@ -37,12 +38,18 @@ class Windows:
         profile = profile_of(provider.name, self.own, window=provider.window or asked)
         if learned is None and not names_window(provider.name, self.own):
             learned = self.probes.window(provider.identity)
-        return profile if learned is None or learned >= profile.context else with_window(profile, learned)
+        if learned is not None and learned < profile.context:
+            profile = with_window(profile, learned)
+        longest = min(self._longest.get(provider.identity, profile.output), profile.output)
+        return profile if longest == profile.output else profile.model_copy(update={"output": longest})
 
     def learn(self, provider: ModelProvider, error: ModelError) -> bool:
-        """Whether an error names a smaller window than was believed, which is believed from now on."""
-        window = window_of(error)
-        if window is None or window >= self.profile_of(provider).context:
+        """Whether an error names a smaller window than was believed, or a shorter answer; it is believed from now on."""
+        (window, longest), profile = limits_of(error), self.profile_of(provider)
+        if longest is not None and longest < profile.output:
+            self._longest[provider.identity] = longest
+            return True
+        if window is None or window >= profile.context:
             return False
         with self._lock:
             self._learned[provider.identity] = window

@@ -3,7 +3,7 @@
 import pytest
 
 from deep_research.models.error_bodies import ErrorBody, read_error, told_window
-from deep_research.models.failures import from_status, is_too_long, window_of
+from deep_research.models.failures import from_status, is_too_long, limits_of
 
 WORDS = "The model m is not served here."
 BODIES = [
@@ -149,7 +149,7 @@ TOO_LONG = [
 def test_the_window_is_read_from_the_words(message):
     error = from_status(400, message, model="m")
     assert is_too_long(error)
-    assert window_of(error) == 4_096
+    assert limits_of(error) == (4_096, None)
     assert not error.data["maybe_billed"]
 
 
@@ -165,22 +165,26 @@ def test_the_window_is_read_from_the_words(message):
 def test_what_names_no_window_teaches_none(message):
     error = from_status(400, message, model="m")
     assert is_too_long(error)
-    assert window_of(error) is None
+    assert limits_of(error)[0] is None
 
 
 @pytest.mark.parametrize(
-    "message",
+    ("message", "longest"),
     [
-        "Rate limit reached: Limit 6000 tokens per minute.",
-        "max_tokens is too large: 100000. This model supports at most 16384 completion tokens.",
-        "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]",
-        "temperature must be less than 2",
+        ("max_tokens is too large: 100000. This model supports at most 8192 completion tokens.", 8_192),
+        ("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", 8_192),
+        ("`max_tokens` must be less than or equal to `8192`, the maximum value for it", 8_192),
+        ("max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens for m", 8_192),
+        ("Unsupported parameter: 'max_tokens' is not supported with this model.", None),
+        ("Limit reached: 6000 tokens per minute.", None),
+        ("temperature must be less than 2", None),
     ],
 )
-def test_other_limits_are_no_window(message):
+def test_other_limits_are_no_window(message, longest):
     error = from_status(400, message, model="m")
     assert not is_too_long(error)
-    assert window_of(error) is None
+    assert limits_of(error)[1] == longest
+    assert limits_of(error)[0] is None
 
 
 def test_the_window_is_read_from_a_field():

@@ -17,7 +17,7 @@ from deep_research.models.probe import FILE
 from deep_research.models.profiles import SMALLEST, Profile
 from deep_research.models.retry import Persistence
 from deep_research.testing.models import ScriptedProvider
-from deep_research.testing.servers import ModelServer
+from deep_research.testing.servers import Fault, ModelServer
 from deep_research.testing.servers.http import Reply
 
 pytestmark = pytest.mark.timed
@@ -195,3 +195,13 @@ def test_what_the_user_says_goes_over_what_was_remembered_and_an_error_over_that
     assert own.profile_of(provider).context == 8_000
     assert not own.windows.learn(provider, refused(9_000))
     assert not own.windows.learn(provider, failure(Verdict.FATAL, "no key", model="m"))
+
+
+def test_the_longest_answer_that_an_error_names_is_kept_to():
+    words = "max_tokens is too large: 4000. This model supports at most 1024 completion tokens."
+    with ModelServer(["Seven."]) as server:
+        server.faults = [Fault("400", message=words)]
+        pool = pool_of()
+        assert text(pool, chat(server)) == "Seven."
+        assert text(pool, chat(server)) == "Seven."
+        assert [served.limit for served in server.log] == [4_000, 1_024, 1_024]
