@@ -37,8 +37,8 @@ _AFTER_ITEM = regex(
     re.IGNORECASE,
 )
 _MEMBER = regex(_NAME)
-# Within a text with quotes: what looks as if another text had begun there.
-_DELIMITER = {_AFTER_MEMBER: regex(r"\"\s*:"), _AFTER_ITEM: regex(r"\"\s*,\s*\"")}
+# Within a text with quotes: what looks as if it were structure, and the text had ended before.
+_STRUCTURE = regex(r"\"\s*(?:[:\]}]|,\s*[\"\[{])|\"\s+\"|[\[{]\s*\"")
 _QUOTE = regex(r"\\.|\"", re.DOTALL)
 _CURLY = {"“": "”", "„": "“"}
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
@@ -199,7 +199,7 @@ class _Reader:
             if after is _AFTER_NAME:
                 raise _Broken
         held = self.text[begin:end]
-        if inner and (inner % 2 or inner == MAX_PLAIN_QUOTES or _DELIMITER[after].search(held)):
+        if inner and (inner % 2 or inner == MAX_PLAIN_QUOTES or _STRUCTURE.search(held)):
             raise _Broken
         self.place = end + 1
         return _unescaped(_QUOTE.sub(lambda m: '\\"' if m.group() == '"' else m.group(), held))

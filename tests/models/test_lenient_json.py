@@ -1,5 +1,7 @@
 """JSON that is broken is read as it stands, or not at all."""
 
+import json
+
 import pytest
 
 from deep_research.models.lenient_json import Lenient, lenient
@@ -72,3 +74,37 @@ def test_what_is_cut_is_not_completed(value, size):
         for name, held in read.value.items():
             meant = value[name]
             assert held == (meant[: len(held)] if isinstance(meant, list) else meant)
+
+
+WHOLE = {
+    "findings": [
+        {"content": 'It is 24 m high: see "notes".', "sure": "high", "ids": ["S1", "S2"], "amount": 12.5},
+        {"content": "It cost 12 million.", "sure": "low", "ids": ["S3"], "amount": None},
+    ],
+    "gaps": ["Who paid?", "When, and why?"],
+    "note": "C:\\path \\d+",
+    "n": 42,
+}
+
+
+def broken():
+    """The same with each of its signs missing, or twice."""
+    for indent in (None, 1):
+        text = json.dumps(WHOLE, indent=indent)
+        inside = False
+        for place, sign in enumerate(text):
+            escaped = text[place - 1] == "\\" and sign == '"'
+            if (sign == '"' and not escaped) or (sign in "{}[],:" and not inside):
+                yield text[:place] + text[place + 1 :]
+                yield text[:place] + sign + text[place:]
+            inside ^= sign == '"' and not escaped
+
+
+def test_a_sign_that_is_missing_or_twice_changes_no_value():
+    texts = list(broken())
+    read = [lenient(text, 0) for text in texts]
+    whole = [made.value for made in read if made is not None and made.cut is None]
+    assert all(value == WHOLE for value in whole if value.keys() == WHOLE.keys())
+    assert len(whole) >= 48  # of commas at least
+    for made in read:
+        assert made is None or all(made.value[name] == WHOLE[name] for name in made.value if name != made.cut)
