@@ -88,8 +88,8 @@ class AnthropicMessages(ModelProvider):
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         wishes = self._wishes.granted(wishes_of(call))
-        asked = call if self._wishes.takes(SYSTEM) else without_system(call)
-        request = request_of(self.model, asked, wishes)
+        call = call if self._wishes.takes(SYSTEM) else without_system(call)
+        request = request_of(self.model, call, wishes)
         if on_text is not None and self._wishes.takes(STREAM):
             request[STREAM] = True
         heard = Heard(self.name, call.form, on_text)
@@ -106,7 +106,7 @@ class AnthropicMessages(ModelProvider):
         except ModelError as error:
             if (usage := heard.usage()) is not None:
                 error.data |= {"usage": usage.model_dump(), "maybe_billed": not usage.known}
-            raise self._wishes.learned(error, wishes | request, asked) from None
+            raise self._wishes.learned(error, wishes | request, call) from None
         return heard.reply()
 
     async def count(self, call: ModelCall) -> int | None:

@@ -153,9 +153,9 @@ class Heard:
         cached, written = (
             number(self._usage.get(f"cache_{kind}_input_tokens")) for kind in ("read", "creation")
         )
-        told = count(self._usage.get("input_tokens"))
+        fresh = count(self._usage.get("input_tokens"))
         return usage_from(
-            None if told is None else told + cached + written,
+            None if fresh is None else fresh + cached + written,
             self._usage.get("output_tokens"),
             cached=cached,
             written=written,

@@ -110,15 +110,15 @@ def refused(
         return failure(
             Verdict.FATAL, problem, model=model, hint="Give the address it leads to.", status=status
         )
-    told = read_error(body)
+    error_body = read_error(body)
     error = from_status(
         status,
-        told.message,
+        error_body.message,
         model=model,
-        code=code or told.code,
+        code=code or error_body.code,
         headers=headers,
         request_id=request_id,
-        window=told.window,
+        window=error_body.window,
     )
     if usage is not None and usage.known:
         error.data |= {"usage": usage.model_dump(), "maybe_billed": False}
@@ -135,7 +135,7 @@ def unusable(error: BodyError, *, model: str) -> ModelError:
 
 
 def no_answer(data: Any, problem: str, *, model: str, request_id: str | None = None) -> ModelError:
-    """What data means that came as an answer with status 200 and is none: an error, where it has words for it."""
+    """Returns the error for data that came with status 200 and is no answer: the service's own, where it has words."""
     if read_error(data).message:
         return refused(200, data, model=model, request_id=request_id)
     return malformed(problem, model=model, request_id=request_id)

@@ -60,7 +60,7 @@ def is_stream(body: Body) -> bool:
 
 
 def is_events(body: Body) -> bool:
-    """Whether server-sent events came, which some gateways send whatever is asked for."""
+    """Returns True for server-sent events, which some gateways send whatever is asked for."""
     return _media(body) == "text/event-stream"
 
 
@@ -233,8 +233,8 @@ def text(value: Any) -> str:
 
 
 def count(value: Any) -> int | None:
-    """How many, as a service says it: some write whole numbers as decimals or as texts. None where it is not said: null,
-    a part of one, or a figure that nothing has."""
+    """Returns the figure of a service as a number: some write whole ones as decimals or as texts. None for what is no
+    figure: null, a part of one, or more than anything has."""
     if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
         value = float(value)
     if isinstance(value, float) and value.is_integer():  # no infinity is, nor what is no number

@@ -84,7 +84,7 @@ class ErrorBody:
 
 
 def read_error(body: Any) -> ErrorBody:
-    """What the body of an error says: its JSON as data, or its text."""
+    """Reads the body of an error, which is its JSON as data, or its text."""
     return ErrorBody(_message(body, 0)[:MAX_CHARS], _code(body), next(named_windows(body), None))
 
 
@@ -162,7 +162,7 @@ def _translated(value: Any) -> str:
 
 
 def _behind(metadata: Any, depth: int) -> str:
-    """What the service behind a router said."""
+    """Returns the words of the service behind a router."""
     raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
     if isinstance(raw, str) and raw.lstrip().startswith(("{", "[")):
         try:

@@ -205,7 +205,7 @@ def is_too_long(error: ModelError) -> bool:
 
 
 def names_form(error: ModelError) -> bool:
-    """Whether an error speaks of the form that was asked for."""
+    """Returns True for an error that speaks of the form that was asked for."""
     return bool(_FORM.search(error.problem))
 
 

@@ -93,7 +93,7 @@ class SingleModel:
 
     @property
     def profile(self) -> Profile:
-        """What is known of the model by now."""
+        """The profile with the window that is known by now."""
         return self._windows.profile_of(self.provider) if self._windows is not None else self._profile
 
     def room(self, output: int) -> int:
@@ -196,8 +196,8 @@ class SingleModel:
     async def _in_window(
         self, call: ModelCall, tries: Tries, ask: Callable[[ModelCall], Awaitable[_T]]
     ) -> _T:
-        """What comes of a call. Where an error names a smaller window than was known, it is asked once more for an answer
-        that leaves room for the prompt in it, if it can: a prompt is made smaller by whoever made it."""
+        """Returns the outcome of a call. After an error that names a smaller window than was known, one more request asks
+        for an answer that leaves room for the prompt, if there is any: only its author can shorten a prompt."""
         try:
             return await ask(self._fitted(call))
         except ModelError as error:

@@ -87,8 +87,8 @@ class Ollama(ModelProvider):
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         stream = on_text is not None and self._wishes.takes(STREAM)
-        asked = call if self._wishes.takes(SYSTEM) else without_system(call)
-        request = self._wishes.granted(self._request(asked)) | {STREAM: stream}
+        call = call if self._wishes.takes(SYSTEM) else without_system(call)
+        request = self._wishes.granted(self._request(call)) | {STREAM: stream}
         try:
             async with (
                 deadline(call.timeout, model=self.name),
@@ -99,27 +99,24 @@ class Ollama(ModelProvider):
                 answer = record(await whole(body, model=self.name))
                 reply = self._reply(answer, _piece(answer), lines=1)
         except ModelError as error:
-            raise self._wishes.learned(error, request, asked) from None
+            raise self._wishes.learned(error, request, call) from None
         if on_text is not None and reply.text:
             on_text(reply.text)
         return reply
 
     async def context_of(self) -> int | None:
         """The largest window of the model in tokens; None where the server does not say. Raises `ModelError`."""
-        told = record((await self._shown()).get("model_info"))
-        return number(told.get(f"{text(told.get('general.architecture'))}.context_length")) or None
+        return _largest_window(await self._details()) or None
 
     async def ask_window(self) -> tuple[int, int] | None:
         """The window that the model is set up with, else as much of its largest as is asked for without being told to: it
         takes memory."""
-        shown = await self._shown()
-        told = record(shown.get("model_info"))
-        set_up = _NUM_CTX.search(text(shown.get("parameters")))
-        largest = told.get(f"{text(told.get('general.architecture'))}.context_length")
-        window = as_window(set_up.group(1) if set_up else min(number(largest), MAX_UNASKED_TOKENS))
+        details = await self._details()
+        setup = _NUM_CTX.search(text(details.get("parameters")))
+        window = as_window(setup.group(1) if setup else min(_largest_window(details), MAX_UNASKED_TOKENS))
         return None if window is None else (window, min(window // 2, MAX_UNKNOWN_OUTPUT_TOKENS))
 
-    async def _shown(self) -> Mapping[str, Any]:
+    async def _details(self) -> Mapping[str, Any]:
         async with (
             deadline(_SECONDS_TO_SHOW, model=self.name),
             self._opened("/api/show", {"model": self.model}, _SECONDS_TO_SHOW) as body,
@@ -223,6 +220,11 @@ class Ollama(ModelProvider):
                     await drain(stream)
                     break
         return self._reply(last, str(said), lines=lines)
+
+
+def _largest_window(details: Mapping[str, Any]) -> int:
+    info = record(details.get("model_info"))
+    return number(info.get(f"{text(info.get('general.architecture'))}.context_length"))
 
 
 def ollama_host(host: str) -> str:

@@ -187,7 +187,7 @@ def _cache_key(call: ModelCall) -> str:
 
 
 def _stop(data: Mapping[str, Any]) -> StopReason:
-    """How a whole response ended; one that does not say ended well."""
+    """Returns the reason to stop of a whole response; one without a status ended well."""
     reason = text(record(data.get("incomplete_details")).get("reason"))
     if data.get("status") == "completed" or not (reason or data.get("status")):
         return StopReason.END

@@ -93,8 +93,8 @@ class OpenAIService(ModelProvider):
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         stream = on_text is not None and self._wishes.takes(STREAM)
-        asked = call if self._wishes.takes(SYSTEM) else without_system(call)
-        request = self._wishes.granted(self._request(asked, stream=stream))
+        call = call if self._wishes.takes(SYSTEM) else without_system(call)
+        request = self._wishes.granted(self._request(call, stream=stream))
         try:
             async with (
                 deadline(call.timeout, model=self.name),
@@ -104,7 +104,7 @@ class OpenAIService(ModelProvider):
                     return await self._streamed(body, on_text or _unheard, call.timeout * LONGEST_SILENCE)
                 reply = self._reply(await whole(body, model=self.name), body)
         except ModelError as error:
-            raise self._wishes.learned(error, request, asked) from None
+            raise self._wishes.learned(error, request, call) from None
         if on_text is not None and reply.text:
             on_text(reply.text)
         return reply
@@ -115,22 +115,22 @@ class OpenAIService(ModelProvider):
         return _strict(_parameters(answer))
 
     async def ask_window(self) -> tuple[int, int] | None:
-        """From the list of models, or else from where servers that say nothing there have it."""
+        """Reads the list of models, then the places where servers that say nothing there have it."""
         parts = urlsplit(self.base_url)
         paths = () if parts.hostname == urlsplit(OWN_URL).hostname else WINDOW_PATHS
         elsewhere = (f"{parts.scheme}://{parts.netloc}{path}" for path in paths)
         for place in (f"{self.base_url}/models", *elsewhere):
             try:
-                found = told_window(await self._got(place), self.model)
+                window = told_window(await self._model_data(place), self.model)
             except ModelError as error:
                 if error.data.get("status") not in _NOT_THERE and error.verdict != Verdict.MALFORMED:
                     raise
                 continue
-            if found is not None:
-                return found
+            if window is not None:
+                return window
         return None
 
-    async def _got(self, place: str) -> Any:
+    async def _model_data(self, place: str) -> Any:
         client = self._clients.here()
         with foreign_errors(self.name):
             response = await client.get(place, cast_to=httpx2.Response)

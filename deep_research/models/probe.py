@@ -58,7 +58,7 @@ class Probed(Record):
 
     @property
     def was_probed(self) -> bool:
-        """Whether it was found out what the model can do, and not only its window."""
+        """True where the model was asked what it can do; False where only its window is known."""
         return bool(self.rungs) or self.error is not None
 
 
@@ -74,7 +74,7 @@ class Probes:
         self._known: dict[str, Probed] | None = None
 
     def known(self) -> dict[str, Probed]:
-        """What is remembered of what models can do, by model."""
+        """Returns what is remembered of the models that were asked what they can do, by model."""
         return {name: found for name, found in self._all().items() if found.was_probed}
 
     def window(self, name: str) -> int | None:

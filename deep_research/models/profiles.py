@@ -89,7 +89,7 @@ def profile_of(
 
 
 def names_window(name: str, own: Mapping[str, Profile]) -> bool:
-    """Whether a profile of the model itself says how large its window is, and not only that of its service."""
+    """Returns True where a profile of the model itself has its window, and not only that of its service."""
     theirs = _nearest(name, own)
     if theirs is not None and "context" in theirs.model_fields_set:
         return True

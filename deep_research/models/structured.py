@@ -180,7 +180,7 @@ class _Ladder(Generic[_T]):
         )
 
     def _may_be_form(self, rung: Rung, error: ModelError) -> bool:
-        """Whether the service may have failed within over the form: some do so without a word about it."""
+        """Returns True for a failure within the service that may be over the form: some say nothing of it."""
         if rung not in (Rung.SCHEMA, Rung.TOOL) or error.data.get("status") != 500:
             return False
         return names_form(error) or not self.abilities.has_worked(self.provider.identity, rung)

@@ -106,7 +106,7 @@ class AnswerStream:
             pass
 
     def _step(self, *, final: bool) -> bool:
-        """Reads on; whether there is more to be read of what has come."""
+        """Reads on. Returns True while there is more to be read of what has come."""
         if not self._held or self._is_over:
             self._held = ""
             return False
@@ -162,7 +162,7 @@ class AnswerStream:
         return False
 
     def _begins_thoughts(self) -> bool:
-        """Whether thoughts begin, on a line of their own; they are read then."""
+        """Goes into thoughts that begin on a line of their own, and returns True, if there are any."""
         for opening, closing in _PAIR:
             for begins in opening.finditer(self._held):
                 if self._before_of(begins.start()).endswith("\n") and not self._is_quoted(begins.start()):
@@ -172,8 +172,8 @@ class AnswerStream:
         return False
 
     def _ends_thoughts(self, final: bool) -> bool:
-        """Whether thoughts end whose beginning was in the prompt: nothing that came began them, a sentence ends there,
-        and an answer follows. What came so far is none of the answer then."""
+        """Takes back all that came so far, and returns True, where it turns out to be thoughts whose beginning was in the
+        prompt: nothing began them, a sentence ends there, and an answer follows."""
         tag = TAG.search(self._held)
         if tag is None or tag["open"] is not None or self._is_quoted(tag.start()):
             return False
@@ -186,7 +186,7 @@ class AnswerStream:
         return True
 
     def _ends_turn(self, final: bool) -> bool:
-        """Whether the model goes on with another turn; what is not its own is none of the answer."""
+        """Leaves out the turns that a model wrote for others, and returns True, if it goes on with another turn."""
         turn = next((turn for turn in _TURN.finditer(self._held) if not self._is_quoted(turn.start())), None)
         if turn is None or (turn.end() == len(self._held) and not final):
             return False
@@ -210,7 +210,7 @@ class AnswerStream:
         return self._before + self._held[max(0, place - MAX_CONTEXT_CHARS) : place]
 
     def _is_quoted(self, place: int) -> bool:
-        """Whether a token at a place is one that the text is about: in a block of code, or in quotes."""
+        """Returns True for a token that the text is about: in a block of code, or in quotes."""
         fences = self._fences + self._held.count("```", 0, place)
         return fences % 2 == 1 or self._before_of(place)[-1:] in _QUOTES
 

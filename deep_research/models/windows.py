@@ -44,7 +44,7 @@ class Windows:
         return profile if longest == profile.output else profile.model_copy(update={"output": longest})
 
     def learn(self, provider: ModelProvider, error: ModelError) -> bool:
-        """Whether an error names a smaller window than was believed, or a shorter answer; it is believed from now on."""
+        """Keeps the smaller window, or the shorter answer, that an error names. Returns True if it names one."""
         (window, longest), profile = limits_of(error), self.profile_of(provider)
         if longest is not None and longest < profile.output:
             self._longest[provider.identity] = longest
@@ -57,8 +57,8 @@ class Windows:
         return True
 
     async def ask(self, provider: ModelProvider) -> bool:
-        """Asks the server for the window of a model that nothing is known of, once. Whether the window has to be assumed
-        all the same, since the server says nothing of it."""
+        """Asks the server for the window of a model that nothing is known of, once. Returns True where the window has to
+        be assumed all the same, since the server says nothing of it."""
         with self._lock:
             known = self._asked.get(provider.identity, ...)
         if provider.window is not None or names_window(provider.name, self.own) or not provider.tells_window:

@@ -1,4 +1,4 @@
-"""What a server will not have: it is asked in another way from then on, whatever words it has for it."""
+"""A server that refuses a part of a request is asked in another way from then on, whatever words it has for it."""
 
 import asyncio
 

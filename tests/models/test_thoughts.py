@@ -1,4 +1,4 @@
-"""What of an answer is its text, whole and in pieces."""
+"""Thoughts and control tokens are no part of an answer, whole or in pieces."""
 
 import time
 
@@ -74,7 +74,7 @@ HOSTILE = (
 
 
 def in_pieces(text, size):
-    """What is handed on in the end of a text that comes in pieces of so many characters, and all that ever was."""
+    """Returns the text that stays of one in pieces of so many characters, and all that was ever handed on."""
     told, ever = [], []
 
     def tell(piece):

@@ -41,7 +41,7 @@ def pool_of(folder=None, **own):
 
 
 def asked(pool, provider):
-    """Whether the window has to be assumed, and what is believed of it."""
+    """Returns whether the window has to be assumed, and the window."""
 
     async def ask():
         try:

@@ -61,9 +61,9 @@ class Dialect:
             return Reply(pieces=(as_json(data).encode(),))
         events = []
         for event in reply.pieces:
-            told = event.removeprefix(b"data: ").strip()
-            if told != b"[DONE]":
-                data = json.loads(told)
+            payload = event.removeprefix(b"data: ").strip()
+            if payload != b"[DONE]":
+                data = json.loads(payload)
                 change(data)
                 event = sse(data)
             events.append(event)
@@ -215,4 +215,4 @@ DIALECTS: Mapping[str, Dialect] = {
         },
     ),
 }
-"""What a server does by name."""
+"""All dialects by name."""
