@@ -32,16 +32,18 @@ _PAIRS = (
     (r"<\|channel>[ \t]*(?:thought|thinking|analysis)\b", r"<channel\|>"),
     (r"<unused94>(?:thought\b)?", r"<unused95>"),
     (r"◁think▷", r"◁/think▷"),
-    (
-        rf"{_CHANNEL}(?:analysis|commentary(?![^<]{{0,99}}\bto=)){_MESSAGE}",
-        rf"<\|end\|>(?=\s*<\|start\|>)|(?:<\|end\|>\s*)?{_FINAL}",
-    ),
     (r"\A(?:assistant)?(?-i:analysis(?=[A-Z\"'(]))", r"assistantfinal"),  # the same without its tokens
 )
-_OPENING = "|".join(opening for opening, _ in _PAIRS)
-_CLOSING = "|".join(closing for _, closing in _PAIRS)
+# Channels of Harmony: what ends one ends an answer as well, so only where another follows does it end thoughts that the
+# prompt began.
+_OTHER_CHANNEL = rf"{_CHANNEL}(?:analysis|commentary(?![^<]{{0,99}}\bto=)){_MESSAGE}"
+_OPENING = "|".join((*(opening for opening, _ in _PAIRS), _OTHER_CHANNEL))
+_CLOSING = "|".join((*(closing for _, closing in _PAIRS), rf"<\|end\|>(?=\s*<\|start\|>)|{_FINAL}"))
 TAG = regex(rf"(?P<close>{_CLOSING})|(?P<open>{_OPENING})", re.IGNORECASE)
-_PAIR = tuple((regex(opening, re.IGNORECASE), regex(closing, re.IGNORECASE)) for opening, closing in _PAIRS)
+_PAIR = tuple(
+    (regex(opening, re.IGNORECASE), regex(closing, re.IGNORECASE))
+    for opening, closing in (*_PAIRS, (_OTHER_CHANNEL, rf"<\|end\|>|{_FINAL}"))
+)
 
 _CONTROL = (
     r"<\|(?!start\||channel\||message\||constrain\|)[/\w ]{1,40}\|>|<｜[^<>｜]{1,40}｜>|</?s>|<(?:start|end)_of_turn>"

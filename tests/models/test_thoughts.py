@@ -18,6 +18,7 @@ FORMATS = {  # what stands around the text
     ),
     "harmony, preamble": (f"<|channel|>commentary<|message|>First.<|end|>{FINAL}", ""),
     "harmony, begun in the prompt": (f"We need.<|end|>{FINAL}", ""),
+    "harmony, no header": ("<|channel|>analysis<|message|>We need.<|end|>", ""),
     "harmony, no thoughts": ("<|channel|>final<|message|>", ""),
     "harmony without its tokens": ("analysisWe need it short.assistantfinal", ""),
     "mistral": ("[THINK]We need it short.[/THINK]", ""),
