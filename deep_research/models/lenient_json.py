@@ -234,17 +234,16 @@ class _Reader:
 
 
 def _unescaped(held: str) -> str:
-    """A text without its escapes; what JSON does not know stays as it is. Where that is a letter, as in a path, its
-    writer does not escape, and the letters that JSON knows stand for themselves as well."""
+    """A text without its escapes; a sign that needs none stands for itself. Where a letter is escaped that JSON does not
+    know, as in a path, the writer does not escape: all backslashes but those before quotes and backslashes stay."""
     letters = {match.group(1) for match in _ESCAPE.finditer(held) if match.group(1).isalnum()}
     is_plain = any(len(mark) == 1 and mark not in _KNOWN for mark in letters)
 
     def escape(match: re.Match[str]) -> str:
         mark = match.group(1)
-        if mark == "'":
-            return mark
-        is_known = len(mark) > 1 or mark in '"\\/' or (mark in _KNOWN and not is_plain)
-        return match.group() if is_known else f"\\\\{mark}"
+        if len(mark) > 1 or mark in '"\\/' or (mark in _KNOWN and not is_plain):
+            return match.group()
+        return f"\\\\{mark}" if is_plain and mark != "'" else mark
 
     try:
         return str(json.loads(f'"{_ESCAPE.sub(escape, held)}"', strict=False))
