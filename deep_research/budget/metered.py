@@ -32,6 +32,7 @@ from deep_research.models.stream import OnPiece
 from deep_research.state import Budget, DeepResearchPhase, Limit, ModelRole, Reservation, Spent
 from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written
 from deep_research.state.journal import Clock, Journal, utc_now
+from deep_research.state.records import OF_MODEL
 from deep_research.state.spending import by_cap
 
 _Object = TypeVar("_Object", bound=BaseModel)
@@ -378,7 +379,7 @@ def _assumed(provider: ModelProvider, context: int) -> Limit:
         f"The server of '{provider.name}' does not say how large the window of the model is; {context:,} tokens are"
         f' assumed. Set model_context_overrides, as {{"{provider.name}" = 32768}}, to what it has.'
     )
-    return Limit(name="model", message=message)
+    return Limit(name=OF_MODEL, message=message)
 
 
 def shorter(output: int) -> Iterator[int]:
