@@ -76,13 +76,15 @@ _CONTEXT = regex(
     r"|exceeds? the (?:model|context|maximum number of tokens|maximum allowed length)",
     re.IGNORECASE,
 )
+# A request that is by itself more than a minute's tokens: waiting does not help.
+_TOO_LARGE = regex(r"reduce your message size|tokens must be reduced", re.IGNORECASE)
 _ANSWER_CAP = regex(
     r"\bmax(?:_(?:completion|output|new))?_tokens\b|(?:completion|output) tokens", re.IGNORECASE
 )
 # A form of the answer that a service fails over.
 _FORM = regex(
     r"\bgrammar|response[_ ]?format|json[_ ]?(?:schema|mode|object)|\bschema\b|structured[_ ]output"
-    r"|guided[_ ](?:json|decod)|guidance|tool[_ ]?(?:choice|call|use|parser)|function[_ ]?call|outlines",
+    r"|guided[_ ](?:json|decod)|guidance|\btools?(?:[_ ](?:choice|calls?|use|parser))?\b|function[_ ]?call|outlines",
     re.IGNORECASE,
 )
 
@@ -161,7 +163,9 @@ def from_status(
         verdict, hint = Verdict.FATAL, "Check the API key and what it may use."
     elif status == 404:
         verdict, hint = Verdict.FATAL, "Check the model's name and the base URL."
-    elif status not in _BUSY and code not in _OVERLOADED and _CONTEXT.search(f"{code} {message}"):
+    elif _TOO_LARGE.search(message) or (
+        status not in _BUSY and code not in _OVERLOADED and _CONTEXT.search(f"{code} {message}")
+    ):
         verdict, hint = Verdict.FATAL, TOO_LONG
     elif _blames_the_request(status, code):
         verdict = Verdict.FATAL
