@@ -29,9 +29,10 @@ from deep_research.models.probe import PROBE
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import GRACE, Wordings, usage_of
 from deep_research.models.stream import OnPiece
-from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation, Spent
+from deep_research.state import Budget, DeepResearchPhase, Limit, ModelRole, Reservation, Spent
 from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written
 from deep_research.state.journal import Clock, Journal, utc_now
+from deep_research.state.records import OF_MODEL
 from deep_research.state.spending import by_cap
 
 _Object = TypeVar("_Object", bound=BaseModel)
@@ -101,6 +102,20 @@ class RunModels:
         self.spend = Spend(journal.state, self.purse)
         self._clock = clock
         self._wordings = Wordings()
+
+    async def assumed_windows(self) -> tuple[Limit, ...]:
+        """Asks servers for the windows of models that nothing is known of; what has to be assumed all the same."""
+        roles, pool = self.roles, self.roles.pool
+        asked = ModelRole if roles.asked is None else roles.asked
+        providers = {
+            (provider := pool.provider(m)).identity: provider for role in asked for m in roles.chain_of(role)
+        }
+        assumed = await asyncio.gather(*map(pool.windows.ask, providers.values()))
+        return tuple(
+            _assumed(provider, pool.profile_of(provider).context)
+            for provider, is_assumed in zip(providers.values(), assumed, strict=True)
+            if is_assumed
+        )
 
     def affordable(
         self,
@@ -336,7 +351,7 @@ class _RunBook:
         """What the service says that it took; where nobody knows, all that was set aside."""
         request, price = reserved.reservation, reserved.profile.price
         failed = isinstance(outcome, ModelError)
-        said = usage_of(outcome) if isinstance(outcome, ModelError) else outcome.usage
+        said = usage_of(outcome) if isinstance(outcome, ModelError) else _likely(outcome)
         tokens = said if said.known else _at_most(said, request)
         cost = price.of(tokens) if price else None
         if not tokens.total:
@@ -357,6 +372,14 @@ class _RunBook:
     def lose(self, reserved: _Held) -> None:
         """The request was given up. Its end is not written: the log charges it when the run ends or goes on."""
         self._run.spend.lose(reserved.reservation.call_id)
+
+
+def _assumed(provider: ModelProvider, context: int) -> Limit:
+    message = (
+        f"The server of '{provider.name}' does not say how large the window of the model is; {context:,} tokens are"
+        f' assumed. Set model_context_overrides, as {{"{provider.name}" = 32768}}, to what it has.'
+    )
+    return Limit(name=OF_MODEL, message=message)
 
 
 def shorter(output: int) -> Iterator[int]:
@@ -382,6 +405,14 @@ async def _counted(provider: ModelProvider, call: ModelCall) -> int | None:
 def _request_id(outcome: Reply | ModelError) -> str | None:
     said = outcome.data.get("request_id") if isinstance(outcome, ModelError) else outcome.request_id
     return str(said)[:LONGEST_ID] if said else None
+
+
+def _likely(reply: Reply) -> TokenUsage:
+    """The usage of a reply, which is not known where it cannot be: no prompt has no tokens, nor has a text."""
+    usage = reply.usage
+    if usage.input and (usage.output or not reply.text):
+        return usage
+    return usage.model_copy(update={"known": False})
 
 
 def _at_most(said: TokenUsage, request: Reservation) -> TokenUsage:

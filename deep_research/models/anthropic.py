@@ -33,7 +33,7 @@ from deep_research.models.clients import (
     tls,
 )
 from deep_research.models.clients_bodies import bounded
-from deep_research.models.clients_errors import Wishes, malformed
+from deep_research.models.clients_errors import STREAM, SYSTEM, Wishes, malformed, no_answer
 from deep_research.models.clients_wire import (
     MOST_BYTES,
     Body,
@@ -45,6 +45,7 @@ from deep_research.models.clients_wire import (
     record,
     text,
     whole,
+    without_system,
 )
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
@@ -87,9 +88,10 @@ class AnthropicMessages(ModelProvider):
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         wishes = self._wishes.granted(wishes_of(call))
+        call = call if self._wishes.takes(SYSTEM) else without_system(call)
         request = request_of(self.model, call, wishes)
-        if on_text is not None:
-            request["stream"] = True
+        if on_text is not None and self._wishes.takes(STREAM):
+            request[STREAM] = True
         heard = Heard(self.name, call.form, on_text)
         try:
             async with (
@@ -104,7 +106,7 @@ class AnthropicMessages(ModelProvider):
         except ModelError as error:
             if (usage := heard.usage()) is not None:
                 error.data |= {"usage": usage.model_dump(), "maybe_billed": not usage.known}
-            raise self._wishes.learned(error, wishes) from None
+            raise self._wishes.learned(error, wishes | request, call) from None
         return heard.reply()
 
     async def count(self, call: ModelCall) -> int | None:
@@ -145,7 +147,7 @@ class AnthropicMessages(ModelProvider):
         if data.get("type") == "error":
             raise refused_in_stream(data, model=self.name, request_id=heard.request_id)
         if not isinstance(data.get("content"), list):
-            raise malformed("the answer is no message", model=self.name, request_id=heard.request_id)
+            raise no_answer(data, "the answer is no message", model=self.name, request_id=heard.request_id)
         heard.take_whole(data)
 
     async def _streamed(self, body: Body, heard: Heard, silence: float) -> None:

@@ -15,7 +15,7 @@ from deep_research.errors import ModelError
 from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients_errors import refused, unusable
-from deep_research.models.clients_wire import Words, is_count, number, record, text
+from deep_research.models.clients_wire import Words, count, number, record, text, usage_from
 from deep_research.unpacking import RefusedBodyError
 
 MOST_MARKS = 4  # for the cache, in one request
@@ -122,7 +122,7 @@ class Heard:
             self._start(index, record(block))
             self._finish(index)
         self._settle(message, message.get("usage"))
-        self.close()
+        self.close(is_whole=True)
 
     def take(self, kind: str, event: Mapping[str, Any]) -> None:
         """One event of a stream."""
@@ -140,8 +140,9 @@ class Heard:
             case "message_delta":
                 self._settle(record(event.get("delta")), event.get("usage"))
 
-    def close(self) -> None:
-        """No more will come."""
+    def close(self, *, is_whole: bool = False) -> None:
+        """No more will come; an answer that ``is_whole`` and does not say how it ended, ended well."""
+        self._stop = self._stop or (StopReason.END if is_whole else None)
         if self._tool is not None and self._called is None:
             self._say(self._text())
 
@@ -149,15 +150,17 @@ class Heard:
         """As told so far: what came before the end is a floor, and not known. None if there was no answer at all."""
         if not self._begun:
             return None
-        cached = number(self._usage.get("cache_read_input_tokens"))
-        written = number(self._usage.get("cache_creation_input_tokens"))
-        return TokenUsage(
-            input=number(self._usage.get("input_tokens")) + cached + written,
+        cached, written = (
+            number(self._usage.get(f"cache_{kind}_input_tokens")) for kind in ("read", "creation")
+        )
+        fresh = count(self._usage.get("input_tokens"))
+        return usage_from(
+            None if fresh is None else fresh + cached + written,
+            self._usage.get("output_tokens"),
             cached=cached,
             written=written,
-            output=number(self._usage.get("output_tokens")),
-            reasoning=number(self._usage.get(_THOUGHTS)),
-            known=self._is_settled and is_count(self._usage.get("input_tokens")),
+            reasoning=self._usage.get(_THOUGHTS),
+            settled=self._is_settled,
         )
 
     def reply(self) -> Reply:
@@ -202,7 +205,7 @@ class Heard:
         if reason := text(ending.get("stop_reason")):
             self._stop = _STOPS.get(reason, StopReason.INCOMPLETE)
         self._note(usage)
-        self._is_settled = is_count(record(usage).get("output_tokens"))
+        self._is_settled = count(record(usage).get("output_tokens")) is not None
 
     def _note(self, usage: Any) -> None:
         """Each report is of all until then; what it leaves out stays."""

@@ -103,6 +103,8 @@ class ModelProvider(ABC):
         None  # the tokens of it and of the longest answer, if the provider itself knows
     )
 
+    tells_window: bool = False  # whether `ask_window` may find it out
+
     def __init__(self, model: str) -> None:
         self.model = model
 
@@ -130,6 +132,11 @@ class ModelProvider(ABC):
         """The input tokens of a call as the service counts them; None where it cannot. Raises `ModelError`."""
         return None
 
+    async def ask_window(self) -> tuple[int, int] | None:
+        """The tokens of the model's window and of its longest answer, as its server says; None where it does not. Raises
+        `ModelError`."""
+        return None
+
     def schema_of(self, answer: type[BaseModel]) -> dict[str, Any]:
         """The JSON schema of a type as the service takes it."""
         return deepcopy(json_schema(answer))
@@ -149,6 +156,10 @@ class Wrapped(ModelProvider):
         self.base_url = inner.base_url
         self.probed = inner.probed
         self.window = inner.window
+        self.tells_window = inner.tells_window
+
+    async def ask_window(self) -> tuple[int, int] | None:
+        return await self.inner.ask_window()
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         return await self.inner.send(call, on_text)

@@ -44,6 +44,10 @@ class Abilities:
         with self._gate:
             self._worked.setdefault(model, set()).add(rung)
 
+    def has_worked(self, model: str, rung: Rung) -> bool:
+        with self._gate:
+            return rung in self._worked.get(model, ())
+
     def known(self) -> dict[str, dict[str, bool]]:
         """For each model the rungs that were tried, and whether they can be used."""
         with self._gate:

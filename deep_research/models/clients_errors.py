@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from deep_research.errors import ModelError
-from deep_research.models.base import TokenUsage
+from deep_research.models.base import ModelCall, TokenUsage
 from deep_research.models.clients_bodies import STRANGE
-from deep_research.models.failures import Verdict, failure, from_status
+from deep_research.models.error_bodies import read_error
+from deep_research.models.failures import Verdict, failure, from_status, is_too_long
 from deep_research.patterns import regex
 from deep_research.unpacking import BodyError
 
@@ -23,14 +24,26 @@ _FOREIGN = frozenset(
 )
 # What SDKs run into over answers that they did not expect.
 _STUMBLES = (RuntimeError, AssertionError, AttributeError, LookupError, ValueError)
-_LONGEST_CODE = 100  # characters
 _NEVER_SENT = frozenset(
     ("ConnectError", "ConnectTimeout", "PoolTimeout", "ConnectionRefusedError", "gaierror")
 )
 _UNTRUSTED = frozenset(("SSLCertVerificationError",))
 _NO_ADDRESS = frozenset(("InvalidURL", "UnsupportedProtocol"))
 _NOT_TAKEN = regex(
-    r"unsupported|not? support|unrecogni[sz]ed|unknown|unexpected|extra|not permitted|not allowed",
+    r"unsupported|not? (?:be )?support|n[o']t (?:be )?(?:support|allow|permit|enable|implement|available|accept)"
+    r"|unrecogni[sz]ed|unknown|unexpected|extra|not (?:currently )?(?:enabled|available|implemented)|disabled"
+    r"|must be false|cannot be (?:used|set|true)|is invalid",
+    re.IGNORECASE,
+)
+STREAM, SYSTEM = "stream", "system"
+_STREAM = r"stream(?:ing|ed)?(?!\w)"  # other fields begin so
+# The statuses of services that will not have a field.
+_OBJECTS = frozenset((400, 403, 404, 405, 406, 415, 422, 500, 501))
+_NO_SYSTEM = regex(
+    r"(?:system|developer)\W{0,3}(?:role|message|prompt|instruction|turn)s?\b.{0,60}?(?:\bnot\b|n't|\bun|invalid|disabled|only)"
+    r"|(?:\bnot\b|n't|\bun\w+|invalid|disallowed|\bno\b).{0,60}?\W(?:system|developer)\W{0,3}(?:role|message|prompt|instruction"
+    r"|turn)|\brole\b.{0,60}?\W(?:system|developer)\b|\bunexpected role|conversation roles? must alternate"
+    r"|only .{0,20}\buser\b.{0,40}\broles?\b|\broles?\b.{0,40}(?:must|should|can only) be.{0,20}\buser\b",
     re.IGNORECASE,
 )
 
@@ -63,7 +76,7 @@ def from_foreign(error: Exception, *, model: str) -> ModelError:
             code=getattr(error, "error_code", None),
             request_id=getattr(error, "request_id", None),
         )
-    if body and isinstance(body, Mapping):
+    if body and isinstance(body, Mapping | list):
         return refused(200, body, model=model)
     if kinds & _UNTRUSTED:
         return failure(Verdict.FATAL, "the certificate of the service is not trusted", model=model)
@@ -97,9 +110,15 @@ def refused(
         return failure(
             Verdict.FATAL, problem, model=model, hint="Give the address it leads to.", status=status
         )
-    message, told = said(body)
+    error_body = read_error(body)
     error = from_status(
-        status, message, model=model, code=code or told, headers=headers, request_id=request_id
+        status,
+        error_body.message,
+        model=model,
+        code=code or error_body.code,
+        headers=headers,
+        request_id=request_id,
+        window=error_body.window,
     )
     if usage is not None and usage.known:
         error.data |= {"usage": usage.model_dump(), "maybe_billed": False}
@@ -115,71 +134,69 @@ def unusable(error: BodyError, *, model: str) -> ModelError:
     return malformed(f"the answer is {error}", model=model, hint=STRANGE)
 
 
+def no_answer(data: Any, problem: str, *, model: str, request_id: str | None = None) -> ModelError:
+    """Returns the error for data that came with status 200 and is no answer: the service's own, where it has words."""
+    if read_error(data).message:
+        return refused(200, data, model=model, request_id=request_id)
+    return malformed(problem, model=model, request_id=request_id)
+
+
 def malformed(problem: str, *, model: str, hint: str = "", request_id: str | None = None) -> ModelError:
     return failure(
         Verdict.MALFORMED, problem, model=model, hint=hint, maybe_billed=True, request_id=request_id
     )
 
 
-def said(body: Any) -> tuple[str, str]:
-    """The message and the code of an error's body, as OpenAI, Anthropic, Ollama and vLLM write it; else empty. Only
-    what is meant to be read is taken: other parts may quote the request."""
-    if isinstance(body, Mapping):
-        inner = body.get("error")
-        if isinstance(inner, str):
-            return inner, ""
-        if isinstance(inner, Mapping):
-            body = inner
-        message = body.get("message") or body.get("detail")
-        details = body.get("details")
-        exact = details.get("error_code") if isinstance(details, Mapping) else None
-        code = exact or body.get("code") or body.get("type")
-        known = str(code) if isinstance(code, str | int) else ""
-        return (message if isinstance(message, str) else ""), known[:_LONGEST_CODE].encode(
-            errors="replace"
-        ).decode()
-    return "", ""
-
-
 class Wishes:
     """Fields of a request that may be left out, and what the service was found not to take.
 
     Which models know ``temperature`` or an effort changes with every release, so no list is kept. A service that will
-    not have such a field says so in a 400 that costs nothing; from then on it is left out, or sent as ``instead``
+    not have such a field says so in an error that costs nothing; from then on it is left out, or sent as ``instead``
     says, and the error asks to try again at once. ``also``: a pattern of what else a service may call a field.
+    `STREAM` and `SYSTEM` stand for how an answer is sent and where instructions stand; providers ask for them with
+    `takes`.
     """
 
     def __init__(
         self, *names: str, instead: Mapping[str, str] | None = None, also: Mapping[str, str] | None = None
     ) -> None:
-        self._names = names
+        self._names = (*names, STREAM, SYSTEM)
         self._instead = dict(instead or {})
         self._also = dict(also or {})
         self._refused: set[str] = set()
+
+    def takes(self, name: str) -> bool:
+        return name not in self._refused
 
     def granted(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The request without what is known not to be taken."""
         named = {(self._instead.get(name, "") if name in self._refused else name): name for name in request}
         return {new: request[old] for new, old in named.items() if new}
 
-    def learned(self, error: ModelError, sent: Mapping[str, Any]) -> ModelError:
+    def learned(self, error: ModelError, sent: Mapping[str, Any], call: ModelCall) -> ModelError:
         """The error, or one that asks to try again since the next request will be another."""
-        if error.data.get("status") not in (400, 422) or not _NOT_TAKEN.search(error.problem):
+        if error.data.get("status") not in _OBJECTS or is_too_long(error):
             return error
         for name in (*self._names, *self._instead):
-            called = rf"\b(?:{'|'.join([name, *filter(None, [self._also.get(name)])])})"
             # Also where another request learned it meanwhile: this one was sent before.
-            if name in sent and re.search(called, error.problem):
+            if (name in sent or (name == SYSTEM and call.system)) and self._is_refused(name, error.problem):
                 self._refused.add(name)
                 return failure(
                     Verdict.TRANSIENT,
-                    f"the service does not take '{name}', which is left out from now on",
+                    f"the service does not take '{name}', which is sent in another way from now on",
                     model=str(error.data["model"]),
                     status=error.data["status"],
                     retry_after=0.0,
                     request_id=error.data.get("request_id"),
                 )
         return error
+
+    def _is_refused(self, name: str, problem: str) -> bool:
+        if name == SYSTEM:
+            return _NO_SYSTEM.search(problem) is not None
+        names = [_STREAM if name == STREAM else name, *filter(None, [self._also.get(name)])]
+        called = re.search(rf"\b(?:{'|'.join(names)})", problem, re.IGNORECASE)
+        return bool(called and _NOT_TAKEN.search(problem))
 
 
 def _is_foreign(error: Exception) -> bool:

@@ -11,11 +11,12 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Protocol, cast
 
 from deep_research.errors import ModelError
-from deep_research.models.base import ModelCall
+from deep_research.models.base import Message, ModelCall, TokenUsage
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients_bodies import STRANGE, read_json
 from deep_research.models.clients_errors import foreign_errors, malformed, unusable
 from deep_research.models.failures import Verdict, failure
+from deep_research.patterns import regex
 from deep_research.unpacking import BodyError, RefusedBodyError
 
 # A stream has hundreds of bytes to a token, nearly all of them around it, and none of it is kept but the text.
@@ -24,7 +25,9 @@ LONGEST_WHOLE = 4 * 1024 * 1024  # bytes of what is read as one piece of JSON
 MOST_VALUES = 150_000  # of that
 LONGEST_TEXT = 3_000_000  # characters of a text that comes in pieces
 MOST_PIECES = 400_000
-MOST_TOKENS = 1_000_000_000  # of one request; a larger figure is none
+MAX_TOKENS = 20_000_000  # of one request; a larger figure is none
+_DIGITS = regex(r"\d{1,12}(?:\.0{1,12})?")
+DONE = "[DONE]"  # how a stream of chat completions says that it is over
 _SECONDS_TO_DRAIN = 0.1
 
 
@@ -52,7 +55,13 @@ async def opened(opening: Any, *, model: str) -> AsyncIterator[Body]:
 def is_stream(body: Body) -> bool:
     """Whether a streamed answer came: servers that cannot stream send it whole, and gateways send pages."""
     media = _media(body)
-    return media != "application/json" and "html" not in media
+    is_whole = media.endswith("json") and not media.endswith("ndjson")
+    return not is_whole and "html" not in media
+
+
+def is_events(body: Body) -> bool:
+    """Returns True for server-sent events, which some gateways send whatever is asked for."""
+    return _media(body) == "text/event-stream"
 
 
 async def whole(body: Body, *, model: str) -> Any:
@@ -65,20 +74,34 @@ async def whole(body: Body, *, model: str) -> Any:
     return _parsed(read, f"the answer is no JSON ({_media(body)})", model)
 
 
+async def error_data(body: Body, *, model: str) -> Any:
+    """The JSON of the body of an error, or its text."""
+    read = bytearray()
+    async with aclosing(_pieces(body, model)) as pieces:
+        async for piece in pieces:
+            read += piece
+    try:
+        return read_json(read, values=MOST_VALUES)
+    except BodyError:
+        return read.decode("utf-8", "replace")
+
+
 async def events(body: Body, *, model: str, silence: float) -> AsyncGenerator[Any]:
-    """The data of each server-sent event, to the end of the stream or ``[DONE]``. ``silence``: seconds without a byte
-    after which the stream is given up; what keeps a connection alive without saying anything are bytes too."""
+    """The data of each server-sent event, to the end of the stream or `DONE`, which is the last. ``silence``: seconds
+    without a byte after which the stream is given up; what keeps a connection alive without saying anything are bytes
+    too."""
     data = bytearray()
     async with aclosing(_lines(body, model, silence)) as lines:
         async for line in lines:
             if line.startswith(b"data:"):
                 data += line[5:].removeprefix(b" ") + b"\n"
                 _within(len(data), model)
+                if data.startswith(DONE.encode()):
+                    await drain(lines)
+                    yield DONE
+                    return
             elif not line and data:
                 event, data = data[:-1], bytearray()
-                if event.startswith(b"[DONE]"):
-                    await drain(lines)
-                    return
                 yield _parsed(event, "an event of the stream is no JSON", model)
 
 
@@ -110,6 +133,8 @@ async def _lines(body: Body, model: str, silence: float) -> AsyncGenerator[bytes
                 yield bytes(rest).removesuffix(b"\r")
                 rest = bytearray(line)
             _within(len(rest), model)
+    if rest.endswith(DONE.encode()):  # what else is not ended was cut
+        yield bytes(rest)
 
 
 async def _pieces(body: Body, model: str, silence: float | None = None) -> AsyncGenerator[bytes]:
@@ -178,6 +203,19 @@ def turns(call: ModelCall) -> list[dict[str, str]]:
     return [{"role": role, "content": whole_characters(content)} for role, content in said]
 
 
+def without_system(call: ModelCall) -> ModelCall:
+    """The call with the system text at the head of the first turn of the user, for models that know no such role. Turns
+    of one role that follow each other are one then, as such models want it."""
+    turns: list[Message] = [Message(content=call.system)] if call.system else []
+    for message in call.messages:
+        if turns and turns[-1].role == message.role:
+            joined = f"{turns[-1].content}\n\n{message.content}"
+            turns[-1] = message.model_copy(update={"content": joined})
+        else:
+            turns.append(message)
+    return call.model_copy(update={"system": "", "messages": tuple(turns)})
+
+
 # Data of any shape
 
 
@@ -194,11 +232,32 @@ def text(value: Any) -> str:
     return whole_characters(value) if isinstance(value, str) else ""
 
 
-def is_count(value: Any) -> bool:
-    """Whether a service said how many: null, a text or a figure that nothing has is not said."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+def count(value: Any) -> int | None:
+    """Returns the figure of a service as a number: some write whole ones as decimals or as texts. None for what is no
+    figure: null, a part of one, or more than anything has."""
+    if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
+        value = float(value)
+    if isinstance(value, float) and value.is_integer():  # no infinity is, nor what is no number
+        value = int(value)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 <= value <= MAX_TOKENS else None
 
 
 def number(value: Any) -> int:
-    found: int = value if is_count(value) else 0
-    return found
+    return count(value) or 0
+
+
+def usage_from(
+    prompt: Any, answer: Any, *, cached: Any = 0, written: Any = 0, reasoning: Any = 0, settled: bool = True
+) -> TokenUsage:
+    """The tokens of a request, from figures of any type. No prompt has none: a service that says so does not count. One
+    that says that more came from a cache than there was counts that on top."""
+    from_cache = number(cached) + number(written)
+    return TokenUsage(
+        input=number(prompt) + (from_cache if from_cache > number(prompt) else 0),
+        cached=number(cached),
+        written=number(written),
+        output=number(answer),
+        reasoning=number(reasoning),
+        known=settled and bool(number(prompt)) and count(answer) is not None,
+    )

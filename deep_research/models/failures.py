@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from deep_research.errors import ModelError
 from deep_research.logs import redact
 from deep_research.models.base import TokenUsage
+from deep_research.models.error_bodies import as_window, limit_in
 from deep_research.patterns import regex
 
 LONGEST_WAIT = 60.0  # seconds; a service that asks for more parks the run
@@ -68,8 +69,22 @@ _HOPELESS = frozenset(
     )
 )
 _CONTEXT = regex(
-    r"context[_ ](?:length|window|size|limit)|maximum context|(?:prompt|input) (?:is )?too long|too many tokens"
-    r"|exceeds? the (?:model|context|maximum number of tokens)",
+    r"context[_ ](?:length|window|size|limit)|context\b.{0,20}\boverflow|\bn_ctx\b|max_(?:seq|model)_len|maximum context"
+    r"|maximum (?:model|prompt|sequence|input) length|(?:prompt|input|messages?)(?: is| are)? too (?:long|large)"
+    r"|too many tokens|longer than the m(?:aximum|odel)|\btoken limit\b|reduce the length of|range of input length"
+    r"|`?(?:inputs|max_new_tokens)`? must (?:be|have) (?:<=|less)|(?:prompt|tokens?\b.{0,40}) exceeds?\b"
+    r"|exceeds? the (?:model|context|maximum number of tokens|maximum allowed length)",
+    re.IGNORECASE,
+)
+# A request that is by itself more than a minute's tokens: waiting does not help.
+_TOO_LARGE = regex(r"reduce your message size|tokens must be reduced", re.IGNORECASE)
+_ANSWER_CAP = regex(
+    r"\bmax(?:_(?:completion|output|new))?_tokens\b|(?:completion|output) tokens", re.IGNORECASE
+)
+# A form of the answer that a service fails over.
+_FORM = regex(
+    r"\bgrammar|response[_ ]?format|json[_ ]?(?:schema|mode|object)|\bschema\b|structured[_ ]output"
+    r"|guided[_ ](?:json|decod)|guidance|\btools?(?:[_ ](?:choice|calls?|use|parser))?\b|function[_ ]?call|outlines",
     re.IGNORECASE,
 )
 
@@ -96,8 +111,12 @@ def failure(
     usage: TokenUsage | None = None,
     maybe_billed: bool = False,
     request_id: str | None = None,
+    window: int | None = None,
+    longest_answer: int | None = None,
 ) -> ModelError:
-    """The one kind of error that a model raises. ``maybe_billed``: the request may be paid for though no usage came."""
+    """The one kind of error that a model raises. ``maybe_billed``: the request may be paid for though no usage came;
+    ``window`` and ``longest_answer``: the tokens of the model's window and of what it may write at most, as the service
+    named them."""
     return ModelError(
         f"{model}: {_short(problem)}",
         hint=hint,
@@ -109,6 +128,8 @@ def failure(
         usage=(usage or TokenUsage(known=not maybe_billed)).model_dump(),
         maybe_billed=maybe_billed,
         request_id=_short(request_id) if request_id else None,
+        **({} if window is None else {"window": window}),
+        **({} if longest_answer is None else {"longest_answer": longest_answer}),
     )
 
 
@@ -131,20 +152,24 @@ def from_status(
     headers: Mapping[str, str] | None = None,
     now: datetime | None = None,
     request_id: str | None = None,
+    window: int | None = None,
 ) -> ModelError:
     """What an HTTP status with its error code (or type) means. An error inside a stream comes with status 200."""
     wait = retry_after(headers or {}, now or datetime.now(UTC))
-    verdict, hint = Verdict.TRANSIENT, ""
+    verdict, hint, is_of_answer = Verdict.TRANSIENT, "", False
     if code in _SPENT or status == 402:
         verdict, hint = Verdict.FATAL, "The account has no credit left or its spend limit is reached."
     elif status in (401, 403):
         verdict, hint = Verdict.FATAL, "Check the API key and what it may use."
     elif status == 404:
         verdict, hint = Verdict.FATAL, "Check the model's name and the base URL."
-    elif status not in _BUSY and code not in _OVERLOADED and _CONTEXT.search(f"{code} {message}"):
+    elif _TOO_LARGE.search(message) or (
+        status not in _BUSY and code not in _OVERLOADED and _CONTEXT.search(f"{code} {message}")
+    ):
         verdict, hint = Verdict.FATAL, TOO_LONG
     elif _blames_the_request(status, code):
         verdict = Verdict.FATAL
+        is_of_answer = _ANSWER_CAP.search(message) is not None
     elif wait is not None and wait > LONGEST_WAIT:
         verdict, hint = Verdict.PARK, "The service asks to wait longer than a run should."
     return failure(
@@ -155,8 +180,11 @@ def from_status(
         status=status,
         code=code or ("context_length" if hint == TOO_LONG else ""),
         retry_after=wait,
-        maybe_billed=status in (200, 408) or (status >= 500 and status not in _SURELY_FREE),
+        maybe_billed=hint != TOO_LONG
+        and (status in (200, 408) or (status >= 500 and status not in _SURELY_FREE)),
         request_id=request_id,
+        window=(window or limit_in(message)) if hint == TOO_LONG else None,
+        longest_answer=limit_in(message) if is_of_answer else None,
     )
 
 
@@ -178,6 +206,16 @@ def is_outage(error: Exception) -> bool:
 def is_too_long(error: ModelError) -> bool:
     """Whether the prompt did not fit the model's window."""
     return error.hint == TOO_LONG
+
+
+def names_form(error: ModelError) -> bool:
+    """Returns True for an error that speaks of the form that was asked for."""
+    return bool(_FORM.search(error.problem))
+
+
+def limits_of(error: ModelError) -> tuple[int | None, int | None]:
+    """The tokens of the model's window and of its longest answer, where an error names them."""
+    return as_window(error.data.get("window")), as_window(error.data.get("longest_answer"))
 
 
 def tells_too_long(message: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -18,9 +18,15 @@ from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import UNIT, Persistence, Tries, loop_time, with_books
 from deep_research.models.stream import OnPiece, Pieces
+from deep_research.models.windows import Windows
 
 _T = TypeVar("_T")
 _Object = TypeVar("_Object", bound=BaseModel)
+
+
+MIN_ANSWER_TOKENS = 256  # of an answer that is worth asking for
+BYTES_A_TOKEN = 3.0
+TOKENS_AROUND = 64  # what servers put around a prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +74,12 @@ class SingleModel:
         timeout: float = 120.0,
         unit_timeout: float | None = None,
         probes: Probes | None = None,
+        windows: Windows | None = None,
         clock: Callable[[], float] = loop_time,
     ) -> None:
         self.provider = provider
-        self.profile = profile
+        self._profile = profile
+        self._windows = windows
         self._abilities = abilities
         self._persistence = persistence or Persistence()
         self._timeout = timeout
@@ -83,6 +91,11 @@ class SingleModel:
     def name(self) -> str:
         return self.provider.name
 
+    @property
+    def profile(self) -> Profile:
+        """The profile with the window that is known by now."""
+        return self._windows.profile_of(self.provider) if self._windows is not None else self._profile
+
     def room(self, output: int) -> int:
         return max(0, self.profile.context - min(output, self.profile.output))
 
@@ -91,7 +104,7 @@ class SingleModel:
         room. Where nothing better comes of it, the longest is given as it is. An empty one is asked for once more."""
         tries, pieces = self._tries(call), Pieces(on_piece)
         try:
-            reply = await self._text(self._fitted(call), tries, pieces)
+            reply = await self._in_window(call, tries, lambda fitted: self._text(fitted, tries, pieces))
         except (ModelError, WindowError):
             if not tries.partial:
                 raise
@@ -118,15 +131,19 @@ class SingleModel:
         tries = self._tries(call)
         failed: ModelError | None = None
         try:
-            found = await structured.ask(
-                self.provider,
-                self._fitted(call),
-                answer,
+            found = await self._in_window(
+                call,
                 tries,
-                persistence=self._persistence,
-                abilities=self._abilities,
-                most_output=self.profile.output,
-                forms=self.profile.forms,
+                lambda fitted: structured.ask(
+                    self.provider,
+                    fitted,
+                    answer,
+                    tries,
+                    persistence=self._persistence,
+                    abilities=self._abilities,
+                    most_output=self.profile.output,
+                    forms=self.profile.forms,
+                ),
             )
         except ModelError as error:
             failed = with_books(error, tries)
@@ -176,6 +193,21 @@ class SingleModel:
             else:
                 empty = True
 
+    async def _in_window(
+        self, call: ModelCall, tries: Tries, ask: Callable[[ModelCall], Awaitable[_T]]
+    ) -> _T:
+        """Returns the outcome of a call. After an error that names a smaller window than was known, one more request asks
+        for an answer that leaves room for the prompt, if there is any: only its author can shorten a prompt."""
+        try:
+            return await ask(self._fitted(call))
+        except ModelError as error:
+            if self._windows is None or not self._windows.learn(self.provider, error) or tries.left <= 0:
+                raise
+            output = self.profile.context - expected_tokens(call)
+            if output < MIN_ANSWER_TOKENS:
+                raise
+        return await ask(self._fitted(call.model_copy(update={"max_output": min(call.max_output, output)})))
+
     async def aclose(self) -> None:
         await self.provider.aclose()
 
@@ -193,6 +225,14 @@ class SingleModel:
 
     def _failure(self, verdict: Verdict, problem: str) -> ModelError:
         return failure(verdict, problem, model=self.name)
+
+
+def expected_tokens(call: ModelCall) -> int:
+    """About how many tokens a prompt has: as many as there are to be in prose with tables."""
+    size = sum(
+        len(text.encode("utf-8", "replace")) for text in (call.system, *(m.content for m in call.messages))
+    )
+    return round(size / BYTES_A_TOKEN) + TOKENS_AROUND
 
 
 def _is_worth_keeping(reply: Reply) -> bool:

@@ -1,7 +1,8 @@
-"""JSON as weak models write it: comments, commas too many, single quotes, names of Python, and no end. Pure.
+"""JSON as weak models write it: comments, commas too many or missing, single quotes, quotes and backslashes within texts
+that are not escaped, names of Python, and no end. Pure.
 
-What is read is what stands there; nothing is completed. Of an object that stops before its end the fields that are whole
-are given, and of a list among them the items that are.
+What is read is what stands there; nothing is completed, and what can be read in two ways is not read. Of an object that
+stops before its end the fields that are whole are given, and of a list among them the items that are.
 """
 
 from __future__ import annotations
@@ -18,9 +19,27 @@ DEEPEST = 40
 _SPACE = regex(r"(?:\s+|//[^\n]*|/\*.*?\*/|\#[^\n]*)*+", re.DOTALL)
 _DOUBLE = regex(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
 _SINGLE_END = regex(r"(?<!\\)'(?=\s*(?:[,:\]}]|\Z))")
-_NUMBER = regex(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d{1,4})?(?![\w.%])")
+_NUMBER = regex(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,4})?(?![\w.%])")
 _WORD = regex(r"[A-Za-z_]\w{0,60}")
-_ESCAPE = regex(r"\\(.)", re.DOTALL)
+_ESCAPE = regex(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_KNOWN = frozenset('"\\/bfnrt')  # what JSON has escapes for
+MAX_PLAIN_QUOTES = 60  # within a text, that are looked at as its end
+# What follows the end of a text: in an object the next name or its end, in a list the next value or its end; where a
+# comma is missing, the next name or text.
+_NAME = r"(?:[\"“„]\w[^\"\n:]{0,80}[\"”“]|'\w[^'\n:]{0,80}')\s*:"
+_COMMENT = r"//|/\*|\#"
+_AFTER_NAME = regex(r"\s*:")
+_AFTER_MEMBER = regex(
+    rf"\s*\}}|\s*,\s*(?:[,}}]|\w{{1,60}}\s*:|{_NAME}|{_COMMENT})|\s*{_NAME}|\s+(?:{_COMMENT})"
+)
+_AFTER_ITEM = regex(
+    rf"\s*\]|\s*,\s*(?:[,\]\"'“„\[{{\d-]|true\b|false\b|null\b|{_COMMENT})|\s+(?:\"|{_COMMENT})",
+    re.IGNORECASE,
+)
+_MEMBER = regex(_NAME)
+# Within a text with quotes: what looks as if it were structure, and the text had ended before.
+_STRUCTURE = regex(r"\"\s*(?:[:\]}]|,\s*[\"\[{])|\"\s+\"|[\[{]\s*\"")
+_QUOTE = regex(r"\\.|\"", re.DOTALL)
 _CURLY = {"“": "”", "„": "“"}
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 
@@ -66,7 +85,9 @@ class _Reader:
             while not self._closes("}"):
                 name = ""
                 name = self._name()
-                made[name] = self._list(1, keeps=True) if self._next() == "[" else self._value(1)
+                made[name] = (
+                    self._list(1, keeps=True) if self._next() == "[" else self._value(1, _AFTER_MEMBER)
+                )
                 if self.cut is not None:
                     self.cut = name
                     break
@@ -75,7 +96,8 @@ class _Reader:
             self.cut = name if name not in made else ""
         return made
 
-    def _value(self, depth: int) -> Any:
+    def _value(self, depth: int, after: re.Pattern[str]) -> Any:
+        """``after``: what may follow a text here."""
         sign = self._next()
         if depth > DEEPEST:
             raise _Broken
@@ -84,7 +106,7 @@ class _Reader:
         if sign == "[":
             return self._list(depth)
         if sign in "\"'“„":
-            return self._string()
+            return self._string(after)
         if (number := _NUMBER.match(self.text, self.place)) is not None:
             return self._number(number)
         word = _WORD.match(self.text, self.place)
@@ -112,7 +134,7 @@ class _Reader:
         self.place += 1
         while not self._closes("}"):
             name = self._name()
-            made[name] = self._value(depth + 1)
+            made[name] = self._value(depth + 1, _AFTER_MEMBER)
             self._comma("}")
         return made
 
@@ -122,7 +144,7 @@ class _Reader:
         self.place += 1
         try:
             while not self._closes("]"):
-                made.append(self._value(depth + 1))
+                made.append(self._value(depth + 1, _AFTER_ITEM))
                 self._comma("]")
         except _Cut:
             if not keeps:
@@ -133,7 +155,7 @@ class _Reader:
     def _name(self) -> str:
         sign = self._next()
         if sign in "\"'“„":
-            name = self._string()
+            name = self._string(_AFTER_NAME)
         elif (word := _WORD.match(self.text, self.place)) is not None:
             name, self.place = word.group(), word.end()
         else:
@@ -143,14 +165,10 @@ class _Reader:
         self.place += 1
         return name
 
-    def _string(self) -> str:
+    def _string(self, after: re.Pattern[str]) -> str:
         opens = self.text[self.place]
         if opens == '"':
-            match = _DOUBLE.match(self.text, self.place)
-            if match is None:
-                raise _Cut
-            self.place = match.end()
-            return _unescaped(match.group(1))
+            return self._double(after)
         if opens == "'":
             end = _SINGLE_END.search(self.text, self.place + 1)
             if end is None or end.end() == len(self.text):
@@ -164,6 +182,28 @@ class _Reader:
         held, self.place = self.text[self.place + 1 : stop], stop + 1
         return held
 
+    def _double(self, after: re.Pattern[str]) -> str:
+        """A text in double quotes, of which those within it may not be escaped. They come in pairs: of one that is left
+        over nobody knows where the text ends."""
+        begin, end, inner = self.place + 1, self.place, -1
+        while inner < MAX_PLAIN_QUOTES:
+            inner += 1
+            match = _DOUBLE.match(self.text, end)
+            if match is None:
+                raise _Cut
+            end = match.end() - 1
+            if not self.text[match.end() :].strip():
+                raise _Cut  # it may have been a quote within the text
+            if after.match(self.text, match.end()) is not None:
+                break
+            if after is _AFTER_NAME:
+                raise _Broken
+        held = self.text[begin:end]
+        if inner and (inner % 2 or inner == MAX_PLAIN_QUOTES or _STRUCTURE.search(held)):
+            raise _Broken
+        self.place = end + 1
+        return _unescaped(_QUOTE.sub(lambda m: '\\"' if m.group() == '"' else m.group(), held))
+
     def _closes(self, mark: str) -> bool:
         """Whether the object or list ends here, after any commas; then it is left."""
         while self._next() == ",":
@@ -174,10 +214,14 @@ class _Reader:
         return True
 
     def _comma(self, closes: str) -> None:
-        """One has to follow, or the end; between two objects it may be missing."""
+        """One has to follow, or the end; it may be missing before a name, and between texts, objects and lists, where the
+        next shows by its sign that it is another. After a number it may not: the two may be one."""
         before = self.text[self.place - 1]
         sign = self._next()
-        if sign not in (",", closes) and not (sign in '{["' and before in "}]"):
+        is_another = sign in '{["' and before in '}]"'
+        if closes == "}":
+            is_another = _MEMBER.match(self.text, self.place) is not None
+        if sign not in (",", closes) and not is_another:
             raise _Broken
 
     def _next(self) -> str:
@@ -190,9 +234,18 @@ class _Reader:
 
 
 def _unescaped(held: str) -> str:
-    """A text without its escapes; one that JSON does not know stands for its character."""
-    known = _ESCAPE.sub(lambda m: m.group() if m.group(1) in '"\\/bfnrtu' else m.group(1), held)
+    """A text without its escapes; a sign that needs none stands for itself. Where a letter is escaped that JSON does not
+    know, as in a path, the writer does not escape: all backslashes but those before quotes and backslashes stay."""
+    letters = {match.group(1) for match in _ESCAPE.finditer(held) if match.group(1).isalnum()}
+    is_plain = any(len(mark) == 1 and mark not in _KNOWN for mark in letters)
+
+    def escape(match: re.Match[str]) -> str:
+        mark = match.group(1)
+        if len(mark) > 1 or mark in '"\\/' or (mark in _KNOWN and not is_plain):
+            return match.group()
+        return f"\\\\{mark}" if is_plain and mark != "'" else mark
+
     try:
-        return str(json.loads(f'"{known}"', strict=False))
+        return str(json.loads(f'"{_ESCAPE.sub(escape, held)}"', strict=False))
     except ValueError:
         raise _Broken from None

@@ -16,10 +16,11 @@ from deep_research.models.capabilities import Abilities
 from deep_research.models.fallback import Chain, OnFallback
 from deep_research.models.language_model import LanguageModel, SingleModel
 from deep_research.models.probe import Probes
-from deep_research.models.profiles import Profile, profile_of
+from deep_research.models.profiles import Profile
 from deep_research.models.recording import Recorder
 from deep_research.models.registry import make_model_provider
 from deep_research.models.retry import Book, OnWait, Persistence, Wordings
+from deep_research.models.windows import Windows
 
 log = get_log("models")
 
@@ -60,6 +61,7 @@ class ModelPool:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _made: dict[str, ModelProvider] = field(default_factory=dict)
     _probes: Probes | None = None
+    _windows: Windows | None = None
 
     @property
     def probes(self) -> Probes:
@@ -67,6 +69,14 @@ class ModelPool:
             if self._probes is None:
                 self._probes = Probes(self.data_dir, self.common.abilities)
             return self._probes
+
+    @property
+    def windows(self) -> Windows:
+        probes = self.probes
+        with self._lock:
+            if self._windows is None:
+                self._windows = Windows(self.profiles, probes)
+            return self._windows
 
     def provider(self, model: Named) -> ModelProvider:
         """The one provider of that name. Raises `UnknownNameError`, `ConfigurationError`."""
@@ -81,7 +91,7 @@ class ModelPool:
         return self.profile_of(self.provider(model))
 
     def profile_of(self, provider: ModelProvider) -> Profile:
-        return profile_of(provider.name, self.profiles, window=provider.window)
+        return self.windows.profile_of(provider)
 
     def language_model(
         self,
@@ -115,6 +125,7 @@ class ModelPool:
         return SingleModel(
             provider,
             profile,
+            windows=self.windows,
             abilities=self.common.abilities,
             persistence=replace(persistence, gates=self._gates(provider, profile)),
             timeout=self.timeout,
@@ -144,5 +155,9 @@ class ModelPool:
 
     def _recorded(self, made: ModelProvider) -> ModelProvider:
         assert self.record is not None
-        profile = self.profile_of(made)
-        return Recorder(made, self.record, window=(profile.context, profile.output))
+
+        def window() -> tuple[int, int]:
+            profile = self.profile_of(made)
+            return profile.context, profile.output
+
+        return Recorder(made, self.record, window=window)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -18,6 +17,7 @@ from pydantic import BaseModel, RootModel, ValidationError
 from deep_research.models.characters import whole
 from deep_research.models.coercion import coerced
 from deep_research.models.lenient_json import Lenient, lenient
+from deep_research.models.thoughts import TAG
 from deep_research.patterns import regex
 
 _T = TypeVar("_T", bound=BaseModel)
@@ -28,9 +28,6 @@ CANDIDATES = 40  # values, the last ones, that are held against the type
 LONGEST_PROBLEM = 600  # characters of what was wrong
 OPENINGS = 20  # places at which an object may begin that is looked at leniently
 
-_TAG = regex(
-    r"<(/?)(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)\b[^<>]{0,200}>", re.IGNORECASE
-)
 _OPENS = regex(r"[{\[]")
 _BEGINS = regex(r'\{(?=\s*(?:["}]|\Z))|\[(?=\s*[\[{"\]tfn\d-])')  # where a value may begin
 _FENCE = regex(r"```\w{0,20}")
@@ -48,7 +45,7 @@ class Unreadable(ValueError):  # noqa: N818 - said of a text, caught one step ab
 
 
 def without_thoughts(text: str) -> str:
-    """The text without what stands in reasoning tags, also where one of the two tags is missing."""
+    """The text without what stands in the tags of thoughts, also where one of the two tags is missing."""
     kept, place = [], 0
     for start, end in _thoughts(text, ()):
         kept.append(text[place:start])
@@ -204,10 +201,10 @@ def _thoughts(text: str, values: Sequence[_Value]) -> list[tuple[int, int]]:
     opened: int | None = None
     place = 0
     spans = [(value.start, value.end) for value in values]
-    for tag in _TAG.finditer(text):
+    for tag in TAG.finditer(text):
         if _within(tag.start(), spans):
             continue
-        if not tag.group(1):
+        if tag["open"] is not None:
             opened = tag.start() if opened is None else opened
             continue
         if opened is None:

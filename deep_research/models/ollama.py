@@ -15,7 +15,7 @@ import httpx
 from pydantic import SecretStr
 
 from deep_research.errors import ModelError
-from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients import (
     LONGEST_CONNECT,
@@ -29,27 +29,35 @@ from deep_research.models.clients import (
     tls,
 )
 from deep_research.models.clients_bodies import bounded
-from deep_research.models.clients_errors import Wishes, foreign_errors, malformed, refused
+from deep_research.models.clients_errors import STREAM, SYSTEM, Wishes, foreign_errors, no_answer, refused
 from deep_research.models.clients_wire import (
     MOST_BYTES,
     Body,
     Words,
     drain,
-    is_count,
+    error_data,
     is_stream,
     json_lines,
     number,
     record,
     text,
     turns,
+    usage_from,
     whole,
+    without_system,
 )
+from deep_research.models.error_bodies import MAX_UNKNOWN_OUTPUT_TOKENS, as_window, read_error
 from deep_research.models.failures import Verdict, failure
+from deep_research.patterns import regex
 
 URL_VARIABLE = "OLLAMA_HOST"
 OWN_PORT = 11434
 
 _SECONDS_TO_SHOW = 10.0
+MAX_UNASKED_TOKENS = (
+    32_768  # of a window: a larger one takes more memory than who did not ask for it may have
+)
+_NUM_CTX = regex(r"(?m)^num_ctx\s{1,80}(\d{1,9})\s*$")
 _STOPS = {"stop": StopReason.END, "length": StopReason.LENGTH}
 
 
@@ -64,6 +72,7 @@ class Ollama(ModelProvider):
 
     service = "ollama"
     forms = ("schema",)
+    tells_window = True
 
     def __init__(
         self, model: str, *, api_key: SecretStr | str | None = None, base_url: str | None = None
@@ -77,7 +86,9 @@ class Ollama(ModelProvider):
         self._clients = PerLoop(self._client, httpx.AsyncClient.aclose)
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
-        request = self._wishes.granted(self._request(call)) | {"stream": on_text is not None}
+        stream = on_text is not None and self._wishes.takes(STREAM)
+        call = call if self._wishes.takes(SYSTEM) else without_system(call)
+        request = self._wishes.granted(self._request(call)) | {STREAM: stream}
         try:
             async with (
                 deadline(call.timeout, model=self.name),
@@ -88,19 +99,29 @@ class Ollama(ModelProvider):
                 answer = record(await whole(body, model=self.name))
                 reply = self._reply(answer, _piece(answer), lines=1)
         except ModelError as error:
-            raise self._wishes.learned(error, request) from None
+            raise self._wishes.learned(error, request, call) from None
         if on_text is not None and reply.text:
             on_text(reply.text)
         return reply
 
     async def context_of(self) -> int | None:
         """The largest window of the model in tokens; None where the server does not say. Raises `ModelError`."""
+        return _largest_window(await self._details()) or None
+
+    async def ask_window(self) -> tuple[int, int] | None:
+        """The window that the model is set up with, else as much of its largest as is asked for without being told to: it
+        takes memory."""
+        details = await self._details()
+        setup = _NUM_CTX.search(text(details.get("parameters")))
+        window = as_window(setup.group(1) if setup else min(_largest_window(details), MAX_UNASKED_TOKENS))
+        return None if window is None else (window, min(window // 2, MAX_UNKNOWN_OUTPUT_TOKENS))
+
+    async def _details(self) -> Mapping[str, Any]:
         async with (
             deadline(_SECONDS_TO_SHOW, model=self.name),
             self._opened("/api/show", {"model": self.model}, _SECONDS_TO_SHOW) as body,
         ):
-            told = record(record(await whole(body, model=self.name)).get("model_info"))
-        return number(told.get(f"{text(told.get('general.architecture'))}.context_length")) or None
+            return record(await whole(body, model=self.name))
 
     async def aclose(self) -> None:
         await self._clients.aclose()
@@ -151,12 +172,12 @@ class Ollama(ModelProvider):
 
     async def _refused(self, response: httpx.Response) -> ModelError:
         try:
-            body = await whole(response, model=self.name)
+            body = await error_data(response, model=self.name)
         except ModelError as error:
             if error.data.get("status"):  # it tells of a body that is not to be read
                 return error
             body = None
-        if response.status_code == 404 and "model" in text(record(body).get("error")):
+        if response.status_code == 404 and "model" in read_error(body).message:
             return failure(
                 Verdict.FATAL,
                 "the model is not there",
@@ -168,21 +189,17 @@ class Ollama(ModelProvider):
 
     def _reply(self, last: Mapping[str, Any], said: str, *, lines: int) -> Reply:
         """The last line of an answer, of which a plain one has just one, and all that was said."""
-        if error := text(last.get("error")):
-            raise refused(200, {"error": error}, model=self.name)
+        if last.get("error"):
+            raise refused(200, last, model=self.name)
         if lines == 1 and "message" not in last:
-            raise malformed("the answer has no message", model=self.name)
+            raise no_answer(last, "the answer has no message", model=self.name)
         done = last.get("done") is True
         # Servers that say that they are done and not why are older than the reason.
         stop = _STOPS.get(text(last.get("done_reason")) or "stop", StopReason.END)
         return Reply(
             text=whole_characters(said),
             stop=stop if done else StopReason.INCOMPLETE,
-            usage=TokenUsage(
-                input=number(last.get("prompt_eval_count")),
-                output=number(last.get("eval_count")),
-                known=is_count(last.get("prompt_eval_count")) and is_count(last.get("eval_count", 0)),
-            ),
+            usage=usage_from(last.get("prompt_eval_count"), last.get("eval_count", 0)),
             model=text(last.get("model")),
         )
 
@@ -203,6 +220,11 @@ class Ollama(ModelProvider):
                     await drain(stream)
                     break
         return self._reply(last, str(said), lines=lines)
+
+
+def _largest_window(details: Mapping[str, Any]) -> int:
+    info = record(details.get("model_info"))
+    return number(info.get(f"{text(info.get('general.architecture'))}.context_length"))
 
 
 def ollama_host(host: str) -> str:

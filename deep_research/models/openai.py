@@ -15,7 +15,7 @@ from deep_research.errors import ConfigurationError, ModelError
 from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients import checked_url, deadline, secret_key
-from deep_research.models.clients_errors import Wishes, malformed, refused
+from deep_research.models.clients_errors import Wishes, malformed, no_answer, refused
 from deep_research.models.clients_wire import (
     Body,
     Words,
@@ -117,7 +117,7 @@ class OpenAIResponses(OpenAIService):
         data = record(data)
         error, usage = record(data.get("error")), usage_of(data.get("usage"), given="input", made="output")
         if not isinstance(data.get("output"), list) and not error:
-            raise malformed("the answer is no response", model=self.name, request_id=request_id(body))
+            raise no_answer(data, "the answer is no response", model=self.name, request_id=request_id(body))
         stop = _stop(data)
         if error and text(error.get("code")) in _POLICIES:
             stop = StopReason.REFUSAL
@@ -187,9 +187,10 @@ def _cache_key(call: ModelCall) -> str:
 
 
 def _stop(data: Mapping[str, Any]) -> StopReason:
-    if data.get("status") == "completed":
-        return StopReason.END
+    """Returns the reason to stop of a whole response; one without a status ended well."""
     reason = text(record(data.get("incomplete_details")).get("reason"))
+    if data.get("status") == "completed" or not (reason or data.get("status")):
+        return StopReason.END
     return _REASONS.get(reason, StopReason.INCOMPLETE)
 
 

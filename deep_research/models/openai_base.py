@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from typing import Any, cast
+from urllib.parse import urlsplit
 
+import httpx2
 import openai
 from pydantic import BaseModel, SecretStr
 
@@ -29,24 +31,33 @@ from deep_research.models.clients import (
     is_loopback,
     tls,
 )
-from deep_research.models.clients_bodies import bounded
-from deep_research.models.clients_errors import Wishes
+from deep_research.models.clients_bodies import bounded, read_json
+from deep_research.models.clients_errors import STREAM, SYSTEM, Wishes, foreign_errors, malformed
 from deep_research.models.clients_wire import (
+    LONGEST_WHOLE,
     MOST_BYTES,
+    MOST_VALUES,
     Body,
-    is_count,
+    is_events,
     is_stream,
-    number,
     opened,
     record,
+    usage_from,
     whole,
+    without_system,
 )
+from deep_research.models.error_bodies import told_window
+from deep_research.models.failures import Verdict
+from deep_research.unpacking import BodyError
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
 HEADERS_VARIABLE = "OPENAI_CUSTOM_HEADERS"
 OWN_URL = "https://api.openai.com/v1"
 
+# Where llama.cpp, LM Studio and TGI say how large the window is that they serve.
+WINDOW_PATHS = ("/props", "/api/v0/models", "/info")
+_NOT_THERE = (400, 404, 405, 501)
 _OWN_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
 
 # Strict schemas may not have these, whatever the SDK's helper leaves in; titles only cost tokens.
@@ -60,6 +71,7 @@ class OpenAIService(ModelProvider):
     no variable of OpenAI's names, whose business the organization, the project and the headers of others are not."""
 
     forms = ("schema", "tool")
+    tells_window = True
 
     def __init__(
         self,
@@ -80,17 +92,19 @@ class OpenAIService(ModelProvider):
         self._clients = PerLoop(self._client, openai.AsyncOpenAI.close)
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
-        request = self._wishes.granted(self._request(call, stream=on_text is not None))
+        stream = on_text is not None and self._wishes.takes(STREAM)
+        call = call if self._wishes.takes(SYSTEM) else without_system(call)
+        request = self._wishes.granted(self._request(call, stream=stream))
         try:
             async with (
                 deadline(call.timeout, model=self.name),
                 self.opened(self._method(self._clients.here()), request, call.timeout) as body,
             ):
-                if on_text is not None and is_stream(body):
-                    return await self._streamed(body, on_text, call.timeout * LONGEST_SILENCE)
+                if is_stream(body) if on_text is not None else is_events(body):
+                    return await self._streamed(body, on_text or _unheard, call.timeout * LONGEST_SILENCE)
                 reply = self._reply(await whole(body, model=self.name), body)
         except ModelError as error:
-            raise self._wishes.learned(error, request) from None
+            raise self._wishes.learned(error, request, call) from None
         if on_text is not None and reply.text:
             on_text(reply.text)
         return reply
@@ -99,6 +113,33 @@ class OpenAIService(ModelProvider):
         """A strict schema: nothing but the named fields, and all of them required. Those that may be null still may;
         for others with a default the model has to write a value."""
         return _strict(_parameters(answer))
+
+    async def ask_window(self) -> tuple[int, int] | None:
+        """Reads the list of models, then the places where servers that say nothing there have it."""
+        parts = urlsplit(self.base_url)
+        paths = () if parts.hostname == urlsplit(OWN_URL).hostname else WINDOW_PATHS
+        elsewhere = (f"{parts.scheme}://{parts.netloc}{path}" for path in paths)
+        for place in (f"{self.base_url}/models", *elsewhere):
+            try:
+                window = told_window(await self._model_data(place), self.model)
+            except ModelError as error:
+                if error.data.get("status") not in _NOT_THERE and error.verdict != Verdict.MALFORMED:
+                    raise
+                continue
+            if window is not None:
+                return window
+        return None
+
+    async def _model_data(self, place: str) -> Any:
+        client = self._clients.here()
+        with foreign_errors(self.name):
+            response = await client.get(place, cast_to=httpx2.Response)
+        if len(response.content) > LONGEST_WHOLE:
+            raise malformed("the list of models is too long", model=self.name)
+        try:
+            return read_json(response.content, values=MOST_VALUES)
+        except BodyError as error:
+            raise malformed(f"what the server says of its models is {error}", model=self.name) from None
 
     async def aclose(self) -> None:
         await self._clients.aclose()
@@ -145,6 +186,10 @@ class OpenAIService(ModelProvider):
         )
 
 
+def _unheard(_piece: str) -> None:
+    """Nobody listens to a stream that was not asked for."""
+
+
 def named(form: Form) -> dict[str, Any]:
     """What says which form it is, with its name as OpenAI takes names."""
     name = {"name": re.sub(r"[^a-zA-Z0-9_-]", "_", form.name)[:64], "strict": True}
@@ -159,13 +204,12 @@ def usage_of(data: Any, *, given: str, made: str) -> TokenUsage:
     """The tokens of a request; ``given`` and ``made`` are what a format calls those of prompts and of answers."""
     data = record(data)
     taken, spent = record(data.get(f"{given}_tokens_details")), record(data.get(f"{made}_tokens_details"))
-    return TokenUsage(
-        input=number(data.get(f"{given}_tokens")),
-        cached=number(taken.get("cached_tokens")),
-        written=number(taken.get("cache_write_tokens")),
-        output=number(data.get(f"{made}_tokens")),
-        reasoning=number(spent.get("reasoning_tokens")),
-        known=is_count(data.get(f"{given}_tokens")) and is_count(data.get(f"{made}_tokens")),
+    return usage_from(
+        data.get(f"{given}_tokens"),
+        data.get(f"{made}_tokens"),
+        cached=taken.get("cached_tokens"),
+        written=taken.get("cache_write_tokens"),
+        reasoning=spent.get("reasoning_tokens"),
     )
 
 

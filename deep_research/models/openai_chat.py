@@ -18,6 +18,7 @@ from deep_research.models.characters import whole_characters
 from deep_research.models.clients import checked_url, secret_key
 from deep_research.models.clients_errors import Wishes, malformed, refused
 from deep_research.models.clients_wire import (
+    DONE,
     Body,
     Words,
     events,
@@ -26,6 +27,7 @@ from deep_research.models.clients_wire import (
     text,
     turns,
 )
+from deep_research.models.error_bodies import read_error
 from deep_research.models.openai_base import (
     KEY_VARIABLE,
     OWN_URL,
@@ -38,13 +40,19 @@ from deep_research.models.openai_base import (
 
 NO_KEY = "none"  # servers without keys want a header all the same
 
+# By their names in lower case; all others are ends.
 _STOPS = {
-    "length": StopReason.LENGTH,
-    "max_tokens": StopReason.LENGTH,
-    "content_filter": StopReason.REFUSAL,
-    "refusal": StopReason.REFUSAL,
-    "abort": StopReason.INCOMPLETE,
-    "cancelled": StopReason.INCOMPLETE,
+    **dict.fromkeys(
+        ("length", "max_tokens", "max_output_tokens", "model_length", "token_limit"), StopReason.LENGTH
+    ),
+    **dict.fromkeys(
+        ("content_filter", "refusal", "safety", "recitation", "sensitive", "blocklist", "prohibited_content"),
+        StopReason.REFUSAL,
+    ),
+    **dict.fromkeys(
+        ("abort", "cancelled", "error", "network_error", "insufficient_system_resource"),
+        StopReason.INCOMPLETE,
+    ),
 }
 
 
@@ -57,7 +65,8 @@ class OpenAIChat(OpenAIService):
     The length of an answer is capped by ``max_tokens``, for old servers overhear ``max_completion_tokens`` and would
     write on; OpenAI's newer models refuse ``max_tokens`` aloud, and are asked with the other name from then on (and
     from the first request if the URL is OpenAI's). ``temperature``, ``reasoning_effort`` and ``stream_options`` are
-    left out once a server has refused them. Servers cache prompts, if they do, without being told.
+    left out once a server has refused them, a stream is not asked for, and the system text goes into the first turn of
+    the user. Servers cache prompts, if they do, without being told.
     """
 
     service = "openai-compatible"
@@ -80,7 +89,7 @@ class OpenAIChat(OpenAIService):
             model,
             key=key.get_secret_value() if key else NO_KEY,
             base_url=url,
-            wishes=Wishes("temperature", "reasoning_effort", "stream_options", instead={self._limit: other}),
+            wishes=Wishes("stream_options", "temperature", "reasoning_effort", instead={self._limit: other}),
             is_stranger=not trusted,
         )
 
@@ -108,12 +117,14 @@ class OpenAIChat(OpenAIService):
         heard.take(self._checked(data, body), "message")
         if not heard.begun:
             raise malformed("the answer has no choice", model=self.name, request_id=request_id(body))
+        heard.is_over = True
         return heard.reply(request_id(body))
 
     async def _streamed(self, body: Body, on_text: OnText, silence: float) -> Reply:
         heard = _Heard(self.name)
         async with aclosing(events(body, model=self.name, silence=silence)) as stream:
             async for chunk in stream:
+                heard.is_over = chunk == DONE
                 for piece in heard.take(self._checked(chunk, body, begun=heard.begun), "delta"):
                     on_text(piece)
         return heard.reply(request_id(body))
@@ -121,16 +132,16 @@ class OpenAIChat(OpenAIService):
     def _checked(self, came: Any, body: Body, *, begun: bool = False) -> Mapping[str, Any]:
         """The data, unless it is an error: routers send those of the services behind them with status 200, and in the
         middle of answers too, where a status that costs nothing elsewhere has cost what came before."""
-        data = record(came)
+        data = record(came) or next(iter(records(came)), {})
         choice = next(iter(records(data.get("choices"))), {})
         error = data.get("error") or choice.get("error")
+        if not error and (data.get("object") == "error" or not (begun or "choices" in data)):
+            error = data if read_error(data).message else None
         if error:
             code = record(error).get("code")
             status = code if isinstance(code, int) and 400 <= code < 600 else 200
             usage = _usage(data)
-            failed = refused(
-                status, {"error": error}, model=self.name, request_id=request_id(body), usage=usage
-            )
+            failed = refused(status, error, model=self.name, request_id=request_id(body), usage=usage)
             if begun and not usage.known:
                 failed.data |= {"usage": usage.model_dump(), "maybe_billed": True}
             raise failed
@@ -138,10 +149,11 @@ class OpenAIChat(OpenAIService):
 
 
 class _Heard:
-    """An answer as it comes, whole or in chunks. ``begun``: there was something to it."""
+    """An answer as it comes, whole or in chunks. ``begun``: there was something to it; ``is_over``: no more will come,
+    whether or not it was said how it ended."""
 
     def __init__(self, model: str) -> None:
-        self.begun = False
+        self.begun = self.is_over = False
         self._words, self._arguments = Words(model), Words(model)
         self._finish = ""
         self._is_refused = False
@@ -157,7 +169,7 @@ class _Heard:
         if choice is None:
             return []
         self.begun = True
-        self._finish = text(choice.get("finish_reason")) or self._finish
+        self._finish = text(choice.get("finish_reason")).lower() or self._finish
         said = record(choice.get(field))
         refusal = text(said.get("refusal"))
         self._is_refused = self._is_refused or bool(refusal)
@@ -170,11 +182,13 @@ class _Heard:
         return words + arguments
 
     def reply(self, request_id: str | None) -> Reply:
-        stop = _STOPS.get(self._finish, StopReason.END) if self._finish else StopReason.INCOMPLETE
+        ended = self._finish or (self.begun and self.is_over)
+        stop = _STOPS.get(self._finish, StopReason.END) if ended else StopReason.INCOMPLETE
         return Reply(
             text=whole_characters(str(self._arguments or self._words)),
             stop=StopReason.REFUSAL if self._is_refused else stop,
-            usage=self._usage,
+            # What was said before the end is a floor.
+            usage=self._usage.model_copy(update={"known": self._usage.known and bool(ended)}),
             model=self._model,
             request_id=request_id,
         )
@@ -194,7 +208,8 @@ def _formed(form: Form) -> dict[str, Any]:
 
 def _texts(content: Any) -> list[str]:
     """Content is a text, or on some servers a list of parts with a text each."""
-    return [text(part.get("text")) for part in records(content)] or [text(content)]
+    parts = [part for part in records(content) if part.get("type") not in ("thinking", "reasoning")]
+    return [text(part.get("text")) for part in parts] or [text(content)]
 
 
 def _arguments(calls: Any) -> list[str]:
@@ -205,4 +220,7 @@ def _arguments(calls: Any) -> list[str]:
 
 
 def _usage(data: Mapping[str, Any]) -> TokenUsage:
-    return usage_of(data.get("usage"), given="prompt", made="completion")
+    usage = record(data.get("usage"))
+    if "prompt_tokens" in usage or "input_tokens" not in usage:
+        return usage_of(usage, given="prompt", made="completion")
+    return usage_of(usage, given="input", made="output")

@@ -21,6 +21,7 @@ from deep_research.logs import get_log
 from deep_research.models import structured
 from deep_research.models.base import Message, ModelCall, ModelProvider
 from deep_research.models.capabilities import Abilities, Rung
+from deep_research.models.error_bodies import MAX_WINDOW_TOKENS, MIN_WINDOW_TOKENS
 from deep_research.models.failures import Verdict
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import UNIT, Persistence, Tries, loop_time
@@ -44,7 +45,8 @@ class Sky(BaseModel):
 
 class Probed(Record):
     """What was found of one model. ``rungs`` are the ways of asking for an object that were tried, with whether they
-    can be used; ``usage`` says whether the service counts tokens, ``error`` why there is no answer."""
+    can be used; ``usage`` says whether the service counts tokens, ``error`` why there is no answer; ``window`` is the
+    size in tokens that an error named."""
 
     name: str
     at: datetime
@@ -52,6 +54,12 @@ class Probed(Record):
     usage: bool = True
     seconds: float = Field(default=0.0, allow_inf_nan=False)
     error: str | None = None
+    window: int | None = Field(default=None, ge=MIN_WINDOW_TOKENS, le=MAX_WINDOW_TOKENS)
+
+    @property
+    def was_probed(self) -> bool:
+        """True where the model was asked what it can do; False where only its window is known."""
+        return bool(self.rungs) or self.error is not None
 
 
 class Probes:
@@ -66,7 +74,19 @@ class Probes:
         self._known: dict[str, Probed] | None = None
 
     def known(self) -> dict[str, Probed]:
-        """What is remembered, by model."""
+        """Returns what is remembered of the models that were asked what they can do, by model."""
+        return {name: found for name, found in self._all().items() if found.was_probed}
+
+    def window(self, name: str) -> int | None:
+        """The window of a model in tokens, as an error named it."""
+        found = self._all().get(name)
+        return found.window if found else None
+
+    def remember_window(self, name: str, window: int) -> None:
+        found = self._all().get(name) or Probed(name=name, at=datetime.now(UTC))
+        self.remember(found.model_copy(update={"window": window}))
+
+    def _all(self) -> dict[str, Probed]:
         with self._lock:
             if self._known is None:
                 self._known = self._read()
@@ -98,7 +118,7 @@ class Probes:
             with self._lock:
                 self._asked.discard(provider.identity)
             raise
-        self.remember(found)
+        self.remember(found.model_copy(update={"window": self.window(found.name)}))
 
     def remember(self, found: Probed) -> None:
         with self._lock:

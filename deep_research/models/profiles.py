@@ -88,6 +88,19 @@ def profile_of(
     return profile.model_copy(update=said)
 
 
+def names_window(name: str, own: Mapping[str, Profile]) -> bool:
+    """Returns True where a profile of the model itself has its window, and not only that of its service."""
+    theirs = _nearest(name, own)
+    if theirs is not None and "context" in theirs.model_fields_set:
+        return True
+    return any(not key.endswith(":") and (name == key or _is_version(name, key)) for key in built_in())
+
+
+def with_window(profile: Profile, context: int) -> Profile:
+    """The profile with another window, and answers that leave half of it."""
+    return profile.model_copy(update={"context": context, "output": min(profile.output, context // 2)})
+
+
 def with_windows(own: Mapping[str, Profile], windows: Mapping[str, int]) -> dict[str, Profile]:
     """The user's own profiles, with the windows (tokens) that he gives of models by name."""
     made = dict(own)

@@ -11,6 +11,7 @@ import json
 import os
 import threading
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,9 +28,12 @@ class Recorder(Wrapped):
     """Writes down each request to the provider within and what came of it. Thread-safe; raises
     `ConfigurationError` when the file cannot be written."""
 
-    def __init__(self, inner: ModelProvider, path: Path, *, window: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self, inner: ModelProvider, path: Path, *, window: Callable[[], tuple[int, int] | None] | None = None
+    ) -> None:
+        """``window``: the size of the window that prompts are filled by, as it is known by then."""
         super().__init__(inner)
-        self.window = window or inner.window
+        self._window = window or (lambda: inner.window)
         self.path = path
         self._gate = threading.Lock()
         self._write({})  # now, not after an answer was paid for
@@ -45,7 +49,7 @@ class Recorder(Wrapped):
 
     def _line(self, call: ModelCall, **outcome: Any) -> dict[str, Any]:
         asked = call.model_dump(mode="json", exclude={"timeout"}, exclude_defaults=True)
-        told = {"model": self.name, "window": self.window}
+        told = {"model": self.name, "window": self._window()}
         return {"key": key_of(call), **told, "call": asked, **outcome}
 
     def _write(self, line: dict[str, Any]) -> None:
@@ -77,14 +81,14 @@ class Replay(ModelProvider):
         self._outcomes: dict[str, list[Reply | ModelError]] = defaultdict(list)
         self._given: dict[str, int] = defaultdict(int)
         forms: set[str] = set()
-        windows: list[tuple[int, int]] = []
+        windows: dict[str, tuple[int, int]] = {}  # what was learned of a model later is learned again
         for number, line in enumerate(_lines(Path(model).expanduser()), start=1):
             try:
                 self._outcomes[line["key"]].append(_outcome(line))
                 if form := line["call"].get("form"):
                     forms.add(form["by"])  # what was never asked for would not be found
                 if line.get("window") is not None:
-                    windows.append(_window(line["window"]))
+                    windows.setdefault(str(line.get("model")), _window(line["window"]))
             except (KeyError, TypeError, ValueError, AttributeError):
                 raise ConfigurationError(
                     f"Line {number} of the record {Path(model).name} is no recorded answer."
@@ -92,7 +96,7 @@ class Replay(ModelProvider):
         both: tuple[Literal["schema", "tool"], ...] = ("schema", "tool")
         self.forms = tuple(form for form in both if form in forms)
         if windows:
-            self.window = min(context for context, _ in windows), min(output for _, output in windows)
+            self.window = min(w[0] for w in windows.values()), min(w[1] for w in windows.values())
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         key = key_of(call)

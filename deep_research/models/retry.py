@@ -27,6 +27,7 @@ from deep_research.models.failures import LONGEST_WAIT, Verdict, failure
 from deep_research.models.failures import usage_of as usage_of
 from deep_research.models.recording import key_of
 from deep_research.models.stream import Pieces
+from deep_research.models.thoughts import AnswerStream, answer_text
 
 FIRST_WAIT = 0.5  # seconds, doubled each time
 LONGEST_BACKOFF = 8.0
@@ -89,7 +90,7 @@ class Tries:
         return self.deadline - self.clock()
 
 
-def _never(_reply: Reply) -> bool:
+def _never(_outcome: Reply | ModelError) -> bool:
     return False
 
 
@@ -113,9 +114,11 @@ class Persistence:
         pieces: Pieces | None = None,
         *,
         usable: Callable[[Reply], bool] = _never,
+        in_vain: Callable[[ModelError], bool] = _never,
     ) -> Reply:
-        """The reply, asked for again while that may help and ``tries`` lasts. A cut one is asked for again as well,
-        unless it is ``usable``; what there was of it is in ``tries.partial``.
+        """The reply, asked for again while that may help and ``tries`` lasts, but not after an error that says that it is
+        ``in_vain``. A cut one is asked for again as well, unless it is ``usable``; what there was of it is in
+        ``tries.partial``.
 
         Raises `ModelError`, with the usage and number of all requests of the unit. An answer that the wire spoiled is
         ``transient``: trouble on the way says nothing of the model. A wording that was sent too often is not sent, and
@@ -144,7 +147,9 @@ class Persistence:
             stop=stop_after_attempt(max(1, tries.left))
             | _Over(tries, lambda: self.wordings.is_worn(wording)),
             wait=partial(self._wait, tries),
-            retry=retry_if_exception(_may_help),
+            retry=retry_if_exception(
+                lambda e: _may_help(e) and not (isinstance(e, ModelError) and in_vain(e))
+            ),
             sleep=self.sleep,
             before_sleep=self._told,
             reraise=True,
@@ -221,10 +226,14 @@ async def _sent(
     provider: ModelProvider, call: ModelCall, seconds: float, pieces: Pieces | None
 ) -> Reply | ModelError:
     """What came of one request, within its seconds. Anyone may write a provider, so anything may be raised in it."""
-    on_text = None if pieces is None else pieces.take
+    stream = None if pieces is None or pieces.take is None else AnswerStream(pieces.take, pieces.void)
     try:
         async with asyncio.timeout(seconds + GRACE):
-            reply: object = await provider.send(call.model_copy(update={"timeout": seconds}), on_text)
+            reply: object = await provider.send(
+                call.model_copy(update={"timeout": seconds}), None if stream is None else stream.take
+            )
+        if stream is not None:
+            stream.end()
     except TimeoutError:
         problem = f"no answer within {seconds:g} s"
         return failure(Verdict.TRANSIENT, problem, model=provider.name, maybe_billed=True)
@@ -239,7 +248,7 @@ async def _sent(
         problem = f"the provider raised {told(error)}"
     else:
         if isinstance(reply, Reply):
-            return whole(reply)
+            return whole(reply.model_copy(update={"text": answer_text(reply.text)}))
         problem = f"the provider gave a {type(reply).__name__} in place of a Reply"
     return failure(Verdict.FATAL, problem, model=provider.name, maybe_billed=True)
 

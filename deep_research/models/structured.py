@@ -17,7 +17,7 @@ from deep_research.models import key_values, repairs
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, StopReason, json_schema
 from deep_research.models.capabilities import Abilities, Rung
 from deep_research.models.coercion import coerced
-from deep_research.models.failures import Verdict, failure, is_too_long
+from deep_research.models.failures import Verdict, failure, is_too_long, names_form
 from deep_research.models.object_parser import Draft, Unreadable, read_draft, read_json
 from deep_research.models.retry import Persistence, Tries, with_books
 from deep_research.patterns import regex
@@ -26,6 +26,9 @@ _T = TypeVar("_T", bound=BaseModel)
 
 LONGEST_ECHO = 4_000  # characters of an unusable answer that are shown to the model again
 _NOT_THIS_WAY = (400, 404, 405, 415, 422, 501)  # what a service answers that does not know a form
+MAX_SILENT_FAILURES = (
+    2  # within a service, over a form that never worked, before it is asked for in another way
+)
 
 log = get_log("structured")
 
@@ -98,7 +101,8 @@ class _Ladder(Generic[_T]):
             try:
                 reply = await self._send(rung, shaped)
             except ModelError as error:
-                if rung not in (Rung.SCHEMA, Rung.TOOL) or answered or not _refuses_form(error):
+                is_form = rung in (Rung.SCHEMA, Rung.TOOL) and not answered
+                if not is_form or not (_refuses_form(error) or self._may_be_form(rung, error)):
                     raise
                 self.problem = error
                 self.refused.append(rung)
@@ -160,9 +164,26 @@ class _Ladder(Generic[_T]):
         return Found(value, reply, rung)
 
     async def _send(self, rung: Rung, shaped: ModelCall) -> Reply:
+        failures = 0
+
+        def in_vain(error: ModelError) -> bool:
+            nonlocal failures
+            failures += self._may_be_form(rung, error)
+            return failures >= MAX_SILENT_FAILURES or (failures > 0 and names_form(error))
+
         return await self.persistence.send(
-            self.provider, shaped, self.tries, usable=partial(_is_of_use, rung, answer=self.answer)
+            self.provider,
+            shaped,
+            self.tries,
+            usable=partial(_is_of_use, rung, answer=self.answer),
+            in_vain=in_vain,
         )
+
+    def _may_be_form(self, rung: Rung, error: ModelError) -> bool:
+        """Returns True for a failure within the service that may be over the form: some say nothing of it."""
+        if rung not in (Rung.SCHEMA, Rung.TOOL) or error.data.get("status") != 500:
+            return False
+        return names_form(error) or not self.abilities.has_worked(self.provider.identity, rung)
 
     def _learn(self) -> None:
         """The service answers, so it was the form that it would not have."""

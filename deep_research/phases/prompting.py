@@ -205,19 +205,30 @@ _M = TypeVar("_M", bound=Message)
 
 
 async def in_window(
-    room: Room, compose: Callable[[Room], _M], send: Callable[[_M], Awaitable[_T]], *, size: int = 0
+    room: Room,
+    compose: Callable[[Room], _M],
+    send: Callable[[_M], Awaitable[_T]],
+    *,
+    size: int = 0,
+    again: Callable[[], Awaitable[Room]] | None = None,
 ) -> _T:
     """What comes of a message that is composed for a room. One that the model finds too long all the same is composed
-    for half its size, once. Of content of ``size`` characters it is done off the loop, unless that is little."""
+    for the room that there is ``again``, where its window turned out to be smaller, and for half its size, each once. Of
+    content of ``size`` characters it is done off the loop, unless that is little."""
     work = size // COMPOSE_UNIT
     message = await off_loop(work, compose, room)
-    try:
-        return await send(message)
-    except (WindowError, ModelError) as error:
-        if not room.rules.enabled or (isinstance(error, ModelError) and not is_too_long(error)):
-            raise
-    halved = replace(room, tokens=message.size // 2)
-    return await send(await off_loop(work * SHORTENING, compose, halved))
+    halved = False
+    while True:
+        try:
+            return await send(message)
+        except (WindowError, ModelError) as error:
+            if halved or not room.rules.enabled or (isinstance(error, ModelError) and not is_too_long(error)):
+                raise
+        now = await again() if again is not None else room
+        again = None
+        halved = now.tokens >= min(room.tokens, message.size)
+        room = replace(room, tokens=message.size // 2) if halved else now
+        message = await off_loop(work * SHORTENING, compose, room)
 
 
 async def asked(
@@ -232,12 +243,14 @@ async def asked(
 ) -> tuple[_Answer, _M]:
     """The model's answer of at most ``most`` tokens to a message that fits its window, and that message. ``size`` as in
     `in_window`."""
-    output = output_for(model, most)
 
     async def send(message: _M) -> tuple[_Answer, _M]:
-        return (await model.object(message.call(system, output), answer)).value, message
+        return (await model.object(message.call(system, output_for(model, most)), answer)).value, message
 
-    return await in_window(await room_for(model, output, system, rules=rules), compose, send, size=size)
+    async def room() -> Room:
+        return await room_for(model, output_for(model, most), system, rules=rules)
+
+    return await in_window(await room(), compose, send, size=size, again=room)
 
 
 def shortened(text: str, tokens: int, count: Count) -> str:

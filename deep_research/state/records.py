@@ -319,6 +319,7 @@ PAGES = "pages"  # the limit of pages that were found and have no text for us; o
 OF_REPORT = (
     "report"  # the limit of a report that had to be shorter, or written from less: gone with the next report
 )
+OF_MODEL = "model"  # the limit that tells of the models themselves: nothing that a model could weigh
 SHARED = "shared:"  # before the name of a cap: it is that of a budget which the run shares with others
 FETCHES = "max_fetches"  # the limit of pages that were not asked for, to keep within a cap
 NO_HIGH_QUALITY = "No source is of high quality."  # said of what was gathered, before anything of it was read

@@ -290,6 +290,10 @@ class SupervisorOrchestrator:
         await journal.record(RunParked(parking=parking))
 
     async def _walk(self, journal: Journal) -> None:
+        if self._models is not None and journal.state.status is RunStatus.RUNNING:
+            for limit in await self._models.assumed_windows():
+                if limit not in journal.state.limits:
+                    await journal.record(LimitReached(limit=limit))
         while journal.state.status is RunStatus.RUNNING:
             journal.check()
             state = journal.state

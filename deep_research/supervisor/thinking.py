@@ -12,6 +12,7 @@ from deep_research.phases.base import Phase
 from deep_research.state import Limit, ModelRole, SupervisorAction
 from deep_research.state.events import LimitReached
 from deep_research.state.journal import Clock, Journal
+from deep_research.state.records import OF_MODEL
 from deep_research.supervisor.reflection import Reflection, reflect, reflected
 from deep_research.supervisor.review import Review, consider
 
@@ -68,4 +69,4 @@ def _without_advice(error: ModelError) -> Limit:
     message = (
         f"The supervisor's model does not answer ({error.problem}); the research goes on without its advice."
     )
-    return Limit(name="model", message=message)
+    return Limit(name=OF_MODEL, message=message)

@@ -15,7 +15,7 @@ from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.retry import Persistence
 from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, ModelRole, RunOptions
 from deep_research.testing import MemoryJournal
-from deep_research.testing.servers import FAULT_KINDS, Fault, ModelServer
+from deep_research.testing.servers import DIALECTS, FAULT_KINDS, Fault, ModelServer
 
 pytestmark = pytest.mark.timed
 
@@ -82,3 +82,16 @@ def test_the_bill_of_the_service_never_passes_the_cap(seeds):
         if usage.tokens_known:
             assert (usage.input_tokens, usage.output_tokens) == (bill.input, bill.output), seed
         assert usage.input_tokens + usage.output_tokens >= bill.input + bill.output, seed
+
+
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name.startswith("usage-")])
+def test_a_cap_holds_where_the_service_counts_in_its_own_way(dialect):
+    for seed in range(7):
+        chance = random.Random(seed)
+        cap = chance.randrange(200, 6_000)
+        with ModelServer(["Seven ships passed. " * 12], dialect=dialect) as server:
+            ledger, usage = asyncio.run(spent(server, chance, cap))
+            bill = server.billed
+        assert bill.input + bill.output <= ledger.tokens <= cap, seed
+        assert usage.input_tokens + usage.output_tokens == ledger.tokens, seed
+        assert usage.tokens_known == (dialect in ("usage-floats", "usage-strings") or not server.log), seed

@@ -32,7 +32,10 @@ SERVICES = [chat, responses, anthropic, ollama]
 
 
 @pytest.mark.parametrize("service", SERVICES)
-@pytest.mark.parametrize("wrong", [None, "12", True, -1, 1.5, float("inf"), [], {}, 10**400])
+@pytest.mark.parametrize(
+    "wrong",
+    [None, "twelve", "", "-3", "1.5", True, -1, 1.5, float("inf"), float("nan"), [], {}, 10**400, 10**8],
+)
 def test_a_figure_that_is_none_is_unknown_and_costs_no_error(service, wrong):
     for given, out in ((wrong, 5), (5, wrong), (wrong, wrong)):
         usage = service(given, out)
@@ -41,7 +44,14 @@ def test_a_figure_that_is_none_is_unknown_and_costs_no_error(service, wrong):
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_figure_is_taken_as_it_is_zero_included(service):
-    for given, out in ((7, 5), (7, 0), (0, 5)):
+def test_a_figure_is_taken_as_it_is_and_also_as_a_decimal_or_a_text(service):
+    for given, out in ((7, 5), (7, 0), (7.0, 5.0), ("7", "5"), (" 7 ", "5.0")):
         usage = service(given, out)
-        assert (usage.input, usage.output, usage.known) == (given, out, True)
+        assert (usage.input, usage.output, usage.known) == (7, float(out), True)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("none", [0, 0.0, "0"])
+def test_no_prompt_has_no_tokens(service, none):
+    for out in (0, 5):
+        assert not service(none, out).known

@@ -15,6 +15,7 @@ from deep_research.models.failures import (
     failure,
     from_status,
     is_too_long,
+    limits_of,
     retry_after,
     usage_of,
 )
@@ -83,6 +84,20 @@ def test_services_say_in_many_words_that_a_prompt_is_too_long(message, status):
 def test_a_busy_service_does_not_speak_of_the_prompt(status):
     error = from_status(status, "Too many tokens, please wait before trying again.", model="m")
     assert (error.verdict, is_too_long(error)) == ("transient", False)
+
+
+@pytest.mark.parametrize("status", [413, 429])
+def test_a_request_that_is_more_than_a_minutes_tokens_is_too_long_and_not_waited_for(status):
+    words = "Request too large for m on tokens per minute (TPM): Limit 6000, Requested 8000, "
+    for told in (
+        f"{words}please reduce your message size",
+        f"{words}The input or output tokens must be reduced.",
+    ):
+        error = from_status(
+            status, told, model="m", code="rate_limit_exceeded", headers={"retry-after": "90"}
+        )
+        assert is_too_long(error)
+        assert limits_of(error) == (6_000, None)
 
 
 @pytest.mark.parametrize(

@@ -38,13 +38,17 @@ def _one(pool: ModelPool, name: str, role: str, *, probe: bool) -> Iterator[Chec
         yield Check("model", BROKEN, str(error))
         return
     of = f" for the {role}" if role else ""
-    yield Check("model", OK, f"{provider.identity}{of}: {_described(profile)}")
+    problem: ModelError | None = None
     if probe:
         try:
             asyncio.run(_asked(pool, name))
         except ModelError as error:
-            yield Check("model", BROKEN, f"{error}")
-            return
+            problem = error
+        profile = pool.profile(name)  # with the window that the server says it has
+    yield Check("model", OK, f"{provider.identity}{of}: {_described(profile)}")
+    if problem is not None:
+        yield Check("model", BROKEN, f"{problem}")
+        return
     found = pool.probes.known().get(provider.identity)
     if found is not None:
         works = [rung for rung, usable in found.rungs.items() if usable]
@@ -69,6 +73,7 @@ async def _asked(pool: ModelPool, name: str) -> None:
 
     provider = pool.provider(name)
     try:
+        await pool.windows.ask(provider)
         found = await probe(
             provider, pool.profile(name), pool.common.abilities, Persistence(), seconds=pool.timeout
         )

@@ -24,7 +24,7 @@ from deep_research.state.events import GapsAssessed, LimitReached
 from deep_research.state.identity import gap_id
 from deep_research.state.journal import Journal
 from deep_research.state.limitations import limitations
-from deep_research.state.records import OF_REPORT
+from deep_research.state.records import OF_MODEL, OF_REPORT
 
 MOST_REMARKS = 20
 
@@ -95,7 +95,7 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
             sources=tuple(s for s in state.sources if s.id in cited),
             contradictions=state.contradictions,
             verdicts=state.verdicts,
-            limits=tuple(limit for limit in limitations(state) if limit.name != OF_REPORT),
+            limits=tuple(limit for limit in limitations(state) if limit.name not in (OF_REPORT, OF_MODEL)),
             draft=state.report_draft,
             failing=tuple(claim for claim in state.claims if claim.marked),
             references=state.references,

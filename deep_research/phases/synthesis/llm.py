@@ -13,7 +13,7 @@ from deep_research.models.base import Effort
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import off_loop
-from deep_research.phases.prompting import Message, manner, room_for
+from deep_research.phases.prompting import Message, Room, manner, room_for
 from deep_research.phases.synthesis.conflicts import with_conflicts
 from deep_research.phases.synthesis.handoff import (
     RepairInput,
@@ -73,8 +73,7 @@ class LLMSynthesizer:
         long = wanted > AT_ONCE and most_sections(handoff.requests) >= LEAST_SECTIONS
         if not long:
             handoff = handoff.model_copy(update={"words": min(wanted, AT_ONCE)})
-        output = report_output(min(wanted, AT_ONCE), model.profile)
-        room = await room_for(model, output, WHOLE, form=long, rules=self._rules)
+        room = await self._room(wanted, model, long)
         material = await off_loop(handoff.items, given, handoff, room)
         try:
             written = await self._written(handoff, material, model)
@@ -82,7 +81,8 @@ class LLMSynthesizer:
             if not self._rules.enabled or (isinstance(error, ModelError) and not is_too_long(error)):
                 raise
             sent = sum(room.counter.expected(material.line(f)) for f in material.findings)
-            smaller = replace(room, tokens=min(room.tokens, sent) // 2)  # once
+            now = await self._room(wanted, model, long)  # its window may have turned out to be smaller
+            smaller = replace(now, tokens=min(now.tokens, min(room.tokens, sent) // 2))  # once
             material = await off_loop(handoff.items, given, handoff, smaller)
             written = await self._written(handoff, material, model)
         report, message, headings, told = written
@@ -103,6 +103,10 @@ class LLMSynthesizer:
             sent=message.sending,
             revised=headings,
         )
+
+    async def _room(self, wanted: int, model: LanguageModel, long: bool) -> Room:
+        output = report_output(min(wanted, AT_ONCE), model.profile)
+        return await room_for(model, output, WHOLE, form=long, rules=self._rules)
 
     async def _written(self, handoff: SynthesizerInput, material: Given, model: LanguageModel) -> _Written:
         """The report, the message that had all of its material, which sections of it are new where it is a revision, and

@@ -1,5 +1,6 @@
 """Services on loopback that speak the real wire formats, of models and of searches, and fail when told to."""
 
+from deep_research.testing.servers.dialects import DIALECTS
 from deep_research.testing.servers.faults import FAULT_KINDS, Fault
 from deep_research.testing.servers.search_hits import Hit, hits
 from deep_research.testing.servers.search_server import SearchServer
@@ -11,6 +12,7 @@ from deep_research.testing.servers.website import WebSite, web_reply
 
 __all__ = [
     "ABILITIES",
+    "DIALECTS",
     "FAULT_KINDS",
     "Answer",
     "Asked",

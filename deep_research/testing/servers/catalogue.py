@@ -10,8 +10,9 @@ from deep_research.testing.servers.openai_common import CREATED
 _DATE = "2026-01-01T00:00:00Z"
 
 
-def models(names: Sequence[str], wanted: str, context: int, *, anthropic: bool) -> dict[str, Any]:
-    """All models, or the ``wanted`` one, as Anthropic or OpenAI lists them."""
+def models(names: Sequence[str], wanted: str, context: int | None, *, anthropic: bool) -> dict[str, Any]:
+    """All models, or the ``wanted`` one, as Anthropic or OpenAI lists them; without
+    ``context`` nothing of their windows."""
     form = _anthropic if anthropic else _openai
     if wanted:
         return form(wanted, context)
@@ -21,26 +22,25 @@ def models(names: Sequence[str], wanted: str, context: int, *, anthropic: bool) 
     return {"object": "list", "data": data}
 
 
-def _anthropic(name: str, context: int) -> dict[str, Any]:
+def _anthropic(name: str, context: int | None) -> dict[str, Any]:
     return {
         "type": "model",
         "id": name,
         "display_name": name.title(),
         "created_at": _DATE,
         "lifecycle": "active",
-        "max_input_tokens": context,
-        "max_tokens": context // 2,
+        **({} if context is None else {"max_input_tokens": context, "max_tokens": context // 2}),
     }
 
 
-def _openai(name: str, context: int) -> dict[str, Any]:
+def _openai(name: str, context: int | None) -> dict[str, Any]:
     """``max_model_len`` is where vLLM says how long a context may be."""
     return {
         "id": name,
         "object": "model",
         "created": CREATED,
         "owned_by": "testing",
-        "max_model_len": context,
+        **({} if context is None else {"max_model_len": context}),
     }
 
 

@@ -10,7 +10,14 @@ from deep_research.testing.servers.faults import Fault, Schedule
 from deep_research.testing.servers.http import Reply
 from deep_research.testing.servers.loopback import LoopbackServer
 from deep_research.testing.servers.server_exchange import Served, Usage
-from deep_research.testing.servers.service import ABILITIES, Answers, Service, billed, known_abilities
+from deep_research.testing.servers.service import (
+    ABILITIES,
+    Answers,
+    Service,
+    billed,
+    known_abilities,
+    known_dialect,
+)
 
 
 class ModelServer(LoopbackServer):
@@ -28,9 +35,11 @@ class ModelServer(LoopbackServer):
     do, of "schema", "tools", "json", "stream", "usage" and "count"; what it cannot it refuses, but what is in
     ``ignores`` it overhears, and answers in prose. ``key``: the only one it accepts. ``models`` and ``context``: what
     its lists of models say. ``cache_from``: tokens below which a prompt is not cached.
+    ``dialect``: one of `DIALECTS`, of chat completions.
     The first four, and ``canned``, may be set anew at any time.
 
-    ``log`` holds what was asked and what it cost, ``most_at_once`` the largest number of requests in work.
+    ``log`` holds what models were asked and what it cost, ``lookups`` what was asked about them, ``most_at_once`` the
+    largest number of requests in work.
     """
 
     def __init__(
@@ -44,6 +53,7 @@ class ModelServer(LoopbackServer):
         models: Sequence[str] = ("model-1",),
         context: int = 8192,
         cache_from: int = 0,
+        dialect: str | None = None,
     ) -> None:
         self._service = Service(
             answers=answers,
@@ -54,12 +64,17 @@ class ModelServer(LoopbackServer):
             names=tuple(models),
             context=context,
             cache=PrefixCache(least=cache_from),
+            dialect=known_dialect(dialect),
         )
         super().__init__(self._service.handle)
 
     @property
     def log(self) -> list[Served]:
         return list(self._service.log)
+
+    @property
+    def lookups(self) -> list[Served]:
+        return list(self._service.lookups)
 
     @property
     def billed(self) -> Usage:

@@ -14,6 +14,7 @@ from deep_research.errors import UnknownNameError
 from deep_research.testing.servers.answer_text import as_answer, default_answer, said
 from deep_research.testing.servers.caches import PrefixCache, prompt_tokens
 from deep_research.testing.servers.catalogue import models, ollama_details, ollama_tags
+from deep_research.testing.servers.dialects import DIALECTS, Dialect
 from deep_research.testing.servers.faults import Fault, Schedule, Stage
 from deep_research.testing.servers.http import Reply, Request
 from deep_research.testing.servers.misdeeds import spoiled
@@ -40,6 +41,7 @@ _COUNTING: dict[str, Wire] = {
     "/v1/messages/count_tokens": _ANTHROPIC,
     "/v1/responses/input_tokens": _RESPONSES,
 }
+_TELLING = ("/api/show", "/api/tags")
 _PAID = {Stage.ANSWER, Stage.DELIVERY, Stage.STREAM}
 _KEPT_HEADERS = ("authorization", "x-api-key", "user-agent")
 
@@ -58,15 +60,17 @@ class Service:
     context: int = 8192
     cache: PrefixCache = field(default_factory=PrefixCache)
     log: list[Served] = field(default_factory=list)
+    lookups: list[Served] = field(default_factory=list)
     troubles: list[Exception] = field(default_factory=list)
     most_at_once: int = 0
     canned: Reply | None = None
+    dialect: Dialect = field(default_factory=Dialect)
     _in_flight: int = 0
     _answered: int = 0
 
     def clear(self) -> None:
         """As if nothing had been asked yet, and nothing were to go wrong."""
-        self.log, self.schedule, self.most_at_once, self._answered = [], Schedule(), 0, 0
+        self.log, self.lookups, self.schedule, self.most_at_once, self._answered = [], [], Schedule(), 0, 0
         self.canned = None
         self.cache.clear()
 
@@ -78,7 +82,7 @@ class Service:
             headers={name: request.headers[name] for name in _KEPT_HEADERS if name in request.headers},
             at=time.monotonic(),
         )
-        self.log.append(served)
+        (self.lookups if request.method == "GET" or request.path in _TELLING else self.log).append(served)
         self._in_flight += 1
         self.most_at_once = max(self.most_at_once, self._in_flight)
         try:
@@ -119,6 +123,8 @@ class Service:
                     return _error(wire, 400, wire.lacks(ability, asked.model))
             if asked.objection and not self.ignores & set(asked.needs):
                 return _error(wire, 400, asked.objection)
+            if refusal := self.dialect.refusal(served.body, asked, prompt_tokens(asked.segments)):
+                return refusal
         text = request.body.decode(errors="replace")
         fault = self.schedule.take(path, text, generates=generates)
         served.fault = fault.kind if fault else None
@@ -134,7 +140,8 @@ class Service:
         if request.method == "GET" and request.path.startswith("/v1/models"):
             name = request.path.removeprefix("/v1/models").strip("/")
             if not name or name in self.names:
-                return _json(models(self.names, name, self.context, anthropic=wire is _ANTHROPIC))
+                context = self.context if self.dialect.window is None else None
+                return _json(models(self.names, name, context, anthropic=wire is _ANTHROPIC))
         if request.path == "/api/tags":
             return _json(ollama_tags(self.names))
         if request.path == "/api/show":
@@ -154,12 +161,15 @@ class Service:
         served.maybe = True  # for a client that does not wait for the answer
         answer = await self._next_answer(served, asked)
         speech = said(asked, answer, served.number, wire, self.cache, self.ignores, fault)
+        if speech.tool is None and speech.text:
+            speech = replace(speech, text=f"{self.dialect.before}{speech.text}{self.dialect.after}")
         served.usage = speech.usage if charged else None
         reported = "usage" in self.abilities and (asked.stream_usage or not asked.stream)
         if not reported:
             speech = replace(speech, usage=None)
         served.maybe = _in_doubt(fault) or not reported
         reply, closing = _told(wire, speech, stream=asked.stream and "stream" in self.abilities)
+        reply = self.dialect.changed(reply)
         return spoiled(reply, fault, wire, closing=closing) if fault else reply
 
     async def _next_answer(self, served: Served, asked: Asked) -> Answer:
@@ -177,6 +187,12 @@ def known_abilities(names: Collection[str]) -> frozenset[str]:
         if name not in ABILITIES:
             raise UnknownNameError.of("ability", name, ABILITIES)
     return frozenset(names)
+
+
+def known_dialect(name: str | None) -> Dialect:
+    if name is not None and name not in DIALECTS:
+        raise UnknownNameError.of("dialect", name, DIALECTS)
+    return DIALECTS[name] if name is not None else Dialect()
 
 
 def _note(served: Served, asked: Asked) -> None:

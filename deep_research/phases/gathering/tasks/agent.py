@@ -95,20 +95,25 @@ class LLMTaskAgent:
     ) -> Said | None:
         """The ``number``-th step, counted from 1; ``last``: there is none after it. None where what is ``left`` of the
         task's limits has no room for one."""
-        room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
-        room = _within(room, left, model.profile.price)
+
+        async def fitting() -> Room:
+            room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
+            return _within(room, left, model.profile.price)
+
+        room = await fitting()
         if room.tokens < LEAST_ROOM and left != Left():
             return None
 
         async def send(message: Message) -> Said:
-            given = await model.object(message.call(SYSTEM, room.answer, label=handoff.task.id), toolbox.form)
+            output = min(room.answer, output_for(model, MOST_OUTPUT))
+            given = await model.object(message.call(SYSTEM, output, label=handoff.task.id), toolbox.form)
             return Said(given.value, given.usage, given.model)
 
         def compose(room: Room) -> Message:
             return _told(handoff, desk, toolbox, number, last, room)
 
         size = sum(len(showing.text) for _, showings in desk.showings for showing in showings)
-        return await in_window(room, compose, send, size=size)
+        return await in_window(room, compose, send, size=size, again=fitting)
 
 
 def _within(room: Room, left: Left, price: Price | None) -> Room:
