@@ -15,7 +15,7 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring
 from deep_research.evidence.page_requests import request
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
-from deep_research.sources.extract import html_tables, html_text, manuals, metadata, titles
+from deep_research.sources.extract import asides, html_tables, html_text, manuals, metadata, titles
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.formulas import tell_formulas
@@ -100,6 +100,7 @@ def _tree(page: str) -> HtmlElement | None:
 
 
 def _from_tree(tree: HtmlElement, *, is_small: bool) -> tuple[str, str, metadata.About]:
+    asides.unfold(tree)
     tell_formulas(tree)
     tell_ticks(tree)
     drop_hidden(tree, is_revealed=not is_small)
@@ -107,6 +108,7 @@ def _from_tree(tree: HtmlElement, *, is_small: bool) -> tuple[str, str, metadata
     about = metadata.about(tree, is_searched=not is_small)
     head = titles.title_of_head(tree)
     heading = titles.text_of(titles.heading(tree, [about.title, head]))
+    asides.keep_notes(tree)
     _drop_marks(tree)
     _drop_empty(tree)
     html_tables.level(tree)
@@ -124,12 +126,12 @@ def _drop_empty(tree: HtmlElement) -> None:
 
 
 def _drop_marks(tree: HtmlElement) -> None:
-    """Takes out the numbers that refer to notes, and of headings what is only there to link to them or to be pressed."""
+    """Takes out the numbers that refer to notes, and of headings and terms what is only there to link to them or to be pressed."""
     for mark in list(tree.iter("sup")):
         text = mark.text_content()[:_MARK].strip()
         if mark.getparent() is not None and _NOTE.match(text) and mark.find(".//a") is not None:
             mark.drop_tree()
-    for heading in tree.iter(*_HEADINGS):
+    for heading in tree.iter("dt", *_HEADINGS):
         words = len(whole := heading.text_content().strip(" \t\n¶#"))
         for mark in [*heading.xpath(".//a[starts-with(@href, '#')]"), *heading.find_class("mw-editsection")]:
             said = mark.text_content().strip()
