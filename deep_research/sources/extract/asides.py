@@ -69,7 +69,7 @@ def _targets(opener: HtmlElement) -> Iterator[str]:
 
 
 def _opens(opener: HtmlElement, panel: HtmlElement) -> bool:
-    """Whether a visitor sees the opener, and what it opens is a part of the text: no menu, and no window above the page."""
+    """Whether a visitor sees the opener, and what it opens is text, no menu and no window above the page."""
     is_toggle = opener.get("role") == "tab" or any(opener.get(name) is not None for name in _TOGGLES)
     around = list(opener.iterancestors())
     label = opener.text_content()

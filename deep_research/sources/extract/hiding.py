@@ -51,7 +51,9 @@ def is_hidden(element: _Attributes) -> bool:
 def is_folded(element: _Attributes) -> bool:
     """Whether an element is hidden, and in no other way than a script folds a part of a page away and opens it again."""
     style = _declarations(element.get("style") or "")
-    rest = ";".join(f"{name}:{value}" for name, value in style.items() if name not in ("display", "visibility"))
+    rest = ";".join(
+        f"{name}:{value}" for name, value in style.items() if name not in ("display", "visibility")
+    )
     return is_hidden(element) and not hides(rest)
 
 

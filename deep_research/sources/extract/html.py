@@ -35,6 +35,7 @@ _TITLE = regex(r"<title[^<>]{0,100}>([^<]{1,500})", re.IGNORECASE)
 _DECLARATION = regex(r"\A\s*<\?xml[^>]{0,300}>")
 _NOTE = regex(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
 _MARK = 40  # characters of it that are looked at
+_LONGEST_SIGN = 5  # characters of a note's number or star
 _SHORT = 700  # characters; a longer text is worth reading, whatever else the page says
 _TAG = regex(r"<[^<>]{0,2000}>")
 _APP = regex(r"\bid\s{0,3}=\s{0,3}[\"']?(?:root|app|__next|__nuxt|react-root)\b", re.IGNORECASE)
@@ -71,6 +72,19 @@ def read(raw: bytes, asked: Asked) -> Document:
         manual=manuals.folder_of(page),
         max_text_bytes=asked.max_text_bytes,
     )
+
+
+def read_chapter(raw: bytes) -> tuple[str, str]:
+    """The first heading and the text of a page that stands in a book or a letter, with no site around it: what others put
+    above and below their pages is its own. Raises `UnreadableError`."""
+    page = told_in_html(unpadded(_DECLARATION.sub("", decode_page(raw))))
+    tree = _tree(page) if len(page) <= MAX_PAGE else None
+    if tree is None:
+        return "", html_text.extract(page)
+    for element in tree.iter("header", "footer", "aside"):
+        element.tag = "blockquote" if element.tag == "aside" else "div"
+    _, text, _ = _from_tree(tree, is_small=True)
+    return titles.text_of(titles.heading(tree, [])), text
 
 
 def check_readable(text: str, page: str) -> None:
@@ -126,10 +140,15 @@ def _drop_empty(tree: HtmlElement) -> None:
 
 
 def _drop_marks(tree: HtmlElement) -> None:
-    """Takes out the numbers that refer to notes, and of headings and terms what is only there to link to them or to be pressed."""
-    for mark in list(tree.iter("sup")):
+    """Takes out the numbers that refer to notes, and of headings and terms what only links to them or is pressed."""
+    for mark in list(tree.iter("sup", "a")):
         text = mark.text_content()[:_MARK].strip()
-        if mark.getparent() is not None and _NOTE.match(text) and mark.find(".//a") is not None:
+        is_mark = (
+            _is_reference(mark) and len(text) <= _LONGEST_SIGN
+            if mark.tag == "a"
+            else _NOTE.match(text) and mark.find(".//a") is not None
+        )
+        if is_mark and mark.getparent() is not None:
             mark.drop_tree()
     for heading in tree.iter("dt", *_HEADINGS):
         words = len(whole := heading.text_content().strip(" \t\n¶#"))
@@ -141,6 +160,14 @@ def _drop_marks(tree: HtmlElement) -> None:
         for button in heading.iter("button"):
             if len(button.text_content().strip()) == words:  # it unfolds what it names
                 button.tag = "span"
+
+
+def _is_reference(link: HtmlElement) -> bool:
+    """Whether a link leads to a note of the same page or back from it: it says so, or is nothing but a raised mark."""
+    said = f"{link.get('role') or ''} {link.get('epub:type') or ''}"
+    raised = link.find("sup")
+    is_raised = raised is not None and raised.text_content().strip() == link.text_content().strip()
+    return "noteref" in said or "backlink" in said or (is_raised and (link.get("href") or "").startswith("#"))
 
 
 # Scripts and comments that are never closed go on to the end, as browsers have it.

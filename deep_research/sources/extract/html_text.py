@@ -63,7 +63,9 @@ class _Extractor:
         self._pre = 0
         self._terms: list[str] = []  # whose definition has not begun
         self._is_defining = False  # whether the last block is of the definition that is open
-        self._is_kept = False  # whether what is written is one of the blocks that are kept however short they are
+        self._is_kept = (
+            False  # whether what is written is one of the blocks that are kept however short they are
+        )
 
     def read(self, html: str) -> str:
         if html.strip():

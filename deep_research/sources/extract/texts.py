@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
+from deep_research.sources.extract import hyphens
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, finished
 from deep_research.sources.extract.formats import SUFFIXES, Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode
@@ -105,7 +106,7 @@ def _read_markdown(text: str, name: str) -> _Read:
     fields, body = markdown.front_matter(text)
     readable = clean(markdown.readable(body, is_mdx=name.lower().endswith(".mdx"))).strip()
     called = "" if "\n# " in f"\n{readable}" else fields.get("name")
-    return fields.get("title") or called or _first_heading(readable), "", readable, _first_date(fields)
+    return fields.get("title") or called or first_heading(readable), "", readable, _first_date(fields)
 
 
 def _read_rst(text: str, _name: str) -> _Read:
@@ -115,12 +116,12 @@ def _read_rst(text: str, _name: str) -> _Read:
     readable = clean(found.text).strip()
     author = _ADDRESS.sub("", found.fields.get("author", "")).strip(" ,")
     above = found.fields.get("title") if found.above else None  # every heading
-    return above or _first_heading(readable), author, readable, _first_date(found.fields)
+    return above or first_heading(readable), author, readable, _first_date(found.fields)
 
 
 def _read_text(text: str, _name: str) -> _Read:
     """A short first line that stands alone, or is in capitals, is the title."""
-    stripped = text.strip("\n").rstrip()
+    stripped = hyphens.joined(text.strip("\n").rstrip())
     first, _, rest = stripped.lstrip().partition("\n")
     alone = first.isupper() or not rest.split("\n", 1)[0].strip(" \t=-~*")
     titled = len(first) <= 120 and alone and bool(rest) and not first.rstrip().endswith((".", ":", ",", ";"))
@@ -130,7 +131,8 @@ def _read_text(text: str, _name: str) -> _Read:
 _READERS: dict[str, Callable[[str, str], _Read]] = {Format.MARKDOWN: _read_markdown, Format.RST: _read_rst}
 
 
-def _first_heading(text: str) -> str:
+def first_heading(text: str) -> str:
+    """What the first heading says that stands before any piece of code."""
     heading = _HEADING.search(text)
     fence = _FENCED.search(text)
     if not heading or (fence and fence.start() < heading.start()):

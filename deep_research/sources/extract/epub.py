@@ -1,0 +1,92 @@
+"""E-books: their chapters in order, each read as a page that is nothing but its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from posixpath import dirname, join, normpath
+from typing import Any
+from urllib.parse import unquote
+
+from deep_research.patterns import regex
+from deep_research.sources.extract import html
+from deep_research.sources.extract.document import Document, Pages, finished
+from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.package import Package
+from deep_research.sources.extract.texts import parse_date
+
+_CONTAINER = "META-INF/container.xml"
+_ABOUT = "{http://purl.org/dc/elements/1.1/}"
+_PAGES = ("application/xhtml+xml", "text/html")
+_CONTENTS = "application/x-dtbncx+xml"
+# An element that ends where it begins, as HTML has none of its kind.
+_CLOSED = regex(
+    rb"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([\w:-]{1,40})((?:\s[^<>]{0,2000}?)?)/>"
+)
+_FIRST_PRINTED = date(1400, 1, 1)  # programs fill in an older day for none
+
+
+def read(raw: bytes, asked: Asked) -> Document:
+    """Raises `UnreadableError`."""
+    package = Package(raw, "an e-book")
+    root = next((each.get("full-path", "") for each in package.tree(_CONTAINER).iter("{*}rootfile")), "")
+    book = package.tree(root)
+    items = {each.get("id", ""): each for each in book.iter("{*}item")}
+    names = {place: name for place, name in _contents(package, root, items.values()) if name}
+    pages = Pages()
+    for entry in book.iter("{*}itemref"):
+        item = items.get(entry.get("idref", ""))
+        part = "" if item is None else _place(root, item.get("href", ""))
+        if (
+            item is None
+            or part not in package.names
+            or item.get("media-type") not in _PAGES
+            or _is_list(item)
+        ):
+            continue
+        heading, text = html.read_chapter(_CLOSED.sub(rb"<\1\2></\1>", package.read(part)))
+        pages.add(f"chapter {names.get(part) or heading or len(pages.starts) + 1}", text)
+    days = (parse_date(said) for said in _said(book, "date"))
+    return finished(
+        raw,
+        asked.name,
+        title=next(_said(book, "title"), ""),
+        text=pages.text,
+        published=next((day for day in days if day and day > _FIRST_PRINTED), None),
+        author=", ".join(_said(book, "creator")),
+        pages=pages.starts,
+        page_labels=pages.labels,
+        max_text_bytes=asked.max_text_bytes,
+    )
+
+
+def _said(book: Any, name: str) -> Iterator[str]:
+    for element in book.iter(f"{_ABOUT}{name}"):
+        if said := " ".join((element.text or "").split()):
+            yield said
+
+
+def _contents(package: Package, root: str, items: Any) -> Iterator[tuple[str, str]]:
+    """What the table of contents calls the parts of a book; what it calls a place within one names no part."""
+    for item in items:
+        part = _place(root, item.get("href", ""))
+        if part not in package.names:
+            continue
+        if _is_list(item):
+            for link in package.tree(part).iter("{*}a"):
+                if "#" not in (href := link.get("href", "")):
+                    yield _place(part, href), " ".join("".join(link.itertext()).split())
+        elif item.get("media-type") == _CONTENTS:
+            for point in package.tree(part).iter("{*}navPoint"):
+                target = point.find("{*}content")
+                if target is not None and "#" not in (href := target.get("src", "")):
+                    yield _place(part, href), " ".join(point.findtext("{*}navLabel/{*}text", "").split())
+
+
+def _is_list(item: Any) -> bool:
+    return "nav" in (item.get("properties") or "").split()
+
+
+def _place(part: str, address: str) -> str:
+    """The name of the part that another part calls by an address."""
+    return normpath(join(dirname(part), unquote(address)))

@@ -1,0 +1,80 @@
+"""Letters as they are sent (EML): who wrote to whom, when and about what, the text, and what is attached, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import date
+from email import message_from_bytes
+from email.errors import MessageError
+from email.message import EmailMessage
+from email.policy import default
+from email.utils import parseaddr, parsedate_to_datetime
+
+from deep_research.evidence.plain import clean
+from deep_research.sources.extract import html
+from deep_research.sources.extract.blocks import Blocks
+from deep_research.sources.extract.document import Document, finished
+from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.plaintext import UnreadableError, decode
+
+_HEADERS = ("From", "To", "Cc", "Date", "Subject")
+_MAX_HEADER_CHARS = 500
+
+
+def read(raw: bytes, asked: Asked) -> Document:
+    """Raises `UnreadableError`."""
+    out = Blocks()
+    try:
+        letter = message_from_bytes(raw, _class=EmailMessage, policy=default)
+        told = {name: _header(letter, name) for name in _HEADERS}
+        body, attached = _body(letter), ", ".join(_attached(letter))
+    except (MessageError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UnreadableError("a damaged mail") from error
+    if not any(told.values()):
+        raise UnreadableError("no mail, although it is called one")
+    for name, said in told.items():
+        out.field(f"{name}: {said}" if said else "")
+    out.verbatim(body)
+    out.field(f"Attached: {attached}" if attached else "")
+    name, address = parseaddr(told["From"])
+    return finished(
+        raw,
+        asked.name,
+        title=told["Subject"],
+        text=clean(str(out)).strip(),
+        published=_day(told["Date"]),
+        author=name or address,
+        max_text_bytes=asked.max_text_bytes,
+    )
+
+
+def _header(letter: EmailMessage, name: str) -> str:
+    return " ".join(str(letter.get(name, "")).split())[:_MAX_HEADER_CHARS]
+
+
+def _day(said: str) -> date | None:
+    with suppress(ValueError, TypeError, OverflowError):
+        return parsedate_to_datetime(said).date()
+    return None
+
+
+def _body(letter: EmailMessage) -> str:
+    """The text, replies that it quotes included; that of a web page, where it has no other."""
+    for kind in ("plain", "html"):
+        part = letter.get_body(preferencelist=(kind,))
+        payload = part.get_payload(decode=True) if part is not None else None
+        if part is not None and isinstance(payload, bytes):
+            charset = str(part.get_content_charset("") or "")
+            text = decode(payload, declared=charset or None) if payload.strip() else ""
+            text = html.read_chapter(text.encode())[1] if kind == "html" and text else text.strip()
+            if text:
+                return text
+    return ""
+
+
+def _attached(letter: EmailMessage) -> Iterator[str]:
+    for part in letter.walk():
+        name = part.get_filename()
+        if name or part.get_content_disposition() == "attachment":
+            yield " ".join((name or part.get_content_type()).split())
