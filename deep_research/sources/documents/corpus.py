@@ -318,7 +318,7 @@ def _of_partly(partly: Sequence[Skipped]) -> tuple[str, ...]:
 
 def _were(files: Sequence[Skipped]) -> str:
     count = sum(file.count for file in files)
-    return "A file was" if count == 1 else f"{count:,} files were"
+    return "A file was" if count == 1 else f"{count} files were"
 
 
 def _named(files: Sequence[Skipped]) -> str:

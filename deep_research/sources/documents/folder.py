@@ -164,10 +164,10 @@ class CorpusFolder:
             yield Skipped(_shown(names), _reason(error))
             return
         for name in found:
-            if name.lower() in _LOCK_FILES and _is_document(name):
-                yield Skipped(_shown((*names, name)), LOCK_FILE)
-            else:
+            if name.lower() not in _LOCK_FILES:
                 yield from self._look(folder, (*names, name))
+            elif _is_document(name):
+                yield Skipped(_shown((*names, name)), LOCK_FILE)
 
     def _look(self, folder: int, names: tuple[str, ...]) -> Iterator[Candidate | Skipped]:
         """What one entry of the open ``folder`` is; enters it when it is a folder itself."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from posixpath import dirname, join, normpath
 from typing import Any
@@ -34,18 +34,10 @@ def read(raw: bytes, asked: Asked) -> Document:
     items = {each.get("id", ""): each for each in book.iter("{*}item")}
     names = {place: name for place, name in _contents(package, root, items.values()) if name}
     pages = Pages()
-    for entry in book.iter("{*}itemref"):
-        item = items.get(entry.get("idref", ""))
-        part = "" if item is None else _place(root, item.get("href", ""))
-        if (
-            item is None
-            or part not in package.names
-            or item.get("media-type") not in _PAGES
-            or _is_list(item)
-        ):
-            continue
-        heading, text = html.read_chapter(_CLOSED.sub(rb"<\1\2></\1>", package.read(part)))
-        pages.add(f"chapter {names.get(part) or heading or len(pages.starts) + 1}", text)
+    for part in dict.fromkeys(_chapters(root, book, items)):
+        if part in package.names:
+            heading, text = html.read_chapter(_CLOSED.sub(rb"<\1\2></\1>", package.markup(part)))
+            pages.add(f"chapter {names.get(part) or heading or len(pages.starts) + 1}", text)
     days = (parse_date(said) for said in _said(book, "date"))
     return finished(
         raw,
@@ -66,7 +58,15 @@ def _said(book: Any, name: str) -> Iterator[str]:
             yield said
 
 
-def _contents(package: Package, root: str, items: Any) -> Iterator[tuple[str, str]]:
+def _chapters(root: str, book: Any, items: Mapping[str, Any]) -> Iterator[str]:
+    """The parts in the order in which they are read, but for a table of contents."""
+    for entry in book.iter("{*}itemref"):
+        item = items.get(entry.get("idref", ""))
+        if item is not None and item.get("media-type") in _PAGES and not _is_list(item):
+            yield _place(root, item.get("href", ""))
+
+
+def _contents(package: Package, root: str, items: Iterable[Any]) -> Iterator[tuple[str, str]]:
     """What the table of contents calls the parts of a book; what it calls a place within one names no part."""
     for item in items:
         part = _place(root, item.get("href", ""))

@@ -143,12 +143,11 @@ def _drop_marks(tree: HtmlElement) -> None:
     """Takes out the numbers that refer to notes, and of headings and terms what only links to them or is pressed."""
     for mark in list(tree.iter("sup", "a")):
         text = mark.text_content()[:_MARK].strip()
-        is_mark = (
-            _is_reference(mark) and len(text) <= _LONGEST_SIGN
-            if mark.tag == "a"
-            else _NOTE.match(text) and mark.find(".//a") is not None
-        )
-        if is_mark and mark.getparent() is not None:
+        is_short = len(text) <= _LONGEST_SIGN
+        link = mark if mark.tag == "a" else mark.find(".//a")
+        if link is None or mark.getparent() is None:
+            continue
+        if (is_short and _is_reference(link)) or (mark.tag == "sup" and _NOTE.match(text)):
             mark.drop_tree()
     for heading in tree.iter("dt", *_HEADINGS):
         words = len(whole := heading.text_content().strip(" \t\n¶#"))
@@ -163,10 +162,9 @@ def _drop_marks(tree: HtmlElement) -> None:
 
 
 def _is_reference(link: HtmlElement) -> bool:
-    """Whether a link leads to a note of the same page or back from it: it says so, or is nothing but a raised mark."""
+    """Whether a link leads to a note of the same page or back from it: it says so, or is raised."""
     said = f"{link.get('role') or ''} {link.get('epub:type') or ''}"
-    raised = link.find("sup")
-    is_raised = raised is not None and raised.text_content().strip() == link.text_content().strip()
+    is_raised = link.find("sup") is not None or next(link.iterancestors("sup"), None) is not None
     return "noteref" in said or "backlink" in said or (is_raised and (link.get("href") or "").startswith("#"))
 
 

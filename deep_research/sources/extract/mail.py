@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
 from email import message_from_bytes
-from email.errors import MessageError
+from email.errors import HeaderParseError, MessageError
+from email.header import decode_header, make_header
 from email.message import EmailMessage
 from email.policy import default
 from email.utils import parseaddr, parsedate_to_datetime
@@ -19,7 +20,7 @@ from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError, decode
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
-_MAX_HEADER_CHARS = 500
+_MAX_HEADER_CHARS = 1_000
 
 
 def read(raw: bytes, asked: Asked) -> Document:
@@ -50,7 +51,12 @@ def read(raw: bytes, asked: Asked) -> Document:
 
 
 def _header(letter: EmailMessage, name: str) -> str:
-    return " ".join(str(letter.get(name, "")).split())[:_MAX_HEADER_CHARS]
+    """As it stands, but for its encoding: the library's own reading of a header may fail at it, or take very long."""
+    said = next((value for key, value in letter.raw_items() if key.lower() == name.lower()), "")
+    said = " ".join(str(said)[:_MAX_HEADER_CHARS].split())
+    with suppress(HeaderParseError, LookupError, ValueError):
+        said = str(make_header(decode_header(said)))
+    return said.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _day(said: str) -> date | None:

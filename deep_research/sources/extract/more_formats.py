@@ -9,7 +9,7 @@ from deep_research.patterns import regex
 from deep_research.sources.extract import markdown
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked, Format
-from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.plaintext import native_code
 from deep_research.sources.extract.tables import written
 from deep_research.sources.extract.texts import first_heading
 
@@ -26,12 +26,8 @@ def read(raw: bytes, asked: Asked) -> Document:
     settings = ExtractionConfig(  # type: ignore[call-arg, unused-ignore] # its stubs lack what it takes
         use_cache=False, disable_ocr=True, output_format="plain" if is_doc else "markdown"
     )
-    try:
+    with native_code("file"):
         found = extract_bytes_sync(raw, _MEDIA_TYPES[Format(asked.format)], settings)
-    except (MemoryError, KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # its native code panics with what is no Exception
-        raise UnreadableError(f"a damaged file ({type(error).__name__})") from error
     content = "\n\n".join(_blocks(found.content)) if is_doc else markdown.readable(found.content)
     text = clean(content).strip()
     about = found.metadata

@@ -37,6 +37,7 @@ _UNSAID = {
     *(f"{_OFFICE}annotation", f"{_OFFICE}forms", f"{_SHOW}notes", f"{_TABLE}shapes"),
     *(f"{{{_NAMES}svg-compatible:1.0}}{name}" for name in ("title", "desc")),
 }
+_ROW_GROUPS = [f"{_TABLE}{name}" for name in ("table-header-rows", "table-rows", "table-row-group")]
 _MAX_REPEATED = 200  # times that a row or cell is said again: empty ones are to the end of a sheet
 _MAX_CELLS = 1_000_000
 _MAX_FORMULA_BYTES = 100_000
@@ -200,7 +201,7 @@ class _Reader:
     def _table(self, table: Any, title: str = "") -> None:
         rows: list[list[str]] = []
         cells = 0
-        for row in table.iter(f"{_TABLE}table-row"):
+        for row in _rows(table):
             found: list[str] = []
             for cell in row.iterchildren(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
                 found += [self._cell(cell)] * _repeated(cell, "columns")
@@ -251,6 +252,15 @@ class _Reader:
             tell_formulas(page)
             return f" {' '.join(page.text_content().split())} "
         return ""
+
+
+def _rows(table: Any) -> Iterator[Any]:
+    """Its own rows, and not those of tables in its cells."""
+    for child in table:
+        if child.tag == f"{_TABLE}table-row":
+            yield child
+        elif child.tag in _ROW_GROUPS:
+            yield from _rows(child)
 
 
 def _part_of(shape: Any) -> str:

@@ -46,11 +46,16 @@ class Package:
         except ArchiveError as error:
             raise _unreadable(error) from error
 
-    def tree(self, name: str) -> Any:
-        """The root of a part that is XML. Raises `UnreadableError`."""
+    def markup(self, name: str) -> bytes:
+        """The bytes of a part that is XML or HTML. Raises `UnreadableError` for one with entities of its own."""
         raw = self.read(name)
         if b"<!ENTITY" in raw or b"E\0N\0T\0I\0T\0Y\0" in raw:
             raise UnreadableError(f"{self._kind} with entities of its own")
+        return raw
+
+    def tree(self, name: str) -> Any:
+        """The root of a part that is XML. Raises `UnreadableError`."""
+        raw = self.markup(name)
         parser = etree.XMLParser(
             resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
         )

@@ -11,7 +11,7 @@ from deep_research.patterns import regex
 from deep_research.sources.extract.document import Document, Pages, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.package import Package, said_again
-from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.plaintext import UnreadableError, native_code
 from deep_research.sources.extract.tables import of_sheet
 
 # A cell that holds something, and where it is: the library makes room for all between the first and the last.
@@ -33,22 +33,19 @@ def read(raw: bytes, asked: Asked) -> Document:
         package = Package(raw, "a spreadsheet")
         title, author, days = package.about("docProps/core.xml")
         large = {name for name, part in _parts(package) if _cells(package.read(part)) > _MAX_CELLS}
-    try:
+    pages, hidden = Pages(), []
+    with native_code("spreadsheet"):
         book = python_calamine.load_workbook(io.BytesIO(raw))
-        sheets = book.sheets_metadata
-    except python_calamine.CalamineError as error:
-        raise UnreadableError(_why(error)) from error
-    pages = Pages()
-    hidden = [f"sheet {s.name}" for s in sheets if s.visible is not python_calamine.SheetVisibleEnum.Visible]
-    unread = [f"{', '.join(hidden)}: hidden"] if hidden else []  # as hidden text
+        for sheet in book.sheets_metadata:
+            label = f"sheet {sheet.name}"
+            if sheet.visible is not python_calamine.SheetVisibleEnum.Visible:
+                hidden.append(label)  # as hidden text
+            elif sheet.typ is python_calamine.SheetTypeEnum.WorkSheet and sheet.name not in large:
+                rows = book.get_sheet_by_name(sheet.name).to_python(skip_empty_area=True)
+                if lines := list(of_sheet([[_shown(cell) for cell in row] for row in rows])):
+                    pages.add(label, "\n".join((f"## {' '.join(sheet.name.split())}\n", *lines)))
+    unread = [f"{', '.join(hidden)}: hidden"] if hidden else []
     unread += [f"sheet {name}: more than {_MAX_CELLS:,} cells" for name in sorted(large)]
-    for sheet in sheets:
-        if f"sheet {sheet.name}" in hidden or sheet.name in large:
-            continue
-        if sheet.typ is python_calamine.SheetTypeEnum.WorkSheet:
-            rows = book.get_sheet_by_name(sheet.name).to_python(skip_empty_area=True)
-            if lines := list(of_sheet([[_shown(cell) for cell in row] for row in rows])):
-                pages.add(f"sheet {sheet.name}", "\n".join((f"## {' '.join(sheet.name.split())}\n", *lines)))
     if not pages.starts and unread:
         raise UnreadableError("; ".join(unread), limit="size" if large else "")
     return finished(
@@ -63,10 +60,6 @@ def read(raw: bytes, asked: Asked) -> Document:
         unread="; ".join(unread),
         max_text_bytes=asked.max_text_bytes,
     )
-
-
-def _why(error: Exception) -> str:
-    return "encrypted; save it without a password" if "assword" in str(error) else "a damaged spreadsheet"
 
 
 def _parts(package: Package) -> Iterator[tuple[str, str]]:
