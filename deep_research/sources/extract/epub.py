@@ -15,6 +15,7 @@ from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.package import Package
 from deep_research.sources.extract.texts import parse_date
 
+_MAX_ENTRIES = 10_000  # pictures are entries of their own
 _CONTAINER = "META-INF/container.xml"
 _ABOUT = "{http://purl.org/dc/elements/1.1/}"
 _PAGES = ("application/xhtml+xml", "text/html")
@@ -28,7 +29,7 @@ _FIRST_PRINTED = date(1400, 1, 1)  # programs fill in an older day for none
 
 def read(raw: bytes, asked: Asked) -> Document:
     """Raises `UnreadableError`."""
-    package = Package(raw, "an e-book")
+    package = Package(raw, "an e-book", entries=_MAX_ENTRIES)
     root = next((each.get("full-path", "") for each in package.tree(_CONTAINER).iter("{*}rootfile")), "")
     book = package.tree(root)
     items = {each.get("id", ""): each for each in book.iter("{*}item")}

@@ -25,23 +25,21 @@ _CELLS = frozenset(("td", "th"))
 _SHAPED = frozenset(("li", "dt", "dd", "tr", *_HEADINGS))
 # What a page says beside its paragraphs, however short it is: terms and what they mean, what tables, figures and folded
 # parts are called, and notes.
-_KEPT = ("dt", "dd", "caption", "figcaption", "summary", "blockquote")
+_KEPT = ("dt", "dd", "caption", "figcaption", "blockquote")
 KEPT = "\x1e"  # begins a block of these, where it is wanted
 _ROW_ENDS = frozenset(("tr", "table", "tbody", "thead", "tfoot", "caption", *_HEADINGS))
 _LAYOUT_CELL = 300  # characters; a row with more text than this is a piece of a page
 _MAIN_LENGTH = 200  # characters; a <main> with less does not stand for its page
 _BAR = regex(r" \|(?: |\Z)")
 _BREAK = "\x0b"  # a line break inside a paragraph
-_ENDS = ".:?!…"  # of a term, behind which no colon is needed
 
 
 def extract(html: str, *, marks_kept: bool = False) -> str:
     """The readable content of ``html``. A page that is nothing but a form is read all the same. With ``marks_kept`` the
     blocks that are neither heading nor paragraph of the page begin with `KEPT`."""
     html = told_in_html(html.replace(KEPT, ""))
-    return _Extractor(_DROPPED, marks_kept).read(html) or _Extractor(_DROPPED - {"form"}, marks_kept).read(
-        html
-    )
+    shown = _Extractor(_DROPPED, marks_kept).read(html)
+    return shown or _Extractor(_DROPPED - {"form"}, marks_kept).read(html)
 
 
 class _Extractor:
@@ -62,10 +60,7 @@ class _Extractor:
         self._is_named = False  # whether this table has had names of columns
         self._pre = 0
         self._terms: list[str] = []  # whose definition has not begun
-        self._is_defining = False  # whether the last block is of the definition that is open
-        self._is_kept = (
-            False  # whether what is written is one of the blocks that are kept however short they are
-        )
+        self._is_kept = False  # whether what is written is kept however short it is
 
     def read(self, html: str) -> str:
         if html.strip():
@@ -117,8 +112,6 @@ class _Extractor:
                 self._boundary(name, closing=name)
             if name == "dl":
                 self._write_terms()
-            if name == "dd":
-                self._is_defining = False
             self._pre -= name == "pre"
 
     def close(self) -> None:
@@ -154,7 +147,8 @@ class _Extractor:
         if not text.strip(" |\n"):
             return
         kind = next((name for name in (closing, *reversed(self._open[-4:])) if name in _SHAPED), "")
-        self._is_kept = closing in _KEPT or any(self._counts[name] for name in _KEPT)
+        innermost = closing or "".join(self._open[-1:])
+        self._is_kept = innermost in ("summary", *_KEPT) or any(self._counts[name] for name in _KEPT)
         if kind == "dt":
             self._terms.append(text.replace("\n", " "))
         elif kind == "dd":
@@ -169,22 +163,17 @@ class _Extractor:
             self._write("", text.lstrip(" |") if kind == "tr" else text)
 
     def _define(self, text: str) -> None:
-        """Writes a paragraph of a definition into the item that begins with its terms, so that none stands without."""
-        if self._is_defining and self._last == "item" and not self._terms:
-            self._append(f"\n{self._margin()}  " + text.replace("\n", f"\n{self._margin()}  "))
-            return
+        """Writes a paragraph of a definition as an item, straight below its terms."""
         if self._terms:
-            term = ", ".join(self._terms)
-            self._terms.clear()
-            text = f"{term}{'' if term.endswith(tuple(_ENDS)) else ':'} {text}"
+            self._write_terms()
+            self._last = "item"
         self._write("item", f"{self._margin()}- {text}")
-        self._is_defining = True
 
     def _write_terms(self) -> None:
-        """Terms that are not defined, or not by a paragraph."""
+        """Writes the terms whose definition begins, or that have none, or one that is no paragraph."""
         terms, self._terms = self._terms, []
-        for term in terms:
-            self._write("item", f"{self._margin()}- {term}")
+        if terms:
+            self._write("", "\n".join(terms))
 
     def _margin(self) -> str:
         return "  " * max(0, min(self._counts["ul"] + self._counts["ol"], 6) - 1)
@@ -212,11 +201,8 @@ class _Extractor:
     def _write(self, kind: str, block: str) -> None:
         self._write_terms()
         mark = KEPT if self._is_kept and self._marks_kept else ""
-        self._append(("\n" if kind and kind == self._last else "\n\n") + mark + block)
+        written = ("\n" if kind and kind == self._last else "\n\n") + mark + block
         self._last = kind
-        self._is_defining = False
-
-    def _append(self, written: str) -> None:
         self._blocks.append(written)
         if self._counts["main"]:
             self._main.append(written)

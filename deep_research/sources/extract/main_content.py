@@ -21,7 +21,6 @@ _RUN = 4  # words in a row: two texts do not share as many by accident
 _PROSE = 8  # words of a sentence that is no label
 _FENCES = ("```", "~~~")
 _BLOCK = regex(r"(```|~~~).*?(?:\n\1(?=\n\n|\Z)|\Z)|[^\n].*?(?=\n\n|\Z)", re.DOTALL)
-_ITEM = regex(r" *- ")
 _WORD = regex(r"\w+")
 _ENDED = regex(r"[.:!?…][\"'”’)]*\s*\Z")
 _INLINE = ("code", "kbd", "samp", "tt", "var")
@@ -56,8 +55,8 @@ def between(found: str, whole: str) -> str:
     first, last = sure[0], sure[-1]
     while blocks[last + 1 : last + 2] and html_text.KEPT in blocks[last + 1]:
         last += 1
-    while first and blocks[first - 1].startswith(html_text.KEPT) and not _ITEM.match(blocks[first - 1], 1):
-        first -= 1  # what a table is called; items would be a table of contents
+    if first and blocks[first - 1].startswith(html_text.KEPT) and _is_laid_out(blocks[first]):
+        first -= 1  # what the table is called
     title = [blocks[place] for place in range(first) if hits[place] and blocks[place].startswith("#")][-1:]
     kept = (blocks[n] for n in range(first, last + 1) if hits[n] or _is_content(blocks[n]))
     return "\n\n".join((*title, *kept))
@@ -69,8 +68,10 @@ def _trafilatura(tree: HtmlElement) -> str:
     for element in tree.iter(*_INLINE):
         if "\n" not in element.text_content().strip():
             element.tag = "span"  # behind code in a line it loses the rest of it
-    for element in tree.iter(*_DEFINITIONS):  # of which it loses every other
-        element.tag = "p" if element.tag == "dt" else "div"
+    for element in list(tree.iter(*_DEFINITIONS)):  # of which it loses every other
+        parent = element.getparent()
+        is_summary = element.tag == "dt" and parent is not None and parent.tag == "details"
+        element.tag = "summary" if is_summary else "p" if element.tag == "dt" else "div"
     try:
         found = trafilatura.extract(
             tree,

@@ -78,7 +78,7 @@ def _show(output: dict[str, Any], out: Blocks) -> None:
         out.verbatim(table)
     elif marked:
         out.verbatim(markdown.readable(marked))
-    else:
+    elif not any(kind.startswith("image/") for kind in data):  # beside which it is the name of an object
         out.code(_COLORS.sub("", plain))
 
 

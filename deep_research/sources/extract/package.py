@@ -18,7 +18,7 @@ from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.texts import parse_date
 from deep_research.sources.extract.titling import sane_author, sane_title
 
-_BOUNDS = Bounds(entries=2_000, unpacked=200_000_000, entry=200_000_000, ratio=100)
+_MAX_BYTES, _MAX_RATIO = 200_000_000, 100
 _NESTED = regex(r"\.(?:zip|jar|7z|rar|gz|bz2|xz|tar|tgz|docx|xlsx|pptx|odt|ods|odp|epub)\Z", re.IGNORECASE)
 _EMBEDDED = ("word/embeddings/", "xl/embeddings/", "ppt/embeddings/")
 _FIRST = 2_000  # characters, in which a text says of what day it is
@@ -26,13 +26,14 @@ _MOST_LINES = 30
 
 
 class Package:
-    """The archive ``raw``, which is called ``kind`` in what is said of it ("a slide show"). Raises `UnreadableError` for
-    one that is made to do harm, or is encrypted or broken."""
+    """The archive ``raw``, which is called ``kind`` in what is said of it ("a slide show") and may have so many
+    ``entries``. Raises `UnreadableError` for one that is made to do harm, or is encrypted or broken."""
 
-    def __init__(self, raw: bytes, kind: str) -> None:
+    def __init__(self, raw: bytes, kind: str, *, entries: int = 2_000) -> None:
         self._kind = kind
+        bounds = Bounds(entries=entries, unpacked=_MAX_BYTES, entry=_MAX_BYTES, ratio=_MAX_RATIO)
         try:
-            self._archive = archives.opened(io.BytesIO(raw), _BOUNDS)
+            self._archive = archives.opened(io.BytesIO(raw), bounds)
         except ArchiveError as error:
             raise _unreadable(error) from error
         self.names = tuple(entry.filename for entry in self._archive.infolist())

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from deep_research import DeepResearch
 from deep_research.errors import ExtractionError
 from deep_research.sources.extract import Extractor, readers
 from deep_research.sources.extract.document import Document, TooLongError
@@ -54,6 +55,28 @@ def test_a_file_says_what_it_is_called_and_where_its_parts_begin(name: str) -> N
     assert len(found.pages) == len(found.page_labels)
     starts = [found.text[start:].partition("\n")[0] for start in found.pages]
     assert all(line.startswith("#") for line in starts)
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize(
+    ("name", "question", "answer", "place"),
+    [
+        ("xlsx-sheets.xlsx", "What was the budget of Brenn in 2023?", "12.4", "sheet Budget"),
+        ("pptx-slides.pptx", "What did the mole cost in 1974?", "2.98", "slide 3"),
+        ("epub-works.epub", "How long is the tunnel under Mount Haug?", "3,140 metres", "chapter The tunnel"),
+    ],
+)
+def test_a_report_says_on_which_slide_or_sheet_or_in_which_chapter(
+    name: str, question: str, answer: str, place: str, tmp_path: Path
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / name).write_bytes((INPUTS / name).read_bytes())
+    with DeepResearch(corpus=tmp_path / "docs", data_dir=tmp_path / "data") as engine:
+        report = engine.run(question).report or ""
+    assert answer in report
+    (line,) = [line for line in report.splitlines() if line.startswith("1. ")]
+    assert f"{name}, " in line
+    assert place in line
 
 
 def zipped(entries: dict[str, bytes | str]) -> bytes:
