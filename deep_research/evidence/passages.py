@@ -194,7 +194,7 @@ def blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[Block]
 
 
 def _with_terms(text: str) -> Iterator[Block]:
-    """The blocks, but a short paragraph and the item straight below it as one: so a term and its definition are written."""
+    """The blocks, but a short paragraph and the item straight below it as one: a term and its definition."""
     term: Block | None = None
     for block in blocks(text):
         if term and block.kind is BlockKind.ITEM and text.count("\n", term.end, block.start) == 1:

@@ -75,7 +75,7 @@ class _Unread:
         if len(self._first) < _MAX_NAMED:
             self._first.append(path)
 
-    def told(self, suffix: str) -> Skipped:
+    def entry(self, suffix: str) -> Skipped:
         why = readers.why_unread(suffix) or readers.NO_READER  # of several formats at once
         if self._count == 1:
             return Skipped(self._first[0], why)
@@ -131,7 +131,7 @@ class CorpusFolder:
             yield from self._look(self._fd, (self._only,))
         else:
             yield from self._walk(self._fd, ())
-        yield from (self._unread[suffix].told(suffix) for suffix in sorted(self._unread))
+        yield from (self._unread[suffix].entry(suffix) for suffix in sorted(self._unread))
 
     def read(self, names: tuple[str, ...]) -> tuple[bytes, os.stat_result]:
         """The bytes of one file, and its status before they were read. ``names`` lead to it from the root.

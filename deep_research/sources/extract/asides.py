@@ -38,12 +38,12 @@ def unfold(tree: HtmlElement) -> None:
     elements = [each for each in tree.iter() if isinstance(each.tag, str)]
     by_id = {name: each for each in reversed(elements) if (name := each.get("id"))}
     by_label = {name: each for each in reversed(elements) if (name := each.get("aria-labelledby"))}
-    opened: set[HtmlElement] = set()
+    panels: set[HtmlElement] = set()
     for opener in islice(filter(_is_opener, elements), _MAX_OPENERS):
         targets = [by_id[name] for name in _targets(opener) if name in by_id]
         panel = targets[0] if targets else by_label.get(opener.get("id") or "")
-        if panel is not None and panel not in opened and _opens(opener, panel):
-            opened.add(panel)
+        if panel is not None and panel not in panels and _opens(opener, panel):
+            panels.add(panel)
             show(panel)
             _label(panel, opener)
     for details in tree.iter("details"):

@@ -15,7 +15,7 @@ from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numbering
 from deep_research.sources.extract.docx_signs import value
 from deep_research.sources.extract.formats import Asked
-from deep_research.sources.extract.package import Package, said_again
+from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.tables import in_one, written
 from deep_research.sources.extract.titling import sane_author, sane_title
@@ -50,7 +50,7 @@ def read(raw: bytes, asked: Asked) -> Document:
         asked.name,
         title=title or _heading(blocks),
         text=text,
-        published=said_again(days, text),
+        published=confirmed_day(days, text),
         author=author,
         max_text_bytes=asked.max_text_bytes,
     )

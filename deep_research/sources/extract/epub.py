@@ -39,24 +39,24 @@ def read(raw: bytes, asked: Asked) -> Document:
         if part in package.names:
             heading, text = html.read_chapter(_CLOSED.sub(rb"<\1\2></\1>", package.markup(part)))
             pages.add(f"chapter {names.get(part) or heading or len(pages.starts) + 1}", text)
-    days = (parse_date(said) for said in _said(book, "date"))
+    days = (parse_date(value) for value in _values(book, "date"))
     return finished(
         raw,
         asked.name,
-        title=next(_said(book, "title"), ""),
+        title=next(_values(book, "title"), ""),
         text=pages.text,
         published=next((day for day in days if day and day > _FIRST_PRINTED), None),
-        author=", ".join(_said(book, "creator")),
+        author=", ".join(_values(book, "creator")),
         pages=pages.starts,
         page_labels=pages.labels,
         max_text_bytes=asked.max_text_bytes,
     )
 
 
-def _said(book: Any, name: str) -> Iterator[str]:
+def _values(book: Any, name: str) -> Iterator[str]:
     for element in book.iter(f"{_ABOUT}{name}"):
-        if said := " ".join((element.text or "").split()):
-            yield said
+        if value := " ".join((element.text or "").split()):
+            yield value
 
 
 def _chapters(root: str, book: Any, items: Mapping[str, Any]) -> Iterator[str]:

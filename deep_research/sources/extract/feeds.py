@@ -59,20 +59,16 @@ def _read_loosely(raw: bytes, text: str, asked: Asked) -> Document:
     """A feed that is not well-formed, as many are that have a bare ``&``."""
     import feedparser
 
-    found = feedparser.parse(io.BytesIO(text.encode()), sanitize_html=False, resolve_relative_uris=False)
-    title = " ".join(found.feed.get("title", "").split())
+    feed = feedparser.parse(io.BytesIO(text.encode()), sanitize_html=False, resolve_relative_uris=False)
+    title = " ".join(feed.feed.get("title", "").split())
     parts = [f"# {title}"] if title else []
-    for entry in found.entries:
+    for entry in feed.entries:
         heading = " ".join(entry.get("title", "").split())
         bodies = [each.get("value", "") for each in entry.get("content", ())] or [entry.get("summary", "")]
-        said = html_text.extract(bodies[0])
-        parts += [
-            f"## {heading}" if heading else "",
-            entry.get("published") or entry.get("updated", ""),
-            said,
-        ]
-    days = (parse_date(entry.get("published") or entry.get("updated", "")) for entry in found.entries)
-    if not found.entries:
+        day = entry.get("published") or entry.get("updated", "")
+        parts += [f"## {heading}" if heading else "", day, html_text.extract(bodies[0])]
+    days = (parse_date(entry.get("published") or entry.get("updated", "")) for entry in feed.entries)
+    if not feed.entries:
         raise UnreadableError("damaged XML, or nested too deeply")
     return finished(
         raw,

@@ -18,27 +18,27 @@ _WORD = regex(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
 _AND = words("and or nor to und oder bis bzw sowie et ou à y o e en of och og eller")
 
 
-def joined(text: str) -> str:
+def join_broken_words(text: str) -> str:
     """``text`` with its broken words joined: as it has them elsewhere, else without the hyphen, where the second half
     begins with a small letter. The rest of the second line stays a line.
 
     Example:
-        joined("The break-\\nwater of Brenn")  # "The breakwater\\nof Brenn"
+        join_broken_words("The break-\\nwater of Brenn")  # "The breakwater\\nof Brenn"
     """
     if "-\n" not in text and "‐\n" not in text:
         return text
     known = Counter(word.casefold().replace("‐", "-") for word in _WORD.findall(_BROKEN.sub(" ", text)))
     openings = {part for word in known for part in word.split("-")[:-1]}  # of compounds
 
-    def whole(found: re.Match[str]) -> str:
-        first, margin, second, behind, space = found.groups()
+    def whole(match: re.Match[str]) -> str:
+        first, margin, second, behind, space = match.groups()
         plain, parted = f"{first}{second}".casefold(), f"{first}-{second}".casefold()
         if second.casefold() in _AND and not known[plain]:
-            return found[0]
+            return match[0]
         is_word = known[plain] >= known[parted]
         if not known[plain] and not known[parted]:
             goes_on = second[0].islower() or (first.isupper() and second.isupper())
-            is_of_more = behind.startswith(("-", "‐")) or text[max(0, found.start() - 1) : found.start()] in (
+            is_of_more = behind.startswith(("-", "‐")) or text[max(0, match.start() - 1) : match.start()] in (
                 "-",
                 "‐",
             )

@@ -28,23 +28,23 @@ def read(raw: bytes, asked: Asked) -> Document:
     out = Blocks()
     try:
         letter = message_from_bytes(raw, _class=EmailMessage, policy=default)
-        told = {name: _header(letter, name) for name in _HEADERS}
-        body, attached = _body(letter), ", ".join(_attached(letter))
+        headers = {name: _header(letter, name) for name in _HEADERS}
+        body, attachments = _body(letter), ", ".join(_attachments(letter))
     except (MessageError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise UnreadableError("a damaged mail") from error
-    if not any(told.values()):
+    if not any(headers.values()):
         raise UnreadableError("no mail, although it is called one")
-    for name, said in told.items():
-        out.field(f"{name}: {said}" if said else "")
+    for name, value in headers.items():
+        out.field(f"{name}: {value}" if value else "")
     out.verbatim(body)
-    out.field(f"Attached: {attached}" if attached else "")
-    name, address = parseaddr(told["From"])
+    out.field(f"Attached: {attachments}" if attachments else "")
+    name, address = parseaddr(headers["From"])
     return finished(
         raw,
         asked.name,
-        title=told["Subject"],
+        title=headers["Subject"],
         text=clean(str(out)).strip(),
-        published=_day(told["Date"]),
+        published=_day(headers["Date"]),
         author=name or address,
         max_text_bytes=asked.max_text_bytes,
     )
@@ -52,16 +52,16 @@ def read(raw: bytes, asked: Asked) -> Document:
 
 def _header(letter: EmailMessage, name: str) -> str:
     """As it stands, but for its encoding: the library's own reading of a header may fail at it, or take very long."""
-    said = next((value for key, value in letter.raw_items() if key.lower() == name.lower()), "")
-    said = " ".join(str(said)[:_MAX_HEADER_CHARS].split())
+    header = next((value for key, value in letter.raw_items() if key.lower() == name.lower()), "")
+    header = " ".join(str(header)[:_MAX_HEADER_CHARS].split())
     with suppress(HeaderParseError, LookupError, ValueError):
-        said = str(make_header(decode_header(said)))
-    return said.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        header = str(make_header(decode_header(header)))
+    return header.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _day(said: str) -> date | None:
+def _day(value: str) -> date | None:
     with suppress(ValueError, TypeError, OverflowError):
-        return parsedate_to_datetime(said).date()
+        return parsedate_to_datetime(value).date()
     return None
 
 
@@ -79,7 +79,7 @@ def _body(letter: EmailMessage) -> str:
     return ""
 
 
-def _attached(letter: EmailMessage) -> Iterator[str]:
+def _attachments(letter: EmailMessage) -> Iterator[str]:
     for part in letter.walk():
         name = part.get_filename()
         if name or part.get_content_disposition() == "attachment":

@@ -27,10 +27,10 @@ def read(raw: bytes, asked: Asked) -> Document:
         use_cache=False, disable_ocr=True, output_format="plain" if is_doc else "markdown"
     )
     with native_code("file"):
-        found = extract_bytes_sync(raw, _MEDIA_TYPES[Format(asked.format)], settings)
-    content = "\n\n".join(_blocks(found.content)) if is_doc else markdown.readable(found.content)
+        extracted = extract_bytes_sync(raw, _MEDIA_TYPES[Format(asked.format)], settings)
+    content = "\n\n".join(_blocks(extracted.content)) if is_doc else markdown.readable(extracted.content)
     text = clean(content).strip()
-    about = found.metadata
+    about = extracted.metadata
     return finished(
         raw,
         asked.name,

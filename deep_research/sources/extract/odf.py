@@ -13,8 +13,8 @@ from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.document import Document, Pages, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.formulas import tell_formulas
-from deep_research.sources.extract.package import Package, said_again
-from deep_research.sources.extract.plaintext import UnreadableError, whole_number
+from deep_research.sources.extract.package import Package, confirmed_day
+from deep_research.sources.extract.plaintext import UnreadableError, whole_number, words
 from deep_research.sources.extract.superscripts import END, MARKS, told
 from deep_research.sources.extract.tables import in_one, of_sheet, written
 
@@ -23,17 +23,18 @@ _DRAW, _OFFICE, _SHOW, _STYLE, _TABLE, _TEXT = (
     f"{{{_NAMES}{name}:1.0}}" for name in ("drawing", "office", "presentation", "style", "table", "text")
 )
 _LINK = "{http://www.w3.org/1999/xlink}href"
-_SIGNS = {f"{_TEXT}tab": "\t", f"{_TEXT}line-break": "\n"}
+_SIGNS = {f"{_TEXT}s": " ", f"{_TEXT}tab": "\t", f"{_TEXT}line-break": "\n"}
+_HIDING = ((f"{_TEXT}display", "none"), (f"{_TABLE}display", "false"), (f"{_SHOW}visibility", "hidden"))
 _OWN_WORDS = (f"{_TEXT}p", f"{_TEXT}h")
 _LATER = (f"{_TEXT}note", f"{_DRAW}text-box")  # what stands behind the paragraph that it is in
 # What says again what stands elsewhere, and what is no part of the text.
 _UNSAID = {
-    *(
-        f"{_TEXT}{name}"
-        for name in ("alphabetical-index", "hidden-paragraph", "hidden-text", "illustration-index")
-    ),
-    *(f"{_TEXT}{name}" for name in ("note-citation", "object-index", "table-index", "table-of-content")),
-    *(f"{_TEXT}{name}" for name in ("tracked-changes", "user-index")),
+    f"{_TEXT}{name}"
+    for name in words(
+        "alphabetical-index hidden-paragraph hidden-text illustration-index note-citation object-index table-index "
+        "table-of-content tracked-changes user-index"
+    )
+} | {
     *(f"{_OFFICE}annotation", f"{_OFFICE}forms", f"{_SHOW}notes", f"{_TABLE}shapes"),
     *(f"{{{_NAMES}svg-compatible:1.0}}{name}" for name in ("title", "desc")),
 }
@@ -50,29 +51,25 @@ def read(raw: bytes, asked: Asked) -> Document:
     body = next(iter(content.iterfind(f"{_OFFICE}body/*")), None)
     if body is None:
         raise UnreadableError("an OpenDocument file without a text")
-    styles = [content, *(package.tree(name) for name in package.names if name == "styles.xml")]
+    styles = _Styles([content, *(package.tree(name) for name in package.names if name == "styles.xml")])
     title, author, days = package.about("meta.xml")
     pages, is_book = Pages(), body.tag == f"{_OFFICE}spreadsheet"
     parts = list(body.iterchildren(f"{_TABLE}table" if is_book else f"{_DRAW}page"))
     hidden: list[str] = []
     for number, part in enumerate(parts, 1):
         label = f"sheet {part.get(f'{_TABLE}name', '')}" if is_book else f"slide {number}"
-        reader = _Reader(package, styles)
-        if reader.is_hidden(part):
+        if styles.hide(part):
             hidden.append(label)
         else:
-            reader.page(part, label)
-            pages.add(label, reader.text)
-    if not parts:
-        reader = _Reader(package, styles)
-        reader.blocks(body)
-    text = pages.text if parts else clean(reader.text).strip()
+            pages.add(label, _Reader(package, styles).page(part, label))
+    reader = _Reader(package, styles)
+    text = pages.text if parts else clean(reader.whole(body)).strip()
     return finished(
         raw,
         asked.name,
-        title=title or ("" if parts else reader.title),
+        title=title or reader.title,
         text=text,
-        published=said_again(days, text),
+        published=confirmed_day(days, text),
         author=author,
         pages=pages.starts,
         page_labels=pages.labels,
@@ -81,60 +78,59 @@ def read(raw: bytes, asked: Asked) -> Document:
     )
 
 
+class _Styles:
+    """What the styles of a file say of the text: which of it is raised or lowered (by `MARKS`), which hidden, and which
+    lists are numbered, by style and level."""
+
+    def __init__(self, roots: Sequence[Any]) -> None:
+        self.marks: dict[str, str] = {}
+        self.numbered: set[tuple[str, str]] = set()
+        self._hidden: set[str] = set()
+        for style in (style for root in roots for style in root.iter(f"{_STYLE}style")):
+            name = style.get(f"{_STYLE}name", "")
+            for properties in style:
+                if mark := _mark(properties.get(f"{_STYLE}text-position", "")):
+                    self.marks[name] = mark
+                if any(properties.get(key) == value for key, value in _HIDING):
+                    self._hidden.add(name)
+        for style in (style for root in roots for style in root.iter(f"{_TEXT}list-style")):
+            for level in style.iterfind(f"{_TEXT}list-level-style-number"):
+                if level.get(f"{_STYLE}num-format"):
+                    self.numbered.add((style.get(f"{_STYLE}name", ""), level.get(f"{_TEXT}level", "")))
+
+    def hide(self, element: Any) -> bool:
+        """Whether nobody is to see it: a text, a sheet or a slide."""
+        return any(element.get(f"{kind}style-name") in self._hidden for kind in (_TEXT, _TABLE, _DRAW))
+
+
 class _Reader:
     """Goes through the blocks of a text, a slide or a sheet."""
 
-    def __init__(self, package: Package, styles: Sequence[Any]) -> None:
+    def __init__(self, package: Package, styles: _Styles) -> None:
         self.title = ""
         self._package = package
+        self._styles = styles
         self._out = Blocks()
         self._notes = 0
         self._items: dict[tuple[str, str], int] = {}  # how many items the last list of a style and level had
-        self._marks: dict[str, str] = {}
-        self._hidden: set[str] = set()
-        self._numbered: set[tuple[str, str]] = set()  # the styles of lists, and their levels
-        for root in styles:
-            self._look_at(root)
 
-    def _look_at(self, styles: Any) -> None:
-        for style in styles.iter(f"{_STYLE}style"):
-            name = style.get(f"{_STYLE}name", "")
-            for properties in style.iterfind(f"{_STYLE}text-properties"):
-                if mark := _mark(properties.get(f"{_STYLE}text-position", "")):
-                    self._marks[name] = mark
-                if properties.get(f"{_TEXT}display") == "none":
-                    self._hidden.add(name)
-            for properties in style:
-                if (
-                    properties.get(f"{_TABLE}display") == "false"
-                    or properties.get(f"{_SHOW}visibility") == "hidden"
-                ):
-                    self._hidden.add(name)
-        for style in styles.iter(f"{_TEXT}list-style"):
-            for level in style.iterfind(f"{_TEXT}list-level-style-number"):
-                if level.get(f"{_STYLE}num-format"):
-                    self._numbered.add((style.get(f"{_STYLE}name", ""), level.get(f"{_TEXT}level", "")))
-
-    @property
-    def text(self) -> str:
+    def whole(self, body: Any) -> str:
+        self.blocks(body)
         return str(self._out)
 
-    def is_hidden(self, part: Any) -> bool:
-        """Whether a sheet or slide is shown to nobody."""
-        return any(part.get(f"{name}style-name") in self._hidden for name in (_TABLE, _DRAW))
-
-    def page(self, part: Any, label: str) -> None:
+    def page(self, part: Any, label: str) -> str:
         """A sheet, or a slide, under its title."""
         if part.tag == f"{_TABLE}table":
             self._table(part, label.removeprefix("sheet "))
-            return
+            return str(self._out)
         titles = [each for each in part.iterchildren(f"{_DRAW}frame") if each.get(f"{_SHOW}class") == "title"]
-        said = " ".join(" ".join(map(self._words, title.iter(f"{_TEXT}p"))) for title in titles)
-        self._out.heading(2, said.strip() or label.capitalize())
+        title = " ".join(" ".join(map(self._words, frame.iter(f"{_TEXT}p"))) for frame in titles)
+        self._out.heading(2, title.strip() or label.capitalize())
         self.blocks(each for each in part if each not in titles)
         for frame in part.iterfind(f"{_SHOW}notes/{_DRAW}frame[@{_SHOW}class='notes']"):
-            for words in filter(None, map(self._words, frame.iter(f"{_TEXT}p"))):
-                self._out.paragraph(f"Notes: {words}")
+            for line in filter(None, map(self._words, frame.iter(f"{_TEXT}p"))):
+                self._out.paragraph(f"Notes: {line}")
+        return str(self._out)
 
     def blocks(self, container: Iterable[Any], lists: tuple[str, ...] = ()) -> None:
         for child in container:
@@ -159,7 +155,7 @@ class _Reader:
         self._later(element)
 
     def _paragraph(self, element: Any) -> None:
-        if element.get(f"{_TEXT}style-name") in self._hidden:
+        if self._styles.hide(element):
             return
         if element.get(f"{_TEXT}style-name") == "Title" and not self.title:
             self.title = self._words(element)
@@ -169,14 +165,16 @@ class _Reader:
         self._later(element)
 
     def _later(self, element: Any) -> None:
-        """The notes that a paragraph refers to, and the boxes that are fixed to it, behind it."""
-        for each in element.iter(*_LATER):
+        """The notes that a paragraph refers to, and the boxes and charts that are fixed to it, behind it."""
+        for each in element.iter(f"{_DRAW}object", *_LATER):
+            if next(each.iterancestors(*_OWN_WORDS), None) is not element:
+                continue  # it is of a paragraph within
             if each.tag == f"{_TEXT}note":
                 self._notes += 1
-                said = " ".join(map(self._words, each.iterfind(f"{_TEXT}note-body//{_TEXT}p")))
-                self._out.paragraph(f"{self._notes} {said}")
-            elif next(each.iterancestors(*_LATER), None) is None:
-                self.blocks(each)
+                note = " ".join(map(self._words, each.iterfind(f"{_TEXT}note-body//{_TEXT}p")))
+                self._out.paragraph(f"{self._notes} {note}")
+            else:
+                self.blocks([each])
 
     def _list(self, element: Any, lists: tuple[str, ...]) -> None:
         """``lists`` are the styles of the lists around it: one without a style has that of the outer one."""
@@ -187,7 +185,7 @@ class _Reader:
         self._out.open_list()
         for item in element.iterchildren(f"{_TEXT}list-item", f"{_TEXT}list-header"):
             number += any(each.tag in _OWN_WORDS for each in item)  # else it only holds a list
-            self._out.open_item(f"{number}." if level in self._numbered else "-")
+            self._out.open_item(f"{number}." if level in self._styles.numbered else "-")
             self.blocks(item, (*lists, style))
             self._out.close_item()
         self._items[level] = number
@@ -202,20 +200,20 @@ class _Reader:
         rows: list[list[str]] = []
         cells = 0
         for row in _rows(table):
-            found: list[str] = []
+            cells_of_row: list[str] = []
             for cell in row.iterchildren(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
-                found += [self._cell(cell)] * _repeated(cell, "columns")
-            times = _repeated(row, "rows") if any(found) else 1
-            cells += times * len(found)
+                cells_of_row += [self._cell(cell)] * _repeated(cell, "columns")
+            times = _repeated(row, "rows") if any(cells_of_row) else 1
+            cells += times * len(cells_of_row)
             if cells > _MAX_CELLS:
                 raise UnreadableError(f"a table of more than {_MAX_CELLS:,} cells", limit="size")
-            rows += [found] * times
+            rows += [cells_of_row] * times
         width = max((n for row in rows for n, cell in enumerate(row, 1) if cell), default=0)
-        told_rows = [[*row[:width], *[""] * (width - len(row))] for row in rows if title or any(row)]
+        full_rows = [[*row[:width], *[""] * (width - len(row))] for row in rows if title or any(row)]
         is_named = table.find(f"{_TABLE}table-header-rows") is not None
-        if any(map(any, told_rows)):
+        if any(map(any, full_rows)):
             self._out.heading(2, title)
-            lines = of_sheet(told_rows) if title else written(told_rows, are_named=is_named)
+            lines = of_sheet(full_rows) if title else written(full_rows, are_named=is_named)
             self._out.verbatim("\n".join(lines))
 
     def _cell(self, cell: Any) -> str:
@@ -229,15 +227,12 @@ class _Reader:
     def _pieces(self, element: Any) -> Iterator[str]:
         yield element.text or ""
         for child in element:
-            style = child.get(f"{_TEXT}style-name", "") if isinstance(child.tag, str) else ""
-            if child.tag == f"{_TEXT}s":
-                yield " "
-            elif child.tag in _SIGNS:
+            if child.tag in _SIGNS:
                 yield _SIGNS[child.tag]
             elif child.tag == f"{_DRAW}object":
                 yield self._formula(child)
-            elif child.tag not in _UNSAID and child.tag not in _LATER and style not in self._hidden:
-                mark = self._marks.get(style, "")
+            elif child.tag not in _UNSAID and child.tag not in _LATER and not self._styles.hide(child):
+                mark = self._styles.marks.get(child.get(f"{_TEXT}style-name", ""), "")
                 yield from (mark, *self._pieces(child), END) if mark else self._pieces(child)
             yield child.tail or ""
 

@@ -96,15 +96,15 @@ class Package:
         """The title, the author and the days that the part with a ``name`` says; nothing where there is none."""
         if name not in self.names:
             return "", "", set()
-        told: dict[str, str] = {}
+        values: dict[str, str] = {}
         for element in self.tree(name).iter():
-            told.setdefault(etree.QName(element).localname, " ".join((element.text or "").split()))
-        days = (parse_date(told.get(key, "")) for key in ("created", "modified", "creation-date", "date"))
-        author = told.get("initial-creator") or told.get("creator", "")
-        return sane_title(told.get("title", "")), sane_author(author), set(filter(None, days))
+            values.setdefault(etree.QName(element).localname, " ".join((element.text or "").split()))
+        days = (parse_date(values.get(key, "")) for key in ("created", "modified", "creation-date", "date"))
+        author = values.get("initial-creator") or values.get("creator", "")
+        return sane_title(values.get("title", "")), sane_author(author), set(filter(None, days))
 
 
-def said_again(days: set[date], text: str) -> date | None:
+def confirmed_day(days: set[date], text: str) -> date | None:
     """The day on which a file was made or saved, if its first lines say the same: of an old report that was made into a
     file again it says nothing, and no day is better than a wrong one."""
     lines = text[:_FIRST].splitlines()[:_MOST_LINES]

@@ -79,10 +79,10 @@ _OWN = {
     Format.DOCX: _Own("docx", 4, ("lxml", "python-docx")),
     Format.CSV: _Own("tables", 3, _DECODED),
     Format.TSV: _Own("tables", 3, _DECODED),
-    Format.JSON: _Own("data", 5, (*_DECODED, "lxml")),
-    Format.JSON_LINES: _Own("data", 5, (*_DECODED, "lxml")),
-    Format.XML: _Own("feeds", 3, (*_DECODED, "lxml")),
-    Format.MARKDOWN: _Own("texts", 7, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED),
+    Format.JSON: _Own("data", 6, (*_DECODED, "lxml")),
+    Format.JSON_LINES: _Own("data", 6, (*_DECODED, "lxml")),
+    Format.XML: _Own("feeds", 4, (*_DECODED, "lxml", "feedparser")),
+    Format.MARKDOWN: _Own("texts", 8, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED),
     Format.RST: _Own("texts", 4, (*_DECODED, "docutils"), _PARSED),
     Format.TEXT: _Own("texts", 3, _DECODED, _PLAIN),
     Format.PPTX: _Own("slides", 1, ("lxml",)),
@@ -138,7 +138,7 @@ def read(
 def brought_for(suffix: str, media_type: str = "") -> Brought | None:
     """The reader of another package for what is none of the own formats; None where there is none."""
     called = {suffix, media_type.split(";")[0].strip().lower()}
-    if suffix in SUFFIXES:
+    if suffix in suffixes():
         return None
     return next((each for each in _brought()[0] if not called.isdisjoint(each.reads)), None)
 

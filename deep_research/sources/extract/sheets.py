@@ -10,7 +10,7 @@ from typing import Any
 from deep_research.patterns import regex
 from deep_research.sources.extract.document import Document, Pages, finished
 from deep_research.sources.extract.formats import Asked
-from deep_research.sources.extract.package import Package, said_again
+from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import UnreadableError, native_code
 from deep_research.sources.extract.tables import of_sheet
 
@@ -53,7 +53,7 @@ def read(raw: bytes, asked: Asked) -> Document:
         asked.name,
         title=title,
         text=pages.text,
-        published=said_again(days, pages.text),
+        published=confirmed_day(days, pages.text),
         author=author,
         pages=pages.starts,
         page_labels=pages.labels,
@@ -77,10 +77,10 @@ def _parts(package: Package) -> Iterator[tuple[str, str]]:
 
 def _cells(sheet: bytes) -> int:
     """How many cells there are between the first and the last that holds something."""
-    columns, rows = {b"A"}, {int(found[1]) for found in _ROW.finditer(sheet)}
-    for found in _CELL.finditer(sheet):
-        columns.add(found[1])
-        rows.add(int(found[2]))
+    columns, rows = {b"A"}, {int(match[1]) for match in _ROW.finditer(sheet)}
+    for match in _CELL.finditer(sheet):
+        columns.add(match[1])
+        rows.add(int(match[2]))
     widths = [
         sum((letter - 64) * 26**place for place, letter in enumerate(reversed(name))) for name in columns
     ]

@@ -9,7 +9,7 @@ from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.document import Document, Pages, finished
 from deep_research.sources.extract.docx_formulas import FORMULAS, written
 from deep_research.sources.extract.formats import Asked
-from deep_research.sources.extract.package import Package, said_again
+from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import whole_number
 from deep_research.sources.extract.superscripts import END, MARKS, told
 from deep_research.sources.extract.tables import in_one
@@ -51,7 +51,7 @@ def read(raw: bytes, asked: Asked) -> Document:
         asked.name,
         title=title or _first_heading(pages.text),
         text=pages.text,
-        published=said_again(days, pages.text),
+        published=confirmed_day(days, pages.text),
         author=author,
         pages=pages.starts,
         page_labels=pages.labels,
@@ -83,8 +83,10 @@ class _Slide:
         for kind, part in self._parts.values():
             if kind == "notesSlide" and part in self._package.names:
                 notes = self._package.tree(part)
-                said = [_words_of(each) for each in notes.iter(f"{_P}sp") if _kind(each) not in _REPEATED]
-                self._blocks.paragraph("\n".join(f"Notes: {words}" for words in filter(None, said)))
+                notes_text = [
+                    _words_of(each) for each in notes.iter(f"{_P}sp") if _kind(each) not in _REPEATED
+                ]
+                self._blocks.paragraph("\n".join(f"Notes: {words}" for words in filter(None, notes_text)))
         return str(self._blocks)
 
     def _shapes(self, group: Any) -> Iterator[Any]:
@@ -99,11 +101,11 @@ class _Slide:
 
     def _shape(self, shape: Any) -> None:
         paragraphs = [each for each in shape.iterfind(f"{_P}txBody/{_A}p") if _words(each)]
-        listed = [
+        items = [
             each for each in paragraphs if _is_item(each, has_bullets=_kind(shape) in ("", "body", "obj"))
         ]
         for paragraph in paragraphs:
-            if paragraph in listed and len(paragraphs) > 1:
+            if paragraph in items and len(paragraphs) > 1:
                 self._item(_words(paragraph), _level(paragraph))
             else:
                 self._blocks.paragraph(_words(paragraph))
@@ -150,8 +152,8 @@ class _Slide:
 
 
 def _points(series: Any, kind: str) -> dict[str, str]:
-    found = list(series.iterfind(f"{_C}{kind}//{_C}pt"))[:_MAX_POINTS]
-    return {each.get("idx", ""): each.findtext(f"{_C}v", "").strip() for each in found}
+    points = list(series.iterfind(f"{_C}{kind}//{_C}pt"))[:_MAX_POINTS]
+    return {each.get("idx", ""): each.findtext(f"{_C}v", "").strip() for each in points}
 
 
 def _kind(shape: Any) -> str:

@@ -121,7 +121,7 @@ def _read_rst(text: str, _name: str) -> _Read:
 
 def _read_text(text: str, _name: str) -> _Read:
     """A short first line that stands alone, or is in capitals, is the title."""
-    stripped = hyphens.joined(text.strip("\n").rstrip())
+    stripped = hyphens.join_broken_words(text.strip("\n").rstrip())
     first, _, rest = stripped.lstrip().partition("\n")
     alone = first.isupper() or not rest.split("\n", 1)[0].strip(" \t=-~*")
     titled = len(first) <= 120 and alone and bool(rest) and not first.rstrip().endswith((".", ":", ",", ";"))

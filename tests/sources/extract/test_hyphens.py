@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deep_research.sources.extract.hyphens import joined
+from deep_research.sources.extract.hyphens import join_broken_words
 from deep_research.sources.extract.readers import read
 
 
@@ -38,7 +38,7 @@ from deep_research.sources.extract.readers import read
     ],
 )
 def test_a_broken_word_is_written_as_the_text_has_it(text: str, says: str) -> None:
-    assert joined(text) == says
+    assert join_broken_words(text) == says
 
 
 def test_a_text_file_is_read_with_whole_words_and_its_lines() -> None:
@@ -50,4 +50,4 @@ def test_a_text_file_is_read_with_whole_words_and_its_lines() -> None:
 
 @pytest.mark.parametrize("text", ["a-\n" * 100_000, "word-\nword " * 50_000, "a" * 500_000, "-\n" * 300_000])
 def test_joining_takes_linear_time(text: str, seconds) -> None:
-    assert seconds(2, lambda: joined(text)) < 2
+    assert seconds(2, lambda: join_broken_words(text)) < 2
