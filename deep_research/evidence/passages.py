@@ -80,7 +80,7 @@ def passages(text: str) -> list[Passage]:
     """
     packer = _Packer()
     headings: dict[int, str] = {}
-    for block in _with_terms(text):
+    for block in blocks(text):
         if block.kind is BlockKind.HEADING:
             headings = {level: title for level, title in headings.items() if level < block.level}
             headings[block.level] = text[block.start : block.end].strip("# \t")
@@ -191,23 +191,6 @@ def blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[Block]
             fence = opening.group() if opening else ""
     if block:
         yield block
-
-
-def _with_terms(text: str) -> Iterator[Block]:
-    """The blocks, but a short paragraph and the item straight below it as one: a term and its definition."""
-    term: Block | None = None
-    for block in blocks(text):
-        if term and block.kind is BlockKind.ITEM and text.count("\n", term.end, block.start) == 1:
-            yield Block(BlockKind.PARAGRAPH, term.start, block.end)
-            term = None
-            continue
-        if term:
-            yield term
-        term = block if block.kind is BlockKind.PARAGRAPH and block.end - block.start <= SMALL else None
-        if not term:
-            yield block
-    if term:
-        yield term
 
 
 def _split(text: str, start: int, end: int | None) -> Iterator[str]:

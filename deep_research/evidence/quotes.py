@@ -31,7 +31,7 @@ MOST_PREPARED = 2_000_000  # characters of the texts that are kept prepared: abo
 
 _RULE = regex(r"^[ \t]*([-=~^*_#])\1{3,}[ \t]*$", re.MULTILINE)  # what underlines a heading or parts sections
 # A line of its own before an item that describes it.
-_TERM = regex(r"(?:(?<=\n\n)|\A)(?P<term>[^\n]*[^\n:.!?])\n\n?- ")
+_TERM = regex(r"(?:(?<=\n\n)|\A)(?P<term>[^\n]*[^\n:.!?])\n\n- ")
 # The end of a paragraph that no mark ends, as of a byline, before one that opens with a capital.
 _UNENDED = regex(r"(?<=[\w)\]\"”’»])[^\S\n]*\n[^\S\n]*\n\s*(?=(?P<next>[^\W\d_]))")
 ANNOUNCING = regex(r"[:：][\s*_]*\Z")

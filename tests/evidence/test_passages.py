@@ -213,14 +213,3 @@ def test_a_text_of_very_many_lines_is_cut_as_a_short_one() -> None:
     assert [text[block.start : block.end] for block in blocks(text)] == expected
     text = "- a\n\n# b\n" * 20_000
     assert [text[block.start : block.end] for block in blocks(text)] == ["- a", "# b"] * 20_000
-
-
-def test_a_term_is_in_the_passage_of_the_item_straight_below_it() -> None:
-    definitions = [
-        f"term {n}\n- It means {n} things, of which the first is long enough to fill a line."
-        for n in range(90)
-    ]
-    text = "\n\n".join(definitions)
-    cuts = [text[cut.start : cut.end] for cut in passages(text)]
-    assert len(cuts) > 3
-    assert all(any(definition in cut for cut in cuts) for definition in definitions)

@@ -20,7 +20,7 @@ from deep_research.errors import CorpusError
 from deep_research.locks import lock_within
 
 # To be raised when the cutting of passages, the titles of files, or what is remembered of unreadable files change.
-PASSAGES_VERSION = 21
+PASSAGES_VERSION = 20
 
 # The writer gives the values of a row in the order of the columns. An edition begins anywhere, so that no state of a new
 # file is taken for one of the file in whose place it was made. With more memory than 1 MB for the words that are not yet

@@ -32,6 +32,7 @@ _LAYOUT_CELL = 300  # characters; a row with more text than this is a piece of a
 _MAIN_LENGTH = 200  # characters; a <main> with less does not stand for its page
 _BAR = regex(r" \|(?: |\Z)")
 _BREAK = "\x0b"  # a line break inside a paragraph
+_ENDS = (".", ":", "?", "!", "…")  # of a term, behind which no colon is needed
 
 
 def extract(html: str, *, marks_kept: bool = False) -> str:
@@ -60,6 +61,7 @@ class _Extractor:
         self._is_named = False  # whether this table has had names of columns
         self._pre = 0
         self._terms: list[str] = []  # whose definition has not begun
+        self._is_defining = False  # whether the last block is of the definition that is open
         self._is_kept = False  # whether what is written is kept however short it is
 
     def read(self, html: str) -> str:
@@ -112,6 +114,8 @@ class _Extractor:
                 self._boundary(name, closing=name)
             if name == "dl":
                 self._write_terms()
+            if name == "dd":
+                self._is_defining = False
             self._pre -= name == "pre"
 
     def close(self) -> None:
@@ -163,17 +167,22 @@ class _Extractor:
             self._write("", text.lstrip(" |") if kind == "tr" else text)
 
     def _define(self, text: str) -> None:
-        """Writes a paragraph of a definition as an item, straight below its terms."""
+        """Writes a paragraph of a definition into the item that begins with its terms, so that none stands without."""
+        if self._is_defining and self._last == "item" and not self._terms:
+            self._append(f"\n{self._margin()}  " + text.replace("\n", f"\n{self._margin()}  "))
+            return
         if self._terms:
-            self._write_terms()
-            self._last = "item"
+            term = ", ".join(self._terms)
+            self._terms.clear()
+            text = f"{term}{'' if term.endswith(_ENDS) else ':'} {text}"
         self._write("item", f"{self._margin()}- {text}")
+        self._is_defining = True
 
     def _write_terms(self) -> None:
-        """Writes the terms whose definition begins, or that have none, or one that is no paragraph."""
+        """Terms that are not defined, or not by a paragraph."""
         terms, self._terms = self._terms, []
-        if terms:
-            self._write("", "\n".join(terms))
+        for term in terms:
+            self._write("item", f"{self._margin()}- {term}")
 
     def _margin(self) -> str:
         return "  " * max(0, min(self._counts["ul"] + self._counts["ol"], 6) - 1)
@@ -201,8 +210,11 @@ class _Extractor:
     def _write(self, kind: str, block: str) -> None:
         self._write_terms()
         mark = KEPT if self._is_kept and self._marks_kept else ""
-        written = ("\n" if kind and kind == self._last else "\n\n") + mark + block
+        self._append(("\n" if kind and kind == self._last else "\n\n") + mark + block)
         self._last = kind
+        self._is_defining = False
+
+    def _append(self, written: str) -> None:
         self._blocks.append(written)
         if self._counts["main"]:
             self._main.append(written)
