@@ -18,7 +18,8 @@ _MAX_OPENERS = 2_000
 _MAIN = ("main", "article")
 _NO_NOTE = ("nav", "form", "input")
 _WINDOWS = words("dialog alertdialog menu menubar listbox navigation search tooltip")  # roles
-_PARTED = ("h1", "h2", "h3", "h4", "h5", "h6", "table", "pre", "details", "dl")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_PARTED = (*_HEADINGS, "table", "pre", "details", "dl")
 _TOGGLES = ("data-toggle", "data-bs-toggle", "aria-expanded")
 _TARGETS = ("aria-controls", "data-bs-target", "data-target")
 
@@ -42,6 +43,8 @@ def unfold(tree: HtmlElement) -> None:
     for opener in islice(filter(_is_opener, elements), _MAX_OPENERS):
         targets = [by_id[name] for name in _targets(opener) if name in by_id]
         panel = targets[0] if targets else by_label.get(opener.get("id") or "")
+        if panel is None and opener.get("aria-expanded") is not None:
+            panel = _below(opener)
         if panel is not None and panel not in panels and _opens(opener, panel):
             panels.add(panel)
             show(panel)
@@ -66,6 +69,15 @@ def _targets(opener: HtmlElement) -> Iterator[str]:
     href = opener.get("href") or ""
     if href.startswith("#") and any(opener.get(name) is not None for name in _TOGGLES):
         yield href[1:]
+
+
+def _below(opener: HtmlElement) -> HtmlElement | None:
+    """The part behind an opener, or behind the heading that it is in, where that is folded."""
+    for element in (opener, *islice(opener.iterancestors(*_HEADINGS), 1)):
+        behind = element.getnext()
+        if behind is not None and isinstance(behind.tag, str) and is_folded(behind):
+            return behind
+    return None
 
 
 def _opens(opener: HtmlElement, panel: HtmlElement) -> bool:

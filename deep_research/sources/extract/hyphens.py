@@ -11,8 +11,9 @@ from deep_research.sources.extract.plaintext import words
 _LETTERS = r"[^\W\d_]{1,40}"
 # The two halves, the margin of the second, and what stands behind it up to the next space.
 _BROKEN = regex(
-    rf"(?<![^\W\d_])({_LETTERS})[-‐]\n([ \t]{{0,80}})({_LETTERS})(?![^\W\d_])(\S{{0,80}})([ \t]{{0,80}})"
+    rf"(?<![^\W\d_])({_LETTERS})[-‐][ \t]{{0,5}}\n([ \t]{{0,80}})({_LETTERS})(?![^\W\d_])(\S{{0,80}})([ \t]{{0,80}})"
 )
+_AT_LINE_END = regex(r"[-‐][ \t]{0,5}\n")
 _WORD = regex(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
 # A hyphen before these stands for the rest of a word: "short- and long-term", "Haupt- und Nebeneingang".
 _AND = words("and or nor to und oder bis bzw sowie et ou à y o e en of och og eller")
@@ -25,7 +26,7 @@ def join_broken_words(text: str) -> str:
     Example:
         join_broken_words("The break-\\nwater of Brenn")  # "The breakwater\\nof Brenn"
     """
-    if "-\n" not in text and "‐\n" not in text:
+    if not _AT_LINE_END.search(text):
         return text
     known = Counter(word.casefold().replace("‐", "-") for word in _WORD.findall(_BROKEN.sub(" ", text)))
     openings = {part for word in known for part in word.split("-")[:-1]}  # of compounds

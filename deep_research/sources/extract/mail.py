@@ -11,6 +11,7 @@ from email.header import decode_header, make_header
 from email.message import EmailMessage
 from email.policy import default
 from email.utils import parseaddr, parsedate_to_datetime
+from itertools import islice
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract import html
@@ -19,8 +20,10 @@ from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError, decode
 
+_LETTER = "message/rfc822"
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _MAX_HEADER_CHARS = 1_000
+_MAX_LETTERS = 100
 
 
 def read(raw: bytes, asked: Asked) -> Document:
@@ -28,26 +31,40 @@ def read(raw: bytes, asked: Asked) -> Document:
     out = Blocks()
     try:
         letter = message_from_bytes(raw, _class=EmailMessage, policy=default)
-        headers = {name: _header(letter, name) for name in _HEADERS}
-        body, attachments = _body(letter), ", ".join(_attachments(letter))
+        if not letter.keys():
+            raise UnreadableError("no mail, although it is called one")
+        for each in islice(_letters(letter), _MAX_LETTERS):
+            _write(each, out)
     except (MessageError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise UnreadableError("a damaged mail") from error
-    if not any(headers.values()):
-        raise UnreadableError("no mail, although it is called one")
-    for name, value in headers.items():
-        out.field(f"{name}: {value}" if value else "")
-    out.verbatim(body)
-    out.field(f"Attached: {attachments}" if attachments else "")
-    name, address = parseaddr(headers["From"])
+    name, address = parseaddr(_header(letter, "From"))
     return finished(
         raw,
         asked.name,
-        title=headers["Subject"],
+        title=_header(letter, "Subject"),
         text=clean(str(out)).strip(),
-        published=_day(headers["Date"]),
+        published=_day(_header(letter, "Date")),
         author=name or address,
         max_text_bytes=asked.max_text_bytes,
     )
+
+
+def _letters(letter: EmailMessage) -> Iterator[EmailMessage]:
+    """The letter, and those that it forwards."""
+    yield letter
+    for part in letter.walk():
+        if part.get_content_type() == _LETTER:
+            yield from (each for each in part.iter_parts() if isinstance(each, EmailMessage))
+
+
+def _write(letter: EmailMessage, out: Blocks) -> None:
+    out.open_list()  # another letter is set apart
+    for name in _HEADERS:
+        value = _header(letter, name)
+        out.field(f"{name}: {value}" if value else "")
+    out.verbatim(_body(letter))
+    attachments = ", ".join(_attachments(letter))
+    out.field(f"Attached: {attachments}" if attachments else "")
 
 
 def _header(letter: EmailMessage, name: str) -> str:
@@ -82,5 +99,5 @@ def _body(letter: EmailMessage) -> str:
 def _attachments(letter: EmailMessage) -> Iterator[str]:
     for part in letter.walk():
         name = part.get_filename()
-        if name or part.get_content_disposition() == "attachment":
+        if part.get_content_type() != _LETTER and (name or part.get_content_disposition() == "attachment"):
             yield " ".join((name or part.get_content_type()).split())

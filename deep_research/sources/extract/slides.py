@@ -35,7 +35,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     package = Package(raw, "a slide show")
     main = package.main("ppt/presentation.xml")
     parts = package.related(main)
-    pages, hidden = Pages(), []
+    pages, hidden, pictures = Pages(), list[str](), list[str]()
     for number, entry in enumerate(package.tree(main).iterfind(f"{_P}sldIdLst/{_P}sldId"), 1):
         part = parts.get(entry.get(f"{_R}id"), ("", ""))[1]
         if part not in package.names:
@@ -43,8 +43,12 @@ def read(raw: bytes, asked: Asked) -> Document:
         slide = package.tree(part)
         if slide.get("show") in _OFF:  # it is shown to nobody, as hidden text
             hidden.append(f"slide {number}")
-        else:
-            pages.add(f"slide {number}", _Slide(package, part, slide).text(number))
+            continue
+        text = _Slide(package, part, slide).text(number)
+        if not text and slide.find(f".//{_P}pic") is not None:
+            pictures.append(f"slide {number}")
+        pages.add(f"slide {number}", text)
+    unread = ((hidden, "hidden"), (pictures, "nothing but a picture"))
     title, author, days = package.about("docProps/core.xml")
     return finished(
         raw,
@@ -55,7 +59,7 @@ def read(raw: bytes, asked: Asked) -> Document:
         author=author,
         pages=pages.starts,
         page_labels=pages.labels,
-        unread=f"{', '.join(hidden)}: hidden" if hidden else "",
+        unread="; ".join(f"{', '.join(labels)}: {why}" for labels, why in unread if labels),
         max_text_bytes=asked.max_text_bytes,
     )
 
@@ -73,10 +77,12 @@ class _Slide:
         self._blocks = Blocks()
 
     def text(self, number: int) -> str:
-        """A slide without a title has its number for one, so that it is not read as part of the slide before."""
+        """Its text, empty where it has none. A slide without a title has its number for one, so that it is not read as
+        part of the slide before."""
         shapes = list(self._shapes(self._tree.find(f"{_P}cSld/{_P}spTree")))
         title = next((words for each in shapes if (words := _words_of(each)) and _kind(each) in _TITLES), "")
         self._blocks.heading(2, title or f"Slide {number}")
+        empty = "" if title else str(self._blocks)
         for shape in shapes:
             if _kind(shape) not in (*_TITLES, *_REPEATED):
                 self._shape(shape)
@@ -87,7 +93,8 @@ class _Slide:
                     _words_of(each) for each in notes.iter(f"{_P}sp") if _kind(each) not in _REPEATED
                 ]
                 self._blocks.paragraph("\n".join(f"Notes: {words}" for words in filter(None, notes_text)))
-        return str(self._blocks)
+        text = str(self._blocks)
+        return "" if text == empty else text
 
     def _shapes(self, group: Any) -> Iterator[Any]:
         """The shapes in a group and in the groups within it."""

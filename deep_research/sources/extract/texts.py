@@ -18,6 +18,7 @@ from deep_research.sources.extract.plaintext import UnreadableError, decode
 _MOST_PARSED = 1_500_000  # bytes of markup; more would take its parser longer than a child may compute
 _HEADING = regex(r"^#{1,6} (\S[^\n]*)$", re.MULTILINE)
 _FENCED = regex(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
+_SOFT_HYPHEN = regex("\xad[ \t]{0,5}\r?\n")
 _CHARSET = regex(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
 _ENCODINGS = regex(
     r"(?:windows-125\d|cp125\d|iso-8859-\d{1,2}|latin-?1|koi8-[ru]"
@@ -57,7 +58,8 @@ def read_document(raw: bytes, name: str, *, max_text_bytes: int = MAX_TEXT_BYTES
 def read(raw: bytes, asked: Asked) -> Document:
     """Very long markup is read as plain text, as it stands. Raises `UnreadableError` for what is binary, in an unknown
     encoding, empty, or too long, and for markup that its library fails at or that is nested too deeply."""
-    text = clean(decode(raw, declared=asked.charset or None))
+    # A hyphen that is seen at the end of a line alone; elsewhere it is no part of a text.
+    text = clean(_SOFT_HYPHEN.sub("-\n", decode(raw, declared=asked.charset or None)))
     reads = _read_text if len(raw) > _MOST_PARSED else _READERS.get(asked.format, _read_text)
     try:
         title, author, text, published = reads(text, asked.name)

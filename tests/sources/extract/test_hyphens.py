@@ -16,6 +16,7 @@ from deep_research.sources.extract.readers import read
         ("  set in a break-\n  water of stone", "  set in a breakwater\n  of stone"),
         ("the pre-\nview\n\nNext", "the preview\n\nNext"),
         ("the break‐\nwater", "the breakwater"),
+        ("the break- \nwater", "the breakwater"),
         ("BREAK-\nWATER here", "BREAKWATER\nhere"),
         ("Hafen-\nmole am Meer", "Hafenmole\nam Meer"),
         ("волно-\nлом стоит", "волнолом\nстоит"),
@@ -45,6 +46,10 @@ def test_a_text_file_is_read_with_whole_words_and_its_lines() -> None:
     raw = b"The break-\nwater of Brenn was de-\nsigned by the engineer Marit Haug-\nland in 1931."
     text = read(raw, name="a.txt", is_file=True).text
     assert text == "The breakwater\nof Brenn was designed\nby the engineer Marit Haugland\nin 1931."
+    assert (
+        read("The break\xad\r\nwater of stone.".encode(), name="a.txt", is_file=True).text
+        == "The breakwater\nof stone."
+    )
     assert "break-\nwater" in read(raw, name="a.md", is_file=True).text.replace("\n\n", "\n")
 
 

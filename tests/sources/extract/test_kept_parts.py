@@ -123,6 +123,8 @@ BUTTON = "<button aria-expanded='false' aria-controls='p1'>May I bring a dog?</b
         f"<div role='tab' id='t1'>May I bring a dog?</div><div role='tabpanel' aria-labelledby='t1' hidden>{FOLDED}</div>",
         f"<details><summary>May I bring a dog?</summary>{FOLDED}</details>",
         f"{BUTTON}<div id='p1'>{FOLDED}</div>",
+        f"<button aria-expanded='false'>May I bring a dog?</button><div style='display:none'>{FOLDED}</div>",
+        f"<h3><button aria-expanded='false'>May I bring a dog?</button></h3><div hidden>{FOLDED}</div>",
         f"<button aria-controls='p0'>More</button><div id='p0' hidden>{BUTTON}<div id='p1' hidden>{FOLDED}</div></div>",
     ],
 )
@@ -138,6 +140,7 @@ def test_what_a_visitor_can_open_is_read_behind_what_opens_it(part: str, around:
     [
         f"<div id='p1' hidden>{FOLDED}</div>",
         f"<button>May I?</button><div id='p1' hidden>{FOLDED}</div>",
+        f"<button aria-expanded='false'>May I?</button><p>No.</p><div hidden>{FOLDED}</div>",
         f"<button aria-controls='p2'>May I?</button><div id='p1' hidden>{FOLDED}</div>",
         f"<button aria-controls='p1' hidden>May I?</button><div id='p1' hidden>{FOLDED}</div>",
         f"<div style='display:none'><button aria-controls='p1'>May I?</button></div><div id='p1' hidden>{FOLDED}</div>",

@@ -107,8 +107,39 @@ def workbook(rows: str) -> bytes:
     )
 
 
+_DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
+_SLIDES = "http://schemas.openxmlformats.org/presentationml/2006/main"
+
+
+def slide_show(*slides: str) -> bytes:
+    names = f'xmlns:p="{_SLIDES}" xmlns:a="{_DRAWING}" xmlns:r="{_OFFICE}"'
+    listed = "".join(f'<p:sldId r:id="r{n}"/>' for n in range(len(slides)))
+    relations = "".join(
+        f'<Relationship Id="r{n}" Type="{_OFFICE}/slide" Target="{n}.xml"/>' for n in range(len(slides))
+    )
+    return zipped(
+        {
+            "ppt/presentation.xml": f"<p:presentation {names}><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>",
+            "ppt/_rels/presentation.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">{relations}</Relationships>',
+            **{
+                f"ppt/{n}.xml": f"<p:sld {names}><p:cSld><p:spTree>{slide}</p:spTree></p:cSld></p:sld>"
+                for n, slide in enumerate(slides)
+            },
+        }
+    )
+
+
+NOTE = "<text:note><text:note-citation>9</text:note-citation><text:note-body><text:p>%s</text:p></text:note-body></text:note>"
+FORWARDED = (
+    b"Subject: x\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nSee below.\n--b\n"
+    b"Content-Type: application/pdf\nContent-Disposition: attachment; filename=plan.pdf\n\nx\n--b\n"
+    b"Content-Type: message/rfc822\n\nSubject: y\nFrom: b@x.example\n\nIt lifts.\n--b--\n"
+)
 _ODF = "urn:oasis:names:tc:opendocument:xmlns:"
-_NAMES = " ".join(f'xmlns:{name}="{_ODF}{name}:1.0"' for name in ("office", "text", "table"))
+_NAMES = (
+    " ".join(f'xmlns:{name}="{_ODF}{name}:1.0"' for name in ("office", "text", "table"))
+    + f' xmlns:draw="{_ODF}drawing:1.0"'
+)
 
 
 def opendocument(body: str, kind: str = "text", **more: bytes) -> bytes:
@@ -204,12 +235,21 @@ def test_a_sheet_whose_places_cannot_be_told_ends_in_the_limits_of_the_child() -
         ("a.ipynb", b'{"worksheets": [{"cells": [{"cell_type": "heading", "level": 2, "source": "Old"}, {"cell_type": "code", "input": "x = 1"}]}]}', "## Old\n\n```python\nx = 1\n```"),
         ("a.eml", b'Subject: x\nFrom: "a" <b@\nDate: Mon, 99 Foo 99999\nContent-Type: text/plain; charset="nope-8"\n\ncaf\xe9\n', 'From: "a" <b@\nDate: Mon, 99 Foo 99999\nSubject: x\n\ncafé'),
         ("a.eml", b"Subject: x\nContent-Type: text/html\n\n<p>Only <b>so</b>.</p>", "Subject: x\n\nOnly so."),
+        ("a.eml", FORWARDED, "Subject: x\n\nSee below.\n\nAttached: plan.pdf\n\nFrom: b@x.example\nSubject: y\n\nIt lifts."),
+        ("a.pptx", slide_show("<p:pic/>", "<p:sp><p:txBody><a:p><a:r><a:t>Words.</a:t></a:r></a:p></p:txBody></p:sp>"), "## Slide 2\n\nWords."),
+        ("a.odt", opendocument(f"<text:p>In <draw:frame><draw:text-box><text:p>a box{NOTE % 'of it'}</text:p></draw:text-box></draw:frame>line{NOTE % 'too'}.</text:p>"), "In line.\n\na box\n\n1 of it\n\n2 too"),
     ],
 )  # fmt: skip
 def test_an_odd_file_is_read_as_far_as_it_says_something(name: str, raw: bytes, says: str) -> None:
     found = read(raw, name=name, is_file=True)
     assert found.text.endswith(says)
     assert found.text.count(says) == 1
+
+
+def test_slides_that_are_nothing_but_pictures_are_named() -> None:
+    words = "<p:sp><p:txBody><a:p><a:r><a:t>Words.</a:t></a:r></a:p></p:txBody></p:sp>"
+    found = read(slide_show("<p:pic/>", words, "<p:pic/>"), name="a.pptx", is_file=True)
+    assert (found.unread, found.page_labels) == ("slide 1, slide 3: nothing but a picture", ("slide 2",))
 
 
 @pytest.mark.parametrize("suffix", [".rtf", ".doc"])
