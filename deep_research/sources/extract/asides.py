@@ -18,6 +18,7 @@ _MAX_OPENERS = 2_000
 _MAIN = ("main", "article")
 _NO_NOTE = ("nav", "form", "input")
 _WINDOWS = words("dialog alertdialog menu menubar listbox navigation search tooltip")  # roles
+_NO_PANELS = words("html body main nav header footer form aside dialog")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _PARTED = (*_HEADINGS, "table", "pre", "details", "dl")
 _TOGGLES = ("data-toggle", "data-bs-toggle", "aria-expanded")
@@ -89,8 +90,9 @@ def _opens(opener: HtmlElement, panel: HtmlElement) -> bool:
         (is_folded(panel) if is_hidden(panel) else is_toggle)
         and panel.get("role") not in _WINDOWS
         and panel.get("aria-modal") is None
+        and panel.tag not in _NO_PANELS
         and panel not in (opener, *around)
-        and panel.getparent() is not None
+        and opener not in panel.iterancestors()
         and not any(map(is_hidden, (opener, *around)))
         and len(label) <= _MAX_LABEL
         and any(map(str.isalnum, label))

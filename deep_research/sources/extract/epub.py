@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date
 from posixpath import dirname, join, normpath
 from typing import Any
@@ -13,6 +14,7 @@ from deep_research.sources.extract import html
 from deep_research.sources.extract.document import Document, Pages, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.package import Package
+from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.texts import parse_date
 
 _MAX_ENTRIES = 10_000  # pictures are entries of their own
@@ -34,10 +36,16 @@ def read(raw: bytes, asked: Asked) -> Document:
     book = package.tree(root)
     items = {each.get("id", ""): each for each in book.iter("{*}item")}
     names = {place: name for place, name in _contents(package, root, items.values()) if name}
-    pages = Pages()
+    pages, damaged = Pages(), list[str]()
     for part in dict.fromkeys(_chapters(root, book, items)):
-        if part in package.names:
-            heading, text = html.read_chapter(_CLOSED.sub(rb"<\1\2></\1>", package.markup(part)))
+        if part not in package.names:
+            continue
+        raw_chapter = _CLOSED.sub(rb"<\1\2></\1>", package.markup(part))
+        try:
+            heading, text = html.read_chapter(raw_chapter)
+        except UnreadableError:
+            damaged.append(f"chapter {names.get(part, part)}")
+        else:
             pages.add(f"chapter {names.get(part) or heading or len(pages.starts) + 1}", text)
     days = (parse_date(value) for value in _values(book, "date"))
     return finished(
@@ -49,6 +57,7 @@ def read(raw: bytes, asked: Asked) -> Document:
         author=", ".join(_values(book, "creator")),
         pages=pages.starts,
         page_labels=pages.labels,
+        unread=f"{', '.join(damaged)}: damaged or encrypted" if damaged else "",
         max_text_bytes=asked.max_text_bytes,
     )
 
@@ -68,20 +77,22 @@ def _chapters(root: str, book: Any, items: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _contents(package: Package, root: str, items: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """What the table of contents calls the parts of a book; what it calls a place within one names no part."""
+    """What the table of contents calls the parts of a book; what it calls a place within one names no part. Nothing of a
+    damaged one."""
     for item in items:
         part = _place(root, item.get("href", ""))
-        if part not in package.names:
+        if part not in package.names or not (_is_list(item) or item.get("media-type") == _CONTENTS):
             continue
-        if _is_list(item):
-            for link in package.tree(part).iter("{*}a"):
-                if "#" not in (href := link.get("href", "")):
-                    yield _place(part, href), " ".join("".join(link.itertext()).split())
-        elif item.get("media-type") == _CONTENTS:
-            for point in package.tree(part).iter("{*}navPoint"):
-                target = point.find("{*}content")
-                if target is not None and "#" not in (href := target.get("src", "")):
-                    yield _place(part, href), " ".join(point.findtext("{*}navLabel/{*}text", "").split())
+        with suppress(UnreadableError):
+            for entry in package.tree(part).iter("{*}a", "{*}navPoint"):
+                target = entry.find("{*}content")  # of the older form
+                href = entry.get("href", "") if target is None else target.get("src", "")
+                if "#" not in href:
+                    name = entry if target is None else entry.find("{*}navLabel")
+                    yield (
+                        _place(part, href),
+                        " ".join("".join(name.itertext() if name is not None else ()).split()),
+                    )
 
 
 def _is_list(item: Any) -> bool:

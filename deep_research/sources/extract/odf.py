@@ -22,6 +22,7 @@ _NAMES = "urn:oasis:names:tc:opendocument:xmlns:"
 _DRAW, _OFFICE, _SHOW, _STYLE, _TABLE, _TEXT = (
     f"{{{_NAMES}{name}:1.0}}" for name in ("drawing", "office", "presentation", "style", "table", "text")
 )
+_MANIFEST = "META-INF/manifest.xml"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _SIGNS = {f"{_TEXT}s": " ", f"{_TEXT}tab": "\t", f"{_TEXT}line-break": "\n"}
 _HIDING = ((f"{_TEXT}display", "none"), (f"{_TABLE}display", "false"), (f"{_SHOW}visibility", "hidden"))
@@ -47,6 +48,8 @@ _MAX_FORMULA_BYTES = 100_000
 def read(raw: bytes, asked: Asked) -> Document:
     """Raises `UnreadableError`."""
     package = Package(raw, "an OpenDocument file")
+    if _MANIFEST in package.names and b"encryption-data" in package.read(_MANIFEST):
+        raise UnreadableError("encrypted; save it without a password")
     content = package.tree("content.xml")
     body = next(iter(content.iterfind(f"{_OFFICE}body/*")), None)
     if body is None:

@@ -151,6 +151,8 @@ def test_what_a_visitor_can_open_is_read_behind_what_opens_it(part: str, around:
         f"<button aria-controls='p1'>May I?</button><div id='p1' role='dialog' hidden>{FOLDED}</div>",
         "<button aria-controls='p1'>Menu</button><div id='p1' hidden><a href='/'>Dogs are kept on a lead.</a></div>",
         f"<a href='#p1'>May I?</a><div id='p1' hidden>{FOLDED}</div>",
+        f"<button aria-controls='p1' aria-expanded='false'>Menu</button><aside id='p1' hidden>{FOLDED}</aside>",
+        f"<button aria-controls='p1'>May I?<div id='p1' hidden>{FOLDED}</div></button>",
     ],
 )  # fmt: skip
 def test_what_nothing_opens_stays_hidden(part: str) -> None:

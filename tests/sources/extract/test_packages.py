@@ -186,6 +186,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "laughs in sheets": ("a.xlsx", lambda: zipped({"xl/workbook.xml": LAUGHS}), "entities of its own"),
     "laughs in a chapter": ("a.epub", lambda: book(CHAPTER, a=LAUGHS), "entities of its own"),
     "laughs in a list of parts": ("a.epub", lambda: zipped({"META-INF/container.xml": LAUGHS}), "entities of its own"),
+    "an encrypted text": ("a.odt", lambda: opendocument("", **{"META-INF/manifest.xml": b"<m><encryption-data/></m>"}), "encrypted"),
     "a book of nothing": ("a.epub", lambda: book("", a="<html/>"), "no readable text"),
     "a book without its parts": ("a.epub", lambda: zipped({"META-INF/container.xml": "<a/>"}), "damaged"),
     "a cell at the end": ("a.xlsx", lambda: workbook(FAR % 'r="XFD1048576"'), "sheet S: more than 1,000,000 cells"),
@@ -244,6 +245,15 @@ def test_an_odd_file_is_read_as_far_as_it_says_something(name: str, raw: bytes, 
     found = read(raw, name=name, is_file=True)
     assert found.text.endswith(says)
     assert found.text.count(says) == 1
+
+
+def test_a_chapter_that_is_damaged_is_named_and_the_others_are_read() -> None:
+    found = read(
+        book("<itemref idref='a'/><itemref idref='b'/>", a=bytes(900), b="<p>Words.</p>"),
+        name="a.epub",
+        is_file=True,
+    )
+    assert (found.text, found.unread) == ("Words.", "chapter a.xhtml: damaged or encrypted")
 
 
 def test_slides_that_are_nothing_but_pictures_are_named() -> None:
