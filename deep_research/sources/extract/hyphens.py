@@ -26,7 +26,7 @@ def join_broken_words(text: str) -> str:
     Example:
         join_broken_words("The break-\\nwater of Brenn")  # "The breakwater\\nof Brenn"
     """
-    if not _AT_LINE_END.search(text):
+    if not any(hyphen in text for hyphen in "-‐") or not _AT_LINE_END.search(text):
         return text
     known = Counter(word.casefold().replace("‐", "-") for word in _WORD.findall(_BROKEN.sub(" ", text)))
     openings = {part for word in known for part in word.split("-")[:-1]}  # of compounds

@@ -58,8 +58,10 @@ def read_document(raw: bytes, name: str, *, max_text_bytes: int = MAX_TEXT_BYTES
 def read(raw: bytes, asked: Asked) -> Document:
     """Very long markup is read as plain text, as it stands. Raises `UnreadableError` for what is binary, in an unknown
     encoding, empty, or too long, and for markup that its library fails at or that is nested too deeply."""
-    # A hyphen that is seen at the end of a line alone; elsewhere it is no part of a text.
-    text = clean(_SOFT_HYPHEN.sub("-\n", decode(raw, declared=asked.charset or None)))
+    text = decode(raw, declared=asked.charset or None)
+    if "\xad" in text:  # a hyphen that is seen at the end of a line alone
+        text = _SOFT_HYPHEN.sub("-\n", text)
+    text = clean(text)
     reads = _read_text if len(raw) > _MOST_PARSED else _READERS.get(asked.format, _read_text)
     try:
         title, author, text, published = reads(text, asked.name)
