@@ -121,7 +121,11 @@ def _named(authors: str) -> str:
 
 
 def _leaves(source: Source, cited: Sequence[int]) -> str:
-    """The numbers of the pages that hold the offsets, counted from 1."""
-    numbers = sorted({bisect_right(source.pages, start) for start in cited}) if source.pages else []
-    told = ", ".join(str(max(1, number)) for number in numbers)
+    """The pages that hold the offsets: by what they are called, as slides and sheets are, else by their numbers, counted
+    from 1."""
+    numbers = sorted({max(1, bisect_right(source.pages, start)) for start in cited}) if source.pages else []
+    labels = source.metadata.get("page_labels", "").split("\n")
+    if numbers and labels[0] and len(labels) >= len(source.pages):
+        return "".join(f", {escaped(labels[number - 1])}" for number in numbers)
+    told = ", ".join(map(str, numbers))
     return f", {'p.' if len(numbers) == 1 else 'pp.'} {told}" if told else ""

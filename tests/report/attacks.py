@@ -618,8 +618,9 @@ def in_sources(rng: random.Random) -> Document:
         _source(3, url=f"https://ok.example/{payload(rng)}"),
         _source(4, metadata={"author": made(), "venue": made(), "unread": made(), "read": "abstract"}),
         _source(5, title=made(), url=f"{_lines(made())}.md"),
+        _source(6, pages=(0,), metadata={"page_labels": _lines(made())}),
     ]
-    findings = [_finding(n, f"The lamp number {n} was lit in 187{n}.") for n in range(1, 6)]
+    findings = [_finding(n, f"The lamp number {n} was lit in 187{n}.") for n in range(1, 7)]
     marks = " ".join(f"[{finding.id}]" for finding in findings)
     text = f"See {marks}, [a]({sources[2].url}), <{sources[1].url}> and {sources[2].url}."
     report, *_ = finished(text, findings, sources, writer="w")

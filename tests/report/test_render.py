@@ -118,6 +118,20 @@ def test_a_reference_to_a_document_with_pages_says_on_which_the_quotes_are(cited
     assert line == f"Title a. report.pdf{', ' if told else ''}{told}"
 
 
+@pytest.mark.parametrize(
+    ("labels", "cited", "told"),
+    [
+        ("slide 1\nslide 2\nslide 4", [100, 350], ", slide 2, slide 4"),
+        ("sheet Budget\nsheet A [b](c)\nsheet Rates", [120], r", sheet A \[b\]&#40;c)"),
+        ("chapter One\nchapter Two\nchapter Three", [], ""),
+        ("chapter One", [120], ", p. 2"),
+    ],
+)
+def test_a_reference_calls_slides_sheets_and_chapters_what_they_are_called(labels, cited, told):
+    told_pages = source("a", url="a.pptx", pages=(0, 100, 250), metadata={"page_labels": labels})
+    assert reference(told_pages, cited) == f"Title a. a.pptx{told}"
+
+
 def test_the_pages_of_all_quotes_of_a_source_stand_in_its_reference():
     paged = source("a", url="https://a.example/report.pdf", pages=(0, 3, 20))
     report, _, _ = finished(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = (
     "anthropic",
+    "feedparser",
     "httpx",
     "liteparse",
     "lxml-html-clean",
@@ -43,6 +44,7 @@ _PACKAGES = (
     "protego",
     "pydantic",
     "pystemmer",
+    "python-calamine",
     "python-docx",
     "structlog",
     "tavily-python",
@@ -50,9 +52,8 @@ _PACKAGES = (
     "tiktoken",
     "trafilatura",
 )
-_OPTIONAL = (
-    "liteparse",
-)  # is not made for every machine; the look at the readers tells what is lost without it
+# Are not made for every machine; the look at the readers tells what is lost without them.
+_OPTIONAL = ("liteparse", "python-calamine")
 _MOST_SKIPPED = 20
 log = get_log("doctor")
 
@@ -206,7 +207,8 @@ def _corpus(settings: Settings, *, all_files: bool) -> Iterator[Check]:
 
 
 def _entries(skipped: Sequence[Skipped]) -> str:
-    return f"{text.count(len(skipped), 'file or folder', 'files or folders')} {'was' if len(skipped) == 1 else 'were'}"
+    count = sum(entry.count for entry in skipped)
+    return f"{text.count(count, 'file or folder', 'files or folders')} {'was' if count == 1 else 'were'}"
 
 
 def _named(files: Sequence[Skipped], how: str, *, all_files: bool) -> Iterator[Check]:
@@ -231,12 +233,14 @@ def _packages() -> Iterator[Check]:
 
 def _readers() -> Iterator[Check]:
     from deep_research.sources.extract.pdf import NO_READER
-    from deep_research.sources.extract.readers import unloadable
+    from deep_research.sources.extract.readers import unloadable, why_unread
 
     try:
         import liteparse.parser  # noqa: F401
     except (ImportError, OSError):
         yield Check("readers", NOTE, NO_READER)
+    if why := why_unread(".xlsx"):
+        yield Check("readers", NOTE, f"spreadsheets (.xlsx): {why}")
     for line in unloadable():
         yield Check("readers", BROKEN, line)
 

@@ -344,6 +344,7 @@ def _with_page(result: SearchResult, page: Page) -> GatheredSource:
     told |= {"author": document.author} if document.author else {}
     told |= {"language": document.language} if document.language else {}
     told |= {"unread": document.unread} if document.unread else {}
+    told |= {"page_labels": "\n".join(document.page_labels)} if document.page_labels else {}
     told |= {"fetched_at": page.fetched_at.isoformat(timespec="seconds")}
     found_at = without_credentials(
         page.final_url

@@ -35,7 +35,7 @@ from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.document import MAX_TEXT_BYTES
 from deep_research.sources.extract.plaintext import one_line
-from deep_research.sources.extract.readers import unloadable
+from deep_research.sources.extract.readers import suffixes, unloadable
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
 from deep_research.sources.search.combined_search import listed
 from deep_research.state import FirstLook, Mention, SourceKind, SourceQuality
@@ -263,19 +263,25 @@ class LocalCorpus(SearchProvider):
                 extractor=self._extractor,
             )
         skipped, partly = (
-            tuple(Skipped(root.prefix + entry.path, entry.why) for entry in entries)
-            for entries in (report.skipped, report.partly)
+            tuple(_below(root, entry) for entry in entries) for entries in (report.skipped, report.partly)
         )
         if not report.documents:
             reasons = [f"{entry.path}: {entry.why}" for entry in report.skipped[:1]] + list(unloadable())
             why = f" ({'; '.join(reasons)})" if reasons else ""
             raise CorpusError(
                 f"No readable document in {printable(root.path)}{why}.",
-                hint=f"Put files there that end in {', '.join(SUFFIXES)}, or name another folder.",
+                hint=f"Put files there that end in {', '.join(suffixes())}, or name another folder.",
                 root=root.path,
                 skipped=skipped,
             )
         return replace(report, skipped=skipped, partly=partly)
+
+
+def _below(root: Root, entry: Skipped) -> Skipped:
+    """An entry as it is called among several roots."""
+    if entry.count > 1 and root.prefix:
+        return replace(entry, path=f"{entry.path} in {root.name}")
+    return replace(entry, path=root.prefix + entry.path)
 
 
 def _names(paths: Sequence[str]) -> list[str]:
@@ -311,16 +317,15 @@ def _of_partly(partly: Sequence[Skipped]) -> tuple[str, ...]:
 
 
 def _were(files: Sequence[Skipped]) -> str:
-    return "A file was" if len(files) == 1 else f"{len(files)} files were"
+    count = sum(file.count for file in files)
+    return "A file was" if count == 1 else f"{count} files were"
 
 
 def _named(files: Sequence[Skipped]) -> str:
     """The first of them by name, each with why."""
-    named = [
-        f"{one_line(file.path, SHOWN)} ({file.why})"
-        for file in sorted(files, key=lambda file: file.path)[:NAMED]
-    ]
-    more = len(files) - len(named)
+    shown = sorted(files, key=lambda file: (file.count, file.path))[:NAMED]
+    named = [f"{one_line(file.path, SHOWN)} ({file.why})" for file in shown]
+    more = sum(file.count for file in files) - sum(file.count for file in shown)
     return listed([*named, f"{more} more"] if more else named)
 
 
@@ -378,6 +383,7 @@ def search_result(address: str, hit: Hit) -> SearchResult:
 
 
 def _told(address: str, hit: Hit) -> dict[str, str]:
-    """By which document it was found, and the manual that it is a page of."""
+    """By which document it was found, the manual that it is a page of, and what its own pages are called."""
     told = {"named_by": hit.via} if hit.via else {}
+    told |= {"page_labels": hit.page_labels} if hit.page_labels else {}
     return told | ({"manual": f"{address.removesuffix(hit.path)}{hit.manual}"} if hit.manual else {})

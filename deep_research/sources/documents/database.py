@@ -43,6 +43,7 @@ CREATE TABLE documents (
     unread TEXT NOT NULL,
     manual TEXT NOT NULL,
     pages TEXT,
+    page_labels TEXT NOT NULL,
     reader TEXT NOT NULL,
     text TEXT NOT NULL
 );

@@ -48,15 +48,40 @@ _LOCK_FILES = words(
     "poetry.lock uv.lock pdm.lock pipfile.lock cargo.lock go.sum gemfile.lock composer.lock "
     "packages.lock.json project.assets.json pubspec.lock podfile.lock mix.lock flake.lock"
 )
+_MAX_NAMED = 3  # files of a format that nobody reads
+_MAX_FORMATS = 100
 _PACKAGE_FOLDERS = frozenset(("node_modules", "site-packages"))
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that is not part of the corpus, or not whole, and why."""
+    """A file that is not part of the corpus, or not whole, and why. Files of a format that nobody reads are one entry:
+    how many they are (``count``), and in the place of the ``path`` the first of them by name."""
 
     path: str
     why: str
+    count: int = 1
+
+
+class _Unread:
+    """The files of a format that nobody reads."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._first: list[str] = []
+
+    def add(self, path: str) -> None:
+        self._count += 1
+        if len(self._first) < _MAX_NAMED:
+            self._first.append(path)
+
+    def entry(self, suffix: str) -> Skipped:
+        why = readers.why_unread(suffix) or readers.NO_READER  # of several formats at once
+        if self._count == 1:
+            return Skipped(self._first[0], why)
+        more = ", …" if self._count > len(self._first) else ""
+        kind = f"{printable(suffix)} files" if suffix else "files without a suffix"
+        return Skipped(f"{self._count} {kind} ({', '.join(self._first)}{more})", why, self._count)
 
 
 class CorpusFolder:
@@ -67,14 +92,16 @@ class CorpusFolder:
 
     def __init__(self, root: Path | str, *, max_file_bytes: int = MAX_FILE_BYTES) -> None:
         self._max_file_bytes = max_file_bytes
+        self._unread: dict[str, _Unread] = {}  # by suffix
         real = real_path(root)
         mode = os.stat(real).st_mode
         self._only: str | None = None
         if not stat.S_ISDIR(mode):
             if not stat.S_ISREG(mode) or not _is_document(os.path.basename(real)):
+                why = readers.why_unread(PurePosixPath(real).suffix.lower())
                 raise CorpusError(
-                    f"The corpus {printable(str(root))} is neither a folder nor a document.",
-                    hint=f"Name a folder, or a file that ends in {', '.join(SUFFIXES)}.",
+                    f"The corpus {printable(str(root))} is neither a folder nor a document ({why}).",
+                    hint=f"Name a folder, or a file that ends in {', '.join(readers.suffixes())}.",
                     root=str(root),
                 )
             real, self._only = os.path.split(real)
@@ -97,12 +124,14 @@ class CorpusFolder:
 
     def walk(self) -> Iterator[Candidate | Skipped]:
         """Every document, sorted within each folder, and each entry that was passed over although it might
-        hold some, such as what package managers write. Hidden names and files with other suffixes are passed over in
-        silence."""
+        hold some, such as what package managers write; at the end the files of other formats, by format. Hidden names
+        are passed over in silence."""
+        self._unread.clear()
         if self._only is not None:
             yield from self._look(self._fd, (self._only,))
         else:
             yield from self._walk(self._fd, ())
+        yield from (self._unread[suffix].entry(suffix) for suffix in sorted(self._unread))
 
     def read(self, names: tuple[str, ...]) -> tuple[bytes, os.stat_result]:
         """The bytes of one file, and its status before they were read. ``names`` lead to it from the root.
@@ -135,10 +164,10 @@ class CorpusFolder:
             yield Skipped(_shown(names), _reason(error))
             return
         for name in found:
-            if name.lower() in _LOCK_FILES and _is_document(name):
-                yield Skipped(_shown((*names, name)), LOCK_FILE)
-            else:
+            if name.lower() not in _LOCK_FILES:
                 yield from self._look(folder, (*names, name))
+            elif _is_document(name):
+                yield Skipped(_shown((*names, name)), LOCK_FILE)
 
     def _look(self, folder: int, names: tuple[str, ...]) -> Iterator[Candidate | Skipped]:
         """What one entry of the open ``folder`` is; enters it when it is a folder itself."""
@@ -153,7 +182,9 @@ class CorpusFolder:
         elif stat.S_ISLNK(status.st_mode):
             yield Skipped(path, LINK)
         elif not _is_document(names[-1]):
-            return
+            suffix = PurePosixPath(names[-1]).suffix.lower()
+            is_known = suffix in self._unread or len(self._unread) < _MAX_FORMATS
+            self._unread.setdefault(suffix if is_known else "", _Unread()).add(path)
         elif not stat.S_ISREG(status.st_mode):
             yield Skipped(path, "not a regular file")
         elif status.st_size > self._max_file_bytes:
@@ -209,14 +240,15 @@ def real_path(root: Path | str) -> str:
     except (OSError, ValueError) as error:
         raise CorpusError(
             f"There is no corpus at {printable(str(root))}.",
-            hint=f"Name an existing folder with documents ({', '.join(SUFFIXES)}).",
+            hint=f"Name an existing folder with documents ({', '.join(readers.suffixes())}).",
             root=str(root),
         ) from error
 
 
 def _is_document(name: str) -> bool:
-    suffix = PurePosixPath(name).suffix.lower()
-    return name.lower().endswith(SUFFIXES) or readers.brought_for(suffix) is not None
+    return name.lower().endswith(readers.suffixes()) or not readers.why_unread(
+        PurePosixPath(name).suffix.lower()
+    )
 
 
 def _is_plain_name(name: str) -> bool:

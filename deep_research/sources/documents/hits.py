@@ -38,9 +38,10 @@ class Hit:
     """A document that was found. ``passages`` are its best spans of ``text``, best first; ``score`` is BM25
     of the first of them, a little more for words in path and date, larger is better, not above 0 when only
     these have any; ``relevance`` is the share (0 to 1) of the query's weight that one of them covers together with its
-    headings and the title; ``pages`` is where in ``text`` each page begins, of a document that has pages;
-    ``mentions`` are the most telling names in the passages, told of the first few hits; ``manual`` is the folder of the
-    manual that it is a page of; ``via`` is the title of the document that names this one, when that is why it is
+    headings and the title; ``pages`` is where in ``text`` each page begins, of a document that has pages, and
+    ``page_labels`` what they are called, one a line, empty where they are numbered; ``mentions`` are the most telling
+    names in the passages, told of the first few hits; ``manual`` is the folder of the manual that it is a page of;
+    ``via`` is the title of the document that names this one, when that is why it is
     here."""
 
     path: str
@@ -54,6 +55,7 @@ class Hit:
     author: str = ""
     manual: str = ""
     pages: tuple[int, ...] = ()
+    page_labels: str = ""
     mentions: tuple[Mention, ...] = ()
     via: str = ""
 

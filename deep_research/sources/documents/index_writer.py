@@ -21,7 +21,7 @@ from deep_research.sources.documents.folder import Skipped
 from deep_research.sources.documents.terms import Fields, fields, path_words
 from deep_research.sources.extract.document import Document
 
-_DOCUMENT = "INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_DOCUMENT = "INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # The words of texts that are short and in English, as most are: SQLite reads them from the rows it has been given. It is
 # one statement, which leaves the interpreter free from its beginning to its end.
 _WORDS_OF_ROWS = """INSERT INTO words (rowid, title, heading, body)
@@ -113,7 +113,8 @@ class IndexWriter:
         file = number, path, size, mtime_ns
         pages = " ".join(map(str, document.pages)) if document.pages else None
         manual = manual_of(path, document.manual)
-        tail = (language, blotted(document.author), document.unread, manual, pages, reader, text)
+        labels = blotted("\n".join(document.page_labels))
+        tail = (language, blotted(document.author), document.unread, manual, pages, labels, reader, text)
         row = (*file, title, day, document.snapshot_hash, length, at, len(parts), None, *tail)
         if self._is_new(path):
             self._new.append(row)
@@ -153,28 +154,8 @@ class IndexWriter:
     def remember(self, path: str, why: str, *, size: int, mtime_ns: int, over: int, reader: str) -> None:
         """Holds a file that cannot be read, for the next look to pass it over; ``over`` is the limit of text that it
         went over, 0 if none."""
-        self.insert(
-            (
-                self._next_document,
-                path,
-                size,
-                mtime_ns,
-                "",
-                None,
-                "",
-                over,
-                0,
-                0,
-                why,
-                "",
-                "",
-                "",
-                "",
-                None,
-                reader,
-                "",
-            )
-        )
+        none = 0, 0, why, "", "", "", "", None, ""
+        self.insert((self._next_document, path, size, mtime_ns, "", None, "", over, *none, reader, ""))
         self._next_document += 1
 
     def finish(self) -> tuple[int, int]:

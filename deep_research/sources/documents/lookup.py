@@ -53,7 +53,7 @@ ORDER BY best.score, d.path LIMIT ?
 """
 _TEXTS = "SELECT id, text FROM documents WHERE id IN (SELECT value FROM json_each(?))"
 _KEPT = """
-SELECT id, text, snapshot_hash, author, manual, pages FROM documents
+SELECT id, text, snapshot_hash, author, manual, pages, page_labels FROM documents
 WHERE id IN (SELECT value FROM json_each(?))
 """
 
@@ -271,7 +271,7 @@ def _hits(look: _Look, found: Sequence[list[_Found]]) -> list[Hit]:
 
 def _hit(look: _Look, found: list[_Found], kept: Sequence[str]) -> Hit:
     best = found[0]
-    text, snapshot_hash, author, manual, pages = kept
+    text, snapshot_hash, author, manual, pages, labels = kept
     return Hit(
         path=best.path,
         title=best.title,
@@ -281,6 +281,7 @@ def _hit(look: _Look, found: list[_Found], kept: Sequence[str]) -> Hit:
         author=author,
         manual=manual,
         pages=tuple(map(int, pages.split())) if pages else (),
+        page_labels=labels,
         passages=tuple(Span(start=part.start, end=part.stop) for part in found),
         score=-best.score,
         relevance=max(look.share(part, text) for part in found),

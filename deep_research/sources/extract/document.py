@@ -19,7 +19,8 @@ _BETWEEN = regex(r"(?:[_\s]|-(?!\d)|(?<!\d)-)+")  # the words of a name; the num
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """A document that was read. ``text`` is NFC with ``\\n`` line ends, has no unseen characters and is never cut;
-    ``pages`` are the code points of ``text`` at which its pages begin, empty for what has no pages; ``author`` is
+    ``pages`` are the code points of ``text`` at which its pages begin, empty for what has no pages, ``page_labels`` what
+    they are called ("slide 3"), empty where they are numbered; ``author`` is
     empty when nobody says; ``unread`` tells what could not be read of it, and why, empty when it is whole; ``language``
     is an ISO 639-1 code, None when that is not clear; ``snapshot_hash`` is the sha256 (hex) of the bytes it came from;
     ``fingerprint`` tells copies of its text, where an `Extractor` read it; ``manual`` is the folder of the
@@ -32,6 +33,7 @@ class Document:
     unread: str = ""
     language: str | None = None
     pages: tuple[int, ...] = ()
+    page_labels: tuple[str, ...] = ()
     snapshot_hash: str = ""
     fingerprint: str = ""
     manual: str = ""
@@ -40,6 +42,7 @@ class Document:
 MAX_TEXT_BYTES = 2_000_000
 TITLE_LENGTH = 300
 _AUTHOR_LENGTH = 200
+LABEL_LENGTH = 80
 
 
 class TooLongError(UnreadableError):
@@ -58,6 +61,7 @@ def finished(
     published: date | None = None,
     author: str = "",
     pages: tuple[int, ...] = (),
+    page_labels: tuple[str, ...] = (),
     unread: str = "",
     manual: str = "",
     max_text_bytes: int = MAX_TEXT_BYTES,
@@ -80,9 +84,32 @@ def finished(
         author=one_line(clean(author), _AUTHOR_LENGTH),
         unread=unread,
         pages=pages,
+        page_labels=page_labels,
         snapshot_hash=hashlib.sha256(raw).hexdigest(),
         manual=manual,
     )
+
+
+class Pages:
+    """The text of a document that consists of slides, sheets or chapters, and where in it each of them begins."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._length = 0
+        self.starts: tuple[int, ...] = ()
+        self.labels: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(self._texts)
+
+    def add(self, label: str, text: str) -> None:
+        """Adds a page, which is called ``label``; one without a text is none."""
+        if text := clean(text).strip():
+            self.starts += (self._length,)
+            self.labels += (one_line(clean(label), LABEL_LENGTH),)
+            self._texts.append(text)
+            self._length += len(text) + 2
 
 
 def _name_as_title(name: str) -> str:

@@ -6,11 +6,8 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator
-from datetime import date
 from typing import Any
 
-from deep_research import archives
-from deep_research.archives import ArchiveError, Bounds
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
 from deep_research.sources.extract import docx_parts
@@ -18,14 +15,11 @@ from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numbering
 from deep_research.sources.extract.docx_signs import value
 from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.tables import in_one, written
-from deep_research.sources.extract.texts import parse_date
 from deep_research.sources.extract.titling import sane_author, sane_title
 
-_BOUNDS = Bounds(entries=2_000, unpacked=200_000_000, entry=200_000_000, ratio=100)
-_NESTED = regex(r"\.(?:zip|jar|7z|rar|gz|bz2|xz|tar|tgz|docx|xlsx|pptx|odt)\Z", re.IGNORECASE)
-_EMBEDDED = ("word/embeddings/", "xl/embeddings/", "ppt/embeddings/")
 _HEADING = regex(r"heading (\d)\Z", re.IGNORECASE)
 _NUMBERED = regex(r"List Number(?: \d)?\Z")
 _LIST = regex(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.IGNORECASE)
@@ -33,13 +27,11 @@ _CONTENTS = regex(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECASE)
 _PLAIN = regex(r"\(?(\d{1,3})[.)]?")  # a number that stands alone
 _MOST_DEPTH = 5  # tables in tables
 _MOST_ABOVE = 3  # blocks above the heading that is the title
-_FIRST = 2_000  # characters, in which a text says of what day it is
-_MOST_LINES = 30
 
 
 def read(raw: bytes, asked: Asked) -> Document:
     """Raises `UnreadableError`."""
-    _check(raw)
+    Package(raw, "a Word document").refuse_types()
     import docx
     from docx.opc.exceptions import OpcError
     from lxml.etree import LxmlError
@@ -58,26 +50,10 @@ def read(raw: bytes, asked: Asked) -> Document:
         asked.name,
         title=title or _heading(blocks),
         text=text,
-        published=_said_again(days, text),
+        published=confirmed_day(days, text),
         author=author,
         max_text_bytes=asked.max_text_bytes,
     )
-
-
-def _check(raw: bytes) -> None:
-    """Before anything is parsed: whether it is an archive such as office programs write, which declare no types of
-    documents. Raises `UnreadableError` for one that is made to do harm, or is encrypted or broken."""
-    try:
-        with archives.opened(io.BytesIO(raw), _BOUNDS) as archive:
-            names = [entry.filename for entry in archive.infolist()]
-            if any(_NESTED.search(n) and not n.replace("\\", "/").startswith(_EMBEDDED) for n in names):
-                raise UnreadableError("an archive within an archive")
-            for name in names:
-                head = archives.read(archive, name)[:4096] if name.endswith((".xml", ".rels")) else b""
-                if b"<!DOCTYPE" in head or b"<!ENTITY" in head or b"D\0O\0C\0T\0Y\0P\0E" in head:
-                    raise UnreadableError("a Word document with entities of its own")
-    except ArchiveError as error:
-        raise UnreadableError(str(error), limit="size" if error.bound else "") from error
 
 
 def _heading(blocks: list[tuple[str, str]]) -> str:
@@ -85,13 +61,6 @@ def _heading(blocks: list[tuple[str, str]]) -> str:
     above = (block for block in blocks[: _MOST_ABOVE + 1] if block[0] in ("heading", "part"))
     kind, text = next(above, ("", ""))
     return sane_title(text.lstrip("# ")) if kind == "heading" else ""
-
-
-def _said_again(days: set[date], text: str) -> date | None:
-    """The day on which the file was made or saved, if its first lines say the same: of an old report that was made
-    into a file again it says nothing, and no day is better than a wrong one."""
-    lines = text[:_FIRST].splitlines()[:_MOST_LINES]
-    return next((day for day in map(parse_date, lines) if day in days), None)
 
 
 class _Reader:

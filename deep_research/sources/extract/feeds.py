@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 
 from lxml import etree
@@ -17,6 +18,7 @@ from deep_research.sources.extract.texts import parse_date
 MAX_RAW = 5_000_000
 _ENCODING = regex(rb"<\?xml[^>]{0,200}encoding\s*=\s*[\"']([\w.:-]{1,40})")
 _DECLARATION = regex(r"\A\s*<\?xml[^>]{0,300}\?>")
+_FEED = regex(r"<(?:rss|feed|rdf:RDF)[\s>]")
 _TITLES = ("title", "article-title")
 _BODIES = ("encoded", "content", "summary", "description")
 
@@ -34,6 +36,8 @@ def read(raw: bytes, asked: Asked) -> Document:
     try:
         root = etree.fromstring(text.encode(), parser)
     except etree.XMLSyntaxError as error:
+        if _FEED.search(text[:2_000]):
+            return _read_loosely(raw, text, asked)
         raise UnreadableError("damaged XML, or nested too deeply") from error
     entries = [element for element in root.iter() if _name(element) in ("item", "entry")]
     title = next((_text(element) for element in root.iter() if _name(element) in _TITLES), "")
@@ -46,6 +50,31 @@ def read(raw: bytes, asked: Asked) -> Document:
         asked.name,
         title=title,
         text=clean("\n\n".join(parts)).strip(),
+        published=next(filter(None, days), None),
+        max_text_bytes=asked.max_text_bytes,
+    )
+
+
+def _read_loosely(raw: bytes, text: str, asked: Asked) -> Document:
+    """A feed that is not well-formed, as many are that have a bare ``&``."""
+    import feedparser
+
+    feed = feedparser.parse(io.BytesIO(text.encode()), sanitize_html=False, resolve_relative_uris=False)
+    title = " ".join(feed.feed.get("title", "").split())
+    parts = [f"# {title}"] if title else []
+    for entry in feed.entries:
+        heading = " ".join(entry.get("title", "").split())
+        bodies = [each.get("value", "") for each in entry.get("content", ())] or [entry.get("summary", "")]
+        day = entry.get("published") or entry.get("updated", "")
+        parts += [f"## {heading}" if heading else "", day, html_text.extract(bodies[0])]
+    days = (parse_date(entry.get("published") or entry.get("updated", "")) for entry in feed.entries)
+    if not feed.entries:
+        raise UnreadableError("damaged XML, or nested too deeply")
+    return finished(
+        raw,
+        asked.name,
+        title=title,
+        text=clean("\n\n".join(filter(None, parts))).strip(),
         published=next(filter(None, days), None),
         max_text_bytes=asked.max_text_bytes,
     )

@@ -27,6 +27,14 @@ class Format(StrEnum):
     RST = "rst"
     TEXT = "txt"
     XML = "xml"
+    PPTX = "pptx"
+    XLSX = "xlsx"
+    ODF = "odf"
+    EPUB = "epub"
+    IPYNB = "ipynb"
+    EML = "eml"
+    RTF = "rtf"
+    DOC = "doc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +59,20 @@ _REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "an archive (bzip2)"),
     (b"7z\xbc\xaf\x27\x1c", "an archive (7z)"),
     (b"Rar!\x1a\x07", "an archive (rar)"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old or encrypted office file; save it as docx or PDF"),
-    (b"{\\rtf", "a rich text file; save it as docx or PDF"),
     (b"%!PS", "a PostScript file; save it as PDF"),
     (b"RIFF", "an image, a sound or a film"),
 )
+_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_KIND_AT = 38  # where the first entry of an archive says what it is, if that is its name
 _SHORT_MARKS = (b"BM", b"BZh")  # text may begin with these as well
 _KINDS = {"image": "an image", "audio": "a sound", "video": "a film", "font": "a font"}
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_OPEN = "application/vnd.oasis.opendocument."
 # Of each format what names of files end in, and what servers call it.
 _CALLED = {
     Format.HTML: (".html .htm .xhtml", "text/html application/xhtml+xml"),
     Format.PDF: (".pdf", "application/pdf application/x-pdf"),
-    Format.DOCX: (".docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    Format.DOCX: (".docx", f"{_OFFICE}wordprocessingml.document"),
     Format.CSV: (".csv", "text/csv application/csv"),
     Format.TSV: (".tsv .tab", "text/tab-separated-values"),
     Format.JSON: (".json", "application/json text/json"),
@@ -71,10 +81,30 @@ _CALLED = {
     Format.RST: (".rst", "text/x-rst text/prs.fallenstein.rst"),
     Format.TEXT: (".txt .text", ""),
     Format.XML: (".rss .atom", "application/xml text/xml"),
+    Format.PPTX: (
+        ".pptx .pptm .ppsx",
+        f"{_OFFICE}presentationml.presentation {_OFFICE}presentationml.slideshow",
+    ),
+    Format.XLSX: (".xlsx .xlsm .xlsb .xls", f"{_OFFICE}spreadsheetml.sheet application/vnd.ms-excel"),
+    Format.ODF: (".odt .ods .odp", f"{_OPEN}text {_OPEN}spreadsheet {_OPEN}presentation"),
+    Format.EPUB: (".epub", "application/epub+zip"),
+    Format.IPYNB: (".ipynb", "application/x-ipynb+json"),
+    Format.EML: (".eml", "message/rfc822"),
+    Format.RTF: (".rtf", "application/rtf text/rtf"),
+    Format.DOC: (".doc", "application/msword"),
 }
 SUFFIXES = {suffix: format_ for format_, (suffixes, _) in _CALLED.items() for suffix in suffixes.split()}
 MEDIA_TYPES = {kind: format_ for format_, (_, kinds) in _CALLED.items() for kind in kinds.split()}
-_PACKED = {Format.PDF, Format.DOCX}  # what is not text
+_PACKED = {  # what is not text, and how it is called
+    Format.PDF: "PDF",
+    Format.DOCX: "Word document",
+    Format.PPTX: "slide show",
+    Format.XLSX: "spreadsheet",
+    Format.ODF: "OpenDocument file",
+    Format.EPUB: "e-book",
+    Format.RTF: "rich text file",
+    Format.DOC: "Word document",
+}
 _HTML = regex(
     r"(?is)\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]{0,200}\?>\s*)*(?:<!doctype\s+html|<(?:html|head|body)[\s>])"
 )
@@ -98,6 +128,10 @@ def format_of(raw: bytes, *, media_type: str = "", name: str = "") -> Format:
         return Format.PDF
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zipped(raw)
+    if start.startswith(b"{\\rtf"):
+        return Format.RTF
+    if start.startswith(_COMPOUND):
+        return _compound(raw)
     _refuse(raw, start)
     if not raw.strip():
         raise UnreadableError("nothing in it")
@@ -106,10 +140,10 @@ def format_of(raw: bytes, *, media_type: str = "", name: str = "") -> Format:
         raise UnreadableError(_KINDS.get(declared.split("/")[0], "binary data, not text"))
     if _HTML.match(head):
         return Format.HTML
-    if said in _PACKED or (said is None and named in _PACKED):
-        wanted = "PDF" if Format.PDF in (said, named) else "Word document"
+    if wanted := _PACKED.get(said or named or Format.TEXT):
         if not _TAG.search(head):
-            raise UnreadableError(f"not a {wanted}, although it is called one")
+            article = "an" if wanted[0] in "Oe" else "a"
+            raise UnreadableError(f"not {article} {wanted}, although it is called one")
         return Format.HTML  # servers answer with pages that say why there is no file
     if _XML.match(head):
         return Format.HTML if "<html" in head else Format.XML
@@ -149,20 +183,47 @@ def _head(raw: bytes) -> str | None:
 
 
 def _zipped(raw: bytes) -> Format:
-    """What a zip archive holds, as far as its names tell. They stand in it in the clear."""
-    if b"word/document" in raw:
-        return Format.DOCX
+    """What a zip archive holds, as far as its names tell. They stand in the clear at its end; what is put into a document
+    has such names too, further above."""
+    end = raw.rfind(b"PK\x05\x06")
+    size = int.from_bytes(raw[end + 12 : end + 16], "little") if end >= 0 else 0
+    names = raw[max(0, end - size) : end] if 0 < size <= end else raw
+    kind = raw[_KIND_AT : _KIND_AT + 100] if raw[30:38] == b"mimetype" else b""
+    for mark, format_ in (
+        (b"word/document", Format.DOCX),
+        (b"xl/workbook", Format.XLSX),
+        (b"ppt/presentation", Format.PPTX),
+        (b"META-INF/container.xml", Format.EPUB),
+    ):
+        if mark in names:
+            return format_
+    if (
+        kind.startswith((b"application/vnd.oasis.opendocument", b"application/epub"))
+        or b"content.xml" in names
+    ):
+        return Format.EPUB if b"epub" in kind else Format.ODF
     for mark, what in (
-        (b"xl/workbook", "a spreadsheet; save it as CSV"),
-        (b"ppt/presentation", "a slide show; save it as PDF"),
-        (b"application/epub+zip", "an e-book; save it as PDF or HTML"),
-        (b"opendocument", "an OpenDocument file; save it as docx or PDF"),
         (b"EncryptedPackage", "encrypted; save it without a password"),
         (b"META-INF/MANIFEST", "a program"),
     ):
-        if mark in raw:
+        if mark in names:
             raise UnreadableError(what)
     raise UnreadableError("an archive (zip)")
+
+
+def _compound(raw: bytes) -> Format:
+    """What an old office file holds, by the names of its streams."""
+    for name, format_ in (("WordDocument", Format.DOC), ("Workbook", Format.XLSX), ("Book", Format.XLSX)):
+        if name.encode("utf-16-le") in raw and "EncryptedPackage".encode("utf-16-le") not in raw:
+            return format_
+    for name, what in (
+        ("EncryptedPackage", "encrypted; save it without a password"),
+        ("PowerPoint Document", "an old slide show; save it as pptx or PDF"),
+        ("__substg1.0", "a mail of Outlook; save it as eml"),
+    ):
+        if name.encode("utf-16-le") in raw:
+            raise UnreadableError(what)
+    raise UnreadableError("an old or encrypted office file; save it as docx or PDF")
 
 
 def _refuse(raw: bytes, start: bytes) -> None:

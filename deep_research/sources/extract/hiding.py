@@ -48,6 +48,21 @@ def is_hidden(element: _Attributes) -> bool:
     return bool(style) and hides(style or "")
 
 
+def is_folded(element: _Attributes) -> bool:
+    """Whether an element is hidden, and in no other way than a script folds a part of a page away and opens it again."""
+    style = _declarations(element.get("style") or "")
+    rest = ";".join(
+        f"{name}:{value}" for name, value in style.items() if name not in ("display", "visibility")
+    )
+    return is_hidden(element) and not hides(rest)
+
+
+def show(element: HtmlElement) -> None:
+    """Takes off what hides an element."""
+    for name in ("hidden", "aria-hidden", "style"):
+        element.attrib.pop(name, None)
+
+
 def drop_hidden(tree: HtmlElement, *, is_revealed: bool = True) -> None:
     """Takes out of a page what nobody sees. What holds most of its text is there to be shown by a script, and stays,
     unless no page ``is_revealed`` so."""
@@ -55,8 +70,7 @@ def drop_hidden(tree: HtmlElement, *, is_revealed: bool = True) -> None:
     most = _REVEALED * len(tree.text_content()) if hidden and is_revealed else math.inf
     for element in hidden:
         if element.tag in ("html", "body") or len(element.text_content()) > most:
-            for name in ("hidden", "aria-hidden", "style"):
-                element.attrib.pop(name, None)
+            show(element)
         elif element.getparent() is not None:
             element.tail = f" {element.tail or ''}"
             element.drop_tree()

@@ -15,7 +15,7 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring
 from deep_research.evidence.page_requests import request
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
-from deep_research.sources.extract import html_tables, html_text, manuals, metadata, titles
+from deep_research.sources.extract import asides, html_tables, html_text, manuals, metadata, titles
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.formulas import tell_formulas
@@ -35,6 +35,7 @@ _TITLE = regex(r"<title[^<>]{0,100}>([^<]{1,500})", re.IGNORECASE)
 _DECLARATION = regex(r"\A\s*<\?xml[^>]{0,300}>")
 _NOTE = regex(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
 _MARK = 40  # characters of it that are looked at
+_LONGEST_SIGN = 5  # characters of a note's number or star
 _SHORT = 700  # characters; a longer text is worth reading, whatever else the page says
 _TAG = regex(r"<[^<>]{0,2000}>")
 _APP = regex(r"\bid\s{0,3}=\s{0,3}[\"']?(?:root|app|__next|__nuxt|react-root)\b", re.IGNORECASE)
@@ -73,6 +74,19 @@ def read(raw: bytes, asked: Asked) -> Document:
     )
 
 
+def read_chapter(raw: bytes) -> tuple[str, str]:
+    """The first heading and the text of a page that stands in a book or a letter, with no site around it: what others put
+    above and below their pages is its own. Raises `UnreadableError`."""
+    page = told_in_html(unpadded(_DECLARATION.sub("", decode_page(raw))))
+    tree = _tree(page) if len(page) <= MAX_PAGE else None
+    if tree is None:
+        return "", html_text.extract(page)
+    for element in tree.iter("header", "footer", "aside"):
+        element.tag = "blockquote" if element.tag == "aside" else "div"
+    _, text, _ = _from_tree(tree, is_small=True)
+    return titles.text_of(titles.heading(tree, [])), text
+
+
 def check_readable(text: str, page: str) -> None:
     """``text`` is what was found of ``page``. Raises `UnreadableError` when it is none of what the page is for: what it
     asks instead is told, so that nobody takes it for a source."""
@@ -100,6 +114,7 @@ def _tree(page: str) -> HtmlElement | None:
 
 
 def _from_tree(tree: HtmlElement, *, is_small: bool) -> tuple[str, str, metadata.About]:
+    asides.unfold(tree)
     tell_formulas(tree)
     tell_ticks(tree)
     drop_hidden(tree, is_revealed=not is_small)
@@ -107,6 +122,7 @@ def _from_tree(tree: HtmlElement, *, is_small: bool) -> tuple[str, str, metadata
     about = metadata.about(tree, is_searched=not is_small)
     head = titles.title_of_head(tree)
     heading = titles.text_of(titles.heading(tree, [about.title, head]))
+    asides.keep_notes(tree)
     _drop_marks(tree)
     _drop_empty(tree)
     html_tables.level(tree)
@@ -124,12 +140,16 @@ def _drop_empty(tree: HtmlElement) -> None:
 
 
 def _drop_marks(tree: HtmlElement) -> None:
-    """Takes out the numbers that refer to notes, and of headings what is only there to link to them or to be pressed."""
-    for mark in list(tree.iter("sup")):
+    """Takes out the numbers that refer to notes, and of headings and terms what only links to them or is pressed."""
+    for mark in list(tree.iter("sup", "a")):
         text = mark.text_content()[:_MARK].strip()
-        if mark.getparent() is not None and _NOTE.match(text) and mark.find(".//a") is not None:
+        is_short = len(text) <= _LONGEST_SIGN
+        link = mark if mark.tag == "a" else mark.find(".//a")
+        if link is None or mark.getparent() is None:
+            continue
+        if (is_short and _is_reference(link)) or (mark.tag == "sup" and _NOTE.match(text)):
             mark.drop_tree()
-    for heading in tree.iter(*_HEADINGS):
+    for heading in tree.iter("dt", *_HEADINGS):
         words = len(whole := heading.text_content().strip(" \t\n¶#"))
         for mark in [*heading.xpath(".//a[starts-with(@href, '#')]"), *heading.find_class("mw-editsection")]:
             said = mark.text_content().strip()
@@ -139,6 +159,13 @@ def _drop_marks(tree: HtmlElement) -> None:
         for button in heading.iter("button"):
             if len(button.text_content().strip()) == words:  # it unfolds what it names
                 button.tag = "span"
+
+
+def _is_reference(link: HtmlElement) -> bool:
+    """Whether a link leads to a note of the same page or back from it: it says so, or is raised."""
+    said = f"{link.get('role') or ''} {link.get('epub:type') or ''}"
+    is_raised = link.find("sup") is not None or next(link.iterancestors("sup"), None) is not None
+    return "noteref" in said or "backlink" in said or (is_raised and (link.get("href") or "").startswith("#"))
 
 
 # Scripts and comments that are never closed go on to the end, as browsers have it.

@@ -22,25 +22,33 @@ BLOCKS = words(
     "h4 h5 h6 hgroup hr html legend li main menu ol p pre section summary table tbody tfoot thead tr ul"
 )
 _CELLS = frozenset(("td", "th"))
-_SHAPED = frozenset(("li", "dd", "tr", *_HEADINGS))
+_SHAPED = frozenset(("li", "dt", "dd", "tr", *_HEADINGS))
+# What a page says beside its paragraphs, however short it is: terms and what they mean, what tables, figures and folded
+# parts are called, and notes.
+_KEPT = ("dt", "dd", "caption", "figcaption", "blockquote")
+KEPT = "\x1e"  # begins a block of these, where it is wanted
 _ROW_ENDS = frozenset(("tr", "table", "tbody", "thead", "tfoot", "caption", *_HEADINGS))
 _LAYOUT_CELL = 300  # characters; a row with more text than this is a piece of a page
 _MAIN_LENGTH = 200  # characters; a <main> with less does not stand for its page
 _BAR = regex(r" \|(?: |\Z)")
 _BREAK = "\x0b"  # a line break inside a paragraph
+_ENDS = (".", ":", "?", "!", "…")  # of a term, behind which no colon is needed
 
 
-def extract(html: str) -> str:
-    """The readable content of ``html``. A page that is nothing but a form is read all the same."""
-    html = told_in_html(html)
-    return _Extractor(_DROPPED).read(html) or _Extractor(_DROPPED - {"form"}).read(html)
+def extract(html: str, *, marks_kept: bool = False) -> str:
+    """The readable content of ``html``. A page that is nothing but a form is read all the same. With ``marks_kept`` the
+    blocks that are neither heading nor paragraph of the page begin with `KEPT`."""
+    html = told_in_html(html.replace(KEPT, ""))
+    shown = _Extractor(_DROPPED, marks_kept).read(html)
+    return shown or _Extractor(_DROPPED - {"form"}, marks_kept).read(html)
 
 
 class _Extractor:
     """Folds a page into text, as lxml finds tags and words in it: it closes what its author left open."""
 
-    def __init__(self, dropped: frozenset[str]) -> None:
+    def __init__(self, dropped: frozenset[str], marks_kept: bool) -> None:
         self._dropped = dropped
+        self._marks_kept = marks_kept
         self._open: list[str] = []  # blocks and cells that are shown
         self._counts: Counter[str] = Counter()  # of all that is open
         self._unseen = 0  # elements that are open in one that is not shown, this included
@@ -52,6 +60,9 @@ class _Extractor:
         self._has_cells = False  # whether one of this row has begun, maybe an empty one
         self._is_named = False  # whether this table has had names of columns
         self._pre = 0
+        self._terms: list[str] = []  # whose definition has not begun
+        self._is_defining = False  # whether the last block is of the definition that is open
+        self._is_kept = False  # whether what is written is kept however short it is
 
     def read(self, html: str) -> str:
         if html.strip():
@@ -62,6 +73,7 @@ class _Extractor:
             with suppress(etree.XMLSyntaxError):  # nothing in it but comments
                 etree.fromstring(html.encode("utf-8", "replace"), parser)
         self._flush("pre" if self._pre else "")
+        self._write_terms()
         main = "".join(self._main).strip()
         return main if len(main) >= _MAIN_LENGTH else "".join(self._blocks).strip()
 
@@ -88,6 +100,8 @@ class _Extractor:
             return
         if name in BLOCKS or name in _CELLS:
             self._open.append(name)
+        if name == "dl":
+            self._last = ""  # its items are none of the list before it
         self._pre += name == "pre"
 
     def end(self, name: str) -> None:
@@ -98,6 +112,10 @@ class _Extractor:
             self._open.pop()
             if name in BLOCKS:
                 self._boundary(name, closing=name)
+            if name == "dl":
+                self._write_terms()
+            if name == "dd":
+                self._is_defining = False
             self._pre -= name == "pre"
 
     def close(self) -> None:
@@ -133,15 +151,41 @@ class _Extractor:
         if not text.strip(" |\n"):
             return
         kind = next((name for name in (closing, *reversed(self._open[-4:])) if name in _SHAPED), "")
-        if kind in _HEADINGS:
+        innermost = closing or "".join(self._open[-1:])
+        self._is_kept = innermost in ("summary", *_KEPT) or any(self._counts[name] for name in _KEPT)
+        if kind == "dt":
+            self._terms.append(text.replace("\n", " "))
+        elif kind == "dd":
+            self._define(text)
+        elif kind in _HEADINGS:
             self._write("", f"{_HEADINGS[kind]} {text.replace(chr(10), ' ')}")
-        elif kind in ("li", "dd"):
-            depth = min(self._counts["ul"] + self._counts["ol"], 6)
-            self._write("item", "  " * max(0, depth - 1) + f"- {text}")
+        elif kind == "li":
+            self._write("item", f"{self._margin()}- {text}")
         elif kind == "tr" and (" | " in text or len(text) < _LAYOUT_CELL):
             self._write_row(text.replace("\n", " "), has_facts)
         else:
             self._write("", text.lstrip(" |") if kind == "tr" else text)
+
+    def _define(self, text: str) -> None:
+        """Writes a paragraph of a definition into the item that begins with its terms, so that none stands without."""
+        if self._is_defining and self._last == "item" and not self._terms:
+            self._append(f"\n{self._margin()}  " + text.replace("\n", f"\n{self._margin()}  "))
+            return
+        if self._terms:
+            term = ", ".join(self._terms)
+            self._terms.clear()
+            text = f"{term}{'' if term.endswith(_ENDS) else ':'} {text}"
+        self._write("item", f"{self._margin()}- {text}")
+        self._is_defining = True
+
+    def _write_terms(self) -> None:
+        """Terms that are not defined, or not by a paragraph."""
+        terms, self._terms = self._terms, []
+        for term in terms:
+            self._write("item", f"{self._margin()}- {term}")
+
+    def _margin(self) -> str:
+        return "  " * max(0, min(self._counts["ul"] + self._counts["ol"], 6) - 1)
 
     def _write_row(self, row: str, has_facts: bool) -> None:
         """A row that holds nothing but headers opens a table; before one that has none stands an empty row, so that
@@ -164,8 +208,13 @@ class _Extractor:
             self._write("", f"{fence}\n{code}\n{fence}")
 
     def _write(self, kind: str, block: str) -> None:
-        written = ("\n" if kind and kind == self._last else "\n\n") + block
+        self._write_terms()
+        mark = KEPT if self._is_kept and self._marks_kept else ""
+        self._append(("\n" if kind and kind == self._last else "\n\n") + mark + block)
+        self._last = kind
+        self._is_defining = False
+
+    def _append(self, written: str) -> None:
         self._blocks.append(written)
         if self._counts["main"]:
             self._main.append(written)
-        self._last = kind

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 
 from lxml.html import HtmlElement, tostring
 
@@ -23,13 +24,15 @@ _BLOCK = regex(r"(```|~~~).*?(?:\n\1(?=\n\n|\Z)|\Z)|[^\n].*?(?=\n\n|\Z)", re.DOT
 _WORD = regex(r"\w+")
 _ENDED = regex(r"[.:!?…][\"'”’)]*\s*\Z")
 _INLINE = ("code", "kbd", "samp", "tt", "var")
+_DEFINITIONS = ("dl", "dt", "dd")
 
 
 def main_content(tree: HtmlElement) -> str:
     """The text of the main part of ``tree``, as headings, paragraphs, items, rows and pieces of code."""
-    every = whole(tree)
-    found = _trafilatura(tree)
-    return every if len(found) < _LEAST * len(every) else between(found, every)
+    every = html_text.extract(tostring(tree, encoding="unicode"), marks_kept=True)
+    found = _trafilatura(deepcopy(tree))
+    text = every if len(found) < _LEAST * len(every) else between(found, every)
+    return text.replace(html_text.KEPT, "")
 
 
 def whole(tree: HtmlElement) -> str:
@@ -38,8 +41,9 @@ def whole(tree: HtmlElement) -> str:
 
 
 def between(found: str, whole: str) -> str:
-    """What ``whole`` says from the first to the last block that ``found`` has: its headings, prose, tables and code, and
-    of the rest what ``found`` has too. Of two texts that have little in common ``found``."""
+    """What ``whole`` says from the first to the last block that ``found`` has: its headings, prose, tables, code and what
+    is marked as `html_text.KEPT`, and of the rest what ``found`` has too. Of two texts that have little in common
+    ``found``."""
     known = {*_runs(found), *(run for line in found.split("\n") for run in _runs(line))}
     blocks = blocks_of(whole)
     hits = [_is_hit(block, known) for block in blocks]
@@ -49,6 +53,10 @@ def between(found: str, whole: str) -> str:
     if len(known.intersection(_runs(whole))) < _MOSTLY * len(known) or not sure:
         return found
     first, last = sure[0], sure[-1]
+    while blocks[last + 1 : last + 2] and html_text.KEPT in blocks[last + 1]:
+        last += 1
+    if first and blocks[first - 1].startswith(html_text.KEPT) and _is_laid_out(blocks[first]):
+        first -= 1  # what the table is called
     title = [blocks[place] for place in range(first) if hits[place] and blocks[place].startswith("#")][-1:]
     kept = (blocks[n] for n in range(first, last + 1) if hits[n] or _is_content(blocks[n]))
     return "\n\n".join((*title, *kept))
@@ -60,6 +68,10 @@ def _trafilatura(tree: HtmlElement) -> str:
     for element in tree.iter(*_INLINE):
         if "\n" not in element.text_content().strip():
             element.tag = "span"  # behind code in a line it loses the rest of it
+    for element in list(tree.iter(*_DEFINITIONS)):  # of which it loses every other
+        parent = element.getparent()
+        is_summary = element.tag == "dt" and parent is not None and parent.tag == "details"
+        element.tag = "summary" if is_summary else "p" if element.tag == "dt" else "div"
     try:
         found = trafilatura.extract(
             tree,
@@ -100,8 +112,8 @@ def _words(text: str) -> list[str]:
 
 
 def _is_content(block: str) -> bool:
-    """Whether a block is a heading, a table, code, or prose."""
-    if block.startswith("#") or _is_laid_out(block):
+    """Whether a block is a heading, a table, code, prose, or kept in any case."""
+    if block.startswith("#") or _is_laid_out(block) or html_text.KEPT in block:
         return True
     return len(block.split()) >= _PROSE and _ENDED.search(block) is not None
 

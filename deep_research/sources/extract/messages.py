@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from deep_research.errors import ExtractionError
 from deep_research.evidence.near_duplicates import fingerprint
-from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.document import LABEL_LENGTH, Document
+from deep_research.sources.extract.plaintext import one_line
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -78,13 +79,18 @@ def document_of(answer: dict[str, Any]) -> Document:
         found = _documents().validate_python(answer)
     except ValueError:
         raise ExtractionError("reading it crashed", crashed=True) from None
-    if not all(0 <= page <= len(found.text) for page in found.pages):
+    labels = tuple(one_line(label, LABEL_LENGTH) for label in found.page_labels)
+    if not all(0 <= page <= len(found.text) for page in found.pages) or len(labels) not in (
+        0,
+        len(found.pages),
+    ):
         raise ExtractionError("reading it crashed", crashed=True)
     return replace(
         found,
         unread=found.unread[:_UNREAD],
         fingerprint=found.fingerprint[:_FINGERPRINT],
         manual=found.manual[:_MANUAL],
+        page_labels=labels,
     )
 
 

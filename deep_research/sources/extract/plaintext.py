@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from deep_research.patterns import regex
 
@@ -20,6 +22,17 @@ class UnreadableError(Exception):
     def __init__(self, why: str, *, limit: str = "", passing: bool = False) -> None:
         self.limit, self.passing = limit, passing
         super().__init__(why)
+
+
+@contextmanager
+def native_code(kind: str) -> Iterator[None]:
+    """Within it what a library in another language fails at is a file that is damaged: its panics are no `Exception`."""
+    try:
+        yield
+    except (ImportError, MemoryError, KeyboardInterrupt, SystemExit, UnreadableError):
+        raise
+    except BaseException as error:
+        raise UnreadableError(f"a damaged {kind} ({type(error).__name__})") from error
 
 
 _CONTROLS = regex("[\x00-\x08\x0e-\x1b\x1f\x7f]")

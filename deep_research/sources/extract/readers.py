@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from importlib.util import find_spec
 from typing import Protocol
 
 from deep_research.evidence.language import language_by_script, language_of
@@ -20,6 +21,7 @@ from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document
 from deep_research.sources.extract.formats import MEDIA_TYPES, SUFFIXES, Asked, Format, format_of, suffix_of
 from deep_research.sources.extract.plaintext import UnreadableError
 
+NO_READER = "no reader for this format"
 GROUP = "deep_research.readers"
 _ROOM = "deep_research.sources.extract"
 _PARSED = 4_000  # bytes above which a text is too much for a library of this process
@@ -58,27 +60,39 @@ class Reader(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Own:
     """A reader of this package: its module, its version (to be raised when the same bytes become another text), the
-    libraries that have a part in the text, and from how many bytes on its files are read in a child process."""
+    libraries that have a part in the text, from how many bytes on its files are read in a child process, and what it
+    ``needs`` that is not installed everywhere: the module, and what brings it."""
 
     module: str
     version: int
     libraries: tuple[str, ...]
     apart_above: int = -1
+    needs: tuple[str, str] = ("", "")
 
 
+_EXTRA = ("kreuzberg", '"deep-research[more-formats]"')
 _DECODED = ("charset-normalizer",)
+_PAGES_OF_BOOKS = (*_DECODED, "lxml")
 _OWN = {
-    Format.HTML: _Own("html", 7, (*_DECODED, "lxml", "trafilatura", "justext", "htmldate"), _PARSED),
+    Format.HTML: _Own("html", 8, (*_DECODED, "lxml", "trafilatura", "justext", "htmldate"), _PARSED),
     Format.PDF: _Own("pdf", 5, ("liteparse",)),
     Format.DOCX: _Own("docx", 4, ("lxml", "python-docx")),
     Format.CSV: _Own("tables", 3, _DECODED),
     Format.TSV: _Own("tables", 3, _DECODED),
-    Format.JSON: _Own("data", 5, (*_DECODED, "lxml")),
-    Format.JSON_LINES: _Own("data", 5, (*_DECODED, "lxml")),
-    Format.XML: _Own("feeds", 3, (*_DECODED, "lxml")),
-    Format.MARKDOWN: _Own("texts", 7, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED),
+    Format.JSON: _Own("data", 6, (*_DECODED, "lxml")),
+    Format.JSON_LINES: _Own("data", 6, (*_DECODED, "lxml")),
+    Format.XML: _Own("feeds", 4, (*_DECODED, "lxml", "feedparser")),
+    Format.MARKDOWN: _Own("texts", 8, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED),
     Format.RST: _Own("texts", 4, (*_DECODED, "docutils"), _PARSED),
-    Format.TEXT: _Own("texts", 2, _DECODED, _PLAIN),
+    Format.TEXT: _Own("texts", 3, _DECODED, _PLAIN),
+    Format.PPTX: _Own("slides", 1, ("lxml",)),
+    Format.XLSX: _Own("sheets", 1, ("lxml", "python-calamine"), needs=("python_calamine", "python-calamine")),
+    Format.ODF: _Own("odf", 1, ("lxml",)),
+    Format.EPUB: _Own("epub", 1, _PAGES_OF_BOOKS),
+    Format.IPYNB: _Own("notebook", 1, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins")),
+    Format.EML: _Own("mail", 1, _PAGES_OF_BOOKS),
+    Format.RTF: _Own("more_formats", 1, ("kreuzberg",), needs=_EXTRA),
+    Format.DOC: _Own("more_formats", 1, ("kreuzberg",), needs=_EXTRA),
 }
 
 
@@ -111,6 +125,8 @@ def read(
         raise UnreadableError("; ".join(unloadable()), passing=True)
     else:
         kind = format_of(raw, media_type=media_type, name=name)
+        if why := _missing(kind):
+            raise UnreadableError(why, passing=True)
         reads = import_module(f"{_ROOM}.{_OWN[kind].module}").read
     document = reads(raw, Asked(kind, charset(media_type), name, max_text_bytes, is_file))
     if document.language is None:
@@ -122,9 +138,29 @@ def read(
 def brought_for(suffix: str, media_type: str = "") -> Brought | None:
     """The reader of another package for what is none of the own formats; None where there is none."""
     called = {suffix, media_type.split(";")[0].strip().lower()}
-    if suffix in SUFFIXES:
+    if suffix in suffixes():
         return None
     return next((each for each in _brought()[0] if not called.isdisjoint(each.reads)), None)
+
+
+@cache
+def suffixes() -> tuple[str, ...]:
+    """The suffixes of the files that are read here, without those of readers of other packages."""
+    return tuple(suffix for suffix, format_ in SUFFIXES.items() if not _missing(format_))
+
+
+def why_unread(suffix: str) -> str:
+    """Why files with a ``suffix`` are not read, and what reads them; empty where they are."""
+    if suffix in suffixes() or brought_for(suffix) is not None:
+        return ""
+    format_ = SUFFIXES.get(suffix)
+    return _missing(format_) if format_ else NO_READER
+
+
+def _missing(format_: Format) -> str:
+    """What is to be installed before a format is read; empty where nothing is."""
+    module, package = _OWN[format_].needs
+    return f"to read it: pip install {package}" if module and find_spec(module) is None else ""
 
 
 def unloadable() -> tuple[str, ...]:

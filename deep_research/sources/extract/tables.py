@@ -133,3 +133,32 @@ def _joined(names: Sequence[str]) -> str:
     for name in names:
         text += (" " if name[:1] in "([" else _APART) + name if text else name
     return text
+
+
+def of_sheet(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines of the tables of a sheet. Behind an empty row another one begins, where it names columns of its own."""
+    table: list[Sequence[str]] = []
+    for has_cells, part in groupby(rows, key=any):
+        found = list(part) if has_cells else []
+        own = _compact(found)
+        if table and own and len(own[0]) > 1 and is_header(own):
+            yield from _lines(_compact(table))
+            table = []
+        table += found
+    yield from _lines(_compact(table))
+
+
+def _compact(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Without the columns that are empty in all rows."""
+    kept = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
+    return [[row[place] for place in kept] for row in rows]
+
+
+def _lines(rows: list[list[str]]) -> Iterator[str]:
+    """What stands alone above a table is what it is called."""
+    is_named = any(all(row[:2]) for row in rows if len(row) > 1)
+    while is_named and sum(map(bool, rows[0])) == 1:
+        yield "".join(rows.pop(0)) + "\n"
+    if rows:
+        yield from written(rows)
+        yield ""

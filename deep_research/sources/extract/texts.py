@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
+from deep_research.sources.extract import hyphens
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, finished
 from deep_research.sources.extract.formats import SUFFIXES, Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode
@@ -17,6 +18,7 @@ from deep_research.sources.extract.plaintext import UnreadableError, decode
 _MOST_PARSED = 1_500_000  # bytes of markup; more would take its parser longer than a child may compute
 _HEADING = regex(r"^#{1,6} (\S[^\n]*)$", re.MULTILINE)
 _FENCED = regex(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
+_SOFT_HYPHEN = regex("\xad[ \t]{0,5}\r?\n")
 _CHARSET = regex(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
 _ENCODINGS = regex(
     r"(?:windows-125\d|cp125\d|iso-8859-\d{1,2}|latin-?1|koi8-[ru]"
@@ -56,7 +58,10 @@ def read_document(raw: bytes, name: str, *, max_text_bytes: int = MAX_TEXT_BYTES
 def read(raw: bytes, asked: Asked) -> Document:
     """Very long markup is read as plain text, as it stands. Raises `UnreadableError` for what is binary, in an unknown
     encoding, empty, or too long, and for markup that its library fails at or that is nested too deeply."""
-    text = clean(decode(raw, declared=asked.charset or None))
+    text = decode(raw, declared=asked.charset or None)
+    if "\xad" in text:  # a hyphen that is seen at the end of a line alone
+        text = _SOFT_HYPHEN.sub("-\n", text)
+    text = clean(text)
     reads = _read_text if len(raw) > _MOST_PARSED else _READERS.get(asked.format, _read_text)
     try:
         title, author, text, published = reads(text, asked.name)
@@ -105,7 +110,7 @@ def _read_markdown(text: str, name: str) -> _Read:
     fields, body = markdown.front_matter(text)
     readable = clean(markdown.readable(body, is_mdx=name.lower().endswith(".mdx"))).strip()
     called = "" if "\n# " in f"\n{readable}" else fields.get("name")
-    return fields.get("title") or called or _first_heading(readable), "", readable, _first_date(fields)
+    return fields.get("title") or called or first_heading(readable), "", readable, _first_date(fields)
 
 
 def _read_rst(text: str, _name: str) -> _Read:
@@ -115,12 +120,12 @@ def _read_rst(text: str, _name: str) -> _Read:
     readable = clean(found.text).strip()
     author = _ADDRESS.sub("", found.fields.get("author", "")).strip(" ,")
     above = found.fields.get("title") if found.above else None  # every heading
-    return above or _first_heading(readable), author, readable, _first_date(found.fields)
+    return above or first_heading(readable), author, readable, _first_date(found.fields)
 
 
 def _read_text(text: str, _name: str) -> _Read:
     """A short first line that stands alone, or is in capitals, is the title."""
-    stripped = text.strip("\n").rstrip()
+    stripped = hyphens.join_broken_words(text.strip("\n").rstrip())
     first, _, rest = stripped.lstrip().partition("\n")
     alone = first.isupper() or not rest.split("\n", 1)[0].strip(" \t=-~*")
     titled = len(first) <= 120 and alone and bool(rest) and not first.rstrip().endswith((".", ":", ",", ";"))
@@ -130,7 +135,8 @@ def _read_text(text: str, _name: str) -> _Read:
 _READERS: dict[str, Callable[[str, str], _Read]] = {Format.MARKDOWN: _read_markdown, Format.RST: _read_rst}
 
 
-def _first_heading(text: str) -> str:
+def first_heading(text: str) -> str:
+    """What the first heading says that stands before any piece of code."""
     heading = _HEADING.search(text)
     fence = _FENCED.search(text)
     if not heading or (fence and fence.start() < heading.start()):

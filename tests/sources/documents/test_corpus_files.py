@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from deep_research import DeepResearch
 from deep_research.errors import CorpusError
+from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.documents.folder import (
     LOCK_FILE,
     MAX_DEPTH,
@@ -20,6 +22,7 @@ from deep_research.sources.documents.folder import (
     Skipped,
 )
 from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.readers import NO_READER
 
 if TYPE_CHECKING:
     from tests.sources.documents.conftest import OpenedFiles
@@ -77,7 +80,7 @@ def read_all(root: Path) -> dict[str, bytes]:
 
 def test_documents_of_all_kinds_are_found_in_order_whatever_the_case_of_their_suffix(root: Path) -> None:
     names = ["b.MD", "a.txt", "c.markdown", "d.rst", "e.HTML", "f.htm", "g.pdf", "h.DOCX"]
-    for name in [*names, "h", "i.py", "j.xlsx"]:
+    for name in names:
         (root / name).write_text("x")
     (root / "inner" / "deep").mkdir(parents=True)
     (root / "inner" / "deep" / "z.md").write_text("x")
@@ -94,6 +97,47 @@ def test_documents_of_all_kinds_are_found_in_order_whatever_the_case_of_their_su
         "inner/deep/z.md",
     ]
     assert not skipped
+
+
+def test_files_of_other_formats_are_counted_by_format_and_named(root: Path) -> None:
+    (root / "inner").mkdir()
+    for name in (
+        "a.md",
+        "LICENSE",
+        "scan.PNG",
+        "inner/map.png",
+        *(f"inner/{n}.py" for n in range(5)),
+        "yarn.lock",
+    ):
+        (root / name).write_text("x")
+    with CorpusFolder(root) as folder:
+        entries = [entry for entry in folder.walk() if isinstance(entry, Skipped)]
+    assert entries == [
+        Skipped("LICENSE", NO_READER),
+        Skipped("2 .png files (inner/map.png, scan.PNG)", NO_READER, 2),
+        Skipped("5 .py files (inner/0.py, inner/1.py, inner/2.py, …)", NO_READER, 5),
+    ]
+
+
+def test_what_was_not_read_is_told_by_format_in_a_run_and_in_its_report(root: Path) -> None:
+    (root / "a.md").write_text("# Mole\n\nThe mole of Brenn was built in 1931 by the county.")
+    for name in ("plan.dwg", "old.dwg", "notes.xyz"):
+        (root / name).write_bytes(b"\0")
+    told = (
+        f"3 files were not read: notes.xyz ({NO_READER}) and 2 .dwg files (old.dwg, plan.dwg) ({NO_READER})."
+    )
+    with DeepResearch(corpus=root, data_dir=root.parent / "data") as engine:
+        result = engine.run("When was the mole of Brenn built?")
+        assert [entry.count for entry in engine.skipped()] == [2, 1]
+    assert told in [limit.message for limit in result.limits]
+    assert told in (result.report or "").replace("\\", "")
+
+
+def test_a_corpus_of_unread_formats_names_them(root: Path) -> None:
+    (root / "plan.dwg").write_bytes(b"\0")
+    corpus = LocalCorpus(root, data_dir=root.parent / "data")
+    with pytest.raises(CorpusError, match=r"plan\.dwg: no reader for this format"):
+        corpus.prepare()
 
 
 def test_hidden_files_and_folders_are_passed_over_in_silence(root: Path) -> None:

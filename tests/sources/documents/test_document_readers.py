@@ -259,7 +259,7 @@ class TestHtml:
         )
         assert html(body).text == (
             "# Top\n\nOne bold line\nnext\n\n## Sub\n\n- a\n- b\n  - c\n\nH | I\n1 | 2\n\n"
-            "```\nx = 1\n  y\n```\n\nterm\n\n- meaning\n\ntail & <end>"
+            "```\nx = 1\n  y\n```\n\n- term: meaning\n\ntail & <end>"
         )
 
     @pytest.mark.parametrize(

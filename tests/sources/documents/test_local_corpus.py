@@ -188,8 +188,7 @@ def test_all_files_were_read_and_there_is_nothing_to_note(
     root: Path, data: Path, corpora: list[LocalCorpus]
 ) -> None:
     (root / "good.md").write_text("walrus")
-    (root / "picture.png").write_bytes(b"\0\0")
-    (root / "logo.png").symlink_to(root / "picture.png")
+    (root / "logo.png").symlink_to(root / "good.md")
     corpora.append(corpus := LocalCorpus(root, data_dir=data))
     corpus.prepare()
     assert corpus.notes == ()

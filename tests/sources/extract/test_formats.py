@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import made
 import pytest
 from hypothesis import given
@@ -47,6 +50,35 @@ def test_a_word_document_is_known_whatever_it_is_called() -> None:
     assert format_of(made.document(), media_type="text/html", name="x.html") is Format.DOCX
 
 
+_STREAM = bytes.fromhex("d0cf11e0a1b11ae1")
+
+
+def _zipped(*names: str, kind: str = "") -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name in (*(["mimetype"] if kind else []), *names):
+            archive.writestr(name, kind if name == "mimetype" else b"xl/workbook word/document")
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("raw", "format_"),
+    [
+        (_zipped("word/document.xml"), Format.DOCX),
+        (_zipped("xl/workbook.xml"), Format.XLSX),
+        (_zipped("ppt/embeddings/a.docx", "ppt/presentation.xml"), Format.PPTX),
+        (_zipped("META-INF/container.xml", kind="application/epub+zip"), Format.EPUB),
+        (_zipped("content.xml", kind="application/vnd.oasis.opendocument.text"), Format.ODF),
+        (_zipped("content.xml", "META-INF/manifest.xml"), Format.ODF),
+        (_STREAM + "WordDocument".encode("utf-16-le"), Format.DOC),
+        (_STREAM + "Workbook".encode("utf-16-le"), Format.XLSX),
+        (b"{\\rtf1 words}", Format.RTF),
+    ],
+)
+def test_what_is_packed_is_told_by_the_names_at_its_end(raw: bytes, format_: Format) -> None:
+    assert format_of(raw, name="a.bin") is format_
+
+
 @pytest.mark.parametrize(
     ("raw", "says"),
     [
@@ -58,7 +90,11 @@ def test_a_word_document_is_known_whatever_it_is_called() -> None:
         (b"\x7fELF" + bytes(50), "binary data"),
         (b"\x1f\x8b\x08" + bytes(50), "an archive"),
         (b"PK\x03\x04" + bytes(50), "an archive"),
-        (b"PK\x03\x04" + bytes(26) + b"xl/workbook.xml", "a spreadsheet"),
+        (b"PK\x03\x04" + bytes(26) + b"EncryptedPackage", "encrypted"),
+        (
+            bytes.fromhex("d0cf11e0a1b11ae1") + "__substg1.0".encode("utf-16-le"),
+            "a mail of Outlook; save it as eml",
+        ),
         (bytes(range(256)) * 4, "binary"),
         (b"", "nothing in it"),
         (b" \n ", "nothing in it"),

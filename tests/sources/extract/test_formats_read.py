@@ -264,6 +264,29 @@ def test_json_that_is_nested_too_deeply_is_refused(extractor: Extractor) -> None
         assert caught.value.data["limit"] == "size"
 
 
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("<title>Smith & Sons</title><description>Nails &nbsp;& ropes.</description>", "Nails & ropes."),
+        ("<title>Smith & Sons</title><description>It <b>holds<br></description>", "It holds"),
+        ("<title>Smith & Sons</title><pubDate>Fri, 14 Mar 2025</pubDate>", "Fri, 14 Mar 2025"),
+    ],
+)
+def test_a_feed_that_is_not_well_formed_is_read(
+    extractor: Extractor, body: str, says: tuple[str, ...]
+) -> None:
+    raw = f"<?xml version='1.0'?><rss><channel><title>News & more</title><item>{body}</item></channel></rss>"
+    document = extractor.submit(raw.encode(), media_type="application/rss+xml").result()
+    assert document.title == "News & more"
+    assert document.text.startswith("# News & more\n\n## Smith & Sons\n\n")
+    assert says in document.text
+
+
+def test_other_xml_that_is_not_well_formed_is_damaged(extractor: Extractor) -> None:
+    with pytest.raises(ExtractionError, match="damaged XML"):
+        extractor.submit(b"<?xml version='1.0'?><a>B & C</a>", media_type="application/xml").result()
+
+
 def test_a_feed_is_its_entries(extractor: Extractor) -> None:
     raw = (
         b'<?xml version="1.0"?><rss><channel><title>Harbour news</title><item><title>Wall mended</title>'

@@ -21,6 +21,7 @@ from deep_research.sources.extract.pdf import NO_READER
 from deep_research.sources.search.base import SearchRequest
 from deep_research.testing.reader_suite import READER_CHECKS, Check, Subject
 
+INPUTS = Path(__file__).parents[2] / "data" / "readers"
 PROSE = "The harbour of Mole was dredged to nine metres in the year in which the outer wall was raised."
 
 
@@ -70,6 +71,47 @@ SUBJECTS = {
             says=("Mole", PROSE),
         )
         for kind in ("md", "rst", "txt")
+    },
+    **{
+        suffix.lstrip("."): Subject(
+            reader=Own(module, (suffix,)), sample=(INPUTS / f"{name}{suffix}").read_bytes(), says=says
+        )
+        for suffix, module, name, says in (
+            (
+                ".pptx",
+                "slides",
+                "pptx-slides",
+                ("## Costs", "1974 | 2.98", "Notes: The lamp", "1931 | 62 | 2"),
+            ),
+            (
+                ".xlsx",
+                "sheets",
+                "xlsx-sheets",
+                ("2023 | Brenn | 12.4 | 0.07 | 2023-01-09 | FALSE", "pilot | 14"),
+            ),
+            (".xls", "sheets", "xls-sheets", ("2023 | Brenn | 12.4 | 0.07 | 2023-01-09 | FALSE",)),
+            (
+                ".odt",
+                "odf",
+                "odt-works",
+                ("E=mc^2", "  1. its east end", "the county’s page", "1 Measured at"),
+            ),
+            (".ods", "odf", "ods-sheets", ("2023 | Brenn | 12.4 | 7% | 2023-01-09 | FALSE",)),
+            (".odp", "odf", "odp-slides", ("## Costs", "1931 | 62 | 2", "Notes: The lamp")),
+            (".epub", "epub", "epub-works", ("- Mole: A wall in the sea", "E = mc^2", "1931. See")),
+            (
+                ".ipynb",
+                "notebook",
+                "ipynb-survey",
+                ("184 metres", "depths = [180, 188]", "Mole | 180", "mean 184.0"),
+            ),
+            (
+                ".eml",
+                "mail",
+                "eml-letter",
+                ("Subject: Ferry repairs – new day", "> And who", "Rota März.pdf"),
+            ),
+        )
     },
 }
 
@@ -327,7 +369,10 @@ LIBRARIES = {
     ".rst": {"docutils", "charset-normalizer"},
     ".docx": {"python-docx", "lxml"},
     ".pdf": {"liteparse"},
-    ".rss": {"lxml", "charset-normalizer"},
+    ".rss": {"lxml", "charset-normalizer", "feedparser"},
+    ".xlsx": {"lxml", "python-calamine"},
+    ".epub": {"lxml", "charset-normalizer"},
+    ".ipynb": {"lxml", "charset-normalizer", "markdown-it-py", "mdit-py-plugins"},
     ".json": {"lxml", "charset-normalizer"},
     ".csv": {"charset-normalizer"},
     ".txt": {"charset-normalizer"},
