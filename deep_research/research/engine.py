@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import secrets
 import threading
 import time
 import weakref
@@ -20,14 +19,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from deep_research.errors import (
     ConfigurationError,
     DeepResearchError,
-    InvalidQuestionError,
     RunBusyError,
     RunStateError,
     SettingsError,
     UnknownNameError,
     UsageError,
 )
-from deep_research.evidence.plain import clean
 from deep_research.logs import configure, get_log, masked, told
 from deep_research.models.characters import in_all_texts
 from deep_research.research.handle import ResearchHandle
@@ -56,9 +53,10 @@ from deep_research.state.raising import raised
 from deep_research.store import Feed, Store
 from deep_research.store.base import busy
 from deep_research.supervisor.hooks import SupervisorHooks
+from deep_research.supervisor.opening import checked_question, new_run_id
 
 if TYPE_CHECKING:
-    from deep_research.assembly import Models, Parts
+    from deep_research.assembly import MakeSupervisor, Models, Parts
     from deep_research.budget.estimate import Estimate
     from deep_research.budget.shared_budget import SharedBudget
     from deep_research.packs import Manifest, Verification
@@ -87,9 +85,10 @@ class DeepResearch:
     ``pages``: what reads the pages that are found, in place of our own: an object with ``async read(url) -> WebPage``.
     ``corpus``: a folder or file of documents, or several. ``tools`` and ``data_sources`` (by name): what tasks may use
     beside, see docs/tasks.md. ``gates``: what a phase's blocking issues do
-    (``proceed``, ``retry``, ``abort``, ``strict``). ``hooks``: a `SupervisorHooks`. ``budget``: caps of every run.
-    ``shared_budget``: caps over all its runs together, and over those of other engines that are given the same.
-    ``store``: ``"sqlite"`` (the default), ``"memory"``, or a `Store`. ``config``, ``preset`` and every setting by
+    (``proceed``, ``retry``, ``abort``, ``strict``). ``hooks``: a `SupervisorHooks`. ``supervisor``: a subclass of
+    `SupervisorOrchestrator`, or a function that makes one for each run of what that class takes. ``budget``: caps of
+    every run. ``shared_budget``: caps over all its runs together, and over those of other engines that are given the
+    same. ``store``: ``"sqlite"`` (the default), ``"memory"``, or a `Store`. ``config``, ``preset`` and every setting by
     name: see docs/settings.md.
 
     Raises `UnknownNameError`, `SettingsError`, `ConfigurationError`. Nothing is opened or started before the
@@ -110,6 +109,7 @@ class DeepResearch:
         tools: Sequence[Tool] | None = None,
         data_sources: Mapping[str, SearchProvider] | None = None,
         hooks: SupervisorHooks | None = None,
+        supervisor: MakeSupervisor | None = None,
         budget: Budget | None = None,
         shared_budget: SharedBudget | None = None,
         store: Store | str | None = None,
@@ -145,6 +145,7 @@ class DeepResearch:
             tools=tools,
             data_sources=data_sources,
             hooks=hooks,
+            supervisor=supervisor,
             gates=gates,
             store=store if isinstance(store, Store) else None,
         )
@@ -184,7 +185,7 @@ class DeepResearch:
     async def arun(self, query: str, **options: Any) -> ResearchResult:
         question, chosen, shared, parts = self._checked(query, options)
         await self._prepare(parts)
-        return await self._runner.begin(_new_id(), question, chosen, shared, parts=parts)
+        return await self._runner.begin(new_run_id(), question, chosen, shared, parts=parts)
 
     def start(self, query: str, **options: Any) -> ResearchHandle:
         """Research in the background. Options and errors as `run`."""
@@ -197,7 +198,7 @@ class DeepResearch:
     async def _astart(self, query: str, options: dict[str, Any]) -> ResearchHandle:
         question, chosen, shared, parts = self._checked(query, options)
         await self._prepare(parts)
-        run_id = _new_id()
+        run_id = new_run_id()
         created = asyncio.Event()
         task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created, parts))
         await _first(created, task)
@@ -207,7 +208,7 @@ class DeepResearch:
         """Research and give every event as it happens. Leaving early interrupts the run, resumable."""
         question, chosen, shared, parts = self._checked(query, options)
         await self._prepare(parts)
-        run_id = _new_id()
+        run_id = new_run_id()
         created = asyncio.Event()
         task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created, parts))
         try:
@@ -709,21 +710,7 @@ class DeepResearch:
     def _checked(
         self, query: str, options: Mapping[str, Any]
     ) -> tuple[str, RunOptions, Sequence[SharedBudget], Parts]:
-        if not isinstance(query, str):
-            raise InvalidQuestionError("The question is no text.", hint="Ask something, as a str.")
-        if "\x00" in query or any(0xD800 <= ord(c) <= 0xDFFF for c in query):
-            raise InvalidQuestionError(
-                "The question holds characters that are not text.", hint="Remove them and ask again."
-            )
-        question = clean(query).strip()
-        if not question:
-            raise InvalidQuestionError("The question is empty.", hint="Ask something.")
-        if len(question) > self._settings.max_question_chars:
-            raise InvalidQuestionError(
-                f"The question has {len(question):,} characters;"
-                f" {self._settings.max_question_chars:,} are allowed.",
-                hint="Shorten it, or give its background as system_prompt.",
-            )
+        question = checked_question(query, self._settings.max_question_chars)
         given = {"budget": self._budget, **options} if self._budget is not None else dict(options)
         shared = (*self._shared_budget, *_shared(given.pop("shared_budget", None)))
         chosen = self._settings.run_options(**given)
@@ -808,10 +795,6 @@ def _is_named(models: object) -> bool:
     return isinstance(models, str) or (
         isinstance(models, Sequence) and all(isinstance(item, str) for item in models)
     )
-
-
-def _new_id() -> str:
-    return f"deepres-{secrets.token_hex(6)}"
 
 
 async def _first(created: asyncio.Event, task: asyncio.Task[Any]) -> None:

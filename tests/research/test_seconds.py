@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deep_research import Budget, DeepResearch, Park, SupervisorHooks
-from deep_research.research.stopwatch import Stopwatch
+from deep_research.supervisor.stopwatch import Stopwatch
 from deep_research.state import DeepResearchPhase
 from deep_research.state.events import PhaseEnded
 from deep_research.store import MemoryStore, SQLiteStore, Store
