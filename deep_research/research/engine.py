@@ -455,14 +455,15 @@ class DeepResearch:
 
     def estimate(self, query: str, **options: Any) -> Estimate:
         """What a run of this question may take, from the low to the high end: searches, pages, requests to models with
-        their tokens and dollars. Nothing is spent, read or started. Options and errors as `run`."""
+        their tokens and dollars. Nobody is asked and no run is started; documents are indexed and searched, as the run
+        would. Options and errors as `run`."""
+        return self._background.call(self.aestimate(query, **options))
+
+    async def aestimate(self, query: str, **options: Any) -> Estimate:
         from deep_research.assembly.run_estimate import estimated
 
         question, chosen, _, parts = self._checked(query, options)
-        return estimated(parts, parts.settings, question, chosen)
-
-    async def aestimate(self, query: str, **options: Any) -> Estimate:
-        return self.estimate(query, **options)
+        return await estimated(parts, question, chosen)
 
     # Looking
 

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, Literal
 
 from deep_research.assembly import Going, Parts, Variants, without_effect
-from deep_research.assembly.plan_estimate import of_plan
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError, UsageError
 from deep_research.logs import get_log, told
@@ -376,7 +375,7 @@ class Runner:
             limits=without_effect(options, parts),
             clock=self._clock,
             elapsed=elapsed,
-            estimate=partial(of_plan, parts),
+            estimate=partial(_plan_estimate, parts),
         )
         active = _Active(asyncio.get_running_loop(), journal, orchestrator, elapsed)
         with self._gate:
@@ -562,6 +561,12 @@ class Runner:
                     asyncio.Semaphore(self._settings.max_active_runs),
                 )
             return held
+
+
+async def _plan_estimate(parts: Parts, state: DeepResearchState) -> dict[str, Any]:
+    from deep_research.assembly.run_estimate import of_plan  # not needed by a run that nobody is asked about
+
+    return await of_plan(parts, state)
 
 
 def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) -> list[Event]:

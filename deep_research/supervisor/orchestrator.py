@@ -467,7 +467,7 @@ class SupervisorOrchestrator:
 
     async def _ask_for_more(self, journal: Journal, *limits: Limit) -> None:
         """Park at a cap, where the owner of the run wants to be asked."""
-        parking = asking(journal.state, *limits, estimate=self._estimate)
+        parking = await asking(journal.state, *limits, estimate=self._estimate)
         if parking is not None:
             reached = [LimitReached(limit=limit) for limit in limits if not limit.is_shared]
             await journal.record(*reached, RunParked(parking=parking))

@@ -30,4 +30,4 @@ class OwnersWord:
             return []
         asks_model = models is not None and bool(models.roles.chain_of(ModelRole.SUPERVISOR))
         events = await of_question(state, models, self._clock, asks_model=asks_model)
-        return events or of_plan(state, self._clock(), self._estimate, self._data_sources)
+        return events or await of_plan(state, self._clock(), self._estimate, self._data_sources)

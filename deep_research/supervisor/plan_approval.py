@@ -6,7 +6,7 @@ What was answered and not yet acted on shows in the state, so a run that is resu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -32,7 +32,7 @@ from deep_research.state.records import ANSWERED
 from deep_research.supervisor import decisions
 from deep_research.supervisor.plan_answers import AGREED, BadEditError, answer_schema, planned, read_edit
 
-PlanEstimate = Callable[[DeepResearchState], dict[str, Any]]
+PlanEstimate = Callable[[DeepResearchState], Awaitable[dict[str, Any]]]
 PLAN = "plan"
 _RETRIED = "retry_phase"
 
@@ -42,7 +42,7 @@ def sentences(state: DeepResearchState) -> int:
     return sum(d.action == _RETRIED and (d.outputs or {}).get("asked_by") == PLAN for d in state.decisions)
 
 
-def of_plan(
+async def of_plan(
     state: DeepResearchState,
     at: datetime,
     estimate: PlanEstimate | None = None,
@@ -75,12 +75,12 @@ def of_plan(
         kind=ParkedKind.PLAN,
         answer_schema=answer_schema(state, replans=replans, data_sources=may),
         then=WhenDue.STAY,
-        about=told(state, estimate),
+        about=await told(state, estimate),
     )
     return [RunParked(parking=parking)]
 
 
-def told(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[str, Any]:
+async def told(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[str, Any]:
     """The plan as data: what its owner has to see to agree to it."""
     return {
         "brief": state.research_brief or "",
@@ -97,7 +97,7 @@ def told(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[str, A
             for each in planned(state)
         ],
         "most": state.max_sub_queries,
-        "estimate": estimate(state) if estimate is not None else {},
+        "estimate": await estimate(state) if estimate is not None else {},
     }
 
 
