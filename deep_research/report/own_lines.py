@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from deep_research.evidence.finding_clusters import level_of
 from deep_research.evidence.independence import voices
+from deep_research.evidence.plain import plainly
 from deep_research.patterns import regex
 from deep_research.state import (
     AbortReason,
@@ -18,7 +19,8 @@ from deep_research.state import (
     Source,
     SourceQuality,
 )
-from deep_research.state.limitations import limitations
+from deep_research.state.limitations import notices
+from deep_research.state.notices import grouped, names, occurrences
 
 SURE = {
     ConfidenceLevel.HIGH: "",
@@ -53,6 +55,10 @@ MAX_GAP_WORDS = 36
 ENOUGH_FINDINGS = 3
 OPENING = "Read with caution: this report rests on"
 _NUMBERS = ("nothing that was found", "1 finding", "2 findings")
+_TOGETHER = regex(
+    r"(?P<often>\d{1,6}) times"
+    r"(?: \(also (?P<also>[\w, -]{1,300}?)(?: and (?P<more>\d{1,4}) more)?\))?: (?P<line>.+)\Z"
+)
 _TITLE = regex(r"\A#[ \t][^\n]*\n*")
 
 
@@ -104,7 +110,7 @@ def own_lines(state: DeepResearchState, cited: Iterable[str], *, partial: bool =
     yield IN_OTHER_WORDS if state.own_words else IN_THEIR_WORDS
     if partial:
         yield from STOPPED.values()
-    yield from (limit.line for limit in limitations(state))
+    yield from (limit.line for limit in notices(state))
     yield DIFFER
     for conflict in state.contradictions:
         if better := better_borne_out(conflict):
@@ -114,6 +120,25 @@ def own_lines(state: DeepResearchState, cited: Iterable[str], *, partial: bool =
         yield little
     uncited = {finding.id for finding in state.findings}.difference(cited)
     yield from map(left_out, range(1, len(uncited) + 1))
+
+
+def is_told_together(state: DeepResearchState, line: str) -> bool:
+    """Whether a line of a report tells several notices of the run as one, and no more of them than the log has: some may
+    have come after it was written."""
+    read = _TOGETHER.match(plainly(line))
+    if read is None:
+        return False
+    said = [name for name in (read["also"] or "").split(", ") if name]
+    for group in grouped(notices(state)):
+        every = {name.casefold() for each in group for name in names([each, *group])}
+        if (
+            any(plainly(each.line).startswith(read["line"]) for each in group)
+            and int(read["often"]) <= occurrences(group)
+            and every.issuperset(said)
+            and int(read["more"] or 0) < len(group)
+        ):
+            return True
+    return False
 
 
 def parted(findings: Iterable[Finding], sources: Iterable[Source]) -> tuple[list[Finding], list[Finding]]:

@@ -458,7 +458,7 @@ class SupervisorOrchestrator:
         limit, share = limit_of(error), share_of(error)
         await self._ask_for_more(journal, *([limit] if limit else []))
         told_of = [LimitReached(limit=limit)] if limit else []
-        fell = AgentFellBack(role=worker.fallback_role, error=error.problem, limit=share)
+        fell = AgentFellBack(role=worker.fallback_role, error=error.problem, hint=error.hint, limit=share)
         await journal.record(fell, *told_of)
         if phase is DeepResearchPhase.GATHERING:
             await self._gather(fallback, journal)

@@ -30,6 +30,7 @@ _CAP_FLAGS = {
     option.dest: option.flag for option in BY_NAME["resume"].options if option.dest in Budget.model_fields
 }
 _MOST_GAPS = 10
+_FAILED = ("agent", "hook", "model", "sources")  # notices of what went wrong, which a report would tell
 
 
 def deliver(session: Look, result: ResearchResult) -> None:
@@ -50,8 +51,8 @@ def conclude(session: Look, result: ResearchResult) -> None:
 
 
 def _closing(session: Look, result: ResearchResult) -> list[str]:
-    """One line, below it the gaps when there was no evidence, above it what was not sent of what was found, and not told
-    of what was asked. A terminal gets it folded, its command on a line of its own."""
+    """One line, below it what went wrong and the gaps when there was no report, above it what was not sent of what was
+    found, and not told of what was asked. A terminal gets it folded, its command on a line of its own."""
     said, command = (_in_pack(result), "") if session.packed else _words(session, result)
     above = [*told_with(result), *_plan(result)]
     gaps = (
@@ -59,8 +60,12 @@ def _closing(session: Look, result: ResearchResult) -> list[str]:
         if result.reason == "no_evidence"
         else []
     )
-    tongues = [limit.message for limit in result.limits if limit.name == "language" and gaps]
-    listed = [f"  - {text.line(each)}" for each in (*tongues, *gaps[:_MOST_GAPS])]
+    named = (
+        *(["language"] if gaps else []),
+        *(() if result.report or result.status != "aborted" else _FAILED),
+    )
+    notices = [limit.message for limit in result.limits if limit.name in named]
+    listed = [f"  - {text.line(each)}" for each in (*notices, *gaps[:_MOST_GAPS])]
     if len(gaps) > _MOST_GAPS:
         listed.append(f"  - and {len(gaps) - _MOST_GAPS} more")
     if sys.stderr is None or not sys.stderr.isatty():
