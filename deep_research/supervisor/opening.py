@@ -42,10 +42,10 @@ async def journal_of(
     """Where a run is recorded: in memory for a question or a state. Raises `InvalidQuestionError`."""
     if isinstance(research, DeepResearchState):
         return MemoryJournal(research, clock=clock)
-    if not isinstance(research, str):
+    if not isinstance(research, str) and hasattr(research, "record"):
         return research
-    journal = MemoryJournal(clock=clock)
     question = checked_question(research)
+    journal = MemoryJournal(clock=clock)
     await journal.record(
         RunCreated(research_id=new_run_id(), query=question, options=options or RunOptions())
     )

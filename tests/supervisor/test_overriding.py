@@ -283,8 +283,9 @@ def test_agents_are_checked_as_an_engine_checks_them():
         SupervisorOrchestrator(agents={"planer": print})
     with pytest.raises(UsageError, match="Both phases and agents"):
         SupervisorOrchestrator({}, agents=scripted_agents())
-    with pytest.raises(InvalidQuestionError):
-        asyncio.run(SupervisorOrchestrator(agents=scripted_agents()).run("  "))
+    for nothing in ("  ", None, 3):
+        with pytest.raises(InvalidQuestionError):
+            asyncio.run(SupervisorOrchestrator(agents=scripted_agents()).run(nothing))
 
 
 @pytest.mark.parametrize("in_journal", [True, False])
