@@ -15,7 +15,7 @@ from typing import Any
 from deep_research.assembly.content import content_rules
 from deep_research.assembly.engine_parts import CORPUS_AGE, Parts
 from deep_research.assembly.usual_requests import HIGH, LOW, UsualRequests, Work, tokens_of
-from deep_research.budget.estimate import Asked, Estimate, Range, estimate
+from deep_research.budget.estimate import Estimate, Range, RoleModel, estimate
 from deep_research.budget.report_cost import AT_ONCE, text_output
 from deep_research.budget.tokens import Counter
 from deep_research.errors import ConfigurationError, WorkError
@@ -55,7 +55,7 @@ log = get_log("estimate")
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class Rehearsal:
     """The sources of which something is read in the first round, and how many tokens that is."""
 
     sources: int
@@ -66,9 +66,9 @@ async def estimated(
     parts: Parts, question: str, options: RunOptions, sub_queries: Sequence[SubQuery] = ()
 ) -> Estimate:
     """By the plan of the run, where there is one. Nobody is asked; documents are brought up to date as before a run."""
-    asked = _asked(parts, options)
-    foreseen = await _foreseen(parts, question, options, sub_queries) if asked else None
-    reader = asked.get(ModelRole.ANALYZER)
+    models = _role_models(parts, options)
+    rehearsal = await _foresee(parts, question, options, sub_queries) if models else None
+    reader = models.get(ModelRole.ANALYZER)
     planned = len(sub_queries) or options.max_sub_queries
     work = Work(
         options=options,
@@ -79,9 +79,9 @@ async def estimated(
     )
     shorter = replace(work, queries=planned if sub_queries else LEAST_QUERIES)
     return estimate(
-        list(UsualRequests(_read(shorter, parts, foreseen, at_most=False), asked, LOW)),
-        list(UsualRequests(_read(work, parts, foreseen, at_most=True), asked, HIGH)),
-        list(asked.values()),
+        list(UsualRequests(_with_material(shorter, parts, rehearsal, at_most=False), models, LOW)),
+        list(UsualRequests(_with_material(work, parts, rehearsal, at_most=True), models, HIGH)),
+        list(models.values()),
         iterations=work.iterations,
         searches=_searches(parts, work),
         fetches=_fetches(parts, work),
@@ -108,23 +108,23 @@ async def of_plan(parts: Parts, state: DeepResearchState) -> dict[str, Any]:
     }
 
 
-async def _foreseen(
+async def _foresee(
     parts: Parts, question: str, options: RunOptions, sub_queries: Sequence[SubQuery]
-) -> Foreseen | None:
+) -> Rehearsal | None:
     """What the documents have; None without any that can be searched."""
     if parts.sources.corpus is None:
         return None
     try:
         await parts.calls(partial(parts.sources.corpus.prepare, max_age=CORPUS_AGE))
-        return await _rehearsed(parts, question, options, sub_queries)
+        return await _rehearse(parts, question, options, sub_queries)
     except (ConfigurationError, WorkError) as error:  # the run will say so
         log.info("not_foreseen", error=told(error))
         return None
 
 
-async def _rehearsed(
+async def _rehearse(
     parts: Parts, question: str, options: RunOptions, sub_queries: Sequence[SubQuery]
-) -> Foreseen:
+) -> Rehearsal:
     limits = WorkLimits(calls=parts.calls)
     gatherer = SearchGatherer(corpus=parts.sources.corpus, calls=parts.calls)
     journal = MemoryJournal()
@@ -142,15 +142,15 @@ async def _rehearsed(
     phase = AnalysisPhase(ExtractiveAnalyzer(), limits=limits)
     counter = Counter(None, "4.0 bytes", 4.0)
     sizes = await phase.sizes(journal, content_rules(parts.settings), counter)
-    return Foreseen(len(sizes), sum(sizes.values()))
+    return Rehearsal(len(sizes), sum(sizes.values()))
 
 
-def _read(work: Work, parts: Parts, foreseen: Foreseen | None, *, at_most: bool) -> Work:
-    """The work with what is read in the first round: of documents as foreseen, of other sources as usual."""
+def _with_material(work: Work, parts: Parts, rehearsal: Rehearsal | None, *, at_most: bool) -> Work:
+    """The work with what is read in the first round: of documents as rehearsed, of other sources as usual."""
     options, settings, sources, tokens = work.options, work.settings, 0, 0.0
-    if foreseen is not None:
-        sources, tokens = foreseen.sources, foreseen.tokens * (MORE_READ if at_most else LESS_READ)
-    if parts.sources.services or foreseen is None:
+    if rehearsal is not None:
+        sources, tokens = rehearsal.sources, rehearsal.tokens * (MORE_READ if at_most else LESS_READ)
+    if parts.sources.services or rehearsal is None:
         queries = _capped(work.queries, options.budget.max_searches)
         others = queries * options.max_sources_per_query if at_most else queries
         sources, tokens = sources + others, tokens + others * USUAL_TOKENS[at_most]
@@ -181,7 +181,7 @@ def _capped(number: int, cap: int | None) -> int:
     return number if cap is None else min(number, cap)
 
 
-def _asked(parts: Parts, options: RunOptions) -> dict[ModelRole, Asked]:
+def _role_models(parts: Parts, options: RunOptions) -> dict[ModelRole, RoleModel]:
     """The roles whose models are asked; by the first model of the chain, which answers as a rule."""
     return {
         role: _model(parts, role, answer_tokens(options.report_words)[role])
@@ -208,12 +208,12 @@ def _roles(parts: Parts, options: RunOptions) -> Iterator[ModelRole]:
         yield ModelRole.REVIEWER
 
 
-def _model(parts: Parts, role: ModelRole, most: int) -> Asked:
+def _model(parts: Parts, role: ModelRole, most: int) -> RoleModel:
     roles = parts.models
     chain = roles.chain_of(role)
     model = roles.pool.language_model(chain)
     output = output_for(model, most)
-    return Asked(
+    return RoleModel(
         role=role,
         model=model.name,
         room=roles.window(model.profile, output).input,

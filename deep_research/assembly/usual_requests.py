@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from deep_research.budget.estimate import BYTES_A_TOKEN, Asked, Requests
+from deep_research.budget.estimate import BYTES_A_TOKEN, Requests, RoleModel
 from deep_research.budget.report_cost import AT_ONCE
 from deep_research.phases.analysis import llm as reading
 from deep_research.phases.analysis import merged_readings, reading_choice
@@ -80,10 +80,10 @@ def tokens_of(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class UsualRequests:
-    """Those of the roles that are ``asked``, at one end."""
+    """Those of the roles that are asked (``models``), at one end."""
 
     work: Work
-    asked: Mapping[ModelRole, Asked]
+    models: Mapping[ModelRole, RoleModel]
     end: End
 
     def __iter__(self) -> Iterator[Requests]:
@@ -97,7 +97,7 @@ class UsualRequests:
             findings += part * work.tokens / end.evidence
             report = min(TOKENS_A_WORD * work.options.report_words, 50 + end.written * findings)
             yield from (
-                self._tasks(part) if R.TASK_AGENT in self.asked else self._reading(part, number, findings)
+                self._tasks(part) if R.TASK_AGENT in self.models else self._reading(part, number, findings)
             )
             yield from self._revision(findings, report) if number else self._report(findings, report)
             if work.settings.critique or number + 1 < len(rounds):
@@ -118,9 +118,9 @@ class UsualRequests:
         *,
         calls: float = 1,
     ) -> Iterator[Requests]:
-        if role in self.asked and calls > 0:
+        if role in self.models and calls > 0:
             sent += tokens_of(system) + AROUND + self.work.prompt
-            yield Requests.of(phase, self.asked[role], ceil(calls), sent, answer)
+            yield Requests.of(phase, self.models[role], ceil(calls), sent, answer)
 
     def _tasks(self, part: float) -> Iterator[Requests]:
         work, end = self.work, self.end

@@ -87,7 +87,7 @@ class Estimate(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RoleModel:
     """The model of a role: ``room`` are the tokens that may be sent, ``output`` those that may come back."""
 
     role: ModelRole
@@ -102,25 +102,29 @@ class Requests:
     """So many requests of a phase to a model, which send and bring so many tokens each."""
 
     phase: DeepResearchPhase
-    asked: Asked
+    role_model: RoleModel
     calls: int
     input: int
     output: int
 
     @classmethod
-    def of(cls, phase: DeepResearchPhase, asked: Asked, calls: int, sent: float, answer: float) -> Requests:
-        return cls(phase, asked, calls, min(round(sent), asked.room), min(round(answer), asked.output))
+    def of(
+        cls, phase: DeepResearchPhase, role_model: RoleModel, calls: int, sent: float, answer: float
+    ) -> Requests:
+        return cls(
+            phase, role_model, calls, min(round(sent), role_model.room), min(round(answer), role_model.output)
+        )
 
     @property
     def cost_usd(self) -> float | None:
         usage = TokenUsage(input=self.input, output=self.output)
-        return self.calls * self.asked.price.of(usage) if self.asked.price else None
+        return self.calls * self.role_model.price.of(usage) if self.role_model.price else None
 
     @property
     def set_aside(self) -> Spent:
         """What one of them has to be paid with before it is sent. The bytes of a text bound its tokens."""
-        sent, answer = min(BYTES_A_TOKEN * self.input, self.asked.room), self.asked.output
-        usd = self.asked.price.most(sent, answer) if self.asked.price else None
+        sent, answer = min(BYTES_A_TOKEN * self.input, self.role_model.room), self.role_model.output
+        usd = self.role_model.price.most(sent, answer) if self.role_model.price else None
         return Spent(model_calls=1, tokens=sent + answer, cost_usd=usd)
 
 
@@ -130,7 +134,7 @@ BYTES_A_TOKEN = 4  # of most texts
 def estimate(
     low: Sequence[Requests],
     high: Sequence[Requests],
-    asked: Sequence[Asked],
+    models: Sequence[RoleModel],
     *,
     iterations: int,
     searches: Range,
@@ -153,8 +157,8 @@ def estimate(
         cost_usd=_dollars(low, high),
         set_aside=_set_aside(high),
         phases=phases,
-        models={each.role: each.model for each in asked},
-        unpriced=tuple(sorted({each.model for each in asked if each.price is None})),
+        models={each.role: each.model for each in models},
+        unpriced=tuple(sorted({each.model for each in models if each.price is None})),
     )
     made = made.model_copy(update={"caps": tuple(_caps(made, budget, high))})
     return made.model_copy(update={"notes": tuple(_notes(made, budget))})

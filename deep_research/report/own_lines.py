@@ -16,11 +16,12 @@ from deep_research.state import (
     DeepResearchState,
     Finding,
     Gap,
+    Limit,
     Source,
     SourceQuality,
 )
 from deep_research.state.limitations import notices
-from deep_research.state.notices import grouped, names, occurrences
+from deep_research.state.notices import count_of, group_notices, other_names
 
 SURE = {
     ConfidenceLevel.HIGH: "",
@@ -55,10 +56,8 @@ MAX_GAP_WORDS = 36
 ENOUGH_FINDINGS = 3
 OPENING = "Read with caution: this report rests on"
 _NUMBERS = ("nothing that was found", "1 finding", "2 findings")
-_TOGETHER = regex(
-    r"(?P<often>\d{1,6}) times"
-    r"(?: \(also (?P<also>[\w, -]{1,300}?)(?: and (?P<more>\d{1,4}) more)?\))?: (?P<line>.+)\Z"
-)
+_TOGETHER = regex(r"(?P<often>\d{1,6}) times(?: \(also (?P<also>.{1,600}?)\))?: (?P<line>.+)\Z")
+_AND_MORE = regex(r"(?: and (?P<more>\d{1,4}) more)?\Z")
 _TITLE = regex(r"\A#[ \t][^\n]*\n*")
 
 
@@ -126,19 +125,21 @@ def is_told_together(state: DeepResearchState, line: str) -> bool:
     """Whether a line of a report tells several notices of the run as one, and no more of them than the log has: some may
     have come after it was written."""
     read = _TOGETHER.match(plainly(line))
-    if read is None:
-        return False
-    said = [name for name in (read["also"] or "").split(", ") if name]
-    for group in grouped(notices(state)):
-        every = {name.casefold() for each in group for name in names([each, *group])}
-        if (
-            any(plainly(each.line).startswith(read["line"]) for each in group)
-            and int(read["often"]) <= occurrences(group)
-            and every.issuperset(said)
-            and int(read["more"] or 0) < len(group)
-        ):
-            return True
-    return False
+    return read is not None and any(
+        any(plainly(each.line).startswith(read["line"]) for each in group)
+        and int(read["often"]) <= count_of(group)
+        and _holds_names(group, read["also"] or "")
+        for group in group_notices(notices(state))
+    )
+
+
+def _holds_names(group: list[Limit], also: str) -> bool:
+    """Whether nothing is named but what the notices of a group are of."""
+    every = {name.casefold() for each in group for name in other_names([each, *group])}
+    for name in sorted(every, key=len, reverse=True):
+        also = also.replace(name, "", 1)
+    rest = _AND_MORE.match(also.replace(", ", ""))
+    return rest is not None and int(rest["more"] or 0) < len(group)
 
 
 def parted(findings: Iterable[Finding], sources: Iterable[Source]) -> tuple[list[Finding], list[Finding]]:

@@ -87,7 +87,7 @@ def evaluation(
     )
 
 
-def judged(validation: ValidationResult, evaluation: AgentDecision) -> ValidationResult:
+def with_evaluation(validation: ValidationResult, evaluation: AgentDecision) -> ValidationResult:
     """The gate's verdict as the supervisor's evaluation has it: ``quality_ok`` lets the phase pass, or does not."""
     ok = (evaluation.outputs or {}).get("quality_ok")
     if ok is None or bool(ok) is not bool(validation.blocking):

@@ -66,7 +66,7 @@ def is_unknown(decision: AgentDecision, phase: DeepResearchPhase) -> bool:
     return decision.agent not in (PHASE_TO_AGENT[phase].value, EXTRACTIVE)
 
 
-def dispatched(journal: Journal, phase: DeepResearchPhase) -> Journal:
+def phase_journal(journal: Journal, phase: DeepResearchPhase) -> Journal:
     """The journal as the agent of the phase sees it."""
     decision = latest_dispatch(journal.state, phase)
     options = decision.inputs.get(_OPTIONS) if decision is not None else None

@@ -65,10 +65,10 @@ from deep_research.state.tasks import BY_HOOK
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions, ending
 from deep_research.supervisor.dispatch import (
-    dispatched,
     is_extractive,
     is_unknown,
     latest_dispatch,
+    phase_journal,
     with_options,
 )
 from deep_research.supervisor.gates import VALIDATORS, Gates, policies
@@ -431,7 +431,7 @@ class SupervisorOrchestrator:
             name = " ".join(decision.agent.split())[:60]
             message = f"The {phase} was dispatched to '{name}', which there is not; the {worker.role} did it."
             await journal.record(LimitReached(limit=Limit(name="supervisor", message=message)))
-        journal = dispatched(journal, phase)
+        journal = phase_journal(journal, phase)
         try:
             if phase is DeepResearchPhase.GATHERING:
                 await self._gather(worker, journal)
@@ -529,7 +529,7 @@ class SupervisorOrchestrator:
         worker, policy = self._worker(state, phase), self._policies[phase]
         after = await self._hook(journal, "after_phase", state, phase)
         evaluation = self._decision("evaluate_phase_completion", self.evaluate_phase_completion(state, phase))
-        validation = decisions.judged(VALIDATORS[phase](state), evaluation)
+        validation = decisions.with_evaluation(VALIDATORS[phase](state), evaluation)
         review = Review(phase, validation, evaluation, SupervisorAction.PROCEED)
         if after:
             review.guidance.append((after, "hook"))

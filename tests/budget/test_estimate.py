@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.assembly.usual_requests import HIGH, LOW, UsualRequests, Work
-from deep_research.budget.estimate import Asked, Dollars, Range, Requests, Standing, estimate
+from deep_research.budget.estimate import Dollars, Range, Requests, RoleModel, Standing, estimate
 from deep_research.models.profiles import Price
 from deep_research.settings import Settings
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, RunOptions
@@ -14,16 +14,16 @@ P, PRICE = DeepResearchPhase, Price(input=2, output=10)
 
 
 def asked(role=ModelRole.ANALYZER, room=150_000, output=4_000, price=PRICE, model="m"):
-    return Asked(role=role, model=model, room=room, output=output, price=price)
+    return RoleModel(role=role, model=model, room=room, output=output, price=price)
 
 
 def made_of(*requests, budget=None, **more):
     """The same requests at both ends, twice as many at the high one."""
-    high = [Requests(r.phase, r.asked, 2 * r.calls, r.input, r.output) for r in requests]
+    high = [Requests(r.phase, r.role_model, 2 * r.calls, r.input, r.output) for r in requests]
     return estimate(
         requests,
         high,
-        [r.asked for r in requests],
+        [r.role_model for r in requests],
         iterations=3,
         searches=Range(low=1, high=15),
         fetches=Range(high=more.get("fetches", 0)),

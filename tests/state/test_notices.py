@@ -5,7 +5,7 @@ import pytest
 from deep_research import DeepResearch, Limit, SearchProvider, SupervisorHooks
 from deep_research.errors import SearchError
 from deep_research.sources.documents.sample import sample_corpus
-from deep_research.state.notices import merged
+from deep_research.state.notices import merge_notices
 from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "Who built the Bell Rock lighthouse, how tall is it and when was it lit?"
@@ -21,7 +21,7 @@ def of(name, *messages, **more):
     [
         (
             of("sources", "x does not answer 'a b'.", "x does not answer 'c'."),
-            ["2 times: x does not answer 'a b'."],
+            ["2 times (also 'c'): x does not answer 'a b'."],
         ),
         (
             of("sources", "x gave no answer at all.", "y gave no answer at all."),
@@ -33,13 +33,28 @@ def of(name, *messages, **more):
         ),
         (
             of(
-                "option",
+                "model",
                 *(f"{name} has no effect: no model writes." for name in ("a", "b", "c", "d", "e", "f")),
             ),
             ["6 times (also b, c, d and 2 more): a has no effect: no model writes."],
         ),
         (of("hook", "The hook gate failed: oops.", used=7), ["7 times: The hook gate failed: oops."]),
         (of("window", "Of 3 sources 2 were cut.", used=7), ["Of 3 sources 2 were cut."]),
+        (
+            of(
+                "sources",
+                *(f"x does not answer '{q}'." for q in ("a", "Who was it? When?", "b" * 90, "c", "d")),
+            ),
+            [f"5 times (also 'Who was it…', '{'b' * 40}…', 'c' and 1 more): x does not answer 'a'."],
+        ),
+        (
+            of("wish", "'a' came too late.", "'b' came too late."),
+            ["'a' came too late.", "'b' came too late."],
+        ),
+        (
+            of("option", "a had no effect here.", "b had no effect here."),
+            ["a had no effect here.", "b had no effect here."],
+        ),
         # Figures alone tell two things, and caps and pages have rules of their own.
         (
             of("reading", "Of 3 sources 2 were cut.", "Of 5 sources 4 were cut."),
@@ -57,7 +72,7 @@ def of(name, *messages, **more):
     ],
 )
 def test_notices_that_differ_in_what_they_are_of_are_one(limits, told):
-    assert [limit.message for limit in merged(limits)] == told
+    assert [limit.message for limit in merge_notices(limits)] == told
 
 
 class Down(SearchProvider):
@@ -79,7 +94,7 @@ def fail(*_):
 @pytest.mark.parametrize(
     ("parts", "name", "told"),
     [
-        ({"search": [Down(), "corpus"]}, "sources", "times: down does not answer '"),
+        ({"search": [Down(), "corpus"]}, "sources", "): down does not answer '"),
         (
             {"hooks": SupervisorHooks(before_phase=fail, gate=fail)},
             "hook",
