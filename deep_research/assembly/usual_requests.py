@@ -17,7 +17,7 @@ from deep_research.phases.analysis import merged_readings, reading_choice
 from deep_research.phases.gathering.tasks import agent, reviewer
 from deep_research.phases.planning import llm as planning
 from deep_research.phases.refinement import llm as refining
-from deep_research.phases.synthesis import claim_verification, revision, sections
+from deep_research.phases.synthesis import claim_verification, repair, revision, sections
 from deep_research.phases.synthesis import llm as writing
 from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, ModelRole, RunOptions
@@ -107,6 +107,8 @@ class UsualRequests:
                 yield from self._request(phase, R.SUPERVISOR, reflection.SYSTEM, 0, end.answer)
         if end.reviews and work.settings.critique and len(rounds) == 1:
             yield from self._revision(findings, report)
+            sent = findings * end.sent_finding / 2
+            yield from self._request(P.SYNTHESIS, R.SYNTHESIZER, repair.SYSTEM, sent, report / 2)
 
     def _request(
         self,
