@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from deep_research.evidence.finding_clusters import level_of
 from deep_research.evidence.independence import voices
+from deep_research.evidence.passages import sentences
 from deep_research.evidence.plain import plainly
 from deep_research.patterns import regex
 from deep_research.state import (
@@ -126,11 +127,15 @@ def is_told_together(state: DeepResearchState, line: str) -> bool:
     have come after it was written."""
     read = _TOGETHER.match(plainly(line))
     return read is not None and any(
-        any(plainly(each.line).startswith(read["line"]) for each in group)
+        any(read["line"] in _sentences_of(each.line) for each in group)
         and int(read["often"]) <= count_of(group)
         and _holds_names(group, read["also"] or "")
         for group in group_notices(notices(state))
     )
+
+
+def _sentences_of(line: str) -> set[str]:
+    return {plainly(line), *(plainly(line[span.start : span.end]) for span in sentences(line))}
 
 
 def _holds_names(group: list[Limit], also: str) -> bool:
