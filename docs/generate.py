@@ -151,7 +151,8 @@ JSON_CONTRACT = """\
 `status`, `report`, `sources`, `findings`, `claims`, `citations`, `completeness` (0 to 1, how far what was found holds \
 what is asked), `probability` (0 to 1, that the passages of a run without a model hold the answer), … |
 | `run --estimate` | one object: `iterations`, `searches`, `fetches`, `model_calls`, `input_tokens`, `output_tokens`, \
-`cost_usd` (each `low` and `high`), `phases` (the same by phase), `models` by role, `unpriced`, `caps`, `notes` |
+`cost_usd` (each `low` and `high`), `phases` (the same by phase), `models` by role, `unpriced`, `set_aside`, `caps`, \
+`notes` |
 | `show --budget` | one object: `caps` (`name`, `cap`, `used`), `usage`, `fidelity`, `least_kept` (texts that were \
 shortened most), `limits`, `advice` |
 | `list` | an array of objects as of `status` |

@@ -170,6 +170,7 @@ TABLE = {
     "wakes": Row(anyway=process.whether_due_runs_are_woken),
     "wake_interval": Row(anyway=process.time_between_looks_for_due_runs),
     "hook_timeout": Row(extractive=both.seconds_of_a_hook, model=both.seconds_of_a_hook),
+    "strict_hooks": Row(extractive=both.hooks_that_may_not_fail, model=both.hooks_that_may_not_fail),
     "max_question_chars": Row(anyway=process.longest_question),
     "max_source_bytes": Row(anyway=searching.longest_text_of_a_source),
     "max_file_bytes": Row(anyway=searching.the_largest_local_file),

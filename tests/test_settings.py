@@ -114,6 +114,7 @@ OTHERS: dict[str, Any] = {
     "on_outage": "park",
     "on_cap": "report",
     "wakes": False,
+    "strict_hooks": False,
     "judge": "doubtful",
     "critique": True,
     "economy": False,

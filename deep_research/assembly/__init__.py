@@ -3,7 +3,7 @@ chosen."""
 
 from deep_research.assembly.content import archive_folder, make_archive
 from deep_research.assembly.engine_parts import Parts, assemble
-from deep_research.assembly.given import Given
+from deep_research.assembly.given import Given, MakeSupervisor
 from deep_research.assembly.model_choice import Models, make_models
 from deep_research.assembly.option_effects import without_effect
 from deep_research.assembly.variants import Going, Variants
@@ -11,6 +11,7 @@ from deep_research.assembly.variants import Going, Variants
 __all__ = [
     "Given",
     "Going",
+    "MakeSupervisor",
     "Models",
     "Parts",
     "Variants",

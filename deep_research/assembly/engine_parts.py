@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
 from deep_research.assembly.content import content_rules, make_archive, tidy
-from deep_research.assembly.given import Given, chosen_agents, chosen_hooks
+from deep_research.assembly.given import Given, MakeSupervisor, checked_supervisor, chosen_hooks
 from deep_research.assembly.model_choice import make_models, ready, used
-from deep_research.assembly.set_up import set_up
+from deep_research.assembly.set_up import class_name, set_up
 from deep_research.assembly.source_choice import Sources, make_extractor, make_sources
 from deep_research.budget.archive import Archive
 from deep_research.budget.content_budget import ContentRules
@@ -18,16 +18,13 @@ from deep_research.budget.metered import ModelRoles
 from deep_research.calls import Calls
 from deep_research.errors import ConfigurationError, NoSearchProviderError
 from deep_research.logs import get_log, kept, told
-from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
 from deep_research.phases.gathering.tasks.resources import DataSources, TaskParts
 from deep_research.phases.gathering.tasks.tool import NAME
 from deep_research.phases.gathering.tasks.toolbox import checked_tools
-from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
-from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
 from deep_research.phases.summarizing import Choices, Summarizer
-from deep_research.phases.synthesis import ExtractiveSynthesizer, JudgeScope, SynthesisPhase
+from deep_research.phases.synthesis import JudgeScope
 from deep_research.settings import Settings
 from deep_research.sources.documents import Skipped
 from deep_research.sources.documents.corpus import Standing
@@ -48,17 +45,12 @@ from deep_research.store import Store
 from deep_research.store.factory import make_store
 from deep_research.supervisor.gates import GatePolicy, policies
 from deep_research.supervisor.hooks import SupervisorHooks
+from deep_research.supervisor.orchestrator import SupervisorOrchestrator
+from deep_research.supervisor.phase_choice import EXTRACTIVE_AGENTS, PHASE_TYPES, checked_agents
 
 log = get_log("assembly")
 CORPUS_AGE = 2.0  # seconds after which a new run looks for changed documents
 
-_PHASES: dict[DeepResearchPhase, Callable[..., Phase[Any, Any]]] = {
-    DeepResearchPhase.PLANNING: PlanningPhase,
-    DeepResearchPhase.GATHERING: GatheringPhase,
-    DeepResearchPhase.ANALYSIS: AnalysisPhase,
-    DeepResearchPhase.SYNTHESIS: SynthesisPhase,
-    DeepResearchPhase.REFINEMENT: RefinementPhase,
-}
 # Loaded for a role that has a model: runs without one need nothing of them.
 _THINKING: dict[DeepResearchPhase, tuple[str, str]] = {
     DeepResearchPhase.PLANNING: ("deep_research.phases.planning.llm", "LLMPlanner"),
@@ -66,13 +58,6 @@ _THINKING: dict[DeepResearchPhase, tuple[str, str]] = {
     DeepResearchPhase.SYNTHESIS: ("deep_research.phases.synthesis.llm", "LLMSynthesizer"),
     DeepResearchPhase.REFINEMENT: ("deep_research.phases.refinement.llm", "LLMRefiner"),
 }
-_EXTRACTIVE: dict[DeepResearchPhase, Callable[[], Any]] = {
-    DeepResearchPhase.PLANNING: ExtractivePlanner,
-    DeepResearchPhase.ANALYSIS: ExtractiveAnalyzer,
-    DeepResearchPhase.SYNTHESIS: ExtractiveSynthesizer,
-    DeepResearchPhase.REFINEMENT: ExtractiveRefiner,
-}
-
 _ONE_REQUEST = 0.4  # of the time that one operation may take
 
 
@@ -89,6 +74,7 @@ class Parts:
     phases: Mapping[DeepResearchPhase, Phase[Any, Any]]
     fallbacks: Mapping[DeepResearchPhase, Phase[Any, Any]]
     hooks: SupervisorHooks
+    make_supervisor: MakeSupervisor
     gates: Mapping[DeepResearchPhase, GatePolicy]
     providers: Sequence[SearchProvider]
     sources: Sources
@@ -154,6 +140,35 @@ class Parts:
         corpus = self.sources.corpus
         return corpus.prepare(max_age=CORPUS_AGE).skipped if corpus is not None else ()
 
+    def supervisor(self, **parts: Any) -> SupervisorOrchestrator:
+        """One that walks a run of this set-up. Raises `ConfigurationError` where whoever makes it does not."""
+        try:
+            made = self.make_supervisor(
+                self.phases,
+                hooks=self.hooks,
+                gates=self.gates,
+                fallbacks=self.fallbacks,
+                calls=self.calls,
+                hook_timeout=self.settings.hook_timeout,
+                strict_hooks=self.settings.strict_hooks,
+                models=self.models,
+                reflection=self.settings.reflection,
+                on_outage=self.settings.on_outage,
+                critique=self.settings.critique,
+                **parts,
+            )
+        except TypeError as error:
+            raise ConfigurationError(
+                f"The supervisor {class_name(self.make_supervisor)} cannot be made: {error}.",
+                hint="It has to take what SupervisorOrchestrator takes: def __init__(self, *args, **parts).",
+            ) from error
+        if not isinstance(made, SupervisorOrchestrator):
+            raise ConfigurationError(
+                f"{class_name(self.make_supervisor)} made {type(made).__name__}, and no SupervisorOrchestrator.",
+                hint="Subclass SupervisorOrchestrator.",
+            )
+        return made
+
     def tidy(self) -> None:
         """Before the first run: what has expired goes from the archive. Blocking."""
         if self.archive is not None:
@@ -185,7 +200,7 @@ def assemble(
         archive=archive,
     )
     store = beside.store if beside else given.store or make_store(settings)
-    agents, hooks = chosen_agents(given.agents), chosen_hooks(given.hooks)
+    agents, hooks = checked_agents(given.agents), chosen_hooks(given.hooks)
     roles = make_models(settings, given.model, given.models or {})
     ready(roles, local_only=settings.local_only)
     found = make_sources(
@@ -209,8 +224,8 @@ def assemble(
         phases=phases,
         fallbacks={
             **{
-                phase: _PHASES[phase](agent(), limits=limits, **_looking(phase, found))
-                for phase, agent in _EXTRACTIVE.items()
+                phase: PHASE_TYPES[phase](agent(), limits=limits, **_looking(phase, found))
+                for phase, agent in EXTRACTIVE_AGENTS.items()
             },
             DeepResearchPhase.GATHERING: GatheringPhase(
                 phases[DeepResearchPhase.GATHERING].agent,
@@ -220,6 +235,7 @@ def assemble(
             ),
         },
         hooks=hooks,
+        make_supervisor=checked_supervisor(given.supervisor),
         gates=gates,
         providers=[
             *(each for each in given.search or () if not isinstance(each, str)),
@@ -246,7 +262,7 @@ def _phases(
     rules = content_rules(settings)
     choices = Choices() if settings.summarization_cache_enabled else None
     own = {DeepResearchPhase.GATHERING: found.gatherer}
-    beside: dict[DeepResearchPhase, dict[str, Any]] = {phase: _looking(phase, found) for phase in _PHASES}
+    beside: dict[DeepResearchPhase, dict[str, Any]] = {phase: _looking(phase, found) for phase in PHASE_TYPES}
     beside[DeepResearchPhase.GATHERING]["tasks"] = tasks
     beside[DeepResearchPhase.SYNTHESIS]["judge"] = JudgeScope(settings.judge)
     beside[DeepResearchPhase.ANALYSIS]["summarizer"] = Summarizer(settings.summarization_timeout, choices)
@@ -256,7 +272,7 @@ def _phases(
             limits=limits,
             **beside.get(phase, {}),
         )
-        for phase, make in _PHASES.items()
+        for phase, make in PHASE_TYPES.items()
     }
 
 
@@ -281,7 +297,7 @@ def _agent(phase: DeepResearchPhase, roles: ModelRoles, rules: ContentRules) -> 
     """The agent of ours that thinks with a model, where there is one for its role; else the extractive one."""
     role = ModelRole(PHASE_TO_AGENT[phase].value)
     if not roles.chain_of(role):
-        return _EXTRACTIVE[phase]()
+        return EXTRACTIVE_AGENTS[phase]()
     module, name = _THINKING[phase]
     agent = getattr(import_module(module), name)
     return agent() if phase is DeepResearchPhase.PLANNING else agent(rules)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from deep_research.assembly.model_choice import Models
-from deep_research.errors import ConfigurationError, SettingsError, UnknownNameError
+from deep_research.errors import SettingsError
 from deep_research.phases.gathering.source_reading import Pages
 from deep_research.phases.gathering.tasks.tool import Tool
 from deep_research.sources.search import SearchProvider
@@ -15,6 +15,9 @@ from deep_research.state import AgentRole
 from deep_research.store import Store
 from deep_research.supervisor.gates import Gates
 from deep_research.supervisor.hooks import SupervisorHooks
+from deep_research.supervisor.orchestrator import SupervisorOrchestrator
+
+MakeSupervisor = type[SupervisorOrchestrator] | Callable[..., SupervisorOrchestrator]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,24 +33,9 @@ class Given:
     data_sources: Mapping[str, SearchProvider] | None = None
     hooks: SupervisorHooks | None = None
     gates: Gates | None = None
+    supervisor: MakeSupervisor | None = None
     store: Store | None = None
     provider_id: str | None = None  # of one run
-
-
-def chosen_agents(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]:
-    """Raises `UnknownNameError`, `ConfigurationError`."""
-    chosen: dict[AgentRole, Any] = {}
-    roles = [role.value for role in AgentRole if role is not AgentRole.SUPERVISOR]
-    for role, agent in (given or {}).items():
-        if role not in roles:
-            raise UnknownNameError.of("agent role", str(role), roles)
-        if not callable(agent):
-            raise ConfigurationError(
-                f"The {role} is not callable.",
-                hint="An agent is called with its handoff: see docs/agents.md.",
-            )
-        chosen[AgentRole(role)] = agent
-    return chosen
 
 
 def chosen_hooks(given: SupervisorHooks | None) -> SupervisorHooks:
@@ -57,3 +45,15 @@ def chosen_hooks(given: SupervisorHooks | None) -> SupervisorHooks:
             "hooks must be a SupervisorHooks.", hint="Subclass it, or pass functions: SupervisorHooks(…)."
         )
     return given or SupervisorHooks()
+
+
+def checked_supervisor(given: MakeSupervisor | None) -> MakeSupervisor:
+    """What makes the supervisor of each run. Raises `SettingsError`."""
+    if given is None:
+        return SupervisorOrchestrator
+    if not callable(given) or (isinstance(given, type) and not issubclass(given, SupervisorOrchestrator)):
+        raise SettingsError(
+            "supervisor must be a subclass of SupervisorOrchestrator, or a function that makes one.",
+            hint="It is called for each run, with the phases and keywords: supervisor(phases, **parts).",
+        )
+    return given

@@ -1,122 +1,219 @@
 """From the parts of an engine and the options of a run to what the run may take, and how long the answers of each role's
-model may be."""
+model may be.
+
+Documents are searched as the run will search them, by its plan or by one that is made without a model; what a model
+would read of what is found is counted. Of the web nothing is asked: there the usual stands for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
-from deep_research.assembly.engine_parts import Parts
-from deep_research.budget.estimate import Estimate, estimate
-from deep_research.budget.metered import ModelRoles
+from deep_research.assembly.content import content_rules
+from deep_research.assembly.engine_parts import CORPUS_AGE, Parts
+from deep_research.assembly.usual_requests import HIGH, LOW, UsualRequests, Work, tokens_of
+from deep_research.budget.estimate import Estimate, Range, RoleModel, estimate
 from deep_research.budget.report_cost import AT_ONCE, text_output
-from deep_research.budget.request_bounds import Kind, Kinds, Scale
-from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
+from deep_research.budget.tokens import Counter
+from deep_research.errors import ConfigurationError, WorkError
+from deep_research.logs import get_log, told
 from deep_research.phases import summarizing
+from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.analysis import llm as reading
-from deep_research.phases.analysis import lost_quotes, merged_readings, reading_choice
+from deep_research.phases.base import WorkLimits
+from deep_research.phases.gathering import GatheringPhase, SearchGatherer
 from deep_research.phases.gathering.tasks import agent, reviewer
+from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
 from deep_research.phases.planning import llm as planning
 from deep_research.phases.prompting import output_for
 from deep_research.phases.refinement import llm as refining
-from deep_research.phases.synthesis import claim_verification, repair, sections
-from deep_research.settings import Settings
-from deep_research.state import PHASE_TO_AGENT, DeepResearchPhase, ModelRole, RunOptions
-from deep_research.supervisor import clarifying, reflection
+from deep_research.phases.synthesis import claim_verification, sections
+from deep_research.state import (
+    PHASE_TO_AGENT,
+    Budget,
+    DeepResearchPhase,
+    DeepResearchState,
+    ModelRole,
+    RunOptions,
+    SubQuery,
+)
+from deep_research.state.events import PlanMade, RunCreated
+from deep_research.state.journal import MemoryJournal
+from deep_research.supervisor import reflection
 
 OF_SOURCES = 0.7  # of the room of a request that reads
-WORDS_OF_A_CLAIM = 6  # at least, as a rule
-EVERYTHING = 1_000_000_000  # tokens
+LEAST_QUERIES = 2  # of a plan
+USUAL_TOKENS = (250, 900)  # that are read of a page of the web, at the low and the high end
+MORE_READ = 1.3  # times as much as code foresees, at the high end: a model plans otherwise
+LESS_READ = 0.5
+SPARE = 2  # times as many pages are looked at as are wanted
+USES = 4  # of tools in a step of a task
+log = get_log("estimate")
 
 
-def estimated(parts: Parts, settings: Settings, question: str, options: RunOptions) -> Estimate:
-    """Nothing is read, and nobody is asked."""
-    kinds = _kinds(parts, settings, options)
-    tasks = options.gathering == "agents"
-    cap = options.budget.max_iterations
-    scale = Scale(
-        iterations=min(options.max_iterations, cap) if cap else options.max_iterations,
-        sub_queries=options.max_sub_queries,
-        steps=options.max_task_steps if tasks else 0,
-        retries=options.task_retries if tasks else 0,
-        sources=options.max_sources_per_query,
-        searched_again=settings.max_rewordings if parts.sources.services else 0,
-        first_look=int(kinds.plan is not None and parts.sources.gatherer.asks_web),
-        pages=settings.fetch_pages and any(not service.local for service in parts.sources.services),
-        prompt=Counter().expected(question) + Counter().expected(options.system_prompt or ""),
-        reading=settings.reading_tokens if settings.token_management_enabled else EVERYTHING,
-        batch=min(reading.CALL_TOKENS, int(kinds.read.room * OF_SOURCES)) if kinds.read else 0,
-        part=summarizing.PART_TOKENS,
-        text=int(settings.max_source_bytes / BYTES_A_TOKEN),
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """The sources of which something is read in the first round, and how many tokens that is."""
+
+    sources: int
+    tokens: int
+
+
+async def estimated(
+    parts: Parts, question: str, options: RunOptions, sub_queries: Sequence[SubQuery] = ()
+) -> Estimate:
+    """By the plan of the run, where there is one. Nobody is asked; documents are brought up to date as before a run."""
+    models = _role_models(parts, options)
+    rehearsal = await _foresee(parts, question, options, sub_queries) if models else None
+    reader = models.get(ModelRole.ANALYZER)
+    planned = len(sub_queries) or options.max_sub_queries
+    work = Work(
+        options=options,
+        settings=parts.settings,
+        queries=planned,
+        call=min(reading.CALL_TOKENS, int(reader.room * OF_SOURCES)) if reader else 0,
+        prompt=tokens_of(question) + tokens_of(options.system_prompt or ""),
+    )
+    shorter = replace(work, queries=planned if sub_queries else LEAST_QUERIES)
+    return estimate(
+        list(UsualRequests(_with_material(shorter, parts, rehearsal, at_most=False), models, LOW)),
+        list(UsualRequests(_with_material(work, parts, rehearsal, at_most=True), models, HIGH)),
+        list(models.values()),
+        iterations=work.iterations,
+        searches=_searches(parts, work),
+        fetches=_fetches(parts, work),
         budget=options.budget,
     )
-    return estimate(scale, kinds)
 
 
-def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
-    asked = {
+async def of_plan(parts: Parts, state: DeepResearchState) -> dict[str, Any]:
+    """What a run may take by its plan, as data for who is to agree to it, and what it has taken by now."""
+    made = await estimated(parts, state.query, state.options, state.pending_sub_queries())
+    return {
+        "searches": made.searches.model_dump(),
+        "fetches": made.fetches.model_dump(),
+        "model_calls": made.model_calls.model_dump(),
+        "tokens": made.tokens.model_dump(),
+        "usd": made.cost_usd.model_dump() if made.cost_usd is not None else None,
+        "set_aside": made.set_aside.model_dump(include={"model_calls", "tokens", "cost_usd"}),
+        "spent": {
+            "model_calls": state.usage.model_calls,
+            "tokens": state.usage.input_tokens + state.usage.output_tokens,
+            "usd": state.usage.cost_usd,
+        },
+        "notes": list(made.notes),
+    }
+
+
+async def _foresee(
+    parts: Parts, question: str, options: RunOptions, sub_queries: Sequence[SubQuery]
+) -> Rehearsal | None:
+    """What the documents have; None without any that can be searched."""
+    if parts.sources.corpus is None:
+        return None
+    try:
+        await parts.calls(partial(parts.sources.corpus.prepare, max_age=CORPUS_AGE))
+        return await _rehearse(parts, question, options, sub_queries)
+    except (ConfigurationError, WorkError) as error:  # the run will say so
+        log.info("not_foreseen", error=told(error))
+        return None
+
+
+async def _rehearse(
+    parts: Parts, question: str, options: RunOptions, sub_queries: Sequence[SubQuery]
+) -> Rehearsal:
+    limits = WorkLimits(calls=parts.calls)
+    gatherer = SearchGatherer(corpus=parts.sources.corpus, calls=parts.calls)
+    journal = MemoryJournal()
+    alone = options.model_copy(update={"gathering": "search", "budget": Budget()})
+    await journal.record(RunCreated(research_id="", query=question, options=alone))
+    await journal.enter(DeepResearchPhase.PLANNING)
+    if sub_queries:
+        await journal.record(PlanMade(research_brief="", sub_queries=tuple(sub_queries)))
+    else:
+        planner = PlanningPhase(ExtractivePlanner(), limits=limits, look=gatherer.look)
+        await planner.run(journal.state, journal)
+    await journal.enter(DeepResearchPhase.GATHERING)
+    await GatheringPhase(gatherer, limits=limits).run(journal.state, journal)
+    await journal.enter(DeepResearchPhase.ANALYSIS)
+    phase = AnalysisPhase(ExtractiveAnalyzer(), limits=limits)
+    counter = Counter(None, "4.0 bytes", 4.0)
+    sizes = await phase.sizes(journal, content_rules(parts.settings), counter)
+    return Rehearsal(len(sizes), sum(sizes.values()))
+
+
+def _with_material(work: Work, parts: Parts, rehearsal: Rehearsal | None, *, at_most: bool) -> Work:
+    """The work with what is read in the first round: of documents as rehearsed, of other sources as usual."""
+    options, settings, sources, tokens = work.options, work.settings, 0, 0.0
+    if rehearsal is not None:
+        sources, tokens = rehearsal.sources, rehearsal.tokens * (MORE_READ if at_most else LESS_READ)
+    if parts.sources.services or rehearsal is None:
+        queries = _capped(work.queries, options.budget.max_searches)
+        others = queries * options.max_sources_per_query if at_most else queries
+        sources, tokens = sources + others, tokens + others * USUAL_TOKENS[at_most]
+    most = settings.reading_tokens if settings.token_management_enabled else tokens
+    cut = tokens if tokens > most else 0
+    return replace(work, sources=sources, tokens=int(min(tokens, most)), cut=int(cut))
+
+
+def _searches(parts: Parts, work: Work) -> Range:
+    """Other words are looked for in the first round alone; a plan may have a look at the web before it. A step of a task
+    may make as many searches as it has uses."""
+    options = work.options
+    first_look = int(bool(parts.models.chain_of(ModelRole.PLANNER)) and parts.sources.gatherer.asks_web)
+    planned, again = work.iterations * work.queries, work.settings.max_rewordings * work.queries
+    if options.gathering == "agents":
+        planned, again = planned * options.max_task_steps * USES * (1 + options.task_retries), 0
+    high = _capped(first_look + planned + again * bool(parts.sources.services), options.budget.max_searches)
+    return Range(low=min(1, high), high=high)
+
+
+def _fetches(parts: Parts, work: Work) -> Range:
+    pages = work.settings.fetch_pages and any(not service.local for service in parts.sources.services)
+    wanted = SPARE * work.iterations * work.queries * work.options.max_sources_per_query
+    return Range(high=_capped(wanted, work.options.budget.max_fetches) if pages else 0)
+
+
+def _capped(number: int, cap: int | None) -> int:
+    return number if cap is None else min(number, cap)
+
+
+def _role_models(parts: Parts, options: RunOptions) -> dict[ModelRole, RoleModel]:
+    """The roles whose models are asked; by the first model of the chain, which answers as a rule."""
+    return {
+        role: _model(parts, role, answer_tokens(options.report_words)[role])
+        for role in _roles(parts, options)
+        if parts.models.chain_of(role)
+    }
+
+
+def _roles(parts: Parts, options: RunOptions) -> Iterator[ModelRole]:
+    thinking = [
         ModelRole(PHASE_TO_AGENT[phase].value)
         for phase, worker in parts.phases.items()
         if phase is not DeepResearchPhase.GATHERING and getattr(worker.agent, "uses_model", False)
-    }
-    if settings.reflection != "never" or options.clarify != "never":
-        asked.add(ModelRole.SUPERVISOR)
-
-    if ModelRole.ANALYZER in asked and parts.models.by_role.get(ModelRole.SUMMARIZER):
-        asked.add(ModelRole.SUMMARIZER)
-
+    ]
+    yield from thinking
+    if parts.settings.reflection != "never" or options.clarify != "never":
+        yield ModelRole.SUPERVISOR
+    if ModelRole.ANALYZER in thinking and parts.models.by_role.get(ModelRole.SUMMARIZER):
+        yield ModelRole.SUMMARIZER
     if parts.models.by_role.get(ModelRole.JUDGE):
-        asked.add(ModelRole.JUDGE)
-    if options.gathering == "agents" and parts.models.chain_of(ModelRole.TASK_AGENT):
-        asked |= {ModelRole.TASK_AGENT, ModelRole.REVIEWER}
-
-    words = options.report_words
-    long, most = _in_parts(words), answer_tokens(words)
-
-    def kind(role: ModelRole, output: int | None = None) -> Kind | None:
-        return _kind(parts.models, role, output or most[role]) if role in asked else None
-
-    def part(output: int) -> Kind | None:
-        return kind(ModelRole.SYNTHESIZER, output) if long else None
-
-    return Kinds(
-        plan=kind(ModelRole.PLANNER),
-        step=kind(ModelRole.TASK_AGENT),
-        review=kind(ModelRole.REVIEWER),
-        read=kind(ModelRole.ANALYZER),
-        decide=kind(ModelRole.ANALYZER, reading_choice.MOST_OUTPUT) if _triages(settings) else None,
-        requote=kind(ModelRole.ANALYZER, lost_quotes.MOST_OUTPUT),
-        merge=kind(ModelRole.ANALYZER, merged_readings.MOST_OUTPUT),
-        write=None if long else kind(ModelRole.SYNTHESIZER),
-        outline=part(sections.OUTLINE_OUTPUT),
-        section=part(text_output(sections.section_words(words))),
-        frame=part(text_output(sections.FRAME_WORDS)),
-        refine=kind(ModelRole.REFINER),
-        revise=kind(ModelRole.SYNTHESIZER, text_output(min(words, AT_ONCE))),
-        critique=settings.critique,
-        repair=kind(ModelRole.SYNTHESIZER, repair.MOST_OUTPUT),
-        judge=kind(ModelRole.JUDGE),
-        claims=words // WORDS_OF_A_CLAIM,
-        advise=kind(ModelRole.SUPERVISOR) if settings.reflection != "never" else None,
-        clarify=kind(ModelRole.SUPERVISOR, clarifying.MOST_OUTPUT) if options.clarify != "never" else None,
-        shorten=kind(ModelRole.SUMMARIZER),
-        advise_always=settings.reflection == "always",
-        sections=sections.MOST_SECTIONS if long else 0,
-    )
+        yield ModelRole.JUDGE
+    if options.gathering == "agents":
+        yield ModelRole.TASK_AGENT
+        yield ModelRole.REVIEWER
 
 
-def _triages(settings: Settings) -> bool:
-    """Whether a model is asked about sources that code is not sure of."""
-    return settings.token_management_enabled and settings.read_sections and settings.model_triage
-
-
-def _kind(roles: ModelRoles, role: ModelRole, most: int) -> Kind | None:
-    """By the first model of the chain, which answers as a rule; what is sent must fit all of them."""
+def _model(parts: Parts, role: ModelRole, most: int) -> RoleModel:
+    roles = parts.models
     chain = roles.chain_of(role)
-    if not chain:
-        return None
     model = roles.pool.language_model(chain)
     output = output_for(model, most)
-    return Kind(
+    return RoleModel(
         role=role,
         model=model.name,
         room=roles.window(model.profile, output).input,
@@ -128,7 +225,7 @@ def _kind(roles: ModelRoles, role: ModelRole, most: int) -> Kind | None:
 def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
     """Tokens, thoughts included, for a report of so many words, or the largest part of it that is written at once."""
     report = text_output(report_words)
-    if _in_parts(report_words):
+    if report_words > AT_ONCE:
         report = sections.longest_output(report_words)
     return {
         ModelRole.PLANNER: planning.MOST_OUTPUT,
@@ -141,8 +238,3 @@ def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
         ModelRole.REFINER: refining.MOST_OUTPUT,
         ModelRole.SUPERVISOR: reflection.MOST_OUTPUT,
     }
-
-
-def _in_parts(report_words: int) -> bool:
-    """Whether a report is planned and then written in sections."""
-    return report_words > AT_ONCE

@@ -4,11 +4,12 @@ alone."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
-from deep_research.assembly.given import Given
+from deep_research.assembly.given import Given, MakeSupervisor
 from deep_research.assembly.source_choice import Sources
 from deep_research.budget.metered import ModelRoles
 from deep_research.logs import kept
@@ -19,6 +20,7 @@ from deep_research.state import Choice, DeepResearchPhase, SetUp
 from deep_research.state.setup import SETTINGS
 from deep_research.supervisor.gates import GatePolicy
 from deep_research.supervisor.hooks import DECISION_HOOKS, SupervisorHooks
+from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
 _LONGEST = 200  # characters of a name that somebody else made
 
@@ -45,13 +47,14 @@ def set_up(
         model=tuple(map(_model, roles.chain)),
         models={role.value: tuple(map(_model, chain)) for role, chain in sorted(roles.by_role.items())},
         services=tuple(services),
-        agents={str(role): _class(agent) for role, agent in sorted((given.agents or {}).items())},
+        agents={str(role): class_name(agent) for role, agent in sorted((given.agents or {}).items())},
         hooks=_hooks(given.hooks),
-        pages=None if given.pages is None else _class(given.pages),
+        supervisor=_supervisor(given.supervisor),
+        pages=None if given.pages is None else class_name(given.pages),
         gates={phase.value: policy.value for phase, policy in gates.items()},
-        tools={_name(tool.name): _class(tool) for tool in given.tools or ()},
+        tools={_name(tool.name): class_name(tool) for tool in given.tools or ()},
         data_sources={
-            _name(name): _class(provider) for name, provider in sorted((given.data_sources or {}).items())
+            _name(name): class_name(provider) for name, provider in sorted((given.data_sources or {}).items())
         },
         **{name: getattr(settings, name) for name in SETTINGS},
     )
@@ -87,11 +90,18 @@ def _hooks(hooks: SupervisorHooks | None) -> str | None:
     functions = [name for name in DECISION_HOOKS if name in vars(hooks)]
     if type(hooks) is SupervisorHooks and not functions:
         return None
-    return _class(hooks) + (f"({', '.join(functions)})" if functions else "")
+    return class_name(hooks) + (f"({', '.join(functions)})" if functions else "")
 
 
-def _class(own: Any) -> str:
-    """Of a function its own name."""
+def _supervisor(given: MakeSupervisor | None) -> str | None:
+    """None for our own."""
+    return None if given in (None, SupervisorOrchestrator) else class_name(given)
+
+
+def class_name(own: Any) -> str:
+    """Of a function its own name, of a partial one that of the whole."""
+    while isinstance(own, partial):
+        own = own.func
     return _name(getattr(own, "__name__", None) or type(own).__name__)
 
 

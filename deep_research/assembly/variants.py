@@ -211,7 +211,7 @@ def _standing(setup: SetUp, places: Sequence[str], *, new: bool) -> dict[str, An
 
 def _foreseen(setup: SetUp, base: Parts, settings: Settings) -> SetUp:
     """The set-up that parts would have which cannot be made, as far as it is known without making them."""
-    of_objects = {name: getattr(base.setup, name) for name in ("agents", "hooks", "pages")}
+    of_objects = {name: getattr(base.setup, name) for name in ("agents", "hooks", "pages", "supervisor")}
     return setup.model_copy(update=of_objects | {name: getattr(settings, name) for name in SETTINGS})
 
 

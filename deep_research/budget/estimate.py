@@ -1,29 +1,20 @@
 """What a run may take, told before anything is spent. Pure.
 
-At the low end stand one iteration, one source and short answers. At the high end all iterations are made, as much is
-read as may be, every answer is as long as it may be, and everything is asked twice. Neither is a bound: an outage can
-take more, and a run that finds nothing takes less. What holds are the caps.
+The low end is one round with short answers and few findings, the high end a second round as well, a revision and full
+answers. Neither is a bound: an outage can take more, and a run that finds nothing takes less. What holds are the caps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from pydantic import Field
 
-from deep_research.budget.request_bounds import (
-    SPARE,
-    Asked,
-    Kinds,
-    Scale,
-    at_least,
-    at_most,
-    capped,
-    rounds_of,
-    searches_of,
-)
-from deep_research.state import Budget, DeepResearchPhase, ModelRole, Record
+from deep_research.models.base import TokenUsage
+from deep_research.models.profiles import Price
+from deep_research.state import Budget, DeepResearchPhase, ModelRole, Record, Spent
 
 
 class Range(Record):
@@ -72,8 +63,9 @@ class PhaseEstimate(Record):
 class Estimate(Record):
     """What a run may take, from the low to the high end: sub-queries searched, pages fetched, requests to models with
     their tokens and dollars, in all and by phase. ``models`` are those that would be asked, by role; ``unpriced`` are
-    those of them whose price is unknown, and ``cost_usd`` is None with any. ``caps`` are those of the run; ``notes``
-    say all that in words."""
+    those of them whose price is unknown, and ``cost_usd`` is None with any. ``set_aside`` is what the requests of the
+    high end take if each answer is as long as it may be: a cap below it may refuse one. ``caps`` are those of the run;
+    ``notes`` say all that in words."""
 
     iterations: Range
     searches: Range
@@ -82,82 +74,140 @@ class Estimate(Record):
     input_tokens: Range
     output_tokens: Range
     cost_usd: Dollars | None
+    set_aside: Spent = Spent()
     phases: tuple[PhaseEstimate, ...] = ()
     models: dict[ModelRole, str] = Field(default_factory=dict)
     unpriced: tuple[str, ...] = ()
     caps: tuple[CapOutlook, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def tokens(self) -> Range:
+        return self.input_tokens + self.output_tokens
 
-def estimate(scale: Scale, kinds: Kinds) -> Estimate:
-    rounds = rounds_of(scale)
-    high = list(at_most(kinds, scale, rounds))
-    at_work = {asked.phase for asked in high}
-    low = [asked for asked in at_least(kinds, scale) if asked.phase in at_work]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleModel:
+    """The model of a role: ``room`` are the tokens that may be sent, ``output`` those that may come back."""
+
+    role: ModelRole
+    model: str
+    room: int
+    output: int
+    price: Price | None
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """So many requests of a phase to a model, which send and bring so many tokens each."""
+
+    phase: DeepResearchPhase
+    role_model: RoleModel
+    calls: int
+    input: int
+    output: int
+
+    @classmethod
+    def of(
+        cls, phase: DeepResearchPhase, role_model: RoleModel, calls: int, sent: float, answer: float
+    ) -> Requests:
+        return cls(
+            phase, role_model, calls, min(round(sent), role_model.room), min(round(answer), role_model.output)
+        )
+
+    @property
+    def cost_usd(self) -> float | None:
+        usage = TokenUsage(input=self.input, output=self.output)
+        return self.calls * self.role_model.price.of(usage) if self.role_model.price else None
+
+    @property
+    def set_aside(self) -> Spent:
+        """What one of them has to be paid with before it is sent. The bytes of a text bound its tokens."""
+        sent, answer = min(BYTES_A_TOKEN * self.input, self.role_model.room), self.role_model.output
+        usd = self.role_model.price.most(sent, answer) if self.role_model.price else None
+        return Spent(model_calls=1, tokens=sent + answer, cost_usd=usd)
+
+
+BYTES_A_TOKEN = 4  # of most texts
+
+
+def estimate(
+    low: Sequence[Requests],
+    high: Sequence[Requests],
+    models: Sequence[RoleModel],
+    *,
+    iterations: int,
+    searches: Range,
+    fetches: Range,
+    budget: Budget,
+) -> Estimate:
+    """The sums of both ends, and how the caps of a run stand to them."""
     phases = tuple(
-        _of_phase(phase, [a for a in low if a.phase is phase], [a for a in high if a.phase is phase])
+        _of_phase(phase, [r for r in low if r.phase is phase], [r for r in high if r.phase is phase])
         for phase in DeepResearchPhase
-        if phase in at_work
+        if any(r.phase is phase for r in high)
     )
-    queries = sum(rounds)
     made = Estimate(
-        iterations=Range(low=1, high=scale.iterations),
-        searches=_made(1, capped(searches_of(rounds, scale), scale.budget.max_searches)),
-        fetches=Range(
-            high=capped(queries * scale.sources * SPARE, scale.budget.max_fetches) if scale.pages else 0
-        ),
-        model_calls=_sum(phase.model_calls for phase in phases),
-        input_tokens=_sum(phase.input_tokens for phase in phases),
-        output_tokens=_sum(phase.output_tokens for phase in phases),
+        iterations=Range(low=1, high=iterations),
+        searches=searches,
+        fetches=fetches,
+        model_calls=sum((phase.model_calls for phase in phases), Range()),
+        input_tokens=sum((phase.input_tokens for phase in phases), Range()),
+        output_tokens=sum((phase.output_tokens for phase in phases), Range()),
         cost_usd=_dollars(low, high),
+        set_aside=_set_aside(high),
         phases=phases,
-        models={kind.role: kind.model for kind in kinds.every()},
-        unpriced=tuple(sorted({kind.model for kind in kinds.every() if kind.price is None})),
+        models={each.role: each.model for each in models},
+        unpriced=tuple(sorted({each.model for each in models if each.price is None})),
     )
-    made = made.model_copy(update={"caps": tuple(_caps(made, scale.budget, high))})
-    return made.model_copy(update={"notes": tuple(_notes(made, scale.budget))})
+    made = made.model_copy(update={"caps": tuple(_caps(made, budget, high))})
+    return made.model_copy(update={"notes": tuple(_notes(made, budget))})
 
 
-def _of_phase(phase: DeepResearchPhase, low: list[Asked], high: list[Asked]) -> PhaseEstimate:
+def _of_phase(phase: DeepResearchPhase, low: list[Requests], high: list[Requests]) -> PhaseEstimate:
+    def both(figure: str) -> Range:
+        return Range(
+            low=sum(r.calls * getattr(r, figure) for r in low),
+            high=sum(r.calls * getattr(r, figure) for r in high),
+        )
+
     return PhaseEstimate(
         phase=phase,
-        model_calls=Range(low=sum(a.calls for a in low), high=sum(a.calls for a in high)),
-        input_tokens=Range(
-            low=sum(a.calls * a.input for a in low), high=sum(a.calls * a.input for a in high)
-        ),
-        output_tokens=Range(
-            low=sum(a.calls * a.output for a in low), high=sum(a.calls * a.output for a in high)
-        ),
+        model_calls=Range(low=sum(r.calls for r in low), high=sum(r.calls for r in high)),
+        input_tokens=both("input"),
+        output_tokens=both("output"),
         cost_usd=_dollars(low, high),
     )
 
 
-def _dollars(low: Iterable[Asked], high: Iterable[Asked]) -> Dollars | None:
-    least, most = [asked.least_usd for asked in low], [asked.most_usd for asked in high]
+def _set_aside(high: Iterable[Requests]) -> Spent:
+    each = [(r.calls, r.set_aside) for r in high]
+    prices = [spent.cost_usd for _, spent in each]
+    return Spent(
+        model_calls=sum(calls for calls, _ in each),
+        tokens=sum(calls * spent.tokens for calls, spent in each),
+        cost_usd=None if None in prices else sum(calls * (spent.cost_usd or 0.0) for calls, spent in each),
+    )
+
+
+def _dollars(low: Iterable[Requests], high: Iterable[Requests]) -> Dollars | None:
+    least, most = [r.cost_usd for r in low], [r.cost_usd for r in high]
     if None in least or None in most:
         return None
     return Dollars(low=sum(filter(None, least)), high=sum(filter(None, most)))
 
 
-def _sum(ranges: Iterable[Range]) -> Range:
-    return sum(ranges, Range())
-
-
-def _made(low: int, high: int) -> Range:
-    return Range(low=min(low, high), high=high)
-
-
-def _caps(made: Estimate, budget: Budget, high: Sequence[Asked]) -> Iterator[CapOutlook]:
+def _caps(made: Estimate, budget: Budget, high: Sequence[Requests]) -> Iterator[CapOutlook]:
     ends: dict[str, Range | Dollars | None] = {
         "max_usd": made.cost_usd,
-        "max_tokens": made.input_tokens + made.output_tokens,
+        "max_tokens": made.tokens,
         "max_model_calls": made.model_calls,
         "max_searches": Range(low=1, high=made.searches.high),
         "max_fetches": made.fetches,
     }
     requests = {
-        "max_usd": max((asked.request_usd or 0.0 for asked in high), default=0.0),
-        "max_tokens": max((asked.input + asked.output for asked in high), default=0),
+        "max_usd": max((r.set_aside.cost_usd or 0.0 for r in high), default=0.0),
+        "max_tokens": max((r.set_aside.tokens for r in high), default=0),
     }
     for name, both in ends.items():
         cap = getattr(budget, name)
@@ -189,8 +239,8 @@ def _notes(made: Estimate, budget: Budget) -> Iterator[str]:
         yield f"How long it takes is not estimated; the cap max_seconds is {budget.max_seconds:g}."
     if made.models:
         yield (
-            "Low end: one iteration, little found, short answers. High end: all iterations, as much read and written as"
-            " may be, everything asked twice; few runs come near it."
+            "Low end: one round, little found, short answers. High end: a second round where one is allowed, or a"
+            " revision, and full answers. Further rounds, and what has to be asked again, come on top."
         )
         yield "This is an estimate. The caps of a run hold whatever it says" + (
             "." if _iscapped(budget) else ", and none is set: see max_usd, max_tokens and max_model_calls."

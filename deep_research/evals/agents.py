@@ -40,7 +40,7 @@ from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 from deep_research.state.journal import MemoryJournal
 from deep_research.supervisor.gates import VALIDATORS
-from deep_research.supervisor.reflection import Reflection, reflect
+from deep_research.supervisor.reflection import Reflection, reflect, reflection_prompt
 
 NAME = "agents"
 AT_ONCE = 4  # cases that are worked on side by side
@@ -161,7 +161,13 @@ async def _figures(case: Golden, roles: ModelRoles) -> tuple[dict[str, float], s
         else:
             phase = journal.state.phase
             model = models.model(ModelRole.SUPERVISOR, phase)
-            thought = await reflect(journal.state, phase, VALIDATORS[phase](journal.state), model)
+            thought = await reflect(
+                journal.state,
+                phase,
+                VALIDATORS[phase](journal.state),
+                model,
+                reflection_prompt(journal.state, phase),
+            )
     except DeepResearchError as failure:
         error = failure.problem
     state = journal.state

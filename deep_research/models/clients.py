@@ -56,10 +56,25 @@ class PerLoop(Generic[C]):
             await self._close(client)
 
 
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # in the order in which they are heeded
+
+
 @functools.cache
 def tls() -> ssl.SSLContext:
-    """The one context of the process, since reading all certificates anew takes tens of milliseconds."""
-    return httpx.create_ssl_context()
+    """The one context of the process, since reading all certificates anew takes tens of milliseconds. Raises
+    `ConfigurationError` where the environment names certificates that cannot be read."""
+    named = next((name for name in CERTIFICATES if os.environ.get(name)), None)
+    try:
+        if named == "SSL_CERT_DIR":
+            os.scandir(os.environ[named]).close()  # OpenSSL passes over a folder that is none
+        return httpx.create_ssl_context()
+    except OSError as error:  # ssl.SSLError is one
+        if named is None:
+            raise
+        raise ConfigurationError(
+            f"{named} names certificates that cannot be read ({os.environ[named]}): {error.strerror or error}.",
+            hint=f"Correct {named}, or unset it: then the certificates that come with httpx are trusted.",
+        ) from error
 
 
 def secret_key(given: SecretStr | str | None, *, variable: str | None = None) -> SecretStr | None:

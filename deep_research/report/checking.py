@@ -21,7 +21,7 @@ from deep_research.patterns import regex
 from deep_research.report.cells import misplaced, placed
 from deep_research.report.cited import Cited
 from deep_research.report.draft_claims import DraftClaim, draft_claims
-from deep_research.report.own_lines import FIXED, GAPS, gap_lines, own_lines
+from deep_research.report.own_lines import FIXED, GAPS, gap_lines, is_told_together, own_lines
 from deep_research.state import (
     Aspect,
     Claim,
@@ -147,6 +147,7 @@ class Checker:
             every = draft_claims(draft)
             cited = {i for told in every for i in told.cites}
             own = _lines(own_lines(self.state, cited, partial=self.partial))
+            own |= {plainly(told.text) for told in every if is_told_together(self.state, told.text)}
             self._drafts[draft] = _Draft(every, written_in(draft), own, _lines(gap_lines(self.state)))
         return self._drafts[draft]
 

@@ -210,6 +210,11 @@ def plain(text: str) -> str:
     return _CONTROL.sub("", _BREAK.sub("\n", text))
 
 
+def without_code(report: str) -> str:
+    """A report in which its blocks of code are nothing but characters, at the same offsets."""
+    return str(_BLOCK.sub(lambda block: "." * len(block.group()), report))
+
+
 def prose(report: str) -> str:
     """A report without its blocks of code."""
     return _BLOCK.sub("", report)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from deep_research.evidence.finding_clusters import level_of
 from deep_research.evidence.independence import voices
+from deep_research.evidence.passages import sentences
+from deep_research.evidence.plain import plainly
 from deep_research.patterns import regex
 from deep_research.state import (
     AbortReason,
@@ -15,10 +17,12 @@ from deep_research.state import (
     DeepResearchState,
     Finding,
     Gap,
+    Limit,
     Source,
     SourceQuality,
 )
-from deep_research.state.limitations import limitations
+from deep_research.state.limitations import notices
+from deep_research.state.notices import count_of, group_notices, other_names
 
 SURE = {
     ConfidenceLevel.HIGH: "",
@@ -51,6 +55,8 @@ MAX_GAP_WORDS = 36
 ENOUGH_FINDINGS = 3
 OPENING = "Read with caution: this report rests on"
 _NUMBERS = ("nothing that was found", "1 finding", "2 findings")
+_TOGETHER = regex(r"(?P<often>\d{1,6}) times(?: \(also (?P<also>.{1,600}?)\))?: (?P<line>.+)\Z")
+_AND_MORE = regex(r"(?: and (?P<more>\d{1,4}) more)?\Z")
 _TITLE = regex(r"\A#[ \t][^\n]*\n*")
 
 
@@ -103,7 +109,7 @@ def own_lines(state: DeepResearchState, cited: Iterable[str], *, partial: bool =
     yield IN_OTHER_WORDS if state.own_words else IN_THEIR_WORDS
     if partial:
         yield from STOPPED.values()
-    yield from (limit.line for limit in limitations(state))
+    yield from (limit.line for limit in notices(state))
     yield DIFFER
     for conflict in state.contradictions:
         if better := better_borne_out(conflict):
@@ -113,6 +119,31 @@ def own_lines(state: DeepResearchState, cited: Iterable[str], *, partial: bool =
         yield little
     uncited = {finding.id for finding in state.findings}.difference(cited)
     yield from map(left_out, range(1, len(uncited) + 1))
+
+
+def is_told_together(state: DeepResearchState, line: str) -> bool:
+    """Whether a line of a report tells several notices of the run as one, and no more of them than the log has: some may
+    have come after it was written."""
+    read = _TOGETHER.match(plainly(line))
+    return read is not None and any(
+        any(read["line"] in _sentences_of(each.line) for each in group)
+        and int(read["often"]) <= count_of(group)
+        and _holds_names(group, read["also"] or "")
+        for group in group_notices(notices(state))
+    )
+
+
+def _sentences_of(line: str) -> set[str]:
+    return {plainly(line), *(plainly(line[span.start : span.end]) for span in sentences(line))}
+
+
+def _holds_names(group: list[Limit], also: str) -> bool:
+    """Whether nothing is named but what the notices of a group are of."""
+    every = {name.casefold() for each in group for name in other_names([each, *group])}
+    for name in sorted(every, key=len, reverse=True):
+        also = also.replace(name, "", 1)
+    rest = _AND_MORE.match(also.replace(", ", ""))
+    return rest is not None and int(rest["more"] or 0) < len(group)
 
 
 def parted(findings: Iterable[Finding], sources: Iterable[Source]) -> tuple[list[Finding], list[Finding]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import secrets
 import threading
 import time
 import weakref
@@ -15,21 +14,20 @@ from contextlib import aclosing
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from deep_research.errors import (
     ConfigurationError,
     DeepResearchError,
-    InvalidQuestionError,
     RunBusyError,
     RunStateError,
     SettingsError,
     UnknownNameError,
     UsageError,
 )
-from deep_research.evidence.plain import clean
 from deep_research.logs import configure, get_log, masked, told
 from deep_research.models.characters import in_all_texts
+from deep_research.research.arguments import RunArguments, SettingArguments
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.raised_caps import caps_of, checked_caps
@@ -56,9 +54,10 @@ from deep_research.state.raising import raised
 from deep_research.store import Feed, Store
 from deep_research.store.base import busy
 from deep_research.supervisor.hooks import SupervisorHooks
+from deep_research.supervisor.opening import checked_question, new_run_id
 
 if TYPE_CHECKING:
-    from deep_research.assembly import Models, Parts
+    from deep_research.assembly import MakeSupervisor, Models, Parts
     from deep_research.budget.estimate import Estimate
     from deep_research.budget.shared_budget import SharedBudget
     from deep_research.packs import Manifest, Verification
@@ -87,9 +86,10 @@ class DeepResearch:
     ``pages``: what reads the pages that are found, in place of our own: an object with ``async read(url) -> WebPage``.
     ``corpus``: a folder or file of documents, or several. ``tools`` and ``data_sources`` (by name): what tasks may use
     beside, see docs/tasks.md. ``gates``: what a phase's blocking issues do
-    (``proceed``, ``retry``, ``abort``, ``strict``). ``hooks``: a `SupervisorHooks`. ``budget``: caps of every run.
-    ``shared_budget``: caps over all its runs together, and over those of other engines that are given the same.
-    ``store``: ``"sqlite"`` (the default), ``"memory"``, or a `Store`. ``config``, ``preset`` and every setting by
+    (``proceed``, ``retry``, ``abort``, ``strict``). ``hooks``: a `SupervisorHooks`. ``supervisor``: a subclass of
+    `SupervisorOrchestrator`, or a function that makes one for each run of what that class takes. ``budget``: caps of
+    every run. ``shared_budget``: caps over all its runs together, and over those of other engines that are given the
+    same. ``store``: ``"sqlite"`` (the default), ``"memory"``, or a `Store`. ``config``, ``preset`` and every setting by
     name: see docs/settings.md.
 
     Raises `UnknownNameError`, `SettingsError`, `ConfigurationError`. Nothing is opened or started before the
@@ -110,13 +110,14 @@ class DeepResearch:
         tools: Sequence[Tool] | None = None,
         data_sources: Mapping[str, SearchProvider] | None = None,
         hooks: SupervisorHooks | None = None,
+        supervisor: MakeSupervisor | None = None,
         budget: Budget | None = None,
         shared_budget: SharedBudget | None = None,
         store: Store | str | None = None,
         config: Path | str | None = None,
         preset: str | None = None,
         clock: Clock = utc_now,
-        **settings: Any,
+        **settings: Unpack[SettingArguments],
     ) -> None:
         # The agents, phases and stores behind an engine take longer to import than all else together; a program
         # that only names the class should not pay for them.
@@ -145,6 +146,7 @@ class DeepResearch:
             tools=tools,
             data_sources=data_sources,
             hooks=hooks,
+            supervisor=supervisor,
             gates=gates,
             store=store if isinstance(store, Store) else None,
         )
@@ -159,6 +161,7 @@ class DeepResearch:
         )
         self._ready = threading.Lock()
         self._prepared: set[Parts] = set()
+        self._closed = False
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
         self._waker = Waker(self, self._settings.wake_interval) if self._settings.wakes else None
         if self._waker is not None:
@@ -171,7 +174,7 @@ class DeepResearch:
 
     # Researching
 
-    def run(self, query: str, **options: Any) -> ResearchResult:
+    def run(self, query: str, **options: Unpack[RunArguments]) -> ResearchResult:
         """Research a question to the end.
 
         Options are those of `RunOptions`: ``system_prompt``, ``source_types``, ``user_id``, ``session_id``,
@@ -181,33 +184,33 @@ class DeepResearch:
         """
         return self._background.call(self.arun(query, **options))
 
-    async def arun(self, query: str, **options: Any) -> ResearchResult:
+    async def arun(self, query: str, **options: Unpack[RunArguments]) -> ResearchResult:
         question, chosen, shared, parts = self._checked(query, options)
         await self._prepare(parts)
-        return await self._runner.begin(_new_id(), question, chosen, shared, parts=parts)
+        return await self._runner.begin(new_run_id(), question, chosen, shared, parts=parts)
 
-    def start(self, query: str, **options: Any) -> ResearchHandle:
+    def start(self, query: str, **options: Unpack[RunArguments]) -> ResearchHandle:
         """Research in the background. Options and errors as `run`."""
         return self._background.call(self._astart(query, options))
 
-    async def astart(self, query: str, **options: Any) -> ResearchHandle:
+    async def astart(self, query: str, **options: Unpack[RunArguments]) -> ResearchHandle:
         """`start` on the caller's loop: the run goes on while that loop does."""
         return await self._astart(query, options)
 
-    async def _astart(self, query: str, options: dict[str, Any]) -> ResearchHandle:
+    async def _astart(self, query: str, options: RunArguments) -> ResearchHandle:
         question, chosen, shared, parts = self._checked(query, options)
         await self._prepare(parts)
-        run_id = _new_id()
+        run_id = new_run_id()
         created = asyncio.Event()
         task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created, parts))
         await _first(created, task)
         return self._handle(run_id, task)
 
-    async def stream(self, query: str, **options: Any) -> AsyncGenerator[Event | Progress]:
+    async def stream(self, query: str, **options: Unpack[RunArguments]) -> AsyncGenerator[Event | Progress]:
         """Research and give every event as it happens. Leaving early interrupts the run, resumable."""
         question, chosen, shared, parts = self._checked(query, options)
         await self._prepare(parts)
-        run_id = _new_id()
+        run_id = new_run_id()
         created = asyncio.Event()
         task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created, parts))
         try:
@@ -452,16 +455,17 @@ class DeepResearch:
             waiting.research_id, waiting.default, by="default", parked_at=waiting.parked_at
         )
 
-    def estimate(self, query: str, **options: Any) -> Estimate:
+    def estimate(self, query: str, **options: Unpack[RunArguments]) -> Estimate:
         """What a run of this question may take, from the low to the high end: searches, pages, requests to models with
-        their tokens and dollars. Nothing is spent, read or started. Options and errors as `run`."""
+        their tokens and dollars. Nobody is asked and no run is started; documents are indexed and searched, as the run
+        would. Options and errors as `run`."""
+        return self._background.call(self.aestimate(query, **options))
+
+    async def aestimate(self, query: str, **options: Unpack[RunArguments]) -> Estimate:
         from deep_research.assembly.run_estimate import estimated
 
         question, chosen, _, parts = self._checked(query, options)
-        return estimated(parts, parts.settings, question, chosen)
-
-    async def aestimate(self, query: str, **options: Any) -> Estimate:
-        return self.estimate(query, **options)
+        return await estimated(parts, question, chosen)
 
     # Looking
 
@@ -551,8 +555,8 @@ class DeepResearch:
         return await asyncio.to_thread(self._parts.skipped)
 
     @property
-    def files_read(self) -> int | None:
-        """How many local documents were read by the indexing that is under way before a run; None when there is none."""
+    def _files_read(self) -> int | None:
+        """Local documents read by the indexing that is under way before a run; None when there is none."""
         corpus = self._parts.sources.corpus
         return corpus.files_read if corpus is not None else None
 
@@ -655,7 +659,8 @@ class DeepResearch:
         return await self._runner.drain(float(seconds))
 
     def close(self) -> None:
-        """Interrupt what is running (it stays resumable) and let go of the thread and the database."""
+        """Interrupt what is running (it stays resumable) and let go of the thread and the database. After that `run` and
+        all that works on a run is refused."""
         self._background.call(self._stop())
         self._finalizer()
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
@@ -665,7 +670,15 @@ class DeepResearch:
         await asyncio.to_thread(self._finalizer)
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
 
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise UsageError(
+                "This engine is closed, and works on no further run.",
+                hint="Make another one over the same data_dir or store: runs that were going are resumed there.",
+            )
+
     async def _stop(self) -> None:
+        self._closed = True
         if self._waker is not None:
             self._waker.stop()
         await self._runner.interrupt()
@@ -694,13 +707,13 @@ class DeepResearch:
 
     # For the handle
 
-    def wait_for(self, work: Awaitable[_T]) -> _T:
+    def _wait_for(self, work: Awaitable[_T]) -> _T:
         async def waiting() -> _T:
             return await work
 
         return self._background.call(waiting())
 
-    def refuse_reentrance(self) -> None:
+    def _refuse_reentrance(self) -> None:
         """Raises `ReentrantCallError` on the engine's own loop."""
         self._background.refuse_reentrance()
 
@@ -709,21 +722,8 @@ class DeepResearch:
     def _checked(
         self, query: str, options: Mapping[str, Any]
     ) -> tuple[str, RunOptions, Sequence[SharedBudget], Parts]:
-        if not isinstance(query, str):
-            raise InvalidQuestionError("The question is no text.", hint="Ask something, as a str.")
-        if "\x00" in query or any(0xD800 <= ord(c) <= 0xDFFF for c in query):
-            raise InvalidQuestionError(
-                "The question holds characters that are not text.", hint="Remove them and ask again."
-            )
-        question = clean(query).strip()
-        if not question:
-            raise InvalidQuestionError("The question is empty.", hint="Ask something.")
-        if len(question) > self._settings.max_question_chars:
-            raise InvalidQuestionError(
-                f"The question has {len(question):,} characters;"
-                f" {self._settings.max_question_chars:,} are allowed.",
-                hint="Shorten it, or give its background as system_prompt.",
-            )
+        self._refuse_closed()
+        question = checked_question(query, self._settings.max_question_chars)
         given = {"budget": self._budget, **options} if self._budget is not None else dict(options)
         shared = (*self._shared_budget, *_shared(given.pop("shared_budget", None)))
         chosen = self._settings.run_options(**given)
@@ -741,7 +741,9 @@ class DeepResearch:
 
     async def _prepare(self, parts: Parts) -> None:
         """Before every run, off the loop: the store is open, there is something to search, and documents that came
-        or went since are seen. Before the first, what has expired goes from the archive."""
+        or went since are seen. Before the first, what has expired goes from the archive. Raises `UsageError` once the
+        engine is closed."""
+        self._refuse_closed()
         if parts not in self._prepared or parts.sources.corpus is not None:
             await asyncio.to_thread(self._prepare_off_loop, parts)
 
@@ -808,10 +810,6 @@ def _is_named(models: object) -> bool:
     return isinstance(models, str) or (
         isinstance(models, Sequence) and all(isinstance(item, str) for item in models)
     )
-
-
-def _new_id() -> str:
-    return f"deepres-{secrets.token_hex(6)}"
 
 
 async def _first(created: asyncio.Event, task: asyncio.Task[Any]) -> None:

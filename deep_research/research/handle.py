@@ -46,8 +46,8 @@ class Host(Protocol):
     def pause(self, research_id: str) -> None: ...
     async def apause(self, research_id: str) -> None: ...
     def follow(self, research_id: str, after: int = 0) -> AsyncGenerator[Event | Progress]: ...
-    def wait_for(self, work: Awaitable[_T]) -> _T: ...
-    def refuse_reentrance(self) -> None: ...
+    def _wait_for(self, work: Awaitable[_T]) -> _T: ...
+    def _refuse_reentrance(self) -> None: ...
 
 
 class ResearchHandle:
@@ -66,7 +66,7 @@ class ResearchHandle:
 
     def result(self, timeout: float | None = None) -> ResearchResult:
         """Wait for the end, at most ``timeout`` seconds. Raises `TimeoutError`, `StoreError`; the run goes on."""
-        self._engine.refuse_reentrance()
+        self._engine._refuse_reentrance()
         return self._future.result(timeout)
 
     async def aresult(self, timeout: float | None = None) -> ResearchResult:
@@ -132,11 +132,11 @@ class ResearchHandle:
         try:
             while True:
                 try:
-                    yield self._engine.wait_for(anext(follow))
+                    yield self._engine._wait_for(anext(follow))
                 except StopAsyncIteration:
                     return
         finally:
-            self._engine.wait_for(follow.aclose())
+            self._engine._wait_for(follow.aclose())
 
     async def aevents(self, after: int = 0) -> AsyncGenerator[Event | Progress]:
         async with aclosing(self._engine.follow(self.research_id, after=after)) as events:

@@ -12,7 +12,7 @@ from typing import Any
 from deep_research.evidence import unspaced
 from deep_research.evidence.plain import clean
 from deep_research.state.identity import sub_query_id
-from deep_research.supervisor.plan_answers import AGREED, APPROVE, CAPS
+from deep_research.supervisor.plan_answers import APPROVE, CAPS, agrees, refuses
 
 LEAST_WORDS = 3  # of a sentence; less is a slip of the hand
 LIMITS = (*CAPS, "max_sources_per_query")
@@ -25,6 +25,7 @@ HELP = (
     "limit NAME N       a cap of the run, such as limit max_searches 4",
     "show               the list again",
     "A sentence         have it planned again, with what you say",
+    "no                 end the run: nothing is searched",
     "Ctrl-D             leave the run parked",
 )
 
@@ -79,8 +80,10 @@ class PlanDraft:
         said = " ".join(clean(line).split())
         verb, _, rest = said.partition(" ")
         verb = verb.casefold()
-        if said.casefold().rstrip(".!") in AGREED:
+        if agrees(said):
             return self.answer
+        if refuses(said):
+            return said
         if verb in self._verbs:
             self._verbs[verb](rest.strip())
             return None
@@ -103,7 +106,7 @@ class PlanDraft:
         if not places:
             raise SlipError("Say which: drop 2.")
         if len(places) == len(self.searches):
-            raise SlipError("One search has to stay; `deep-research cancel` ends the run.")
+            raise SlipError("One search has to stay; no ends the run.")
         self.searches = [search for place, search in enumerate(self.searches) if place not in places]
 
     def _add(self, rest: str) -> None:
@@ -158,6 +161,13 @@ class PlanDraft:
             yield f"{number:>3}. {search.query}" + (f"  ({why})" if why else "")
         for name, figure in self._limits.items():
             yield f"     {name} {figure:g}"
+
+
+def plan_lines(about: Mapping[str, Any]) -> list[str]:
+    """All that its owner has to see of a parked plan: how the question is understood, the searches, and what they may
+    take."""
+    lines = [str(about.get("brief", "")), *PlanDraft(about).lines(), estimate_line(about.get("estimate", {}))]
+    return [line for line in lines if line]
 
 
 def estimate_line(estimate: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from deep_research.errors import SettingsError, UsageError
 from deep_research.state import Budget, DeepResearchState, ParkedKind, Parking
-from deep_research.state.events import BudgetRaised, Event, PhaseStarted
+from deep_research.state.events import BudgetRaised, Event
 from deep_research.state.raising import raised, starts
 
 if TYPE_CHECKING:
@@ -59,5 +59,4 @@ def under(state: DeepResearchState, budget: Budget, orchestrator: SupervisorOrch
     events: list[Event] = [BudgetRaised(budget=budget)]
     if phase is None:
         return events
-    decision = orchestrator.dispatch_to_agent(state, phase)
-    return [*events, PhaseStarted(phase=phase, iteration=state.iteration, decision=decision)]
+    return [*events, orchestrator.first_step(state, phase)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from textwrap import shorten
 from typing import Any
 
 from pydantic import field_serializer
@@ -33,6 +35,7 @@ from deep_research.state import (
 from deep_research.state.limitations import limitations
 from deep_research.state.parts import told_lacking
 
+MAX_SHOWN_CHARS = 80  # of the answer, in a repr
 # What the result shows at its top level is not repeated inside its state when it is written as JSON.
 _SHOWN = frozenset(
     {
@@ -139,6 +142,32 @@ class ResearchResult(Record):
             iterations=state.iteration,
             state=state,
         )
+
+    @property
+    def answer(self) -> str | None:
+        """The text of the report's answer in Markdown, with the numbers of its ``citations``; None without a report."""
+        from deep_research.report.answer import answer_of  # importing the engine must stay cheap
+
+        return answer_of(self.report) or None if self.report else None
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        """What tells runs apart, on one line: all of it is pages long."""
+        yield "research_id", self.research_id
+        yield "status", self.status.value
+        if self.reason is not None:
+            yield "reason", self.reason.value
+        yield from ((name, len(getattr(self, name))) for name in ("sources", "findings", "citations"))
+        name, said = ("answer", self.answer) if self.report else ("message", self.message)
+        yield name, shorten(said or "", MAX_SHOWN_CHARS, placeholder=" …")
+
+    def _repr_markdown_(self) -> str:
+        """For notebooks: the report, or why there is none."""
+        if self.report:
+            return self.report
+        from deep_research.report.markup import escaped
+
+        why = f" ({self.reason.value})" if self.reason else ""
+        return f"**{self.status.value}{why}** {escaped(self.message or '')}".rstrip()
 
     def raise_for_status(self) -> ResearchResult:
         """Itself when the run completed. Raises `ResearchAbortedError` otherwise."""

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, Literal
 
 from deep_research.assembly import Going, Parts, Variants, without_effect
-from deep_research.assembly.plan_estimate import of_plan
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError, UsageError
 from deep_research.logs import get_log, told
@@ -22,7 +21,6 @@ from deep_research.research.raised_caps import caps_of, is_enough, under
 from deep_research.research.result import ResearchResult
 from deep_research.research.steering import answer_in, checked_answer, judged
 from deep_research.research.steering import told as told_in
-from deep_research.research.stopwatch import Stopwatch
 from deep_research.research.take_over import asked_to_let_go, let_go
 from deep_research.settings import Settings
 from deep_research.state import (
@@ -41,7 +39,6 @@ from deep_research.state.events import (
     Event,
     LimitReached,
     PhaseRetried,
-    PhaseStarted,
     RunCreated,
     RunResumed,
     SetUpChanged,
@@ -66,6 +63,7 @@ from deep_research.store.base import busy
 from deep_research.supervisor.hooks import overridden
 from deep_research.supervisor.orchestrator import Halt, SupervisorOrchestrator
 from deep_research.supervisor.plan_answers import unfit
+from deep_research.supervisor.stopwatch import Stopwatch
 
 CANCELLED = "The run was cancelled."
 ACTED_ON = frozenset(ControlKind)
@@ -97,6 +95,8 @@ class _Active:
     over: bool = False
     gone: Future[None] = field(default_factory=Future)  # done once the run was let go of
     telling: set[asyncio.Task[None]] = field(default_factory=set)
+    observer: Future[None] | None = None  # done once the observer has heard all
+    failure: Exception | None = None  # the first that the observer raised
 
     @property
     def ours(self) -> bool:
@@ -147,27 +147,26 @@ class Runner:
         journal = self._journal(lane, Fold(), elapsed, new)
         first = RunCreated(research_id=run_id, query=query, options=options, setup=parts.set_up_now)
         active = self._activate(journal, elapsed, parts, options, shared)
-        start = PhaseStarted(
-            phase=DeepResearchPhase.PLANNING,
-            iteration=1,
-            decision=active.orchestrator.dispatch_to_agent(
-                DeepResearchState(research_id=run_id, query=query, options=options),
-                DeepResearchPhase.PLANNING,
-            ),
-        )
         slots = self._loop().slots
         waits = slots.locked()
+        opening: list[Event] = [first]
+        if (
+            type(active.orchestrator) is SupervisorOrchestrator
+        ):  # one commit less; a subclass has a say in its start
+            state = DeepResearchState(research_id=run_id, query=query, options=options)
+            opening.append(active.orchestrator.first_step(state))
         try:
             if waits:
-                await journal.record(first)
+                await journal.record(opening.pop(0))
                 _set(created)
                 if not await self._admitted(active, slots):
                     return ResearchResult.of(journal.state)
             else:
                 await slots.acquire()
             try:
-                await journal.record(*(() if waits else (first,)), start)
-                _set(created)
+                if opening:
+                    await journal.record(*opening)
+                    _set(created)
                 return await self._carry_out(active)
             finally:
                 slots.release()
@@ -371,22 +370,12 @@ class Runner:
         options: RunOptions,
         shared: Sequence[SharedBudget] = (),
     ) -> _Active:
-        orchestrator = SupervisorOrchestrator(
-            parts.phases,
-            hooks=parts.hooks,
-            gates=parts.gates,
-            fallbacks=parts.fallbacks,
-            calls=parts.calls,
-            hook_timeout=self._settings.hook_timeout,
-            models=parts.models,
-            reflection=parts.settings.reflection,
-            on_outage=parts.settings.on_outage,
-            critique=parts.settings.critique,
+        orchestrator = parts.supervisor(
             shared=shared,
             limits=without_effect(options, parts),
             clock=self._clock,
             elapsed=elapsed,
-            estimate=partial(of_plan, parts),
+            estimate=partial(_plan_estimate, parts),
         )
         active = _Active(asyncio.get_running_loop(), journal, orchestrator, elapsed)
         with self._gate:
@@ -426,6 +415,10 @@ class Runner:
             timer.cancel()
             active.over = True
             self._feed.publish(run_id)
+        if self._settings.strict_hooks and active.observer is not None:
+            await asyncio.wait({asyncio.wrap_future(active.observer)}, timeout=self._settings.hook_timeout)
+            if active.failure is not None:
+                raise active.failure
         return ResearchResult.of(journal.state)
 
     def _watch(self, active: _Active) -> None:
@@ -516,7 +509,7 @@ class Runner:
         """Start telling the observer. Nobody waits for it but `interrupt`, for a while."""
         if not overridden(self._parts.hooks, "event"):
             return
-        heard: Future[None] = Future()
+        heard = active.observer = Future()
         with self._gate:
             self._observers.add(heard)
         task = active.loop.create_task(self._tell(active, seen))
@@ -539,7 +532,7 @@ class Runner:
                 rows = await asyncio.to_thread(self._parts.store.read, run_id, after=seen, limit=500)
                 for event in decode_log(rows):
                     seen = event.seq
-                    await self._call_observer(event)
+                    await self._call_observer(active, event)
                 if not rows and over:
                     return
                 if not rows:
@@ -547,10 +540,11 @@ class Runner:
         finally:
             self._feed.leave(run_id, watcher)
 
-    async def _call_observer(self, event: Any) -> None:
+    async def _call_observer(self, active: _Active, event: Any) -> None:
         try:
             await self._parts.calls(self._parts.hooks.event, event, timeout=self._settings.hook_timeout)
         except Exception as error:
+            active.failure = active.failure or error
             log.warning("observer_failed", event_type=event.name, error=told(error))
 
     # Loops
@@ -569,12 +563,17 @@ class Runner:
             return held
 
 
+async def _plan_estimate(parts: Parts, state: DeepResearchState) -> dict[str, Any]:
+    from deep_research.assembly.run_estimate import of_plan  # not needed by a run that nobody is asked about
+
+    return await of_plan(parts, state)
+
+
 def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) -> list[Event]:
     """What a resumed run begins with: its first phase, if it never had one; the searches that failed, if for want
     of them there was no evidence; what an agent could not read."""
     if not state.decisions:
-        decision = orchestrator.dispatch_to_agent(state, state.phase)
-        return [PhaseStarted(phase=state.phase, iteration=state.iteration, decision=decision)]
+        return [orchestrator.first_step(state)]
     if state.abort is None or state.abort.reason is not AbortReason.NO_EVIDENCE:
         return []
     if any(s.status is SubQueryStatus.FAILED for s in state.sub_queries):

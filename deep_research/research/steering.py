@@ -108,5 +108,5 @@ def checked_answer(state: DeepResearchState, value: Any) -> Parking:
 def _wanted(parking: Parking) -> str:
     """In what form an answer is wanted, in words where the form is long."""
     if parking.kind is ParkedKind.PLAN:
-        return " Wanted: approve, an edited plan, or a sentence on which it is planned again."
+        return " Wanted: approve, no, an edited plan, or a sentence on which it is planned again."
     return "" if parking.answer_schema is None else f" Wanted: {json.dumps(parking.answer_schema)[:300]}"

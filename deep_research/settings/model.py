@@ -332,6 +332,10 @@ class Settings(BaseModel):
         default=30.0, gt=0, le=86_400, description="Seconds between looks for runs whose time has come."
     )
     hook_timeout: float = Field(default=60.0, gt=0, le=3_600, description="Seconds that one hook may take.")
+    strict_hooks: bool = Field(
+        default=False,
+        description="End the run where a hook fails, and raise what it raised; else it is passed over and told.",
+    )
     corpus: Paths = Field(default=(), description="Files and folders of local documents to search.")
     dense_model: Name | None = Field(
         default=None,

@@ -333,12 +333,13 @@ class IterationStarted(Event):
 
 
 class AgentFellBack(Event):
-    """An agent could not do its work and the extractive one did it instead. ``limit`` is what is told of it, where that
-    is not the error."""
+    """An agent could not do its work and the extractive one did it instead. ``hint`` says what can be done about it;
+    ``limit`` is what is told of it, where that is not the error."""
 
     type: Literal["agent.fell_back"] = "agent.fell_back"
     role: str
     error: str
+    hint: str = ""
     limit: Limit | None = None
 
 

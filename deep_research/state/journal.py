@@ -1,7 +1,7 @@
 """The journal: the one way a phase tells what it did.
 
-`Journal` is what phases and the supervisor are handed. `MemoryJournal` is the whole of it in a few lines,
-for trying one phase alone.
+`Journal` is what phases and the supervisor are handed. `MemoryJournal` is the whole of it without a store: for a run
+that need not outlive its process, and for one phase alone.
 """
 
 from __future__ import annotations
@@ -88,11 +88,12 @@ class Journal(Protocol):
 class MemoryJournal:
     """A journal without a store: ``await AnalysisPhase(agent).run(state, MemoryJournal(state))``.
 
-    ``events`` and ``notes`` hold what was recorded; ``texts`` gives the saved texts a phase will ask for.
+    ``events`` and ``notes`` hold what was recorded; ``texts`` gives the saved texts a phase will ask for. Without a
+    ``state`` it is empty, and opens with `RunCreated`.
     """
 
     def __init__(
-        self, state: DeepResearchState, *, texts: Iterable[str] = (), clock: Clock = utc_now
+        self, state: DeepResearchState | None = None, *, texts: Iterable[str] = (), clock: Clock = utc_now
     ) -> None:
         self._fold = Fold(state)
         self._clock = clock

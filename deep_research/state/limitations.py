@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deep_research.state.notices import merge_notices
 from deep_research.state.phases import SubQueryStatus
 from deep_research.state.records import NO_HIGH_QUALITY, OF_PAGES, PAGES, Limit
 from deep_research.state.run import DeepResearchState
@@ -17,7 +18,12 @@ OF_SEARCHES = ("max_searches", "max_seconds")  # ``skipped`` are the searches th
 def limitations(state: DeepResearchState) -> tuple[Limit, ...]:
     """The limits that hold now: without pages that another search could read, caps whose searches were made after all or
     are told of again by a later round, and advice on gathering that reading made void, and with the findings and quotes
-    that were thrown away."""
+    that were thrown away. The same is told once."""
+    return merge_notices(notices(state))
+
+
+def notices(state: DeepResearchState) -> tuple[Limit, ...]:
+    """The same one by one."""
     return (*_standing(state), *_unfounded(state))
 
 

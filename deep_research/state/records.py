@@ -333,7 +333,8 @@ _SITES = 5  # that a line names
 
 class Limit(Record):
     """Something that was left out, and why. ``cap`` and ``used`` are in the unit of the named limit. That of a cap has
-    its name, ``max_tokens``; of a phase's share ``max_tokens:analysis``; of a shared budget ``shared:max_tokens``."""
+    its name, ``max_tokens``; of a phase's share ``max_tokens:analysis``; of a shared budget ``shared:max_tokens``. Where
+    several are told as one, ``used`` is how many they are."""
 
     name: str
     message: str

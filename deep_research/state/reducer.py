@@ -749,7 +749,8 @@ def _fell_back(state: Fold, event: ev.AgentFellBack) -> None:
         state.sent.pop(state.phase, None)
     limit = event.limit or Limit(
         name="agent",
-        message=f"The {event.role} could not do its work ({event.error}); the extractive one did it.",
+        message=f"The {event.role} could not do its work ({event.error}); the extractive one did it."
+        f" {event.hint}".rstrip(),
     )
     state.limits[limit.name, limit.message] = limit
 
@@ -834,8 +835,11 @@ def _sections_sent(state: Fold, sending: Sending) -> None:
 
 @_on(ev.HookFailed)
 def _hook_failed(state: Fold, event: ev.HookFailed) -> None:
-    limit = Limit(name="hook", message=f"The hook {event.hook} failed and was passed over: {event.error}")
-    state.limits[limit.name, limit.message] = limit
+    error = event.error.rstrip(".")
+    message = f"The hook {event.hook} failed and was passed over: {error}. Mend it; strict_hooks shows where it fails."
+    known = state.limits.get(("hook", message))
+    often = 1 + (known.used or 0 if known is not None else 0)
+    state.limits["hook", message] = Limit(name="hook", message=message, used=often)
 
 
 @_on(ev.LimitReached)

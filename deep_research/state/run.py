@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any, Literal
 
@@ -198,6 +199,14 @@ class DeepResearchState(Record):
     created_at: datetime | None = None
     updated_at: datetime | None = None
     completed_at: datetime | None = None
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        """What tells states apart, on one line: all of it is pages long."""
+        for name in ("research_id", "query", "status", "phase", "iteration", "seq"):
+            yield name, getattr(self, name)
+        yield from (
+            (name, len(getattr(self, name))) for name in ("sub_queries", "sources", "findings", "gaps")
+        )
 
     @property
     def original_query(self) -> str:

@@ -49,10 +49,10 @@ class CorpusChoice(Record):
 
 class SetUp(Record):
     """The set-up of a run. ``model`` is the chain for all roles, ``models`` those of roles that have their own;
-    ``services`` are those that are searched, the preferred first. ``agents`` (by role), ``hooks`` and ``pages`` are the
-    classes of what was handed over, and so are ``tools`` and ``data_sources`` by their names. ``gates`` are policies by
-    phase. ``provider_id`` is the model that this run alone
-    was given. All other fields are settings of that name."""
+    ``services`` are those that are searched, the preferred first. ``agents`` (by role), ``hooks``, ``supervisor`` and
+    ``pages`` are the classes of what was handed over, and so are ``tools`` and ``data_sources`` by their names. ``gates``
+    are policies by phase. ``provider_id`` is the model that this run alone was given. All other fields are
+    settings of that name."""
 
     provider_id: str | None = None
     model: tuple[Choice, ...] = ()
@@ -61,6 +61,7 @@ class SetUp(Record):
     corpora: tuple[CorpusChoice, ...] = ()
     agents: dict[str, str] = Field(default_factory=dict)
     hooks: str | None = None
+    supervisor: str | None = None
     pages: str | None = None
     gates: dict[str, str] = Field(default_factory=dict)
     tools: dict[str, str] = Field(default_factory=dict)
@@ -109,6 +110,7 @@ _PARTS = (
     "corpora",
     "agents",
     "hooks",
+    "supervisor",
     "pages",
     "gates",
     "tools",
@@ -136,6 +138,7 @@ def differences(old: SetUp, new: SetUp) -> tuple[Difference, ...]:
         *_one("search services", _names(old.services), _names(new.services)),
         *_by_key("agent of the {}", old.agents, new.agents),
         *_one("hooks", _text(old.hooks), _text(new.hooks)),
+        *_one("supervisor", _text(old.supervisor), _text(new.supervisor)),
         *_one("reader of pages", _text(old.pages), _text(new.pages)),
         *_by_key("gate of {}", old.gates, new.gates),
         *_by_key("tool {}", old.tools, new.tools),

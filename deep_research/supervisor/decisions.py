@@ -80,10 +80,23 @@ def evaluation(
         inputs={"phase": phase.value, "iteration": state.iteration},
         outputs={
             **_metrics(state, phase),
-            "quality_ok": validation.valid,
+            "quality_ok": not validation.blocking,
             "quality_score": validation.quality_score,
         },
         timestamp=at,
+    )
+
+
+def with_evaluation(validation: ValidationResult, evaluation: AgentDecision) -> ValidationResult:
+    """The gate's verdict as the supervisor's evaluation has it: ``quality_ok`` lets the phase pass, or does not."""
+    ok = (evaluation.outputs or {}).get("quality_ok")
+    if ok is None or bool(ok) is not bool(validation.blocking):
+        return validation
+    if ok:
+        return ValidationResult(valid=True, quality_score=validation.quality_score)
+    why = evaluation.rationale.strip() or "The supervisor's evaluation does not let the phase pass."
+    return validation.model_copy(
+        update={"valid": False, "issues": (why, *validation.issues), "blocking": (why,)}
     )
 
 

@@ -14,10 +14,12 @@ from deep_research.supervisor.plan_approval import PlanEstimate
 REPORT = "report"  # the answer that asks for the report of what there is
 _ENDS = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
 _MOST = 50  # searches or pages that are named
-_OF_PLAN = {"max_usd": "usd", "max_tokens": "tokens", "max_model_calls": "model_calls"}
+_OF_PLAN = {"max_usd": "cost_usd", "max_tokens": "tokens", "max_model_calls": "model_calls"}
 
 
-def asking(state: DeepResearchState, *limits: Limit, estimate: PlanEstimate | None = None) -> Parking | None:
+async def asking(
+    state: DeepResearchState, *limits: Limit, estimate: PlanEstimate | None = None
+) -> Parking | None:
     """How a run whose owner wants to be asked parks at a cap of its own budget, one of ``limits`` or of those that the
     state has; None where no cap is reached of which it did not ask yet. ``estimate`` says what a run may take."""
     if state.options.on_cap != "ask":
@@ -28,7 +30,7 @@ def asking(state: DeepResearchState, *limits: Limit, estimate: PlanEstimate | No
     for name in Budget.model_fields:  # the name of a share or of a shared budget is another one
         cap = getattr(state.options.budget, name)
         if name in known and cap is not None and (pause := _pause(name, cap)) not in state.answers:
-            return _parking(state, known[name], name, cap, pause, estimate)
+            return await _parking(state, known[name], name, cap, pause, estimate)
     return None
 
 
@@ -37,7 +39,7 @@ def _pause(name: str, cap: float) -> str:
     return f"cap.{name}.{cap:.10g}"
 
 
-def _parking(
+async def _parking(
     state: DeepResearchState, limit: Limit, name: str, cap: float, pause: str, estimate: PlanEstimate | None
 ) -> Parking:
     left = _left(state, name)
@@ -53,7 +55,7 @@ def _parking(
             "cost_usd": state.usage.cost_usd,
         },
         "left": left,
-        "estimate": _estimate(state, name, left, estimate),
+        "estimate": await _estimate(state, name, left, estimate),
     }
     return Parking(
         waiting_for=f"a higher cap than {name} {cap:,.10g}, or '{REPORT}' for a report of what there is",
@@ -89,7 +91,7 @@ def _left(state: DeepResearchState, name: str) -> dict[str, Any]:
     )
 
 
-def _estimate(
+async def _estimate(
     state: DeepResearchState, name: str, left: dict[str, Any], of_run: PlanEstimate | None
 ) -> float | None:
     """The cap that would be enough for what is left, where that can be told."""
@@ -101,17 +103,17 @@ def _estimate(
         case "max_iterations":
             return state.iteration + 1
         case _ if name in ON_MODELS and of_run is not None:
-            return _at_most(state, name, of_run(state)[_OF_PLAN[name]])
+            return _at_most(state, name, (await of_run(state))["set_aside"][_OF_PLAN[name]])
         case _:
             return None
 
 
-def _at_most(state: DeepResearchState, name: str, whole: dict[str, float] | None) -> float | None:
-    """What was spent, and on top the high end of a whole run: what is left is not more."""
+def _at_most(state: DeepResearchState, name: str, whole: float | None) -> float | None:
+    """What was spent, and on top what the requests of a whole run have to be paid with: what is left is not more."""
     used = _used(state, name)
     if whole is None or used is None:
         return None
-    sum_ = used + whole["high"]
+    sum_ = used + whole
     return math.ceil(sum_ * 100) / 100 if name == "max_usd" else math.ceil(sum_)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from deep_research.phases.base import Retry
@@ -24,8 +25,14 @@ from deep_research.supervisor.iteration import cannot_iterate, follow_ups
 from deep_research.supervisor.review import Review, Wish
 
 
-def onward(state: DeepResearchState, review: Review, way: Transition, at: datetime) -> list[Event]:
-    """The events that bring the machine to the transition's target."""
+def onward(
+    state: DeepResearchState,
+    review: Review,
+    way: Transition,
+    at: datetime,
+    start: Callable[[DeepResearchState, DeepResearchPhase], PhaseStarted],
+) -> list[Event]:
+    """The events that bring the machine to the transition's target, the last of them what ``start`` makes."""
     if way.target is Node.COMPLETED:
         return [*last_advice(state, review), RunCompleted(rationale=way.label)]
     target = DeepResearchPhase(way.target.value)
@@ -47,8 +54,7 @@ def onward(state: DeepResearchState, review: Review, way: Transition, at: dateti
     then = state.model_copy(
         update={"iteration": iteration, "sub_queries": (*state.sub_queries, *fresh)}
     )  # what the agent will be dispatched with
-    decision = decisions.dispatch(then, target, at)
-    return [*events, PhaseStarted(phase=target, iteration=iteration, decision=decision)]
+    return [*events, start(then, target)]
 
 
 def _again(state: DeepResearchState, review: Review, target: DeepResearchPhase, at: datetime) -> list[Event]:

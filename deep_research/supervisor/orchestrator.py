@@ -7,6 +7,7 @@ new supervisor over the same log goes on where the last one stopped.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -23,10 +24,11 @@ from deep_research.errors import (
     RunStateError,
     StopResearch,
     StoreError,
+    UsageError,
     WorkError,
 )
 from deep_research.logs import bind, get_log, told
-from deep_research.phases.base import Phase
+from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
 from deep_research.phases.synthesis.phase import writer_name
 from deep_research.state import (
@@ -38,6 +40,7 @@ from deep_research.state import (
     Limit,
     ParkedKind,
     Parking,
+    RunOptions,
     RunStatus,
     SupervisorAction,
     TaskFinding,
@@ -52,6 +55,7 @@ from deep_research.state.events import (
     HookFailed,
     LimitReached,
     PhaseEnded,
+    PhaseStarted,
     RunAborted,
     RunParked,
 )
@@ -60,6 +64,13 @@ from deep_research.state.parking import as_advice
 from deep_research.state.tasks import BY_HOOK
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions, ending
+from deep_research.supervisor.dispatch import (
+    is_extractive,
+    is_unknown,
+    latest_dispatch,
+    phase_journal,
+    with_options,
+)
 from deep_research.supervisor.gates import VALIDATORS, Gates, policies
 from deep_research.supervisor.hooks import (
     ANSWERS,
@@ -72,12 +83,15 @@ from deep_research.supervisor.hooks import (
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
 from deep_research.supervisor.more_money import asking
 from deep_research.supervisor.moves import given, last_advice, onward, wishes_told
+from deep_research.supervisor.opening import journal_of
 from deep_research.supervisor.outage import Way, is_spent, parking_for, way_after
 from deep_research.supervisor.owners_word import OwnersWord
+from deep_research.supervisor.phase_choice import Agents, extractive_phases, phases_of
 from deep_research.supervisor.plan_approval import PlanEstimate
 from deep_research.supervisor.reflection import reflection_prompt
 from deep_research.supervisor.review import Review, Wish, judge, overrule
 from deep_research.supervisor.review import situation as situation_of
+from deep_research.supervisor.stopwatch import Stopwatch
 from deep_research.supervisor.thinking import Thinking
 
 log = get_log("supervisor")
@@ -99,6 +113,18 @@ class Halt(Enum):
 
 class _Parked(Exception):  # noqa: N818 - control flow inside this module
     """A decision hook asked to park; the run's journal has it."""
+
+
+class _HookRaised(Exception):  # noqa: N818 - control flow inside this module
+    """A hook failed where none may; the cause is what it raised."""
+
+    def __init__(self, name: str, error: str) -> None:
+        super().__init__(f"The hook {name} failed: {error}")
+
+
+def _place(state: DeepResearchState) -> tuple[object, ...]:
+    """Where the machine stands; every step of it changes this."""
+    return state.status, state.iteration, state.phase, state.attempt
 
 
 def _taken(review: Review, way: Transition) -> SupervisorAction:
@@ -127,17 +153,28 @@ def _not_now(hook: Verdict) -> str:
 class SupervisorOrchestrator:
     """Walks one run through its phases. Made per run; ``phases`` and ``hooks`` may be shared.
 
-    ``fallbacks`` do a phase's work when its own agent, one that says ``falls_back``, cannot. ``models`` are
-    for the agents that use one; ``shared`` are budgets that the run draws on beside its own. ``limits`` are known
-    before the run begins, and told with the end of PLANNING. ``elapsed`` gives the seconds that the run was worked on,
-    by all its owners. ``critique``: a report that a model wrote is looked at by the refiner's before it is handed over,
-    and revised once in each iteration. ``estimate`` says what a run may take by its plan.
+    ``agents``, by role, make the phases where none are handed over: a gatherer at least, and the extractive agents do
+    the rest. ``fallbacks`` do a phase's work when its own agent, one that says ``falls_back``, cannot, or when it was
+    dispatched to ``extractive``. ``models`` are for the agents that use one; ``shared`` are budgets that the run draws on
+    beside its own. ``limits`` are known before the run begins, and told with the end of PLANNING. ``elapsed`` gives the
+    seconds that the run was worked on, by all its owners. ``critique``: a report that a model wrote is looked at by the
+    refiner's before it is handed over, and revised once in each iteration. ``estimate`` says what a run may take by its
+    plan. ``strict_hooks``: what a hook raises ends the run, and is raised by `run`.
+
+    Six methods may be overridden, and what they return is done: `dispatch_to_agent`, `evaluate_phase_completion`,
+    `get_reflection_prompt`, `think_pause`, `decide_iteration` and `record_to_state`.
+
+    Raises `UnknownNameError`, `ConfigurationError`, `NoSearchProviderError` without anything that could search.
+
+    Example:
+        state = await SupervisorOrchestrator(agents={"gatherer": SearchGatherer([provider])}).run("Who built it?")
     """
 
     def __init__(
         self,
-        phases: Mapping[DeepResearchPhase, Phase[Any, Any]],
+        phases: Mapping[DeepResearchPhase, Phase[Any, Any]] | None = None,
         *,
+        agents: Agents | None = None,
         hooks: SupervisorHooks | None = None,
         gates: Gates | None = None,
         fallbacks: Mapping[DeepResearchPhase, Phase[Any, Any]] | None = None,
@@ -150,14 +187,25 @@ class SupervisorOrchestrator:
         shared: Sequence[SharedBudget] = (),
         limits: Sequence[Limit] = (),
         clock: Clock = utc_now,
-        elapsed: Callable[[], float] = lambda: 0.0,
+        elapsed: Callable[[], float] | None = None,
         estimate: PlanEstimate | None = None,
+        strict_hooks: bool = False,
     ) -> None:
+        self._calls = calls or Calls()
+        self._own_calls = calls is None
+        if phases is None:
+            limits_of_work = WorkLimits(calls=self._calls)
+            phases = phases_of(agents or {}, limits_of_work)
+            fallbacks = extractive_phases(limits_of_work) if fallbacks is None else fallbacks
+        elif agents is not None:
+            raise UsageError(
+                "Both phases and agents were handed over.", hint="Agents are those of the phases."
+            )
         self._phases = phases
         self._hooks = hooks or SupervisorHooks()
+        self._strict_hooks = strict_hooks
         self._policies = policies(gates)
         self._fallbacks = fallbacks or {}
-        self._calls = calls or Calls()
         self._hook_timeout = hook_timeout
         self._roles = models
         self._reflection = reflection
@@ -168,7 +216,8 @@ class SupervisorOrchestrator:
         self._thinking: Thinking | None = None
         self._models: RunModels | None = None
         self._clock = clock
-        self._elapsed = elapsed
+        self._elapsed = elapsed or (lambda: 0.0)
+        self._keeps_time = elapsed is None
         gathering = phases.get(DeepResearchPhase.GATHERING)
         names = gathering.tasks.sources.names if isinstance(gathering, GatheringPhase) else ()
         self._estimate = estimate
@@ -176,19 +225,22 @@ class SupervisorOrchestrator:
         self._task: asyncio.Task[Any] | None = None
         self._stop: _Stop | None = None
         self._halt: Halt | None = None
+        self._raised: BaseException | None = None
 
     # The methods of the spec
 
     def dispatch_to_agent(self, state: DeepResearchState, phase: DeepResearchPhase) -> AgentDecision:
-        """Which agent does the phase, and with what inputs."""
+        """The agent that does the phase, and its inputs. ``agent`` is the role, or ``extractive``; options of a run among
+        the ``inputs`` that are others than by default hold for the phase."""
         return decisions.dispatch(state, phase, self._clock())
 
     def evaluate_phase_completion(self, state: DeepResearchState, phase: DeepResearchPhase) -> AgentDecision:
-        """The gate's figures and verdict on a finished phase."""
+        """The gate's figures and verdict on a finished phase. ``quality_ok`` of its outputs says whether the phase may
+        pass; where it may not though the gate has nothing against it, the ``rationale`` is the issue."""
         return decisions.evaluation(state, phase, VALIDATORS[phase](state), self._clock())
 
     def get_reflection_prompt(self, state: DeepResearchState, phase: DeepResearchPhase) -> str:
-        """What to think about before the next phase."""
+        """The questions to weigh before the next phase, for `think_pause` and for the supervisor's model."""
         return reflection_prompt(state, phase)
 
     async def think_pause(self, state: DeepResearchState, prompt: str) -> str | Park | None:
@@ -199,7 +251,8 @@ class SupervisorOrchestrator:
         return answer or None
 
     def decide_iteration(self, state: DeepResearchState) -> AgentDecision:
-        """Whether to go on after SYNTHESIS or REFINEMENT. The spec names the next phase only for the former."""
+        """Whether to go on after SYNTHESIS or REFINEMENT, as ``should_iterate`` of the outputs, within the iterations
+        allowed. The spec names the next phase only for the former."""
         should, why = decide(state, state.phase)
         onward = (
             DeepResearchPhase.GATHERING
@@ -215,7 +268,8 @@ class SupervisorOrchestrator:
         )
 
     async def record_to_state(self, journal: Journal, *events: Event) -> None:
-        """Make decisions part of the run; they show in ``state.metadata["agent_decisions"]``."""
+        """Makes decisions part of the run, with the steps that follow from them; they show in
+        ``state.metadata["agent_decisions"]``. Parking and the end of a run are recorded beside it."""
         await journal.record(*events)
 
     # Running
@@ -235,10 +289,24 @@ class SupervisorOrchestrator:
         if self._halt is None or order.index(why) > order.index(self._halt):
             self._halt = why
 
-    async def run(self, journal: Journal) -> None:
-        """Walk until the run has ended, is parked, or stands still for another process. Only `StoreError`s and
-        cancellation from outside escape; then the run stays as it is, resumable."""
+    async def run(
+        self, research: str | DeepResearchState | Journal, *, options: RunOptions | None = None
+    ) -> DeepResearchState:
+        """Walks until the run has ended, is parked, or stands still for another process, and returns its state.
+
+        ``research`` is a question with its ``options``, a state that is gone on with in memory, or the journal of a run.
+        A pending run is started; one that is parked or has ended stays as it is, until its journal has a `RunResumed`.
+
+        Raises `InvalidQuestionError`, `UsageError`, `StoreError`, and with ``strict_hooks`` what a hook raises;
+        cancellation from outside escapes too. After the last two the run stays as it is, resumable.
+        """
+        if options is not None and not isinstance(research, str):
+            raise UsageError("A run keeps the options that it has.", hint="Options go with a question alone.")
         self._task = asyncio.current_task()
+        journal = await journal_of(research, options, self._clock)
+        if self._keeps_time:
+            self._elapsed = watch = Stopwatch(time.monotonic, before=journal.state.seconds)
+            watch.start()
         with bind(run=journal.state.research_id):
             try:
                 if self._stop is not None:
@@ -253,12 +321,40 @@ class SupervisorOrchestrator:
                 if self._task is not None:
                     self._task.uncancel()
                 await self.abort(journal, self._stop.reason, self._stop.message)
+            finally:
+                if self._own_calls:
+                    self._calls.close()
+        if self._raised is not None:
+            raise self._raised
+        return journal.state
+
+    def first_step(self, state: DeepResearchState, phase: DeepResearchPhase | None = None) -> PhaseStarted:
+        """The start of a phase with its dispatch; by default of the one that the state stands at. Raises
+        `ConfigurationError` for a dispatch that cannot be."""
+        phase = phase or state.phase
+        decision = self._decision("dispatch_to_agent", self.dispatch_to_agent(state, phase))
+        decision = with_options(decision, decisions.dispatch(state, phase, decision.timestamp), state.options)
+        return PhaseStarted(phase=phase, iteration=state.iteration, decision=decision)
+
+    def _decision(self, method: str, decision: object) -> AgentDecision:
+        if not isinstance(decision, AgentDecision):
+            raise ConfigurationError(
+                f"{type(self).__name__}.{method} returned {type(decision).__name__}, and no AgentDecision.",
+                hint="Return what super() returns, changed with model_copy(update=…).",
+            )
+        return decision
 
     async def _to_the_end(self, journal: Journal) -> None:
         try:
+            if journal.state.status is RunStatus.PENDING:
+                await self.record_to_state(journal, self.first_step(journal.state))
+                self._check_moved(journal.state.status is not RunStatus.PENDING)
             await self._walk(journal)
         except _Parked:
             return
+        except _HookRaised as failure:
+            self._raised = failure.__cause__
+            await self.abort(journal, AbortReason.ERROR, str(failure))
         except Halted:
             await self.stand_still(journal)
         except StopResearch as request:
@@ -299,22 +395,47 @@ class SupervisorOrchestrator:
             state = journal.state
             phase = state.phase
             with bind(phase=phase.value):
-                if await self._owner.before_searching(journal, self._models):
+                asked = await self._owner.before_searching(journal.state, self._models)
+                if asked:
+                    await self.record_to_state(journal, *asked)
+                    self._check_moved(journal.state.seq > state.seq)
                     continue
                 await self._before(journal, phase)
                 await self._work(journal, phase)
                 await self._ask_for_more(journal)
                 review = await self._review(journal, phase)
+                place = _place(journal.state)
                 await self._move_on(journal, review)
+                self._check_moved(_place(journal.state) != place)
+
+    def _check_moved(self, moved: bool) -> None:
+        """Raises `ConfigurationError` where a step left the run where it was: the next would be the same, for ever."""
+        if not moved:
+            raise ConfigurationError(
+                f"{type(self).__name__}.record_to_state left out what the run goes on by.",
+                hint="It has to hand all events to the journal: `await super().record_to_state(journal, *events)`.",
+            )
+
+    def _worker(self, state: DeepResearchState, phase: DeepResearchPhase) -> Phase[Any, Any]:
+        """The phase with the agent that it was dispatched to."""
+        if is_extractive(state, phase) and phase in self._fallbacks:
+            return self._fallbacks[phase]
+        return self._phases[phase]
 
     async def _before(self, journal: Journal, phase: DeepResearchPhase) -> None:
         state = journal.state
         advice = await self._hook(journal, "before_phase", state, phase)
         if advice and advice not in state.guidance_for(phase):
-            await journal.record(given(phase, state.iteration, advice, "hook"))
+            await self.record_to_state(journal, given(phase, state.iteration, advice, "hook"))
 
     async def _work(self, journal: Journal, phase: DeepResearchPhase) -> None:
-        worker = self._phases[phase]
+        worker = self._worker(journal.state, phase)
+        decision = latest_dispatch(journal.state, phase)
+        if decision is not None and is_unknown(decision, phase):
+            name = " ".join(decision.agent.split())[:60]
+            message = f"The {phase} was dispatched to '{name}', which there is not; the {worker.role} did it."
+            await journal.record(LimitReached(limit=Limit(name="supervisor", message=message)))
+        journal = phase_journal(journal, phase)
         try:
             if phase is DeepResearchPhase.GATHERING:
                 await self._gather(worker, journal)
@@ -341,7 +462,7 @@ class SupervisorOrchestrator:
         limit, share = limit_of(error), share_of(error)
         await self._ask_for_more(journal, *([limit] if limit else []))
         told_of = [LimitReached(limit=limit)] if limit else []
-        fell = AgentFellBack(role=worker.fallback_role, error=error.problem, limit=share)
+        fell = AgentFellBack(role=worker.fallback_role, error=error.problem, hint=error.hint, limit=share)
         await journal.record(fell, *told_of)
         if phase is DeepResearchPhase.GATHERING:
             await self._gather(fallback, journal)
@@ -350,7 +471,7 @@ class SupervisorOrchestrator:
 
     async def _ask_for_more(self, journal: Journal, *limits: Limit) -> None:
         """Park at a cap, where the owner of the run wants to be asked."""
-        parking = asking(journal.state, *limits, estimate=self._estimate)
+        parking = await asking(journal.state, *limits, estimate=self._estimate)
         if parking is not None:
             reached = [LimitReached(limit=limit) for limit in limits if not limit.is_shared]
             await journal.record(*reached, RunParked(parking=parking))
@@ -409,15 +530,11 @@ class SupervisorOrchestrator:
     async def _review(self, journal: Journal, phase: DeepResearchPhase) -> Review:
         """The gate and the hooks after a phase: what to do, and what to tell the next agent."""
         state = journal.state
-        worker, policy = self._phases[phase], self._policies[phase]
+        worker, policy = self._worker(state, phase), self._policies[phase]
         after = await self._hook(journal, "after_phase", state, phase)
-        validation = VALIDATORS[phase](state)
-        review = Review(
-            phase,
-            validation,
-            decisions.evaluation(state, phase, validation, self._clock()),
-            SupervisorAction.PROCEED,
-        )
+        evaluation = self._decision("evaluate_phase_completion", self.evaluate_phase_completion(state, phase))
+        validation = decisions.with_evaluation(VALIDATORS[phase](state), evaluation)
+        review = Review(phase, validation, evaluation, SupervisorAction.PROCEED)
         if after:
             review.guidance.append((after, "hook"))
         overruled = await self._hook(journal, "gate", state, phase, validation)
@@ -428,10 +545,10 @@ class SupervisorOrchestrator:
             if overruled:  # the answer to a pause of this hook
                 review.guidance.append((str(overruled), "hook"))
             judge(review, state, worker=worker, policy=policy)
+        prompt = self.get_reflection_prompt(state, phase)
         if self._thinking is not None:
-            await self._thinking.after(journal, review, worker)
+            await self._thinking.after(journal, review, worker, prompt)
         if review.action is not SupervisorAction.ABORT:
-            prompt = self.get_reflection_prompt(state, phase)
             thought = await self._hook(journal, "think_pause", state, prompt)
             if thought:
                 review.guidance.append((thought, "hook"))
@@ -462,7 +579,7 @@ class SupervisorOrchestrator:
         if way.target is Node.ABORTED:
             await self._blocked(journal, review, [*events, *last_advice(state, review)])
             return
-        events += onward(journal.state, review, way, self._clock())
+        events += onward(journal.state, review, way, self._clock(), self.first_step)
         await self.record_to_state(journal, *events)
 
     async def _decide(
@@ -475,9 +592,11 @@ class SupervisorOrchestrator:
         ends = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
         if review.phase not in ends or situation.blocked:
             return situation, []
-        decision = self.decide_iteration(state)
+        decision = self._decision("decide_iteration", self.decide_iteration(state))
         should = bool((decision.outputs or {}).get("should_iterate")) and not self._out_of_time(state)
         rationale = decision.rationale
+        if should and (bound := cannot_iterate(state, review.phase, wished=True)):
+            should, rationale = False, f"{rationale} {bound}"
         hook = await self._hook(journal, "decide_iteration", state, decision)
         if isinstance(hook, Verdict):
             review.wishes.insert(0, Wish(hook.action, "hook", hook.rationale, refused=_not_now(hook)))
@@ -495,7 +614,7 @@ class SupervisorOrchestrator:
             should, rationale = True, wish.rationale or f"{wish.who} decided to go on."
         fresh = follow_ups(state) if review.phase is DeepResearchPhase.REFINEMENT else ()
         ended = wish is not None and wish.action is SupervisorAction.COMPLETE
-        may_revise = not ended and not self._phases[DeepResearchPhase.SYNTHESIS].deterministic
+        may_revise = not ended and not self._worker(state, DeepResearchPhase.SYNTHESIS).deterministic
         improve = bool(
             review.phase is DeepResearchPhase.REFINEMENT
             and (state.report_improvements or state.remarks)
@@ -524,7 +643,7 @@ class SupervisorOrchestrator:
     def _looks_at(self, state: DeepResearchState, phase: DeepResearchPhase) -> bool:
         """Whether a model looks at the report that the writer's model has just written, once in an iteration."""
         critic = self._phases[DeepResearchPhase.REFINEMENT].agent
-        writer = self._phases[DeepResearchPhase.SYNTHESIS].agent
+        writer = self._worker(state, DeepResearchPhase.SYNTHESIS).agent
         return bool(
             self._critique
             and phase is DeepResearchPhase.SYNTHESIS
@@ -575,6 +694,8 @@ class SupervisorOrchestrator:
             await self._calls(self._hooks.error, error, timeout=self._hook_timeout)
         except Exception as failure:
             log.warning("observer_failed", error=f"{type(failure).__name__}: {failure}")
+            if self._strict_hooks:
+                self._raised = failure
 
     async def abort(
         self, journal: Journal, reason: AbortReason, message: str, lead: Sequence[Event] = ()
@@ -601,7 +722,7 @@ class SupervisorOrchestrator:
         """Call a decision hook, isolated: its failure is recorded and counts as no answer. An answer that was
         given to a pause of this hook counts as its guidance, and it is not called again. ``at`` tells the calls of one
         place apart."""
-        if not overridden(self._hooks, name):
+        if not (overridden(self._hooks, name) or (name == "think_pause" and self._thinks)):
             return None
         state = journal.state
         pause_id = f"{state.pause_id}.{name}" + (f".{at}" if at else "")
@@ -612,16 +733,17 @@ class SupervisorOrchestrator:
             answer = await self._calls(function, *args, timeout=self._hook_timeout)
         except (StopResearch, StoreError):
             raise
-        except TimeoutError:
-            await self._hook_failed(journal, name, f"no answer within {self._hook_timeout:g} s")
+        except TimeoutError as error:
+            await self._hook_failed(journal, name, f"no answer within {self._hook_timeout:g} s", error)
             return None
         except Exception as error:
-            await self._hook_failed(journal, name, told(error))
+            await self._hook_failed(journal, name, told(error), error)
             return None
         wanted = ANSWERS[name]
         if answer is not None and not isinstance(answer, wanted):
             names = " or ".join(kind.__name__ for kind in wanted)
-            await self._hook_failed(journal, name, f"answered with {type(answer).__name__}, not {names}")
+            wrong = f"answered with {type(answer).__name__}, not {names}"
+            await self._hook_failed(journal, name, wrong, TypeError(f"{name} {wrong}"))
             return None
         if isinstance(answer, str) and not answer.strip():
             return None
@@ -638,6 +760,13 @@ class SupervisorOrchestrator:
             raise _Parked
         return answer
 
-    async def _hook_failed(self, journal: Journal, name: str, error: str) -> None:
+    @property
+    def _thinks(self) -> bool:
+        """Whether a subclass thinks in place of the hook."""
+        return type(self).think_pause is not SupervisorOrchestrator.think_pause
+
+    async def _hook_failed(self, journal: Journal, name: str, error: str, cause: Exception) -> None:
         log.warning("hook_failed", hook=name, error=error)
         await journal.record(HookFailed(hook=name, error=error))
+        if self._strict_hooks:
+            raise _HookRaised(name, error) from cause

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deep_research.budget.metered import RunModels
-from deep_research.state import DeepResearchPhase, ModelRole
-from deep_research.state.journal import Clock, Journal
+from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
+from deep_research.state.events import Event
+from deep_research.state.journal import Clock
 from deep_research.supervisor.clarifying import of_question
 from deep_research.supervisor.plan_approval import PlanEstimate, of_plan
 
@@ -22,15 +23,11 @@ class OwnersWord:
         self._estimate = estimate
         self._data_sources = data_sources
 
-    async def before_searching(self, journal: Journal, models: RunModels | None) -> bool:
-        """Whether something was recorded, so that the run has to be looked at again: it is parked, planned again, or
-        its plan is approved. What was answered is acted on in one commit. Raises `Halted`, `StoreError`."""
-        state = journal.state
+    async def before_searching(self, state: DeepResearchState, models: RunModels | None) -> list[Event]:
+        """What is to be recorded before the searches begin, after which the run has to be looked at again: it is parked,
+        planned again, or its plan is approved. Empty where nothing is. Raises `Halted`, `StoreError`."""
         if state.phase is not DeepResearchPhase.GATHERING or state.iteration != 1:
-            return False
+            return []
         asks_model = models is not None and bool(models.roles.chain_of(ModelRole.SUPERVISOR))
         events = await of_question(state, models, self._clock, asks_model=asks_model)
-        events = events or of_plan(state, self._clock(), self._estimate, self._data_sources)
-        if events:
-            await journal.record(*events)
-        return bool(events)
+        return events or await of_plan(state, self._clock(), self._estimate, self._data_sources)

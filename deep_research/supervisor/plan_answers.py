@@ -27,10 +27,36 @@ AGREED = (
     "go ahead",
     "looks good",
 )  # in its place
+REFUSED = (
+    "no",
+    "cancel",
+    "cancelled",
+    "stop",
+    "abort",
+    "reject",
+    "rejected",
+    "refuse",
+    "disagree",
+    "never mind",
+)
 CAPS = ("max_searches", "max_fetches", "max_model_calls", "max_tokens", "max_usd", "max_seconds")
 SITES = ("source_types", "domains", "not_domains")
 DAYS = ("since", "until")
 LONGEST_SENTENCE, LONGEST_NAME, LEAST_IMPORTANT = 4_000, 200, 100
+
+
+def agrees(answer: object) -> bool:
+    """Whether an answer agrees to the plan as it stands."""
+    return _word(answer) in AGREED
+
+
+def refuses(answer: object) -> bool:
+    """Whether an answer ends the run: its owner wants no such research."""
+    return _word(answer) in REFUSED
+
+
+def _word(answer: object) -> str:
+    return " ".join(answer.split()).casefold().rstrip(".!") if isinstance(answer, str) else ""
 
 
 class EditedQuery(Record):
@@ -90,8 +116,8 @@ def planned(state: DeepResearchState) -> tuple[SubQuery, ...]:
 def answer_schema(
     state: DeepResearchState, *, replans: bool, data_sources: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The JSON schema of an answer: ``approve``, an edited plan, or where it may be planned again a sentence."""
-    word = {"enum": list(AGREED)} if not replans else _text(LONGEST_SENTENCE)
+    """The JSON schema of an answer: ``approve``, ``no``, an edited plan, or where it may be planned again a sentence."""
+    word = {"enum": [*AGREED, *REFUSED]} if not replans else _text(LONGEST_SENTENCE)
     return {"anyOf": [word, _of_edits(state, data_sources)]}
 
 
@@ -133,6 +159,8 @@ def unfit(state: DeepResearchState, value: Any) -> str:
     parking = state.question
     if parking is None:
         return "nothing is asked"
+    if parking.kind is ParkedKind.PLAN and (agrees(value) or refuses(value)):
+        return ""
     if parking.kind is not ParkedKind.PLAN or not isinstance(value, dict):
         return misfit(parking, value) or _wordless(parking.kind, value)
     of_edits = (parking.answer_schema or {}).get("anyOf", [None])[-1]

@@ -6,10 +6,11 @@ What was answered and not yet acted on shows in the state, so a run that is resu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from deep_research.errors import StopResearch
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -30,10 +31,18 @@ from deep_research.state.events import (
 from deep_research.state.parking import as_advice
 from deep_research.state.records import ANSWERED
 from deep_research.supervisor import decisions
-from deep_research.supervisor.plan_answers import AGREED, BadEditError, answer_schema, planned, read_edit
+from deep_research.supervisor.plan_answers import (
+    BadEditError,
+    agrees,
+    answer_schema,
+    planned,
+    read_edit,
+    refuses,
+)
 
-PlanEstimate = Callable[[DeepResearchState], dict[str, Any]]
+PlanEstimate = Callable[[DeepResearchState], Awaitable[dict[str, Any]]]
 PLAN = "plan"
+NOT_WANTED = "The owner of the run does not want its plan."
 _RETRIED = "retry_phase"
 
 
@@ -42,22 +51,29 @@ def sentences(state: DeepResearchState) -> int:
     return sum(d.action == _RETRIED and (d.outputs or {}).get("asked_by") == PLAN for d in state.decisions)
 
 
-def of_plan(
+async def of_plan(
     state: DeepResearchState,
     at: datetime,
     estimate: PlanEstimate | None = None,
     data_sources: Sequence[str] = (),
 ) -> list[Event]:
     """What is to be recorded before GATHERING begins, empty where nothing is: the run parks with its plan, or does what
-    was answered."""
+    was answered. Raises `StopResearch` where its owner does not want it."""
     if state.plan_approved or not state.options.approve_plan:
         return []
     pause_id = f"{state.iteration}.{PLAN}.{sentences(state)}"
     replans = sentences(state) < state.options.max_supervisor_retries
+    # One that was refused, and is gone on with all the same, asks again.
+    ended = sum(d.action == "abort" and d.rationale == NOT_WANTED for d in state.decisions)
     problem = ""
     while pause_id in state.answers:  # once, but where an answer was taken that cannot be followed any more
         answer = state.answers[pause_id]
-        if isinstance(answer, str) and answer.strip().casefold().rstrip(".!") in AGREED:
+        if refuses(answer):
+            if not ended:
+                raise StopResearch(NOT_WANTED)
+            ended, pause_id = ended - 1, f"{pause_id}+"
+            continue
+        if agrees(answer):
             return [PlanApproved(by="owner")]
         if isinstance(answer, str) and replans:
             return planned_again(state, answer, PLAN, at)
@@ -75,12 +91,12 @@ def of_plan(
         kind=ParkedKind.PLAN,
         answer_schema=answer_schema(state, replans=replans, data_sources=may),
         then=WhenDue.STAY,
-        about=told(state, estimate),
+        about=await told(state, estimate),
     )
     return [RunParked(parking=parking)]
 
 
-def told(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[str, Any]:
+async def told(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[str, Any]:
     """The plan as data: what its owner has to see to agree to it."""
     return {
         "brief": state.research_brief or "",
@@ -97,7 +113,7 @@ def told(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[str, A
             for each in planned(state)
         ],
         "most": state.max_sub_queries,
-        "estimate": estimate(state) if estimate is not None else {},
+        "estimate": await estimate(state) if estimate is not None else {},
     }
 
 

@@ -58,9 +58,13 @@ class Reflection(BaseModel):
 
 
 async def reflect(
-    state: DeepResearchState, phase: DeepResearchPhase, validation: ValidationResult, model: LanguageModel
+    state: DeepResearchState,
+    phase: DeepResearchPhase,
+    validation: ValidationResult,
+    model: LanguageModel,
+    prompt: str,
 ) -> Reflection:
-    """What the supervisor's model thinks of a finished phase. Raises `WorkError`."""
+    """What the supervisor's model thinks of a finished phase, asked by the ``prompt``. Raises `WorkError`."""
     output = output_for(model, MOST_OUTPUT)
     message = Message(await room_for(model, output, SYSTEM))
     message.add(f"Question: {message.within(state.query, OF_QUESTION, 'the question')}")
@@ -69,7 +73,7 @@ async def reflect(
         said = message.within(state.options.system_prompt, OF_OWNER, "the instructions of the owner")
         message.add(f"The owner of this research says:\n{said}")
     message.add(f"Phase: {phase.value}, round {state.iteration} of {state.max_iterations}.")
-    message.add(reflection_prompt(state, phase))
+    message.add(prompt)
     if validation.issues:
         issues = message.lines([one_line(issue) for issue in validation.issues], OF_ADVICE, "the issues")
         message.add(f"The gate found:\n{listed(issues)}")

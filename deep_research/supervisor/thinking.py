@@ -30,13 +30,13 @@ class Thinking:
         self._always = when == "always"
         self._clock = clock
 
-    async def after(self, journal: Journal, review: Review, worker: Phase[Any, Any]) -> None:
-        """Think about a finished phase, as far as that is wanted: what the model advises and wants becomes part of the
-        review."""
+    async def after(self, journal: Journal, review: Review, worker: Phase[Any, Any], prompt: str) -> None:
+        """Think about a finished phase by the ``prompt``, as far as that is wanted: what the model advises and wants
+        becomes part of the review."""
         failed = review.action is not SupervisorAction.PROCEED
         if self._models is None or not (failed or self._always) or review.action is SupervisorAction.ABORT:
             return
-        thought = await self._think(journal, review)
+        thought = await self._think(journal, review, prompt)
         if thought is None:
             return
         state = journal.state
@@ -48,13 +48,13 @@ class Thinking:
         decision = reflected(thought, review.phase, state.iteration, self._clock())
         consider(review, decision, SupervisorAction(thought.action), state, worker, followed=followed)
 
-    async def _think(self, journal: Journal, review: Review) -> Reflection | None:
+    async def _think(self, journal: Journal, review: Review, prompt: str) -> Reflection | None:
         """None where nothing comes of it: advice is no work, and the run goes on without."""
         if self._models is None:
             return None
         model = self._models.model(ModelRole.SUPERVISOR, review.phase)
         try:
-            return await reflect(journal.state, review.phase, review.validation, model)
+            return await reflect(journal.state, review.phase, review.validation, model, prompt)
         except (StoreError, StopResearch):
             raise
         except Exception as error:  # a provider may be anybody's

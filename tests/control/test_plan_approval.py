@@ -331,3 +331,28 @@ def test_what_is_searched_is_the_edited_list_in_its_order(cases):
     for number, seed in cases:
         asyncio.run(one(number, seed))
     assert wrong == {}
+
+
+@pytest.mark.parametrize("word", ["no", "No.", " CANCEL ", "stop!", "reject"])
+@pytest.mark.parametrize("replans", [0, 2])
+def test_who_does_not_want_the_plan_ends_the_run(word, replans):
+    search = ScriptedSearch()
+    made, result = parked(search, max_supervisor_retries=replans)
+    with made:
+        ended = made.answer(result.research_id, word)
+        assert (ended.status, ended.reason) == ("aborted", "cancelled")
+        assert ended.message == "The owner of the run does not want its plan."
+        again = made.resume(result.research_id)  # and asks again where it is gone on with all the same
+        assert (again.status, again.state.parking.kind) == ("parked", "plan")
+        assert made.answer(result.research_id, word).reason == "cancelled"
+        assert made.resume(result.research_id).status == "parked"
+        assert search.requests == []
+        assert made.answer(result.research_id, "yes").status == "completed"
+
+
+def test_a_sentence_that_begins_with_no_is_a_sentence():
+    made, result = parked(ScriptedSearch())
+    with made:
+        again = made.answer(result.research_id, "No, look at the wages alone.")
+        assert again.status == "parked"
+        assert events_of(made, again, "phase.retried")

@@ -83,6 +83,11 @@ def test_a_sentence_is_an_answer_by_itself():
     assert PlanDraft(ABOUT).take("  Look at the   wages, too. ") == "Look at the wages, too."
 
 
+@pytest.mark.parametrize("word", ["no", "Cancel."])
+def test_a_plan_may_be_refused(word):
+    assert PlanDraft(ABOUT).take(word) == word
+
+
 @pytest.mark.parametrize(
     "line",
     SLIPS,

@@ -156,7 +156,7 @@ def test_an_engine_that_wakes_does_so_by_itself_until_it_is_closed(tmp_path):
         clock.move(timedelta(hours=2))
         for _ in engine.events(run):
             pass
-        engine.wait_for(_until(lambda: engine._runs.astatus(run), RunStatus.COMPLETED))
+        engine._wait_for(_until(lambda: engine._runs.astatus(run), RunStatus.COMPLETED))
         assert set(searched(witness).values()) == {1}
     finally:
         engine.close()

@@ -1,5 +1,6 @@
 """What settings change in runs without a model and in runs with one."""
 
+import pytest
 from setting_runs import DOCUMENT, QUESTION, asked, hanging, in_both_modes, with_documents
 
 from deep_research import (
@@ -76,6 +77,17 @@ def seconds_of_a_hook(tmp_path):
         result = asked(tmp_path, model=model, hooks=hooks, hook_timeout=0.02, max_iterations=1)
         assert result.status == "completed"
         assert any("no answer within 0.02 s" in limit.message for limit in result.limits)
+
+
+def hooks_that_may_not_fail(tmp_path):
+    def fail(state, phase):
+        raise LookupError("a bug in a hook")
+
+    for model in in_both_modes():
+        hooks = SupervisorHooks(after_phase=fail)
+        assert asked(tmp_path, model=model, hooks=hooks, max_iterations=1).status == "completed"
+        with pytest.raises(LookupError, match="a bug in a hook"):
+            asked(tmp_path, model=model, hooks=hooks, max_iterations=1, strict_hooks=True)
 
 
 def seconds_of_a_run(tmp_path):

@@ -79,7 +79,7 @@ def test_an_estimate_knows_the_steps_and_reviews_of_tasks():
     roles = {phase.phase: phase for phase in tasks.phases}
     assert "gathering" in roles
     assert tasks.model_calls.low <= result.usage.model_calls <= tasks.model_calls.high
-    assert tasks.model_calls.high >= search.model_calls.high + 2 * 2 * (1 + 4)
+    assert tasks.model_calls.high > search.model_calls.high
     assert {"task_agent", "reviewer"} <= {role.value for role in tasks.models}
     assert "task_agent" not in {role.value for role in search.models}
 

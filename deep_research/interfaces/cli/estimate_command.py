@@ -13,9 +13,9 @@ from deep_research.state import ModelRole
 _HEAD = ("PHASE", "REQUESTS", "TOKENS IN", "TOKENS OUT", "DOLLARS")
 
 
-def estimate(session: Session) -> int:
+async def estimate(session: Session) -> int:
     """Raises `UsageError`, `ConfigurationError`."""
-    made = session.engine.estimate(session.args.question)
+    made = await session.engine.aestimate(session.args.question)
     console = session.console
     if session.args.json:
         console.print(made.model_dump_json())

@@ -9,6 +9,7 @@ from deep_research.interfaces.cli.describe import gist
 from deep_research.state import DeepResearchPhase, Gap, Limit, SubQuery, SubQueryStatus
 from deep_research.state import events as ev
 from deep_research.state.limitations import OF_SEARCHES
+from deep_research.state.notices import is_same
 from deep_research.state.reducer import Fold
 
 
@@ -44,16 +45,26 @@ def in_words(event: ev.Event, fold: Fold) -> str:
             return f"Round {event.iteration}: {searches}"
         case ev.LimitReached() if _told_before(event.limit, fold):
             return ""
+        case ev.HookFailed() if _failed_before(event, fold):
+            return ""
         case _:
             return _mishap(event)
 
 
 def _told_before(limit: Limit, fold: Fold) -> bool:
-    """Whether an earlier round told of the same cap on searches: the report says how many were not made in the end."""
+    """Whether the same was told before, or by an earlier round of the same cap on searches: the report says how often,
+    and how many were not made in the end."""
+    if any(is_same(other, limit) for other in fold.limits.values()):
+        return True
     return limit.of_cap in OF_SEARCHES and any(
         (other.name, other.cap) == (limit.name, limit.cap) and set(other.skipped) < set(limit.skipped)
         for other in fold.limits.values()
     )
+
+
+def _failed_before(event: ev.HookFailed, fold: Fold) -> bool:
+    told = f"The hook {event.hook} failed"
+    return any(limit.message.startswith(told) and (limit.used or 0) > 1 for limit in fold.limits.values())
 
 
 def _mishap(event: ev.Event) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.session import Session
 from deep_research.research import ResearchResult
-from deep_research.research.plan_edits import HELP, PlanDraft, SlipError, estimate_line
+from deep_research.research.plan_edits import HELP, PlanDraft, SlipError, plan_lines
 from deep_research.state import ParkedKind, RunStatus
 
 MOST_LINES = 500  # that are read for one plan
@@ -71,9 +71,8 @@ class PlanEditor:
         columns = text.size(sys.stderr).columns - 1
         lines = [*self._draft.lines()]
         if brief:
-            lines = [text.line(str(self._about.get("brief", ""))), *lines]
-            lines += [estimate_line(self._about.get("estimate", {}))]
-            lines += ["ok, drop 2, add QUERY, reword 3 QUERY, move 4 1, a sentence to plan again, help"]
+            lines = plan_lines(self._about)
+            lines += ["ok, no, drop 2, add QUERY, reword 3 QUERY, move 4 1, a sentence to plan again, help"]
         self._console.draw(
             "".join(
                 f"{part}\n"

@@ -15,6 +15,7 @@ from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.event_lines import current_queries, in_words, outcome, steps
 from deep_research.interfaces.cli.session import Session
+from deep_research.research import DeepResearch
 from deep_research.state import DeepResearchPhase, SubQueryStatus
 from deep_research.state import events as ev
 from deep_research.state.reducer import Fold
@@ -25,10 +26,21 @@ _PHASES = tuple(DeepResearchPhase)
 
 
 class Indexing(Protocol):
-    """What is asked for the documents that were read: an engine."""
+    """What is asked for the documents that were read."""
 
     @property
     def files_read(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Those of an engine."""
+
+    engine: DeepResearch
+
+    @property
+    def files_read(self) -> int | None:
+        return self.engine._files_read
 
 
 def reading(indexing: Indexing) -> str:
@@ -44,8 +56,8 @@ def watching(session: Session) -> Watching:
     # Log lines and a picture that is redrawn in place would tear each other apart.
     plain = session.args.verbose or session.settings.log_level
     if plain or sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM", "") in ("", "dumb"):
-        return Lines(session.console, session.engine, verbose=session.args.verbose)
-    return Live(session.console, session.engine)
+        return Lines(session.console, Documents(session.engine), verbose=session.args.verbose)
+    return Live(session.console, Documents(session.engine))
 
 
 class Watching:

@@ -45,7 +45,7 @@ def read_question(args: Namespace) -> None:
 
 async def run(session: Session) -> int:
     if session.args.estimate:
-        return estimate(session)
+        return await estimate(session)
     async with watching(session) as watch:  # from here on: documents are indexed before a run begins
         handle = await session.engine.astart(session.args.question)
         result = await _carry_out(session, watch, handle.research_id, handle.aresult())

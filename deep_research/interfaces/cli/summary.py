@@ -11,6 +11,7 @@ from deep_research.interfaces.cli.fidelity_line import fidelity_line
 from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.interfaces.cli.output_file import write_whole
 from deep_research.interfaces.cli.session import Look
+from deep_research.research.plan_edits import plan_lines
 from deep_research.research.result import ResearchResult
 from deep_research.state import Answered, Budget, DeepResearchPhase, ParkedKind, SubQueryStatus
 
@@ -29,6 +30,7 @@ _CAP_FLAGS = {
     option.dest: option.flag for option in BY_NAME["resume"].options if option.dest in Budget.model_fields
 }
 _MOST_GAPS = 10
+_FAILED = ("agent", "hook", "model", "sources")  # notices of what went wrong, which a report would tell
 
 
 def deliver(session: Look, result: ResearchResult) -> None:
@@ -49,17 +51,21 @@ def conclude(session: Look, result: ResearchResult) -> None:
 
 
 def _closing(session: Look, result: ResearchResult) -> list[str]:
-    """One line, below it the gaps when there was no evidence, above it what was not sent of what was found, and not told
-    of what was asked. A terminal gets it folded, its command on a line of its own."""
+    """One line, below it what went wrong and the gaps when there was no report, above it what was not sent of what was
+    found, and not told of what was asked. A terminal gets it folded, its command on a line of its own."""
     said, command = (_in_pack(result), "") if session.packed else _words(session, result)
-    above = told_with(result)
+    above = [*told_with(result), *_plan(result)]
     gaps = (
         [gap.description for gap in result.gaps if not gap.addressed]
         if result.reason == "no_evidence"
         else []
     )
-    tongues = [limit.message for limit in result.limits if limit.name == "language" and gaps]
-    listed = [f"  - {text.line(each)}" for each in (*tongues, *gaps[:_MOST_GAPS])]
+    named = (
+        *(["language"] if gaps else []),
+        *(() if result.report or result.status != "aborted" else _FAILED),
+    )
+    notices = [limit.message for limit in result.limits if limit.name in named]
+    listed = [f"  - {text.line(each)}" for each in (*notices, *gaps[:_MOST_GAPS])]
     if len(gaps) > _MOST_GAPS:
         listed.append(f"  - and {len(gaps) - _MOST_GAPS} more")
     if sys.stderr is None or not sys.stderr.isatty():
@@ -72,6 +78,14 @@ def _closing(session: Look, result: ResearchResult) -> list[str]:
         *([command] if command else []),
         *folded,
     ]
+
+
+def _plan(result: ResearchResult) -> list[str]:
+    """What its owner agrees to."""
+    parking = result.state.parking
+    if result.status != "parked" or parking is None or parking.kind is not ParkedKind.PLAN:
+        return []
+    return [text.line(line) for line in plan_lines(parking.about)]
 
 
 def told_with(result: ResearchResult) -> list[str]:
@@ -111,7 +125,7 @@ def _parked(result: ResearchResult, resume: str, answer: str) -> tuple[str, str]
         return said, ""
     if parking is not None and parking.kind is ParkedKind.PLAN:
         return (
-            f"{said} Agree, or give an edited list as JSON or a sentence in its place, with:",
+            f"{said} Agree, or give no, an edited list as JSON or a sentence in its place, with:",
             f"{answer} approve",
         )
     if parking is not None and parking.kind is ParkedKind.BUDGET:

@@ -6,7 +6,9 @@ import json
 
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.session import Look
+from deep_research.research.plan_edits import plan_lines
 from deep_research.research.runs import Waiting
+from deep_research.state import ParkedKind
 
 
 async def waiting(session: Look) -> int:
@@ -34,7 +36,11 @@ def _told(waiting: Waiting, session: Look) -> list[str]:
         *text.fold(f"  waits for {text.line(waiting.waiting_for)}{until}{left}", columns, "    "),
     ]
     if waiting.asks and not waiting.answered:
-        if waiting.answer_schema is not None:
+        if waiting.kind is ParkedKind.PLAN:
+            choice = "approve, no, an edited list as JSON, or a sentence to plan again, with:"
+            for line in (*plan_lines(waiting.about), choice):
+                lines += text.fold(f"  {text.line(line)}", columns, "    ")
+        elif waiting.answer_schema is not None:
             lines += text.fold(f"  form: {json.dumps(waiting.answer_schema)[:400]}", columns, "    ")
         lines.append(f"  {session.again('answer', waiting.research_id)} VALUE")
     elif not waiting.asks:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
+from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import RunModels
 from deep_research.budget.tokens import Counter
 from deep_research.errors import BudgetError, ModelError, WindowError
@@ -23,7 +25,7 @@ from deep_research.phases.analysis.lost_quotes import (
     found_quotes,
     with_requotes,
 )
-from deep_research.phases.analysis.reading_choice import DoubtInput, DoubtOutput
+from deep_research.phases.analysis.reading_choice import DoubtInput, DoubtOutput, chosen
 from deep_research.phases.analysis.reading_plan import Planning, left_out, unread, whole
 from deep_research.phases.analysis.recorded_findings import (
     analyzed,
@@ -71,6 +73,7 @@ from deep_research.state import (
     Sending,
     SentItem,
     Source,
+    Triage,
 )
 from deep_research.state.events import (
     ContentSent,
@@ -170,6 +173,18 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         plan, notes = await self._planning(room, models).plan(sources, known, state, told, texts)
         await texts.journal.record(ReadingPlanned(plan=plan), *notes)
         return plan, room.counter
+
+    async def sizes(self, journal: Journal, rules: ContentRules, counter: Counter) -> dict[str, int]:
+        """About how many tokens a model would read of each source that was gathered, as far as code chooses them."""
+        state, texts = journal.state, Texts(journal, self.limits.batch_bytes)
+        sources = [source for source in state.sources if source.content_hash]
+        triage: dict[str, Triage] = {}
+        if rules.enabled and rules.read_sections:
+            by_code = replace(rules, model_triage=False)
+            choice = await chosen(sources, (), self._told(state), texts, by_code, partial(self._decide, None))
+            triage = {item.source_id: item for item in choice.triage}
+        read = [s for s in sources if s.id not in triage or triage[s.id].extent is not Extent.NOTHING]
+        return await texts.sizes(read, triage, counter)
 
     def _planning(self, room: Room, models: RunModels | None) -> Planning:
         return Planning(

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.budget.content_budget import ContentRules
-from deep_research.budget.request_bounds import MOST_READ_ON
 from deep_research.evidence.language import written_in
 from deep_research.evidence.ranking import Questions, Scanned, around
 from deep_research.phases.analysis.handoff import AnalyzerInput
@@ -35,6 +34,7 @@ SAID = {
     Extent.NOTHING: "a model said that nothing in it helps",
 }
 
+MOST_READ_ON = 5  # sources of earlier rounds of which further sections are read in a round
 LONGEST_READ_ON = 12_000  # characters of the passages for which one of them is read on
 AGAIN = "a search of this round found it again, and sections that were not read speak of what it asks"
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, Field
 
-from deep_research.budget.request_bounds import CLAIMS_AT_ONCE
 from deep_research.errors import ContentMissingError, WorkError
 from deep_research.evidence.support import SUPPORTED
 from deep_research.models.language_model import LanguageModel
@@ -29,6 +28,7 @@ from deep_research.state.records import OF_REPORT
 
 CHARACTERS = 2_000  # of texts that are checked against, in the time of one small item
 EACH_OUTPUT = 90  # tokens of an answer for each claim, thoughts included
+CLAIMS_AT_ONCE = 30  # that a judge sees in a request
 MOST_OUTPUT = EACH_OUTPUT * CLAIMS_AT_ONCE
 LEAST_OUTPUT = 1_000
 NEAR = 0.1  # above the least score of what is supported, up to which it is doubtful

@@ -19,17 +19,17 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_is_a_table_of_phases_within_eighty_columns(plain: Cli, home: Path) -> None:
-    done = plain("run", QUESTION, "--estimate", *SONNET, "--max-usd", "0.5")
+    done = plain("run", QUESTION, "--estimate", *SONNET, "--max-usd", "0.2")
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert all(len(line) <= 80 for line in lines)
-    assert lines[0] == "What the run may take: 1–3 iterations, 1–30 searches, 0 pages read."
+    assert lines[0] == "What the run may take: 1–3 iterations, 1–15 searches, 0 pages read."
     table = [line.split() for line in lines[2 : lines.index("", 2)]]
     assert table[0] == ["PHASE", "REQUESTS", "TOKENS", "IN", "TOKENS", "OUT", "DOLLARS"]
-    phases = ["planning", "gathering", "analysis", "synthesis", "refinement"]
+    phases = ["planning", "analysis", "synthesis", "refinement"]
     assert [row[0] for row in table[1:]] == [*phases, "in"]
     assert table[-1][-1].startswith("$0.00")
-    assert "The cap max_usd of 0.5 may be reached" in " ".join(lines)
+    assert "The cap max_usd of 0.2" in " ".join(lines)
     assert not home.exists()
 
 

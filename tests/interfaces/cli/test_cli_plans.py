@@ -138,3 +138,25 @@ def test_a_run_at_a_cap_says_with_which_answer_it_goes_on(cli: Callable[..., Don
     run_id, value = command[:20], command.partition("'")[2].partition("'")[0]
     assert json.loads(value)["max_searches"] > 1
     assert cli("answer", run_id, value).code == 0
+
+
+def test_at_a_terminal_no_ends_the_run(home: Path) -> None:
+    code, screen, out, searched = run(home, "no")
+    assert (code, out, searched) == (3, "", [])
+    assert "does not want its plan" in " ".join(screen.split())
+
+
+def test_what_is_agreed_to_is_printed_without_a_terminal_and_by_waiting(cli: Callable[..., Done]) -> None:
+    parked = cli("run", QUESTION, "--approve-plan")
+    assert (parked.code, parked.out) == (4, "")
+    waiting = cli("waiting")
+    plan = json.loads(cli("waiting", "--json").out)[0]["about"]
+    for said in (" ".join(parked.err.split()), " ".join(waiting.out.split())):
+        assert " ".join(plan["brief"].split()) in said
+        for number, each in enumerate(plan["sub_queries"], 1):
+            assert f"{number}. {each['query']} ({each['rationale']})" in said
+        assert "It may take 1 to " in said
+    run_id = json.loads(cli("waiting", "--json").out)[0]["research_id"]
+    ended = cli("answer", run_id, "cancel")
+    assert ended.code == 3
+    assert "does not want its plan" in ended.err

@@ -1,10 +1,16 @@
 """The last words on a run that its caps ended: what is to be raised, and whose."""
 
+from argparse import Namespace
 from types import SimpleNamespace
 
 import pytest
 
-from deep_research.interfaces.cli.summary import _raise_of
+from deep_research import DeepResearch, SearchProvider, SupervisorHooks
+from deep_research.errors import SearchError
+from deep_research.interfaces.cli.console import Console
+from deep_research.interfaces.cli.session import Look
+from deep_research.interfaces.cli.summary import _closing, _raise_of
+from deep_research.settings import Settings
 from deep_research.state import DeepResearchState, Limit
 
 
@@ -27,3 +33,30 @@ from deep_research.state import DeepResearchState, Limit
 def test_what_is_to_be_raised_is_named(names, said):
     limits = tuple(Limit(name=name, message="m") for name in names)
     assert _raise_of(SimpleNamespace(limits=limits, state=DeepResearchState(query="q"))) == said
+
+
+class Down(SearchProvider):
+    name = "down"
+
+    async def search(self, request):
+        raise SearchError(f"down does not answer '{request.query}'.")
+
+
+def test_without_a_report_what_went_wrong_is_told_once_below_the_last_line(tmp_path):
+    def fail(*_):
+        raise ValueError("a bug in a hook")
+
+    hooks = SupervisorHooks(before_phase=fail, after_phase=fail)
+    with DeepResearch(search=[Down()], hooks=hooks, data_dir=tmp_path, store="memory") as engine:
+        result = engine.run("Who built the tower on the rock?")
+    assert (result.status, result.report) == ("aborted", None)
+    look = Look(
+        args=Namespace(out=None, json=False, quiet=False, verbose=False),
+        console=Console(),
+        settings=Settings(store="memory"),
+        runs=engine,
+    )
+    lines = [line for line in _closing(look, result) if "hook" in line]
+    assert len(lines) == 1
+    assert "times (also before_phase): The hook after_phase failed" in lines[0]
+    assert "Mend it" in lines[0]

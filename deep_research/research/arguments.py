@@ -1,0 +1,131 @@
+"""The keywords of `DeepResearch` and of its runs, for editors and type checkers: the fields of the models of settings and
+options, as callers may write them. A test holds them against the models, which check the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Literal, TypedDict
+
+from deep_research.budget.shared_budget import SharedBudget
+from deep_research.state import Budget
+
+
+class CommonArguments(TypedDict, total=False):
+    """Of an engine, for all its runs, and of one run, where they go first."""
+
+    max_iterations: int | None
+    max_sub_queries: int | None
+    max_sources_per_query: int | None
+    gate_retries: int | None
+    max_supervisor_retries: int | None
+    report_words: int | None
+    min_supported: float | None
+    system_prompt: str | None
+    language: str | None
+    audience: str | None
+    source_types: str | Sequence[str] | None
+    since: date | str | None
+    until: date | str | None
+    as_of: date | str | None
+    domains: str | Sequence[str] | None
+    not_domains: str | Sequence[str] | None
+    source_language: str | None
+    protected: str | Sequence[str] | None
+    gathering: Literal["search", "agents"] | None
+    max_task_steps: int | None
+    max_task_retries: int | None
+    max_task_tokens: int | None
+    max_task_usd: float | None
+    max_task_seconds: float | None
+    task_sources: str | Sequence[str] | None
+    task_tools: str | Sequence[str] | None
+    approve_plan: bool | None
+    clarify: Literal["never", "when_unsure"] | None
+    on_cap: Literal["report", "ask"] | None
+
+
+class RunArguments(CommonArguments, total=False):
+    """Of one run: the fields of `RunOptions`, and a budget that it draws on beside its own."""
+
+    user_id: str | None
+    session_id: str | None
+    provider_id: str | None
+    budget: Budget | None
+    shared_budget: SharedBudget | None
+
+
+class SettingArguments(CommonArguments, total=False):
+    """Of an engine: the fields of `Settings` but those that `DeepResearch` takes as objects too."""
+
+    max_concurrent: int | None
+    judge: Literal["doubtful", "all"] | None
+    reflection: Literal["never", "on_failure", "always"] | None
+    on_outage: Literal["park", "extractive"] | None
+    critique: bool | None
+    economy: bool | None
+    max_searches: int | None
+    max_fetches: int | None
+    max_seconds: float | None
+    max_usd: float | None
+    max_tokens: int | None
+    max_model_calls: int | None
+    model_file: Path | str | None
+    record_models: Path | str | None
+    service_concurrency: int | None
+    service_requests_per_minute: float | None
+    token_safety_margin: float | None
+    runtime: Literal["direct-api", "gemini-cli", "codex", "cursor", "claude-code"] | None
+    runtime_overhead: int | None
+    model_context_overrides: Mapping[str, int] | None
+    token_management_enabled: bool | None
+    reading_tokens: int | None
+    read_sections: bool | None
+    section_relevance: float | None
+    model_triage: bool | None
+    summarization_provider: str | None
+    summarization_providers: str | Sequence[str] | None
+    summarization_timeout: float | None
+    summarization_cache_enabled: bool | None
+    allow_content_dropping: bool | None
+    content_archive_enabled: bool | None
+    content_archive_ttl_hours: float | None
+    research_archive_dir: Path | str | None
+    max_question_chars: int | None
+    max_source_bytes: int | None
+    max_file_bytes: int | None
+    operation_timeout: float | None
+    unit_timeout: float | None
+    task_timeout: float | None
+    wakes: bool | None
+    wake_interval: float | None
+    hook_timeout: float | None
+    strict_hooks: bool | None
+    dense_model: str | None
+    local_only: bool | None
+    search_urls: Mapping[str, str] | None
+    search_fanout: int | None
+    search_requests_per_minute: float | None
+    max_rewordings: int | None
+    fetch_pages: bool | None
+    fetch_timeout: float | None
+    fetch_concurrency: int | None
+    fetch_proxy: str | None
+    fetch_per_host: int | None
+    max_page_bytes: int | None
+    respect_robots: bool | None
+    contact: str | None
+    extraction_workers: int | None
+    extraction_timeout: float | None
+    high_quality: str | Sequence[str] | None
+    medium_quality: str | Sequence[str] | None
+    low_quality: str | Sequence[str] | None
+    data_dir: Path | str | None
+    log_level: Literal["debug", "info", "warning", "error"] | None
+    log_format: Literal["text", "json"] | None
+    lease_ttl: float | None
+    heartbeat: float | None
+    control_interval: float | None
+    max_active_runs: int | None

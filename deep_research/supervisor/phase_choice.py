@@ -1,0 +1,68 @@
+"""The phases of the machine, made of agents: those that are handed over, and the extractive ones for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from deep_research.errors import ConfigurationError, NoSearchProviderError, UnknownNameError
+from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
+from deep_research.phases.base import Phase, WorkLimits
+from deep_research.phases.gathering import GatheringPhase
+from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
+from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
+from deep_research.phases.synthesis import ExtractiveSynthesizer, SynthesisPhase
+from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase
+
+Agents = Mapping[AgentRole, Any] | Mapping[AgentRole | str, Any] | Mapping[str, Any]
+Phases = dict[DeepResearchPhase, Phase[Any, Any]]
+
+PHASE_TYPES: dict[DeepResearchPhase, Callable[..., Phase[Any, Any]]] = {
+    DeepResearchPhase.PLANNING: PlanningPhase,
+    DeepResearchPhase.GATHERING: GatheringPhase,
+    DeepResearchPhase.ANALYSIS: AnalysisPhase,
+    DeepResearchPhase.SYNTHESIS: SynthesisPhase,
+    DeepResearchPhase.REFINEMENT: RefinementPhase,
+}
+EXTRACTIVE_AGENTS: dict[DeepResearchPhase, Callable[[], Any]] = {
+    DeepResearchPhase.PLANNING: ExtractivePlanner,
+    DeepResearchPhase.ANALYSIS: ExtractiveAnalyzer,
+    DeepResearchPhase.SYNTHESIS: ExtractiveSynthesizer,
+    DeepResearchPhase.REFINEMENT: ExtractiveRefiner,
+}
+
+
+def checked_agents(agents: Agents | None) -> dict[AgentRole, Any]:
+    """Agents by role. Raises `UnknownNameError`, `ConfigurationError`."""
+    chosen: dict[AgentRole, Any] = {}
+    roles = [role.value for role in AgentRole if role is not AgentRole.SUPERVISOR]
+    for role, agent in (agents or {}).items():
+        if role not in roles:
+            raise UnknownNameError.of("agent role", str(role), roles)
+        if not callable(agent):
+            raise ConfigurationError(
+                f"The {role} is not callable.",
+                hint="An agent is called with its handoff: see docs/agents.md.",
+            )
+        chosen[AgentRole(role)] = agent
+    return chosen
+
+
+def phases_of(agents: Agents, limits: WorkLimits) -> Phases:
+    """All five phases; a role that has no agent is done by the extractive one. Raises as `checked_agents`, and
+    `NoSearchProviderError` without a gatherer: nothing else could search."""
+    chosen = checked_agents(agents)
+    if AgentRole.GATHERER not in chosen:
+        raise NoSearchProviderError(
+            "There is nothing to search: no gatherer was handed over.",
+            hint="For example: agents={'gatherer': SearchGatherer([provider])}, of deep_research.phases.gathering.",
+        )
+    return {
+        phase: phase_type(chosen.get(PHASE_TO_AGENT[phase]) or EXTRACTIVE_AGENTS[phase](), limits=limits)
+        for phase, phase_type in PHASE_TYPES.items()
+    }
+
+
+def extractive_phases(limits: WorkLimits) -> Phases:
+    """What does the rest of a phase whose own agent cannot."""
+    return {phase: PHASE_TYPES[phase](agent(), limits=limits) for phase, agent in EXTRACTIVE_AGENTS.items()}

@@ -1,0 +1,120 @@
+"""The same notice is told once, with how often, in the result and in the report, which can be verified later."""
+
+import pytest
+
+from deep_research import DeepResearch, Limit, SearchProvider, SupervisorHooks
+from deep_research.errors import SearchError
+from deep_research.sources.documents.sample import sample_corpus
+from deep_research.state.notices import merge_notices
+from deep_research.testing.prompt_reading import ReadingModel
+
+QUESTION = "Who built the Bell Rock lighthouse, how tall is it and when was it lit?"
+NO_WORK = "could not do its work (the service answered 500 after {} s); the extractive one did it."
+
+
+def of(name, *messages, **more):
+    return [Limit(name=name, message=message, **more) for message in messages]
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        (
+            of("sources", "x does not answer 'a b'.", "x does not answer 'c'."),
+            ["2 times (also 'c'): x does not answer 'a b'."],
+        ),
+        (
+            of("sources", "x gave no answer at all.", "y gave no answer at all."),
+            ["2 times (also y): x gave no answer at all."],
+        ),
+        (
+            of("agent", f"The planner {NO_WORK.format(3)}", f"The refiner {NO_WORK.format(9)}"),
+            [f"2 times (also refiner): The planner {NO_WORK.format(3)}"],
+        ),
+        (
+            of(
+                "model",
+                *(f"{name} has no effect: no model writes." for name in ("a", "b", "c", "d", "e", "f")),
+            ),
+            ["6 times (also b, c, d and 2 more): a has no effect: no model writes."],
+        ),
+        (of("hook", "The hook gate failed: oops.", used=7), ["7 times: The hook gate failed: oops."]),
+        (of("window", "Of 3 sources 2 were cut.", used=7), ["Of 3 sources 2 were cut."]),
+        (
+            of(
+                "sources",
+                *(f"x does not answer '{q}'." for q in ("a", "Who was it? When?", "b" * 90, "c", "d")),
+            ),
+            [f"5 times (also 'Who was it…', '{'b' * 40}…', 'c' and 1 more): x does not answer 'a'."],
+        ),
+        (
+            of("wish", "'a' came too late.", "'b' came too late."),
+            ["'a' came too late.", "'b' came too late."],
+        ),
+        (
+            of("option", "a had no effect here.", "b had no effect here."),
+            ["a had no effect here.", "b had no effect here."],
+        ),
+        # Figures alone tell two things, and caps and pages have rules of their own.
+        (
+            of("reading", "Of 3 sources 2 were cut.", "Of 5 sources 4 were cut."),
+            ["Of 3 sources 2 were cut.", "Of 5 sources 4 were cut."],
+        ),
+        (
+            of("max_usd", "The cap of 'a' was met.", "The cap of 'b' was met."),
+            ["The cap of 'a' was met.", "The cap of 'b' was met."],
+        ),
+        (of("agent", "One thing.", "Another."), ["One thing.", "Another."]),
+        (
+            [*of("hook", "The hook a failed: oops."), *of("agent", "The hook b failed: oops.")],
+            ["The hook a failed: oops.", "The hook b failed: oops."],
+        ),
+    ],
+)
+def test_notices_that_differ_in_what_they_are_of_are_one(limits, told):
+    assert [limit.message for limit in merge_notices(limits)] == told
+
+
+class Down(SearchProvider):
+    name = "down"
+
+    async def search(self, request):
+        raise SearchError(f"{self.name} does not answer '{request.query}'.")
+
+
+class Babbling(ReadingModel):
+    def answer(self, call):
+        return "No JSON, and no report."
+
+
+def fail(*_):
+    raise ValueError("a bug in a hook")
+
+
+@pytest.mark.parametrize(
+    ("parts", "name", "told"),
+    [
+        ({"search": [Down(), "corpus"]}, "sources", "): down does not answer '"),
+        (
+            {"hooks": SupervisorHooks(before_phase=fail, gate=fail)},
+            "hook",
+            "times (also gate): The hook before_phase failed",
+        ),
+        (
+            {"model": Babbling("babbling"), "on_outage": "extractive"},
+            "agent",
+            "times (also planner): The analyzer could not do",
+        ),
+    ],
+)
+def test_a_run_tells_each_notice_once_and_its_report_is_verified_as_it_is(parts, name, told, tmp_path):
+    with DeepResearch(corpus=sample_corpus(), data_dir=tmp_path, store="memory", **parts) as research:
+        result = research.run(QUESTION)
+        (limit,) = [
+            limit for limit in result.limits if limit.name == name and told.split(": ")[0] in limit.message
+        ]
+        lines = [line for line in result.report.splitlines() if told in line]
+        assert told in limit.message
+        assert limit.used > 1
+        assert len(lines) == 1
+        assert not research.verify(result.research_id).failures
