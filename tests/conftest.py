@@ -31,6 +31,17 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+@pytest.fixture(autouse=True)
+def own_secrets() -> Iterator[None]:
+    """What a test registers as a secret is none for the next one."""
+    from deep_research.logs import redaction
+
+    kept = [(each, each._forms, each._bytes) for each in (redaction._secrets, redaction._unmistakable)]
+    yield
+    for each, forms, raw in kept:
+        each._forms, each._bytes = forms, raw
+
+
 LONG = {"slow", "bench", "sweep"}
 
 

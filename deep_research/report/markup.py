@@ -80,7 +80,7 @@ _BRACE = regex(rf"{_HEEDED}(\{{)")
 _HARMLESS = regex(r"(?<=[a-zA-Z0-9}])\{|\\(?=[A-Za-z])")  # in a block of code, wherever it stands
 _TARGET = regex(r"\]\(")
 _BACKTICK = regex(rf"{_HEEDED}\\?`")  # some take an escaped one for the beginning of code
-_BEFORE_KEPT = regex(r"(?:!|(?<!\\)\\++)(?=\0)")
+_BEFORE_KEPT = regex(r"!(?=[\0`])|(?<!\\)\\++(?=\0)")
 _LABEL = regex(r"\]:")
 # What no renderer takes for the definition of a link: numbers of ours, behind a word, in a line that opens with no label.
 _NUMBERS = regex(r"(?P<ours>(?<=\w) \[\d{1,4}(?:, \d{1,4}){0,40}+\]:)|\]:")
@@ -370,11 +370,11 @@ def _guessed(match: re.Match[str]) -> str:
 
 _BROKEN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (_BACKTICK, r"\1&#96;"),
+    (_BEGINS, _apart),
     (
         _BEFORE_KEPT,
         lambda match: "&#33;" if match.group() == "!" else "&#92;" * ((len(match.group()) + 1) // 2),
     ),
-    (_BEGINS, _apart),
     (_TAG, "&lt;"),
     (_MAIL, lambda match: match.group().replace("@", "&#64;")),
     (_BRACE, r"\1\\\2"),

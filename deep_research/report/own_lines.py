@@ -102,7 +102,7 @@ def own_lines(state: DeepResearchState, cited: Iterable[str], *, partial: bool =
     told = [finding for finding in state.findings if finding.id in cited]
     levels = {level_of(finding.probability) for finding in told if finding.probability is not None}
     yield from filter(None, (SURE[level] for level in levels & SURE.keys()))
-    if levels - {ConfidenceLevel.HIGH}:
+    if ConfidenceLevel.LOW in levels:
         yield MOST_WORDS
     if state.findings and not parted(state.findings, state.sources)[0]:
         yield ALL_WITHDRAWN

@@ -93,6 +93,7 @@ def test_each_cap_is_held_against_the_ends(budget, standing, said):
     assert made.notes[-1].startswith("This is an estimate. The caps of a run hold whatever it says")
 
 
+@pytest.mark.timed
 def test_it_is_said_when_nothing_stops_the_spending():
     assert "none is set" in made_of(PLAN).notes[-1]
     assert "none is set" not in made_of(PLAN, budget=Budget(max_usd=9)).notes[-1]

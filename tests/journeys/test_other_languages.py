@@ -71,14 +71,14 @@ def test_the_sentence_that_answers_comes_first(tmp_path: Path, text: str, questi
 
 
 @pytest.mark.parametrize(
-    ("question", "says"),
+    "question",
     [
-        ("Wann wurde der Pier in Oban gebaut?", "The question is in German, the sources are in English"),
-        ("when was teh pier at oban bilt", ""),  # misspelt
-        ("When was the pier at Oban built?", ""),
+        "Wann wurde der Pier in Oban gebaut?",
+        "when was teh pier at oban bilt",  # misspelt
+        "When was the pier at Oban built?",
     ],
 )
-def test_words_that_no_source_has_keep_no_answer_back(tmp_path: Path, question: str, says: str) -> None:
+def test_words_that_no_source_has_keep_no_answer_back(tmp_path: Path, question: str) -> None:
     (tmp_path / "pier.md").write_text(
         "# The pier at Oban\n\nThe pier at Oban was built in 1871 by Ann Hale. It is 90 metres long.\n\n"
         "## Fees\n\nA small boat pays 4 pounds a night. The keeper of the pier has the keys of the house.\n"
@@ -87,6 +87,3 @@ def test_words_that_no_source_has_keep_no_answer_back(tmp_path: Path, question: 
         result = research.run(question)
     _, _, answer = (result.report or "").partition("## Answer")
     assert "1871" in answer.split("\n\n")[1]
-    told = [limit.message for limit in result.limits if limit.name == "language"]
-    assert bool(told) == bool(says)
-    assert says in "".join(told)

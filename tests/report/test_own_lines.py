@@ -6,7 +6,14 @@ from orm_light import BUILT, COST, F1, FINDINGS, HARE, ORM, TEXTS, WHITE, state
 from deep_research.phases.synthesis.extractive_synthesizer import draft
 from deep_research.phases.synthesis.phase import partial_report, synthesizer_input
 from deep_research.report.checking import Checker
-from deep_research.report.own_lines import ALL_WITHDRAWN, IN_OTHER_WORDS, IN_THEIR_WORDS, STOPPED, SURE
+from deep_research.report.own_lines import (
+    ALL_WITHDRAWN,
+    IN_OTHER_WORDS,
+    IN_THEIR_WORDS,
+    MOST_WORDS,
+    STOPPED,
+    SURE,
+)
 from deep_research.state import AbortReason, ClaimBasis, ClaimVerdict, ConfidenceLevel
 
 HIGH, LOW = ConfidenceLevel.HIGH, ConfidenceLevel.LOW
@@ -72,6 +79,8 @@ def test_a_report_that_is_put_together_at_a_stop_says_so_unmarked(reason):
     known = state(findings=sure(UNLIKELY))
     written = partial_report(known, draft(synthesizer_input(known), notice=STOPPED[reason]), "writer")
     lines = {claim.text: claim.basis for claim in written.claims}
-    assert lines[STOPPED[reason]] is lines[LOW_LINE] is lines[IN_THEIR_WORDS] is lines[COST] is ClaimBasis.RUN
+    assert (
+        lines[STOPPED[reason]] is lines[MOST_WORDS] is lines[IN_THEIR_WORDS] is lines[COST] is ClaimBasis.RUN
+    )
     assert not any(claim.marked for claim in written.claims)
     assert WHITE[:-1] in written.report

@@ -394,6 +394,7 @@ def test_what_a_hook_raises_is_raised_by_run_where_hooks_are_strict(name):
             handle.result()
 
 
+@pytest.mark.timed
 def test_a_strict_hook_that_answers_wrongly_or_late_raises_as_well():
     async def hang(*_):
         await asyncio.Event().wait()

@@ -12,11 +12,11 @@ from statistics import fmean
 
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool, asks, read_document
 from deep_research.evidence.inquiry import Inquiry, may_hold, read_question, standing
+from deep_research.evidence.passage_search import best_windows
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.quotes import BREAKS_OFF, readable
 from deep_research.evidence.ranker import Ranker, View, default_ranker
 from deep_research.evidence.selection import Passage, choose, leads, passages
-from deep_research.evidence.windows import best_windows
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SourceText
 from deep_research.phases.wishes import new_words, query_of
 from deep_research.state import ConfidenceLevel, Found, PartVerdict, QuestionPart, Span

@@ -162,7 +162,7 @@ class Reading:
             if failure is not None:
                 raise failure
         return [
-            task.result() if task.done() and not task.cancelled() else _late(result)
+            task.result() if task.done() and not task.cancelled() else _late(result, filters)
             for task, (result, _) in zip(tasks, results, strict=True)
         ]
 
@@ -177,13 +177,13 @@ class Reading:
         if masked(at) != at:
             fetching.give_back()
             fetching.done()
-            return _not_read(result, masked(at), KEYED)
+            return _not_read(result, masked(at), KEYED, filters)
         try:
             page = await self.pages.read(at)
         except (FetchError, ExtractionError) as error:
             if error.data.get("asked") is False:
                 fetching.give_back()
-            return _not_read(result, at, error.problem, gone=_is_gone(error))
+            return _not_read(result, at, error.problem, filters, gone=_is_gone(error))
         finally:
             fetching.done()
         if not page.asked:
@@ -259,9 +259,9 @@ def _in_time(result: SearchResult, filters: SearchFilters) -> bool:
     return in_time(result.published, filters, web=result.kind is SourceKind.WEB)
 
 
-def _late(result: SearchResult) -> Unread | None:
+def _late(result: SearchResult, filters: SearchFilters) -> Unread | None:
     """Of a result that was still being read when time was up."""
-    return _not_read(result, result.text_at or result.address, "there was no time left to read it")
+    return _not_read(result, result.text_at or result.address, "there was no time left to read it", filters)
 
 
 def _is_gone(error: FetchError | ExtractionError) -> bool:
@@ -269,13 +269,16 @@ def _is_gone(error: FetchError | ExtractionError) -> bool:
     return error.data.get("trouble") == "refused" or error.data.get("status") in GONE
 
 
-def _not_read(result: SearchResult, at: str, why: str, *, gone: bool = False) -> Unread | None:
+def _not_read(
+    result: SearchResult, at: str, why: str, filters: SearchFilters, *, gone: bool = False
+) -> Unread | None:
     """Of a result whose page cannot be read; None where its provider gave the whole text. What it gives of a page that is
     ``gone`` is not used: a reader of the report could not look there either."""
     if result.text is not None:
         return None
     is_text = bool((result.extract or result.snippet).strip())
-    return Unread(url=without_credentials(at), why=why, extract=is_text and not gone)
+    usable = is_text and not gone and _in_time(result, filters)
+    return Unread(url=without_credentials(at), why=why, extract=usable)
 
 
 def _extracted(result: SearchResult) -> SearchResult:

@@ -34,7 +34,7 @@ from deep_research.report.own_lines import (
     left_out,
     parted,
 )
-from deep_research.state import Finding, Source
+from deep_research.state import ConfidenceLevel, Finding, Source
 
 DOUBTFUL_WORDS = 250  # shown of what comes near where it is unlikely that it holds the answer
 LEAST = exp(-FLOOR)  # of the best one's relevance, below which nothing is shown where no length was asked for
@@ -166,8 +166,9 @@ def _led(answers: Sequence[Finding], told: Sequence[Figure], findings: Iterable[
 def _answer(best: Sequence[Finding], words: Vocabulary) -> list[str]:
     """The best sentence for each part of the question, and how sure the least sure of them is."""
     doubts = [f.probability for f in best if f.probability is not None]
-    sure = SURE[level_of(min(doubts))] if doubts else ""
-    sure = MOST_WORDS if sure and not best[0].marked else sure  # a window of a plain search
+    level = level_of(min(doubts)) if doubts else ConfidenceLevel.HIGH
+    # What has no marked sentence is a window of a plain search.
+    sure = MOST_WORDS if level is ConfidenceLevel.LOW and not best[0].marked else SURE[level]
     return [*(_cited([_told(f, words)], [f]) for f in best), *([f"*{sure}*"] if sure else [])]
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 from deep_research.errors import FetchError
 from deep_research.patterns import regex
 from deep_research.sources.fetch.exchange import BrokenError, Exchange, Headers
-from deep_research.sources.fetch.guard import Guard, Refused, Target, UnreachedError, target_of
+from deep_research.sources.fetch.guard import Guard, InnerAddress, Refused, Target, UnreachedError, target_of
 from deep_research.unpacking import CODINGS, BodyError, RefusedBodyError, Unpacked
 
 AGENT = "deep-research (+https://pypi.org/project/deep-research/)"
@@ -115,7 +115,9 @@ class Fetcher:
             problem = f"No whole answer within {self.limits.seconds:g} s."
             raise FetchError(problem, url=url, trouble="slow") from None
         except Refused as refusal:
-            raise FetchError(f"Not fetched: {refusal}.", url=url, refused=True, trouble="refused") from None
+            inner = isinstance(refusal, InnerAddress)
+            problem = f"Not fetched: {refusal}."
+            raise FetchError(problem, url=url, refused=True, trouble="refused", inner=inner) from None
         except UnreachedError as error:
             raise FetchError(f"Not reached: {_why(error)}.", url=url, trouble="connect") from None
         except (BrokenError, OSError):

@@ -79,6 +79,10 @@ class Refused(Exception):  # noqa: N818 - a verdict, raised where a connection w
     """An address that may not be fetched; the text says why."""
 
 
+class InnerAddress(Refused):
+    """A name that leads to an address that is not public."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A checked URL in its parts. ``host`` is an ASCII name or an address without brackets."""
@@ -301,7 +305,7 @@ class Guard:
             raise UnreachedError("the name has no address")
         # All of them: whoever mixes one of ours among public ones means us.
         if not all(map(is_public, addresses)):
-            raise Refused("the name leads to an address that is not public")
+            raise InnerAddress("the name leads to an address that is not public")
         failure = UnreachedError("no address answered")
         tried = addresses[:_MOST_TRIED]
         for number, address in enumerate(tried, start=1):

@@ -20,7 +20,7 @@ from urllib.request import getproxies, proxy_bypass
 from deep_research.logs import register_secret
 from deep_research.sources.fetch.guard import (
     Guard,
-    Refused,
+    InnerAddress,
     Resolver,
     Target,
     UnreachedError,
@@ -97,7 +97,7 @@ class ProxyGuard(Guard):
             return await super().way(target, tls)
         with suppress(OSError, UnicodeError):  # a name that is not known here may be known to the proxy
             if not all(map(is_public, await self.resolver(target.host, target.port))):
-                raise Refused("the name leads to an address that is not public")
+                raise InnerAddress("the name leads to an address that is not public")
         connected = await _connected(proxy)
         try:
             if tls is None:

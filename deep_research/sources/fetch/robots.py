@@ -108,6 +108,8 @@ class Robots:
         try:
             page = await self._file(f"{origin}/robots.txt")
         except FetchError as error:
+            if error.data.get("inner"):  # and so is every page of the site
+                raise
             closed = f"The site's robots.txt could not be had, so it is left alone for now: {error.problem}"
             return _Rules(closed=closed, until=self._clock() + UNREACHED)
         if page.status >= 500:

@@ -73,7 +73,7 @@ def test_a_server_that_does_not_run_parks_the_run_and_the_hint_can_be_typed(plai
 def test_a_wrong_address_is_a_matter_of_settings(plain: Cli, server: ModelServer) -> None:
     done = plain("run", QUESTION, "--sample", "--model", f"openai-compatible:m@{server.base_url}/wrong")
     assert done.code == 1
-    assert "Check the model's name and the base URL." in done.err.splitlines()[-1]
+    assert "Check the model's name and the base URL." in done.err
 
 
 def test_the_cap_that_was_reached_is_the_one_to_raise(plain: Cli, server: ModelServer) -> None:

@@ -176,5 +176,5 @@ def test_help_version_and_slips_load_nothing_of_the_engine(argument: str) -> Non
 
 def test_the_module_can_be_run() -> None:
     done = call(*MODULE, "--version")
-    assert re.fullmatch(r"deep-research \d+\.\d+\.\d+\n", done.stdout)
+    assert re.fullmatch(r"deep-research \d+\.\d+\.\d+(?:\.dev\d+)?\n", done.stdout)
     assert done.returncode == 0

@@ -21,6 +21,7 @@ from deep_research.sources.fetch.guard import Target
 from deep_research.sources.fetch.proxy import Proxy, ProxyGuard, proxies
 from deep_research.testing.servers.website import PUBLIC, WebSite, web_reply
 
+pytestmark = pytest.mark.timed
 PAGE = b"<p>The tower."
 
 
