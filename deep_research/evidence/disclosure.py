@@ -24,6 +24,7 @@ from deep_research.logs import encodings
 from deep_research.patterns import regex
 
 LONGEST_QUERY = 400  # characters; no service searches for more
+LOOKED_AT = 4_000  # characters of a query that are looked through for as many
 ROW = 6  # words of the instructions that are told one after the other
 _SHORTEST = 4  # characters of a code
 _LONG = 20  # letters of a word
@@ -43,8 +44,8 @@ _ADDRESS = regex(
     r"|(?:javascript|data|mailto|file):\S+"
     r"|(?<![\w:/])//\w\S*"
     r"|\bwww\.\S+"
-    r"|[^\s@<>()\"']+@[\w-]+\.[\w.-]+"
-    r"|\b[\w-]+(?:\.[\w-]+)+(?::\d+|(?=[/?])(?:/\S*|\?\S+))",
+    r"|(?<![^\s@<>()\"'])[^\s@<>()\"']++@[\w-]+\.[\w.-]+"
+    r"|(?<![\w.-])[\w-]++(?:\.[\w-]++)++(?::\d+|(?=[/?])(?:/\S*|\?\S+))",
     re.IGNORECASE,
 )
 _AROUND = " \t\"'“”„«»()[]{}<>.,;:!?-–—=&#*_`|/\\"
@@ -53,7 +54,7 @@ _AROUND = " \t\"'“”„«»()[]{}<>.,;:!?-–—=&#*_`|/\\"
 def askable(query: str, question: str, instructions: str | None) -> str:
     """What of a model's search may be asked: on one line, without addresses and without what is confidential of the
     ``instructions``, unless the ``question`` says it too; at most 400 characters. Empty where nothing is left."""
-    text = " ".join(clean(query).split())
+    text = " ".join(clean(query[:LOOKED_AT]).split())
     if text and text.casefold() in " ".join(question.split()).casefold():
         return text  # the owner's own words
     text = _ADDRESS.sub(lambda found: found[0] if found[0].strip(_AROUND) in question else " ", text)

@@ -24,7 +24,7 @@ OPENING = 400  # characters of a text in which it says what it is called
 _WORD = regex(r"[^\W_]+")
 _POSSESSIVE = regex(r"['’]s\b")
 _ARTICLES = frozenset(("the", "a", "an"))
-BRACKETED = regex(r"\s*\([^()]*\)\s*$")
+BRACKETED = regex(r"(?<!\s)\s*+\([^()]*+\)\s*+$")
 _SMALL = r"(?:of|the|in|de|la|le|van|von|del|di|da|al|el|bin|ibn|and|for|on)"
 _LARGE = rf"[^\W\d_{NO_CAPITALS}]"
 _CAPITAL = rf"(?:{_LARGE}[\w'’&-]*|[A-Z]\.)"
@@ -38,7 +38,7 @@ _RUN = regex(
     rf"(?<!\w)(?:{_INITIALS})?{_CAPITAL}(?:{_GAP}(?:{_SMALL}{_GAP}){{0,2}}(?:[^\W_{NO_CAPITALS}][\w'’&-]*|[A-Z]\.))*"
 )
 _OPENS = regex(r"(?:\A|[.!?:;|*#>\n-][\s\"'“‘(*_-]*)\Z")
-_INSIDE = regex(rf"\s+{_SMALL}\s+(?:{_SMALL}\s+)?")
+_INSIDE = regex(rf"(?<!\s)\s++{_SMALL}\s++(?:{_SMALL}\s++)?")
 QUOTED = regex(r"[\"“”«»„`「『]([^\"“”«»„`「」『』\n]{2,80})[\"“”«»„`」』]")
 # What follows the name in an article's first sentence: "(", "," or one of is, was, are, were, refers, denotes, means.
 # Written so that each branch begins with a plain character, which is searched for several times as fast.

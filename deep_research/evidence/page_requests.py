@@ -21,7 +21,6 @@ FILE = Path(__file__).with_name("page_requests.toml")
 _TEASER = 60  # words beside a request that are no text yet
 _LEAST = 6  # words of a sentence; what is shorter is a label, unless it has figures
 _LONGEST = 1_000  # characters of a sentence that are looked at; a request is short
-_FIGURE = regex(r"\w.*\d|\d.*\w")
 
 
 class _Request(NamedTuple):
@@ -63,9 +62,14 @@ def _sentences(lines: Iterable[str]) -> Iterator[str]:
 def _is_text(sentence: str) -> bool:
     """Whether a sentence says something that is not said of or to who wants to read."""
     words = size(sentence)
-    if words < 2 or (words < _LEAST and not _FIGURE.search(sentence)):
+    if words < 2 or (words < _LEAST and not _has_figure(sentence)):
         return False
     return not any(each.asks.match(sentence) or each.around.search(sentence) for each in _requests())
+
+
+def _has_figure(sentence: str) -> bool:
+    """Whether a sentence has a digit and another letter or digit."""
+    return any(map(str.isdecimal, sentence)) and sum(map(str.isalnum, sentence)) > 1
 
 
 @cache

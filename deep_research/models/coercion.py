@@ -30,7 +30,7 @@ _NUMBER = regex(r"[-+]?\d{1,15}(?:[.,]\d{1,15})?")
 _ONE_NUMBER = regex(r"[^\d%/]{0,20}?(-?\d{1,9})(?:\.0{1,9})?[^\d%/]{0,60}")
 _OF = regex(r"(\d{1,4}(?:\.\d{1,6})?)\s{0,3}(?:/|out of)\s{0,3}(\d{1,4})")
 _NAME = regex(r"\W{0,3}[A-Za-z]{1,12}[ _#-]?\d{1,4}\W{0,3}")
-_BETWEEN = regex(r"\s*(?:[,;/&|\n]|\band\b)\s*")
+_BETWEEN = regex(r"(?<!\s)\s*(?:[,;/&|\n]|\band\b)\s*")
 _LIKELY_SHARE = 11  # of a hundred; from 2 to 10 it may be of ten as well
 _MANY = (list, tuple, set, frozenset)
 

@@ -48,7 +48,7 @@ _ALIAS = regex(
 )
 _SEVERAL = regex(r"[,;/&\n]|\band\b")
 # What looks like a line of ours. Shifts, streams and the prompts of Python sessions stay as they are: they are quoted.
-_FENCE = regex(r"<{2,}([^<>\n]{0,300})>{2,}|<{2,}(?=[ \t]*[0-9a-fA-F]{8})")
+_FENCE = regex(r"(?<!<)<{2,}+(?:([^<>\n]{0,300}+)>{2,}+|(?=[ \t]*+[0-9a-fA-F]{8}))")
 
 
 @dataclass(slots=True)

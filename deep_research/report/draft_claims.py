@@ -31,11 +31,11 @@ _CELL = regex(r"(?<!\\)\|")
 _RULE = regex(r"[\s|:-]+")
 _RULED = regex(r"^[ \t|:]*-{2,}[ \t|:-]*$", re.MULTILINE)
 _NUMBER_MARK = regex(
-    r"[ \t]*\[\^?\d{1,4}(?:[ \t]*[,–-][ \t]*\d{1,4})*\](?!\()"
+    r"(?<![ \t])[ \t]*+\[\^?\d{1,4}(?:[ \t]*[,–-][ \t]*\d{1,4})*\](?!\()"
 )  # a reference of another kind
 _LABEL_WORDS = 3  # of what stands before code and is no sentence: "Example"
 _WORD = regex(r"\w")
-_SENTENCE = regex(r"(?:\S+\s+){3,}\S*[.!?]")
+_SENTENCE = regex(r"(?:\S++\s++){3,}\S*[.!?]")
 _ORDINAL = regex(r"\A\(?\d{1,3}[.)]\s+")  # of an item that a sentence tells of
 
 

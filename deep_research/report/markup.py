@@ -86,7 +86,8 @@ _LABEL = regex(r"\]:")
 _NUMBERS = regex(r"(?P<ours>(?<=\w) \[\d{1,4}(?:, \d{1,4}){0,40}+\]:)|\]:")
 # What begins a command of TeX, or an address for renderers that look for one after escapes and entities are gone.
 _BEGINS = regex(
-    r"\\*+(?<![^\W_])(?:https?(?=\\*+:\\*+/\\*+/\\*+\S)|www(?=\\*+(?:\.|\Z)))|\\++(?=[A-Za-z])", re.IGNORECASE
+    r"(?<!\\)(?:\\*+(?<![^\W_])(?:https?(?=\\*+:\\*+/\\*+/\\*+\S)|www(?=\\*+(?:\.|\Z)))|\\++(?=[A-Za-z]))",
+    re.IGNORECASE,
 )
 _MODULE = regex(r"^(?:i(?=mport\b)|e(?=xport\b))", re.MULTILINE)  # begins a line of a script in MDX
 _SLASHES = regex(r"(?<![`\0]:)(?<!/)/(/++)(?=\S)")

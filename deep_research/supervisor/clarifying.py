@@ -50,7 +50,7 @@ MOST_OUTPUT = 600  # tokens, thoughts included
 LONGEST = 500  # characters of a question back
 MOST_NAMED = 4  # documents that are told of a name that several have
 _YEAR = regex(r"\b(?:1[5-9]|20)\d\d\b")
-_QUALIFIER = regex(r"\s*(?:\([^()]*\)|,.*)\s*$")
+_QUALIFIER = regex(r"(?<!\s)\s*+(?:\([^()]*+\)|,.*)\s*+$")
 log = get_log("clarifying")
 
 SYSTEM = f"""\

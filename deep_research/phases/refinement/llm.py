@@ -59,7 +59,7 @@ NAME = 8  # tokens of a finding's name and the end of its line, at most
 MOST_NEW_GAPS = 3
 LONGEST_GAP = 1_000  # characters
 _PRIORITIES = {"critical": 1, "moderate": 2, "minor": 3}
-_NAMES = regex(r"\s*\[[FS]\d{1,4}(?:[\s,;]+[FS]\d{1,4})*\]")
+_NAMES = regex(r"(?<!\s)\s*+\[[FS]\d{1,4}(?:[\s,;]+[FS]\d{1,4})*\]")
 
 SYSTEM = f"""\
 You judge what is missing in a piece of research, whether looking further is worth it, and how its report could be \

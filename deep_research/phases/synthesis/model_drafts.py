@@ -37,7 +37,7 @@ NAME = 8  # tokens of a finding's name and the end of its line, at most
 # Names as they are asked for, and as some write them all the same: [F1 and F2], [F1-F3], 【F1】, [**F1**], (F1).
 _NAME = r"\**(?:F|finding[ \t]{1,3})\d{1,4}\**"
 _NAMES = rf"\s*(?:findings?\s+)?({_NAME}(?:(?:\s*[,;&–-]\s*|\s+and\s+){_NAME})*)\s*"
-_REFERENCE = regex(rf"[ \t]*[\[【]{_NAMES}[\]】]", re.IGNORECASE)
+_REFERENCE = regex(rf"(?<![ \t])[ \t]*+[\[【]{_NAMES}[\]】]", re.IGNORECASE)
 # What looks like a reference and is none: numbers are given by code, and other names are not to be referred to.
 _FORGED = regex(
     r"(?P<code>^```.*?^```|`[^`\n]*`)"
@@ -45,7 +45,7 @@ _FORGED = regex(
     re.MULTILINE | re.DOTALL,
 )
 _SPELT = regex(r"finding[ \t]{1,3}(?=\d)", re.IGNORECASE)
-_ROUND = regex(rf"[ \t]*\({_NAMES}\)", re.IGNORECASE)
+_ROUND = regex(rf"(?<![ \t])[ \t]*+\({_NAMES}\)", re.IGNORECASE)
 _RANGE = regex(r"F(\d{1,4})\**\s*[–-]\s*\**F(\d{1,4})", re.IGNORECASE)
 MOST_IN_RANGE = 20
 _THOUGHTS = regex(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)

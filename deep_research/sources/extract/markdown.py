@@ -41,7 +41,7 @@ _MADE = r"(?:\{%[^%\n]{0,300}%\}|\{\{[%<][^{}\n]{0,300}[%>]\}\})"  # a statement
 _STATEMENTS = regex(rf"\A\s*+(?:{_MADE}\s*+)++|(?<!\s)(?<!%\}})(?<![%>]\}}\}})(?:\s*+{_MADE})++\s*+\Z")
 # A tag of HTML, or what is none although it looks like one.
 _TAG = regex(
-    r"(?s)<!--.*?(?:-->|\Z)|<(?P<closing>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<rest>(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+)>"
+    r"(?s)<!--.*?(?:-->|\Z)|<(?P<closing>/?)(?P<name>[a-zA-Z][^\s/<>]*+)(?P<rest>(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+)>"
 )
 _MODULE = regex(r"(?:import|export)\b")  # opens a block of MDX that is code
 _TELLING = ("question", "title", "label", "summary")  # what a component says of itself

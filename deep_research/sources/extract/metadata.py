@@ -20,9 +20,13 @@ _MOST_JSON = 200_000  # characters
 _MOST_OBJECTS = 500
 _SAID = tomllib.loads(Path(__file__).with_name("metadata.toml").read_text(encoding="utf-8"))
 _ADDRESS = regex(r"https?://|www\.|@", re.IGNORECASE)
-_WRAPPED = regex(r"\A\s*(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?|(?://|/\*)?\s*\]\]>(?:\s*\*/)?\s*\Z")
+_WRAPPED = regex(
+    r"\A\s*+(?:(?://|/\*)\s*+)?<!\[CDATA\[(?:\s*\*/)?|(?:(?://|/\*)\s*+|(?<!\s)\s*+)\]\]>(?:\s*\*/)?\s*\Z"
+)
 _BY = regex(rf"^\s*(?:{'|'.join(_SAID['by'])})\s+", re.IGNORECASE)
-_AFTER_NAME = regex(r"\s*(?:[,|•·]|\s[–—-]\s|\n|\s\d|updated\b|published\b).*", re.IGNORECASE | re.DOTALL)
+_AFTER_NAME = regex(
+    r"(?<!\s)\s*(?:[,|•·]|\s[–—-]\s|\n|\s\d|updated\b|published\b).*", re.IGNORECASE | re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)

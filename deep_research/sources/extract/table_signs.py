@@ -58,7 +58,7 @@ def _name_of(sign: HtmlElement) -> str:
 
 _LONGEST = 30  # characters
 _MOST_WORDS = 4
-_FILE = regex(r"[\w-]+\.(?:png|jpe?g|gif|svg|webp)\b", re.IGNORECASE)
+_FILE = regex(r"(?<![\w-])[\w-]++\.(?:png|jpe?g|gif|svg|webp)\b", re.IGNORECASE)
 _NO_SIGN = regex(
     r"\b(?:avatar|logo|icon|image|photo|picture|spacer|thumbnail|banner|arrow|bullet|sort|expand|collapse|close|menu|"
     r"link|share|copy|edit|delete|search|back|next|previous)\b",

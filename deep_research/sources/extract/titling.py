@@ -19,7 +19,7 @@ _ENTRY = (
     "<(?:dc:{name})\\b[^>]{{0,200}}>(.{{0,4000}}?)</dc:{name}>"  # of the packet of metadata of a PDF (XMP)
 )
 _TAG = regex(r"<[^<>]{0,400}>")
-_LOGIN = regex(r"[^\W\d_]+\d{2,}")
+_LOGIN = regex(r"(?<![^\W\d_])[^\W\d_]++\d{2,}")
 _LEAST, _MOST = 4, 300  # characters of a title
 _LONGEST_LINE = 150
 _TOP = 8  # paragraphs of a page, among which its title stands
