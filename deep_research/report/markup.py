@@ -86,7 +86,8 @@ _LABEL = regex(r"\]:")
 _NUMBERS = regex(r"(?P<ours>(?<=\w) \[\d{1,4}(?:, \d{1,4}){0,40}+\]:)|\]:")
 # What begins a command of TeX, or an address for renderers that look for one after escapes and entities are gone.
 _BEGINS = regex(
-    r"\\*+(?<![^\W_])(?:https?(?=\\*+:\\*+/\\*+/\\*+\S)|www(?=\\*+(?:\.|\Z)))|\\++(?=[A-Za-z])", re.IGNORECASE
+    r"(?P<bang>(?<!\\)!)?(?<!\\)(?:\\*+(?<![^\W_])(?:https?(?=\\*+:\\*+/\\*+/\\*+\S)|www(?=\\*+(?:\.|\Z)))|\\++(?=[A-Za-z]))",
+    re.IGNORECASE,
 )
 _MODULE = regex(r"^(?:i(?=mport\b)|e(?=xport\b))", re.MULTILINE)  # begins a line of a script in MDX
 _SLASHES = regex(r"(?<![`\0]:)(?<!/)/(/++)(?=\S)")
@@ -360,8 +361,9 @@ def _unlabelled(line: str) -> str:
 
 
 def _apart(match: re.Match[str]) -> str:
-    """The match as code; code that was set aside before it does not touch it."""
-    return f"{' ' * (match.string[match.start() - 1 : match.start()] == _SET_ASIDE)}`{match[0]}`"
+    """The match as code; code that was set aside before it does not touch it, and what could begin an image is none."""
+    apart = " " * (match.string[match.start() - 1 : match.start()] == _SET_ASIDE)
+    return f"{apart}&#33;`{match[0][1:]}`" if match["bang"] else f"{apart}`{match[0]}`"
 
 
 def _guessed(match: re.Match[str]) -> str:
