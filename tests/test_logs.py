@@ -493,12 +493,14 @@ def test_paths_of_the_machine_are_left_out_but_for_their_last_name(told, kept):
 
 
 @pytest.mark.parametrize("part", ["0123456789", "abcdef0123", "proj-abcd"])
-@pytest.mark.parametrize("key", ["sk-proj-abcdef0123456789", "hf_proj-abcdef0123456789xyz"])
+@pytest.mark.parametrize(
+    "key", ["sk-proj-abcdef0123456789", "hf_proj-abcdef0123456789xyz", "Bearer proj-abcdef0123456789/xy.z123"]
+)
 def test_a_longer_key_that_holds_a_registered_value_is_masked_whole(key: str, part: str) -> None:
     register_secret(part)
     told = redact(f"with {key}, twice")
     assert told == redact(told)
-    assert not set(re.findall(r"[a-z0-9]{4,}", told)) - {"with", "twice"}
+    assert not set(re.findall(r"[a-z0-9]{4,}", told)) - {"with", "twice", "earer"}
 
 
 def test_a_registered_key_is_masked_when_it_is_read_backwards() -> None:

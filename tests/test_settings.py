@@ -240,6 +240,11 @@ def test_a_count_takes_no_fraction_and_no_text(name: str) -> None:
             {"as_of": "2026-02-30"},
             "as_of must be a day such as 2026-01-31, got '2026-02-30' (from argument).",
         ),
+        (
+            {"fetch_proxy": "https://proxy.example:3128"},
+            "fetch_proxy must be off, environment or the address of an HTTP proxy, http://HOST:PORT, got "
+            "'https://proxy.example:3128'",
+        ),
         ({"search_urls": "searxng"}, "search_urls must be a table of addresses by service, got 'searxng'"),
         ({"local_only": "yes"}, "local_only must be true or false, got 'yes' (from argument)."),
         ({"data_dir": 5}, "data_dir must be a path, got 5 (from argument)."),

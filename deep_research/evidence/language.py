@@ -44,26 +44,6 @@ _NAMES = {  # as snowball calls them
     "ro": "romanian",
     "tr": "turkish",
 }
-_CALLED = {
-    ENGLISH: "English",
-    "zh": "Chinese",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "th": "Thai",
-    "lo": "Lao",
-    "my": "Burmese",
-    "km": "Khmer",
-    "el": "Greek",
-    "he": "Hebrew",
-    "ar": "Arabic",
-    "ka": "Georgian",
-    "hy": "Armenian",
-    "ta": "Tamil",
-    "te": "Telugu",
-    "kn": "Kannada",
-    "ml": "Malayalam",
-    "gu": "Gujarati",
-}
 STEMMED = tuple(_NAMES)  # the languages besides English whose words can be stemmed
 COMPOUNDING = frozenset(("de", "nl", "sv", "da", "no", "fi", "hu"))  # that write compounds in one word
 _KANA = regex("[\u3041-\u3096\u30a1-\u30fa]")
@@ -149,15 +129,6 @@ def language_by_script(text: str) -> str:
 def written_in(text: str) -> str:
     """The language of a text where that is clear, else nothing."""
     return language_by_script(text) or language_of(text, default="")
-
-
-def called(language: str) -> str:
-    """What a language is called in English.
-
-    Example:
-        called("pt")  # "Portuguese"
-    """
-    return _CALLED.get(language) or _NAMES.get(language, language).capitalize()
 
 
 def function_words(language: str) -> frozenset[str]:

@@ -46,7 +46,7 @@ _SHAPES = tuple(
     for pattern, replacement in (
         # Authorization: Bearer abc, "authorization": "Basic abc"
         (rf"(authorization{_IS})(?:(?:bearer|basic|token)\s{{1,3}})?{_VALUE}", rf"\1{MASK}"),
-        (r"\b(bearer\s{1,3})[a-z0-9._~+/=-]{8,}", rf"\1{MASK}"),
+        (rf"\b(bearer\s{{1,3}})(?:[a-z0-9._~+/=*-]{{8,}}|{_MASKED})", rf"\1{MASK}"),
         # api_key=abc, "token": "abc", X-Api-Key: abc, password='abc'
         (rf"({_NAMED}{_IS}){_VALUE}", rf"\1{MASK}"),
         (r"""(\bkey=)[^\s"'\\&,;)}\]]+""", rf"\1{MASK}"),

@@ -15,7 +15,7 @@ from deep_research.errors import ModelError
 from deep_research.models.base import ModelCall, TokenUsage
 from deep_research.models.clients_bodies import STRANGE
 from deep_research.models.error_bodies import read_error
-from deep_research.models.failures import Verdict, failure, from_status, is_too_long
+from deep_research.models.failures import Verdict, failure, from_status, is_too_long, usage_of
 from deep_research.patterns import regex
 from deep_research.unpacking import BodyError
 
@@ -31,10 +31,12 @@ _UNTRUSTED = frozenset(("SSLCertVerificationError",))
 _NO_ADDRESS = frozenset(("InvalidURL", "UnsupportedProtocol"))
 _NOT_TAKEN = regex(
     r"unsupported|not? (?:be )?support|n[o']t (?:be )?(?:support|allow|permit|enable|implement|available|accept)"
-    r"|unrecogni[sz]ed|unknown|unexpected|extra|not (?:currently )?(?:enabled|available|implemented)|disabled"
+    r"|unrecogni[sz]ed|not (?:currently )?(?:enabled|available|implemented)|disabled"
     r"|must be false|cannot be (?:used|set|true)|is invalid",
     re.IGNORECASE,
 )
+# What a service says of a field that it does not know, and of its own troubles as well: "unexpected end of stream".
+_NOT_KNOWN = regex(r"unknown|unexpected|extra", re.IGNORECASE)
 STREAM, SYSTEM = "stream", "system"
 _STREAM = r"stream(?:ing|ed)?(?!\w)"  # other fields begin so
 # The statuses of services that will not have a field.
@@ -179,7 +181,7 @@ class Wishes:
             return error
         for name in (*self._names, *self._instead):
             # Also where another request learned it meanwhile: this one was sent before.
-            if (name in sent or (name == SYSTEM and call.system)) and self._is_refused(name, error.problem):
+            if (name in sent or (name == SYSTEM and call.system)) and self._is_refused(name, error):
                 self._refused.add(name)
                 return failure(
                     Verdict.TRANSIENT,
@@ -187,16 +189,22 @@ class Wishes:
                     model=str(error.data["model"]),
                     status=error.data["status"],
                     retry_after=0.0,
+                    usage=usage_of(error),
+                    maybe_billed=bool(error.data.get("maybe_billed")),
                     request_id=error.data.get("request_id"),
                 )
         return error
 
-    def _is_refused(self, name: str, problem: str) -> bool:
+    def _is_refused(self, name: str, error: ModelError) -> bool:
+        problem = error.problem
         if name == SYSTEM:
             return _NO_SYSTEM.search(problem) is not None
         names = [_STREAM if name == STREAM else name, *filter(None, [self._also.get(name)])]
         called = re.search(rf"\b(?:{'|'.join(names)})", problem, re.IGNORECASE)
-        return bool(called and _NOT_TAKEN.search(problem))
+        blames_request = error.data["status"] < 500
+        return bool(
+            called and (_NOT_TAKEN.search(problem) or (blames_request and _NOT_KNOWN.search(problem)))
+        )
 
 
 def _is_foreign(error: Exception) -> bool:

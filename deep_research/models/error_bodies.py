@@ -57,7 +57,7 @@ _PAGE = regex(r"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _TITLE = regex(r"<(title|h1)\b[^<>]{0,200}>([^<]{1,500})<", re.IGNORECASE)
 _TAG = regex(r"<[^<>]{0,500}>")
 
-_NUMBER = r"(?<![\w.-])(\d{1,3}(?:[,_']\d{3})+|\d+)(?!\w|\.\d)"
+_NUMBER = r"(?<![\w.-])(\d{1,3}(?:[,_']\d{3}){1,3}|\d+)(?!\w|\.\d)"
 _GAP = r"(?:(?!\bby\b)[^0-9]){0,80}?"
 # How the window is named in words, the surest first.
 _NAMED = tuple(

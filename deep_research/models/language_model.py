@@ -13,7 +13,7 @@ from deep_research.models import structured
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.models.capabilities import Abilities, Rung
 from deep_research.models.continuation import WORTH, going_on, joined
-from deep_research.models.failures import Verdict, failure
+from deep_research.models.failures import Verdict, failure, limits_of
 from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import UNIT, Persistence, Tries, loop_time, with_books
@@ -198,10 +198,15 @@ class SingleModel:
     ) -> _T:
         """Returns the outcome of a call. After an error that names a smaller window than was known, one more request asks
         for an answer that leaves room for the prompt, if there is any: only its author can shorten a prompt."""
+        asked_for = self.profile
         try:
             return await ask(self._fitted(call))
         except ModelError as error:
-            if self._windows is None or not self._windows.learn(self.provider, error) or tries.left <= 0:
+            if self._windows is None or tries.left <= 0:
+                raise
+            # Another request may have learned it while this one was on its way.
+            learned = self._windows.learn(self.provider, error) or self.profile != asked_for
+            if not learned or limits_of(error) == (None, None):
                 raise
             output = self.profile.context - expected_tokens(call)
             if output < MIN_ANSWER_TOKENS:

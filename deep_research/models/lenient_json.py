@@ -28,6 +28,7 @@ MAX_PLAIN_QUOTES = 60  # within a text, that are looked at as its end
 # comma is missing, the next name or text.
 _NAME = r"(?:[\"“„]\w[^\"\n:]{0,80}[\"”“]|'\w[^'\n:]{0,80}')\s*:"
 _COMMENT = r"//|/\*|\#"
+_REST = regex(r"\s*+\Z")
 _AFTER_NAME = regex(r"\s*:")
 _AFTER_MEMBER = regex(
     rf"\s*\}}|\s*,\s*(?:[,}}]|\w{{1,60}}\s*:|{_NAME}|{_COMMENT})|\s*{_NAME}|\s+(?:{_COMMENT})"
@@ -192,7 +193,7 @@ class _Reader:
             if match is None:
                 raise _Cut
             end = match.end() - 1
-            if not self.text[match.end() :].strip():
+            if _REST.match(self.text, match.end()) is not None:
                 raise _Cut  # it may have been a quote within the text
             if after.match(self.text, match.end()) is not None:
                 break

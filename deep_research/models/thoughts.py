@@ -132,12 +132,13 @@ class AnswerStream:
             if (begins := opening.match(text)) is not None:
                 self._held, self._closing = text[begins.end() :], closing
                 return True
-        if not final and (
+        may_wait = not final and len(self._held) <= MAX_HELD_CHARS
+        if may_wait and (
             not text or _HEAD_UNSURE.match(text) or _LEAKED[9:].startswith(text) or _LEAKED.startswith(text)
         ):
             return False
         if (header := _HEAD.match(text)) is not None:
-            if not final and header.end() == len(text):
+            if may_wait and header.end() == len(text):
                 return False
             self._held, self._is_cleared = text[header.end() :], True
             return True

@@ -362,7 +362,8 @@ def _unlabelled(line: str) -> str:
 
 def _apart(match: re.Match[str]) -> str:
     """The match as code; code that was set aside before it does not touch it."""
-    return f"{' ' * (match.string[match.start() - 1 : match.start()] == _SET_ASIDE)}`{match[0]}`"
+    apart = " " * (match.string[match.start() - 1 : match.start()] == _SET_ASIDE)
+    return f"{apart}`{match[0]}`"
 
 
 def _guessed(match: re.Match[str]) -> str:

@@ -507,7 +507,8 @@ _WORDS: dict[object, str] = {
     Path: "a path",
     date: "a day such as 2026-01-31",
 }
-_TABLES = {
+_FORMS = {
+    "fetch_proxy": "off, environment or the address of an HTTP proxy, http://HOST:PORT",
     "search_urls": "a table of addresses by service",
     "models": "a table of model names by role",
     "model_context_overrides": "a table of tokens, 1,000 at least, by model",
@@ -561,8 +562,8 @@ def _wanted(details: ErrorDetails, model: type[BaseModel], name: str) -> str:
     if details["type"].startswith(("greater_than", "less_than", "literal")):
         return limits
     sort = kind(model, name)
-    if get_origin(sort) is dict:
-        return _TABLES[name]
+    if name in _FORMS:
+        return _FORMS[name]
     if get_origin(sort) is tuple:
         item = get_args(sort)[0]
         return "a list of paths" if Path in (item, *get_args(item)) else "a list of names"

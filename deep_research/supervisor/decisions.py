@@ -16,6 +16,7 @@ from deep_research.state import (
 )
 
 _STRONG = (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED)
+_ALL_MET = "All of its rules are met."
 
 
 def dispatch(state: DeepResearchState, phase: DeepResearchPhase, at: datetime) -> AgentDecision:
@@ -72,7 +73,7 @@ def evaluation(
     state: DeepResearchState, phase: DeepResearchPhase, validation: ValidationResult, at: datetime
 ) -> AgentDecision:
     """What the supervisor makes of a finished phase."""
-    verdict = " ".join(validation.issues) or "All of its rules are met."
+    verdict = " ".join(validation.issues) or _ALL_MET
     return AgentDecision(
         agent=AgentRole.SUPERVISOR.value,
         action="evaluate_phase",
@@ -94,7 +95,9 @@ def with_evaluation(validation: ValidationResult, evaluation: AgentDecision) -> 
         return validation
     if ok:
         return ValidationResult(valid=True, quality_score=validation.quality_score)
-    why = evaluation.rationale.strip() or "The supervisor's evaluation does not let the phase pass."
+    why = evaluation.rationale.strip()
+    if not why or why.endswith(_ALL_MET):  # it was left as it was
+        why = "The supervisor's evaluation does not let the phase pass."
     return validation.model_copy(
         update={"valid": False, "issues": (why, *validation.issues), "blocking": (why,)}
     )

@@ -1,8 +1,10 @@
 """The words and figures of errors, whatever the shape of their bodies."""
 
+from time import thread_time
+
 import pytest
 
-from deep_research.models.error_bodies import ErrorBody, read_error, told_window
+from deep_research.models.error_bodies import ErrorBody, limit_in, read_error, told_window
 from deep_research.models.failures import from_status, is_too_long, limits_of
 
 WORDS = "The model m is not served here."
@@ -231,3 +233,17 @@ def test_the_window_is_read_from_a_field():
 )
 def test_the_window_is_read_from_what_servers_say_of_their_models(told, window):
     assert told_window(told, "m") == window
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("piece", ["123,", "1_000", "limit ", "n_ctx ", "9 > "])
+def test_figures_are_looked_for_in_linear_time(piece, least):
+    def ratio():
+        spent = []
+        for size in (2_000, 20_000):
+            began = thread_time()
+            limit_in((piece * size)[:size])
+            spent.append(thread_time() - began)
+        return spent[1] / max(spent[0], 0.002)
+
+    assert least(40, ratio) < 40

@@ -8,6 +8,8 @@ from pydantic import BaseModel
 from deep_research.models import Message, ModelCall
 from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.capabilities import Abilities, Rung
+from deep_research.models.clients_errors import Wishes
+from deep_research.models.failures import from_status, usage_of
 from deep_research.models.language_model import SingleModel
 from deep_research.models.ollama import Ollama
 from deep_research.models.openai import OpenAIResponses
@@ -103,6 +105,23 @@ def test_a_server_that_does_not_stream_is_asked_for_whole_answers(wire, status, 
         assert text(WIRES[wire](server.base_url), pieces=pieces, times=2) == ["Seven.", "Seven."]
         assert [served.stream for served in server.log] == [True, False, False]
     assert pieces == ["Seven.", "Seven."]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_stream_that_a_server_lost_says_nothing_of_what_it_takes(wire):
+    words = "stream error: unexpected EOF"
+    with ModelServer(["Seven."], faults=[Fault("500", message=words)]) as server:
+        assert text(WIRES[wire](server.base_url), pieces=[]) == ["Seven."]
+        assert [served.stream for served in server.log] == [True, True]
+
+
+def test_what_may_be_billed_of_a_refusal_stays_unknown():
+    call = CALL.model_copy(update={"max_output": 100})
+    for status, maybe_billed in ((400, False), (500, True)):
+        error = from_status(status, "stream=true is not implemented", model="m")
+        learned = Wishes().learned(error, {"stream": True}, call)
+        assert learned is not error
+        assert usage_of(learned).known is not maybe_billed
 
 
 def test_the_options_of_a_stream_are_refused_by_themselves():

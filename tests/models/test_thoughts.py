@@ -70,6 +70,7 @@ HOSTILE = (
         "<|channel|>" * 5_000,
         "analysis" * 5_000,
     ),
+    *("<|channel|>" + "</s>" * 20_000 + "x", "<|im_start|>" + "\n" * 100_000),
     *("<|end|><|start|>" * 5_000, "a<|im_end|>\n<|im_start|>assistant\n" * 2_000),
 )
 
@@ -124,4 +125,4 @@ def test_the_time_grows_with_the_length_alone(text):
     began = time.perf_counter()
     answer_text(text)
     in_pieces(text, 16)
-    assert time.perf_counter() - began < 300
+    assert time.perf_counter() - began < 60

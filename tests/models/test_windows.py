@@ -153,6 +153,25 @@ def test_a_smaller_window_in_an_error_is_believed_and_the_answer_made_to_fit():
         assert pool.profile(chat(server)).context == 4_096
 
 
+def test_a_window_that_another_request_learned_meanwhile_is_kept_to_as_well():
+    def answer(call):
+        return refused() if call.max_output + len(PROMPT.messages[0].content) // 3 > 4_096 else "Seven."
+
+    async def both():
+        met = asyncio.Barrier(2)
+
+        class Together(ScriptedProvider):
+            async def send(self, call, on_text=None):
+                if len(self.calls) < 2:
+                    await met.wait()
+                return await super().send(call, on_text)
+
+        model = pool_of().language_model([Together(answer)])
+        return await asyncio.gather(model.text(PROMPT), model.text(PROMPT))
+
+    assert [answer.value for answer in asyncio.run(both())] == ["Seven.", "Seven."]
+
+
 def test_a_prompt_that_does_not_fit_the_window_is_left_to_who_made_it():
     long = PROMPT.model_copy(update={"messages": (Message(content="ships " * 4_000),)})
     with ModelServer(["Seven."], dialect="window-openai") as server:

@@ -157,6 +157,7 @@ WORK = {
     "safe": lambda text: safe(text, {"https://ok.example/page"}),
     "finished": lambda text: finished(f"## {text}", [], [], writer="w"),
 }
+UNENDED = {"behind nothing": lambda text: escaped.__wrapped__(text.removesuffix("x"))}
 
 
 @pytest.mark.timed
@@ -166,7 +167,8 @@ WORK = {
         pytest.param(work, piece, marks=() if (n + m) % 3 == 0 else pytest.mark.sweep)
         for m, work in enumerate(WORK)
         for n, piece in enumerate(PIECES)
-    ],
+    ]
+    + [("behind nothing", "\\")],
 )
 def test_hostile_text_takes_linear_time(work, piece, least):
     """Ten times the text takes ten times as long, with room for the caches of a machine; and never as its square."""
@@ -176,7 +178,7 @@ def test_hostile_text_takes_linear_time(work, piece, least):
         for size in (10_000, 100_000):
             text = f"{(piece * size)[:size]}x"
             began = thread_time()
-            WORK[work](text)
+            (WORK | UNENDED)[work](text)
             spent.append(thread_time() - began)
         return spent[1] / max(spent[0], 0.002)
 

@@ -190,6 +190,12 @@ class Never(SupervisorOrchestrator):
         )
 
 
+class Curt(SupervisorOrchestrator):
+    def evaluate_phase_completion(self, state, phase):
+        decision = super().evaluate_phase_completion(state, phase)
+        return decision.model_copy(update={"outputs": decision.outputs | {"quality_ok": False}})
+
+
 class Always(SupervisorOrchestrator):
     def decide_iteration(self, state):
         decision = super().decide_iteration(state)
@@ -234,6 +240,7 @@ class Failing(SupervisorOrchestrator):
     ("supervisor", "reason", "words"),
     [
         (Never, "no_evidence", "Too thin."),
+        (Curt, "error", "evaluation does not let the phase pass"),
         (Wordless, "config", "returned NoneType"),
         (Boundless, "config", "max_sub_queries"),
         (Forgetful, "config", "left out what the run goes on by"),

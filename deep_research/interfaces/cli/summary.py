@@ -60,10 +60,7 @@ def _closing(session: Look, result: ResearchResult) -> list[str]:
         if result.reason == "no_evidence"
         else []
     )
-    named = (
-        *(["language"] if gaps else []),
-        *(() if result.report or result.status != "aborted" else _FAILED),
-    )
+    named = () if result.report or result.status != "aborted" else _FAILED
     notices = [limit.message for limit in result.limits if limit.name in named]
     listed = [f"  - {text.line(each)}" for each in (*notices, *gaps[:_MOST_GAPS])]
     if len(gaps) > _MOST_GAPS:

@@ -48,8 +48,9 @@ def unfold(tree: HtmlElement) -> None:
             panel = _below(opener)
         if panel is not None and panel not in panels and _opens(opener, panel):
             panels.add(panel)
-            show(panel)
-            _label(panel, opener)
+            if not _is_of_links(panel):  # looked at once, however many open it
+                show(panel)
+                _label(panel, opener)
     for details in tree.iter("details"):
         summary = details.find("summary")
         if summary is not None and _is_short(details):
@@ -82,7 +83,7 @@ def _below(opener: HtmlElement) -> HtmlElement | None:
 
 
 def _opens(opener: HtmlElement, panel: HtmlElement) -> bool:
-    """Whether a visitor sees the opener, and what it opens is text, no menu and no window above the page."""
+    """Whether a visitor sees the opener, and what it opens is by its marks no menu and no window above the page."""
     is_toggle = opener.get("role") == "tab" or any(opener.get(name) is not None for name in _TOGGLES)
     around = list(opener.iterancestors())
     label = opener.text_content()
@@ -96,7 +97,6 @@ def _opens(opener: HtmlElement, panel: HtmlElement) -> bool:
         and not any(map(is_hidden, (opener, *around)))
         and len(label) <= _MAX_LABEL
         and any(map(str.isalnum, label))
-        and not _is_of_links(panel)
     )
 
 

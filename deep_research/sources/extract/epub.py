@@ -79,9 +79,9 @@ def _chapters(root: str, book: Any, items: Mapping[str, Any]) -> Iterator[str]:
 def _contents(package: Package, root: str, items: Iterable[Any]) -> Iterator[tuple[str, str]]:
     """What the table of contents calls the parts of a book; what it calls a place within one names no part. Nothing of a
     damaged one."""
-    for item in items:
-        part = _place(root, item.get("href", ""))
-        if part not in package.names or not (_is_list(item) or item.get("media-type") == _CONTENTS):
+    lists = (item for item in items if _is_list(item) or item.get("media-type") == _CONTENTS)
+    for part in dict.fromkeys(_place(root, item.get("href", "")) for item in lists):  # one may be named often
+        if part not in package.names:
             continue
         with suppress(UnreadableError):
             for entry in package.tree(part).iter("{*}a", "{*}navPoint"):

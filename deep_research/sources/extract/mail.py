@@ -35,7 +35,10 @@ def read(raw: bytes, asked: Asked) -> Document:
             raise UnreadableError("no mail, although it is called one")
         for each in islice(_letters(letter), _MAX_LETTERS):
             _write(each, out)
-    except (MessageError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (
+        *(MessageError, ArithmeticError, AttributeError, LookupError, RecursionError),
+        *(TypeError, ValueError),
+    ) as error:
         raise UnreadableError("a damaged mail") from error
     name, address = parseaddr(_header(letter, "From"))
     return finished(

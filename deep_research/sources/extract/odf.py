@@ -42,6 +42,7 @@ _UNSAID = {
 _ROW_GROUPS = [f"{_TABLE}{name}" for name in ("table-header-rows", "table-rows", "table-row-group")]
 _MAX_REPEATED = 200  # times that a row or cell is said again: empty ones are to the end of a sheet
 _MAX_CELLS = 1_000_000
+_MAX_CHARS = 20_000_000  # of a table, with what is said again
 _MAX_FORMULA_BYTES = 100_000
 
 
@@ -201,15 +202,17 @@ class _Reader:
 
     def _table(self, table: Any, title: str = "") -> None:
         rows: list[list[str]] = []
-        cells = 0
+        cells = chars = 0
         for row in _rows(table):
             cells_of_row: list[str] = []
             for cell in row.iterchildren(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
                 cells_of_row += [self._cell(cell)] * _repeated(cell, "columns")
             times = _repeated(row, "rows") if any(cells_of_row) else 1
             cells += times * len(cells_of_row)
-            if cells > _MAX_CELLS:
-                raise UnreadableError(f"a table of more than {_MAX_CELLS:,} cells", limit="size")
+            chars += times * sum(map(len, cells_of_row))
+            if cells > _MAX_CELLS or chars > _MAX_CHARS:
+                what = f"{_MAX_CELLS:,} cells" if cells > _MAX_CELLS else f"{_MAX_CHARS:,} characters"
+                raise UnreadableError(f"a table of more than {what}", limit="size")
             rows += [cells_of_row] * times
         width = max((n for row in rows for n, cell in enumerate(row, 1) if cell), default=0)
         full_rows = [[*row[:width], *[""] * (width - len(row))] for row in rows if title or any(row)]

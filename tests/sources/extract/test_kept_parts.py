@@ -164,5 +164,7 @@ def test_a_page_of_many_buttons_takes_linear_time(seconds) -> None:
     pairs = "".join(
         f"<button aria-controls='p{n}'>b{n}</button><div id='p{n}' hidden>x{n}</div>" for n in range(3_000)
     )
-    page = f"<html><body>{pairs}{'<button aria-controls=p1>b</button>' * 3_000}</body></html>"
+    menu = f"<div id='menu' hidden>{'<a href=/>link</a> ' * 5_000}</div>"
+    buttons = "<button aria-controls=p1>b</button><button aria-controls=menu>m</button>" * 3_000
+    page = f"<html><body>{menu}{pairs}{buttons}</body></html>"
     assert seconds(3, lambda: read(page.encode(), "text/html", "https://x.example/p")) < 3

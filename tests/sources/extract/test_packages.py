@@ -17,6 +17,7 @@ from deep_research import DeepResearch
 from deep_research.errors import ExtractionError
 from deep_research.sources.extract import Extractor, readers
 from deep_research.sources.extract.document import Document, TooLongError
+from deep_research.sources.extract.package import Package
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import read
 
@@ -174,6 +175,11 @@ BOMB = bytes(50_000_000)
 FAR = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c %s><v>2</v></c></row>'
 CELL = "<table:table-cell table:number-columns-repeated='16384'><text:p>x</text:p></table:table-cell>"
 ROW = f"<table:table-row table:number-rows-repeated='99999'>{CELL}</table:table-row>"
+LONG = ROW.replace(
+    CELL,
+    f"<table:table-cell table:number-columns-repeated='200'><text:p>{'word ' * 1_000}</text:p></table:table-cell>",
+)
+WITHIN = b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n"
 COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")
 HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "a bomb in a spreadsheet": ("a.xlsx", lambda: zipped({"xl/workbook.xml": "<a/>", "x": BOMB}), "100 to 1"),
@@ -192,6 +198,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "a cell at the end": ("a.xlsx", lambda: workbook(FAR % 'r="XFD1048576"'), "sheet S: more than 1,000,000 cells"),
     "a cell in the last row": ("a.xlsx", lambda: workbook(FAR % ""), "sheet S: more than 1,000,000 cells"),
     "cells said again": ("a.ods", lambda: opendocument(f"<table:table>{ROW * 30}</table:table>", "spreadsheet"), "1,000,000 cells"),
+    "a long cell said again": ("a.ods", lambda: opendocument(f"<table:table>{LONG}</table:table>", "spreadsheet"), "20,000,000 characters"),
     "a cut spreadsheet": ("a.xlsx", lambda: (INPUTS / "xlsx-sheets.xlsx").read_bytes()[:3_000], "a damaged zip archive"),
     "words called a spreadsheet": ("a.xlsx", lambda: b"a,b\n1,2\n", "not a spreadsheet, although it is called one"),
     "an encrypted spreadsheet": ("a.xlsx", lambda: COMPOUND + "EncryptedPackage".encode("utf-16-le"), "encrypted"),
@@ -199,6 +206,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "an old slide show": ("a.ppt", lambda: COMPOUND + "PowerPoint Document".encode("utf-16-le"), "save it as pptx"),
     "half a notebook": ("a.ipynb", lambda: b'{"cells": [', "a damaged notebook"),
     "a deep notebook": ("a.ipynb", lambda: b"[" * 100_000, "a damaged notebook"),
+    "a mail in a mail in a mail": ("a.eml", lambda: b"".join(map(WITHIN.__mod__, zip(range(1_500), range(1_500), strict=True))), "a damaged mail"),
     "no mail": ("a.eml", lambda: b"\n\nnothing but words", "no mail, although it is called one"),
 }  # fmt: skip
 
@@ -245,6 +253,23 @@ def test_an_odd_file_is_read_as_far_as_it_says_something(name: str, raw: bytes, 
     found = read(raw, name=name, is_file=True)
     assert found.text.endswith(says)
     assert found.text.count(says) == 1
+
+
+def test_a_table_of_contents_that_is_named_often_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists = "".join(f'<item id="{n}" href="n.ncx" media-type="application/x-dtbncx+xml"/>' for n in range(50))
+    chapter = '<item id="c" href="c.xhtml" media-type="application/xhtml+xml"/>'
+    manifest = f"<manifest>{lists}{chapter}</manifest><spine><itemref idref='c'/></spine>"
+    parts = {
+        "META-INF/container.xml": "<container><rootfiles><rootfile full-path='c.opf'/></rootfiles></container>",
+        "c.opf": f'<package xmlns="http://www.idpf.org/2007/opf">{manifest}</package>',
+        "n.ncx": "<ncx><navPoint><navLabel>Piers</navLabel><content src='c.xhtml'/></navPoint></ncx>",
+        "c.xhtml": "<html><body><p>The keepers count the boats.</p></body></html>",
+    }
+    trees: list[str] = []
+    tree = Package.tree
+    monkeypatch.setattr(Package, "tree", lambda self, name: trees.append(name) or tree(self, name))
+    assert read(zipped(parts), name="a.epub", is_file=True).page_labels == ("chapter Piers",)
+    assert trees.count("n.ncx") == 1
 
 
 def test_a_chapter_that_is_damaged_is_named_and_the_others_are_read() -> None:
