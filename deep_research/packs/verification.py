@@ -16,6 +16,7 @@ from deep_research.errors import (
 from deep_research.packs import members
 from deep_research.packs.evidence import Evidence, Failure
 from deep_research.packs.recheck import Check, Comparison, compared, recomputed
+from deep_research.packs.rendering import rendering_failures
 from deep_research.state import Citation, DeepResearchState, Quote, Record
 from deep_research.state.events import Event, decode_log
 from deep_research.state.identity import sha256_hex
@@ -92,7 +93,9 @@ def verified(evidence: Evidence, check: Check = recomputed) -> Verification:
     failures += _of_log(evidence, rows, state, damaged)
     failures += _of_sources(state, texts)
     failures += _of_quotes(list(quotes.values()), texts, damaged)
-    verdicts = _verdicts(events, texts, check) if not damaged else Comparison((), (), "")
+    failures += rendering_failures(events)
+    is_damaged = any(members.is_member(name) for name in damaged)
+    verdicts = Comparison((), (), "") if is_damaged else _verdicts(events, texts, check)
     return found.model_copy(
         update={
             "texts": len(texts),
