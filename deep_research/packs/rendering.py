@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from deep_research.packs.evidence import Failure
 from deep_research.packs.members import CLAIMS, REPORT
-from deep_research.state import AbortReason, Claim, DeepResearchState, Draft
+from deep_research.state import AbortReason, Claim, DeepResearchState, Draft, ModelRole
 from deep_research.state import events as ev
 from deep_research.state.reducer import Fold
 
 MAX_SHOWN = 60  # characters of a line
+SYNTHESIZER = ModelRole.SYNTHESIZER.value
 STOPPED = (AbortReason.CANCELLED, AbortReason.TIMEOUT)  # are the stops that leave a report
 
 
@@ -66,7 +67,8 @@ def _draft_of(
         writer = state.report_metadata.writer if state.report_metadata else ""
         return draft.model_copy(update={"writer": writer, "repairs": state.repairs})
     if state.draft is None:  # code wrote it, and would write the same again
-        return draft
+        is_ours = state.setup is not None and SYNTHESIZER not in state.setup.agents
+        return draft.model_copy(update={"writer": ExtractiveSynthesizer.name}) if is_ours else draft
     known: dict[str, object] = {"writer": state.draft.writer, "unknown": state.draft.unknown}
     if state.draft.repairs is not None:
         known["repairs"] = state.draft.repairs

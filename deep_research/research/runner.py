@@ -19,7 +19,7 @@ from deep_research.errors import DeepResearchError, RunStateError, StoreError, U
 from deep_research.logs import get_log, told
 from deep_research.research.raised_caps import caps_of, is_enough, under
 from deep_research.research.result import ResearchResult
-from deep_research.research.steering import answer_in, checked_answer, judged
+from deep_research.research.steering import answer_in, checked_answer, judged, unapplied
 from deep_research.research.steering import told as told_in
 from deep_research.research.take_over import asked_to_let_go, let_go
 from deep_research.settings import Settings
@@ -360,6 +360,7 @@ class Runner:
             clock=self._clock,
             new_run=new,
             elapsed=elapsed,
+            unapplied=unapplied,
         )
 
     def _activate(
@@ -433,10 +434,10 @@ class Runner:
     def _wish(self, active: _Active, control: Control) -> None:
         match control.kind:
             case ControlKind.CANCEL:
-                active.journal.consume_at_last(control.id)  # or a process killed before it would lose it
+                active.journal.consume_at_last(control)  # or a process killed before it would lose it
                 self._cancel(active)
             case ControlKind.PAUSE:
-                self._halt(active, Halt.PAUSE, control.id)
+                self._halt(active, Halt.PAUSE, control)
             case ControlKind.RELEASE:  # who takes the run over uses the row up
                 self._halt(active, Halt.RELEASE)
             case ControlKind.STEER:
@@ -451,10 +452,10 @@ class Runner:
         active.telling.add(telling)
         telling.add_done_callback(active.telling.discard)
 
-    def _halt(self, active: _Active, why: Halt, control_id: int | None = None) -> None:
+    def _halt(self, active: _Active, why: Halt, control: Control | None = None) -> None:
         """Has a run stand still before its next unit. A row that asked for it is used up with the run's last word."""
         active.orchestrator.halt(why)
-        active.journal.halt(control_id)
+        active.journal.halt(control)
         if active.task is not None and not active.begun:  # it waits for a slot
             active.halted = True
             active.task.cancel()
