@@ -118,7 +118,7 @@ def _otherwise(value: Any) -> Any:
 
 
 def file_changes(members: Members) -> Iterator[Change]:
-    """A file that is otherwise, gone, under another name, or there besides; under the old manifest and under a new one."""
+    """A file that is otherwise, gone, under another name, or there besides; under the old manifest and a new one."""
     for name in sorted(set(members) - {"manifest.json"}):
         for place in (0, len(members[name]) // 2, len(members[name]) - 1):
             yield from _both(f"{name} at {place}", _flipped(name, place))
