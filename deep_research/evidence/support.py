@@ -411,12 +411,17 @@ class _Comparison:
 
     def _nearest(self) -> list[tuple[int, int]]:
         """The sentences that share most with the claim, of those that its words lead to."""
-        found: dict[tuple[int, int], float] = defaultdict(float)
-        for key, weight in self._weights.items():
-            for at in self._pool.filed(key):
-                found[at] += weight
-        near = heapq.nsmallest(_MOST_CHOSEN_FROM, found, key=lambda at: (-found[at], at))
-        return sorted(near, key=lambda at: (-self._weight(self._pool.keys(at)), at))
+        found: list[tuple[float, tuple[int, int]]] = []
+        for n, source in self._pool.sources.items():
+            shared: dict[int, float] = defaultdict(float)
+            for key, weight in self._weights.items():
+                for place in source.filed.get(key, ()):
+                    shared[place] -= weight
+            found += [(less, (n, place)) for place, less in shared.items()]
+        near = [
+            (-self._weight(self._pool.keys(at)), at) for _, at in heapq.nsmallest(_MOST_CHOSEN_FROM, found)
+        ]
+        return [at for _, at in sorted(near)]
 
     def _choose(self, most: int) -> Iterator[tuple[int, int]]:
         """The sentences that hold most of the claim together, each the one that adds most to those before."""

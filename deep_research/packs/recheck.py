@@ -3,7 +3,7 @@ compared with those that it has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,12 +28,18 @@ class Check(Protocol):
 
 
 def recomputed(
-    draft: str, state: DeepResearchState, texts: Mapping[str, str], *, partial: bool
+    draft: str,
+    state: DeepResearchState,
+    texts: Mapping[str, str],
+    *,
+    partial: bool,
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Claim, ...]:
-    """The claims of a draft with their verdicts, by code alone. ``texts`` are the saved ones, by their hash."""
+    """The claims of a draft with their verdicts, by code alone. ``texts`` are the saved ones, by their hash; ``progress``
+    is called with how many claims are checked, and how many there are."""
     from deep_research.report.checking import checked_claims  # brings the rules of all languages along
 
-    return checked_claims(draft, state, texts, partial=partial)
+    return checked_claims(draft, state, texts, partial=partial, progress=progress)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ It shows damage, not who made the pack: whoever changes a run and packs it anew 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from deep_research.errors import (
     ContentMissingError,
@@ -23,6 +24,7 @@ from deep_research.state.identity import sha256_hex
 from deep_research.state.reducer import fold
 from deep_research.store import StoredEvent
 
+MAX_KEPT_CHARS = 50_000_000
 _SHOWN = 40  # characters of a quote
 
 
@@ -48,17 +50,29 @@ class Verification(Record):
 
 
 class SavedTexts(Mapping[str, str]):
-    """The texts of the evidence by their hash, read when they are asked for; without those that are damaged."""
+    """The texts of the evidence by their hash, without those that are damaged. Each is read when it is asked for and kept
+    for the claims after that, up to `MAX_KEPT_CHARS` of all."""
 
     def __init__(self, evidence: Evidence, damaged: frozenset[str] = frozenset()) -> None:
         self._evidence = evidence
         names = (name for name in evidence.names() - damaged if name.startswith(members.TEXTS))
         self._hashes = frozenset(name.removeprefix(members.TEXTS) for name in names)
+        self._kept: dict[str, str] = {}
+        self._kept_chars = 0
 
     def __getitem__(self, content_hash: str) -> str:
         if content_hash not in self._hashes:
             raise KeyError(content_hash)
-        return self._evidence.member(members.TEXTS + content_hash).decode("utf-8")
+        if (text := self._kept.get(content_hash)) is None:
+            text = self._evidence.member(members.TEXTS + content_hash).decode("utf-8")
+            if self._kept_chars + len(text) > MAX_KEPT_CHARS:
+                self._kept, self._kept_chars = {}, 0
+            self._kept[content_hash] = text
+            self._kept_chars += len(text)
+        return text
+
+    def __contains__(self, content_hash: object) -> bool:
+        return content_hash in self._hashes
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._hashes))
@@ -67,9 +81,16 @@ class SavedTexts(Mapping[str, str]):
         return len(self._hashes)
 
 
-def verified(evidence: Evidence, check: Check = recomputed) -> Verification:
-    """Everything made again and held against what is recorded. What fails is named in the order of members, log, texts,
-    passages, verdicts. ``check`` makes the verdicts. Raises `PackVersionError` for a log of a newer version."""
+def verified(
+    evidence: Evidence,
+    check: Check | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
+    """Everything made again and compared with what is recorded. What fails is named in the order of members, log, texts,
+    passages, report, verdicts. ``check`` makes the verdicts; without one ours does, and calls ``progress`` with how many
+    claims are checked, and how many there are. Raises `PackVersionError` for a log of a newer version."""
+    check = check or partial(recomputed, progress=progress)
     failures = list(evidence.faults())
     broken = {failure.place for failure in failures}
     failures += _misnamed(evidence, sorted(evidence.names() - broken))
