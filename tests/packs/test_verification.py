@@ -6,6 +6,7 @@ import gzip
 import random
 import shutil
 import socket
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -29,6 +30,7 @@ from deep_research import DeepResearch, open_pack
 from deep_research.errors import DeepResearchError, PackError
 from deep_research.packs import Failure, Pack, Verification, pack_run, stored_evidence, verified
 from deep_research.packs.recheck import recomputed
+from deep_research.packs.verification import SavedTexts
 from deep_research.state import ClaimVerdict
 from deep_research.state.identity import sha256_hex
 
@@ -108,6 +110,23 @@ def test_one_byte_of_the_file_that_is_otherwise_is_found_or_changes_no_member(
         path.write_bytes(raw)
         with suppress(PackError):
             assert not verify(path).holds or members_of(path) == members
+
+
+def test_a_text_is_read_once_for_all_claims(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Pack(packed) as pack:
+        texts, read = SavedTexts(pack), Counter[str]()
+        member = pack.member
+        monkeypatch.setattr(pack, "member", lambda name: read.update([name]) or member(name))
+        (content_hash,) = texts
+        assert {texts[content_hash] for _ in range(100)} == {TEXT}
+        assert [*read.values()] == [1]
+
+
+def test_progress_counts_the_claims(packed: Path) -> None:
+    told: list[tuple[int, int]] = []
+    with open_pack(packed) as run:
+        run.verify(progress=lambda done, total: told.append((done, total)))
+    assert told == [(1, 2), (2, 2)]
 
 
 def test_what_reads_a_damaged_pack_is_told(members: Members, tmp_path: Path) -> None:
