@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 
 from deep_research.errors import DeepResearchError, Halted, RunStateError
@@ -168,7 +169,7 @@ class RunJournal:
             named = [event for control in self._at_last for event in self._unapplied(control, last_word)]
             events = (*events[:-1], *named, events[-1])
             self._consumed += [control.id for control in self._at_last]
-        stamped, rows = _stored(self._stamp(events, self._last))
+        stamped, rows = _stored(_stamp(events, self._last, self._clock()))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         expected, self._last = self._last, stamped[-1].seq
         for event in stamped:
@@ -231,19 +232,13 @@ class RunJournal:
         else:
             done.set_exception(failure)
 
-    def _stamp(self, events: Sequence[Event], last: int) -> list[Event]:
-        at = self._clock()
-        stamped = []
-        for number, event in enumerate(events, start=last + 1):
-            stamped.append(event.model_copy(update={"seq": number, "at": at}))
-        return stamped
-
     def _closed_with(self, stamped: list[Event], left: Sequence[Control]) -> list[StoredEvent]:
         """The rows of the unit that completes the run, with the wishes that are left named before its last word; so is
         ``stamped`` from then on. In the store's thread."""
         *before, last_word = stamped
         named = [event for control in left for event in self._unapplied(control, last_word)]
-        stamped[:], rows = _stored(self._stamp((*before, *named, last_word), stamped[0].seq - 1))
+        first = stamped[0]
+        stamped[:], rows = _stored(_stamp((*before, *named, last_word), first.seq - 1, first.at))
         return rows
 
     async def settle(self) -> None:
@@ -263,6 +258,14 @@ class RunJournal:
     async def texts(self, hashes: Sequence[str]) -> list[str]:
         bodies = await asyncio.to_thread(self._store.contents, hashes)
         return [readable(body) for body in bodies]
+
+
+def _stamp(events: Sequence[Event], last: int, at: datetime | None) -> list[Event]:
+    """The events after the one with the number ``last``."""
+    return [
+        event.model_copy(update={"seq": number, "at": at})
+        for number, event in enumerate(events, start=last + 1)
+    ]
 
 
 def _stored(stamped: Sequence[Event]) -> tuple[list[Event], list[StoredEvent]]:

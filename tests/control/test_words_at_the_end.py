@@ -183,6 +183,18 @@ def test_a_word_at_the_end_of_a_run_is_in_its_log(schedule: Schedule, units: int
     assert vanished(schedule, units) == []
 
 
+def test_the_result_names_what_came_too_late(units: int) -> None:
+    store = Interleaving(Schedule(("steer", "steer drop", "pause"), 0, before=True, deaf=True), units)
+    with engine(store) as research:
+        result = research.run(QUESTION)
+    assert {limit.message for limit in result.limits if limit.message.startswith(NOT_APPLIED)} == {
+        f"{NOT_APPLIED}: “Also consider the Zanzibar lens”.",
+        f"{NOT_APPLIED}: “without the sub-query subq-0123456789ab”.",
+        f"{NOT_APPLIED}: a pause.",
+    }
+    assert result.status is RunStatus.COMPLETED
+
+
 @pytest.mark.sweep
 def test_no_word_of_500_schedules_vanishes(units: int) -> None:
     assert len(ALL) >= 500
