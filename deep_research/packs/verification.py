@@ -17,7 +17,7 @@ from deep_research.errors import (
 from deep_research.packs import members
 from deep_research.packs.evidence import Evidence, Failure
 from deep_research.packs.recheck import Check, Comparison, compared, recomputed
-from deep_research.packs.rendering import rendering_failures
+from deep_research.packs.report_check import rendering_failures
 from deep_research.state import Citation, DeepResearchState, Quote, Record
 from deep_research.state.events import Event, decode_log
 from deep_research.state.identity import sha256_hex
