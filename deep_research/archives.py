@@ -6,11 +6,14 @@ from __future__ import annotations
 import stat
 import struct
 import zipfile
+import zlib
 from dataclasses import dataclass
 from typing import BinaryIO
 
 SMALL = 100_000  # bytes; what unpacks to less may be packed as well as it likes
 _LOCAL_HEADER = 30
+_LOCAL = struct.Struct("<4s5H3L2H")  # what stands before each entry
+_ENTRY_HEADER = 46  # bytes of the directory for each entry, beside its name
 _END = struct.Struct("<4s4H2LH")  # the record at the end of an archive
 _LARGE_END = struct.Struct(
     "<40xQ28x"
@@ -21,6 +24,7 @@ _LARGE_LOCATOR = 20
 _UNSAID = 0xFFFFFFFF  # the size of a directory that the larger record says
 _ENTRY_AT_MOST = 1_000  # bytes of the directory for each entry
 _ENCRYPTED = 0x1
+_UTF8 = 0x800
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -77,6 +81,63 @@ def read(archive: zipfile.ZipFile, name: str) -> bytes:
     if len(found) != info.file_size:
         raise ArchiveError("an archive that lies about its sizes")
     return found
+
+
+def foreign_bytes(archive: zipfile.ZipFile, file: BinaryIO) -> str:
+    """The first place of an archive with bytes of no entry: before, between, within or behind its entries, or beside
+    the directory; empty where there is none. Raises `OSError`.
+
+    Each entry is to stand where the one before it ends, under a header that says the same as the directory, and the
+    directory to be the last. An archive of more than 4 GB, or with extra fields, is none of these.
+    """
+    end = directory = 0
+    for entry in sorted(archive.infolist(), key=lambda entry: entry.header_offset):
+        name = entry.orig_filename.encode("utf-8" if entry.flag_bits & _UTF8 else "cp437")
+        if entry.header_offset != end:
+            return f"before {entry.filename}"
+        file.seek(end)
+        if file.read(_LOCAL_HEADER + len(name)) != _local_header(entry, name):
+            return f"in the header of {entry.filename}"
+        if not _is_filled(entry, file.read(entry.compress_size)):
+            return f"within {entry.filename}"
+        end += _LOCAL_HEADER + len(name) + entry.compress_size
+        directory += _ENTRY_HEADER + len(name)
+    if archive.start_dir != end:
+        return "before its directory"
+    return "" if file.seek(0, 2) == end + directory + _END.size else "behind its entries"
+
+
+def _local_header(entry: zipfile.ZipInfo, name: bytes) -> bytes:
+    """The header that an entry of the directory has, with no extra field."""
+    year, month, day, hour, minute, second = entry.date_time
+    return (
+        _LOCAL.pack(
+            _BEGINNING,
+            entry.extract_version,
+            entry.flag_bits,
+            entry.compress_type,
+            hour << 11 | minute << 5 | second // 2,
+            (year - 1980) << 9 | month << 5 | day,
+            entry.CRC,
+            entry.compress_size,
+            entry.file_size,
+            len(name),
+            0,
+        )
+        + name
+    )
+
+
+def _is_filled(entry: zipfile.ZipInfo, packed: bytes) -> bool:
+    """Whether what is unpacked takes all bytes that the entry has."""
+    if entry.compress_type == zipfile.ZIP_STORED:
+        return entry.compress_size == entry.file_size
+    unpacking = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        unpacking.decompress(packed, entry.file_size + 1)
+        return unpacking.eof and not unpacking.unused_data
+    except zlib.error:
+        return False
 
 
 def _check_end(file: BinaryIO, bounds: Bounds) -> None:

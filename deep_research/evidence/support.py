@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
@@ -411,27 +411,36 @@ class _Comparison:
 
     def _nearest(self) -> list[tuple[int, int]]:
         """The sentences that share most with the claim, of those that its words lead to."""
-        found: dict[tuple[int, int], float] = defaultdict(float)
-        for key, weight in self._weights.items():
-            for at in self._pool.filed(key):
-                found[at] += weight
-        near = heapq.nsmallest(_MOST_CHOSEN_FROM, found, key=lambda at: (-found[at], at))
-        return sorted(near, key=lambda at: (-self._weight(self._pool.keys(at)), at))
+        found: list[tuple[float, tuple[int, int]]] = []
+        for n, source in self._pool.sources.items():
+            shared: dict[int, float] = defaultdict(float)
+            for key, weight in self._weights.items():
+                for place in source.filed.get(key, ()):
+                    shared[place] -= weight
+            found += [(less, (n, place)) for place, less in shared.items()]
+        near = [
+            (-self._weight(self._pool.keys(at)), at) for _, at in heapq.nsmallest(_MOST_CHOSEN_FROM, found)
+        ]
+        return [at for _, at in sorted(near)]
 
     def _choose(self, most: int) -> Iterator[tuple[int, int]]:
         """The sentences that hold most of the claim together, each the one that adds most to those before."""
         for _ in range(most):
-            adds = [(self._weight(self._pool.keys(at) - self._held), at) for at in self._near]
+            left = [(key, weight) for key, weight in self._weights.items() if key not in self._held]
+            adds = [(_sum(left, self._pool.keys(at)), at) for at in self._near]
             added, at = max(adds, key=lambda one: one[0], default=(0.0, (0, 0)))
             if added <= 0.0:
                 return
             self._held |= self._pool.keys(at) & self._weights.keys()
             yield at
 
-    def _share(self, keys: Iterable[str]) -> float:
+    def _share(self, keys: Container[str]) -> float:
         return self._weight(keys) / (self._weight(self._weights) or 1.0)
 
-    def _weight(self, keys: Iterable[str]) -> float:
-        """Exact, so that the order of a set does not matter."""
-        held = keys if isinstance(keys, Set) else frozenset(keys)
-        return math.fsum(weight for key, weight in self._weights.items() if key in held)
+    def _weight(self, keys: Container[str]) -> float:
+        return _sum(self._weights.items(), keys)
+
+
+def _sum(weights: Iterable[tuple[str, float]], keys: Container[str]) -> float:
+    """The weight of the keys; exact, so that their order does not matter."""
+    return math.fsum([weight for key, weight in weights if key in keys])

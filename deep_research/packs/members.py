@@ -112,9 +112,12 @@ def quotes_in(value: object) -> Iterator[Quote | Citation]:
             yield from quotes_in(held)
 
 
-def report_written(events: Sequence[ev.Event]) -> tuple[ev.ReportWritten, DeepResearchState] | None:
-    """The last report, and the state that its claims were checked in: the log up to where its phase or the run ends. A
-    whole one that a stop made partial is told as it was checked, as a whole one. None where there is no report."""
+def report_written(
+    events: Sequence[ev.Event],
+) -> tuple[ev.ReportWritten, DeepResearchState, DeepResearchState] | None:
+    """The last report, the state before it, and the one that its claims were checked in: the log up to where its phase or
+    the run ends. A whole one that a stop made partial is told as it was checked, as a whole one. None where there is no
+    report."""
     reports = [(n, event) for n, event in enumerate(events) if isinstance(event, ev.ReportWritten)]
     if not reports:
         return None
@@ -124,8 +127,11 @@ def report_written(events: Sequence[ev.Event]) -> tuple[ev.ReportWritten, DeepRe
         if (before := next(whole, None)) is not None and before[1].draft == report.draft:
             last = before[0]
             report = report.model_copy(update={"metadata": before[1].metadata})
-    with_it = takewhile(lambda event: not isinstance(event, _AFTER_REPORT), events[last:])
-    return report, fold([*events[:last], *with_it]).snapshot()
+    folded = fold(events[:last])
+    state_before = folded.snapshot()
+    for event in takewhile(lambda event: not isinstance(event, _AFTER_REPORT), events[last:]):
+        folded.apply(event)
+    return report, state_before, folded.snapshot()
 
 
 def checker_of(state: DeepResearchState) -> str:

@@ -58,6 +58,8 @@ class Pack(Evidence):
     def faults(self) -> Iterator[Failure]:
         if not self.whole:
             yield Failure(place=MANIFEST, what="is not as it was made")
+        if place := self._foreign_bytes():
+            yield Failure(place=self.name, what=f"holds bytes of no member {place}")
         listed, held = self.manifest.members, self._names
         for name in sorted(listed.keys() | held):
             if name not in held:
@@ -102,6 +104,12 @@ class Pack(Evidence):
             return archives.read(self._archive, name)
         except ArchiveError as error:
             raise self._refused(str(error)) from None
+
+    def _foreign_bytes(self) -> str:
+        try:
+            return archives.foreign_bytes(self._archive, self._file)
+        except OSError as error:
+            raise self._refused(f"it cannot be read: {error.strerror or error}") from None
 
     def _refused(self, why: str) -> PackError:
         return PackError(

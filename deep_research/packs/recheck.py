@@ -1,8 +1,9 @@
-"""The verdicts of a report, made again from its draft and the saved texts, and held against those that it has."""
+"""The claims of a report with their verdicts, made again from its draft, the saved texts and what the judge said, and
+compared with those that it has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +12,10 @@ from deep_research.state import Claim, DeepResearchState
 from deep_research.state.events import ReportWritten
 
 SCORE_WITHIN = 1e-6
+# Numbers are those of the report, which is rendered again; the id and the checker say what is compared at all.
+_COMPARED = frozenset(
+    {"id", "checker", "checked", "verdict", "score", "share", "reasons", "evidence", "numbers"}
+)
 
 
 class Check(Protocol):
@@ -23,12 +28,18 @@ class Check(Protocol):
 
 
 def recomputed(
-    draft: str, state: DeepResearchState, texts: Mapping[str, str], *, partial: bool
+    draft: str,
+    state: DeepResearchState,
+    texts: Mapping[str, str],
+    *,
+    partial: bool,
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Claim, ...]:
-    """The claims of a draft with their verdicts, by code alone. ``texts`` are the saved ones, by their hash."""
+    """The claims of a draft with their verdicts, by code alone. ``texts`` are the saved ones, by their hash; ``progress``
+    is called with how many claims are checked, and how many there are."""
     from deep_research.report.checking import checked_claims  # brings the rules of all languages along
 
-    return checked_claims(draft, state, texts, partial=partial)
+    return checked_claims(draft, state, texts, partial=partial, progress=progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +53,13 @@ class Comparison:
 
 
 def compared(
-    report: ReportWritten, state: DeepResearchState, texts: Mapping[str, str], check: Check
+    report: ReportWritten,
+    before: DeepResearchState,
+    state: DeepResearchState,
+    texts: Mapping[str, str],
+    check: Check,
 ) -> Comparison:
+    """The claims of the report beside our own. It was written in the state ``before``, and checked in ``state``."""
     # A report that is put together at a stop is checked against its quotes alone.
     partial = report.metadata.partial
     ours = check(report.draft, state, {} if partial else texts, partial=partial)
@@ -52,7 +68,7 @@ def compared(
     differing: list[Failure] = []
     theirs = {claim.id: claim for claim in report.claims}
     same = {claim.checker for claim in report.claims} <= {own}
-    for claim in ours:
+    for claim in _judged(ours, report, before):
         was = theirs.pop(claim.id, None)
         found = ["is not among those of the report"] if was is None else list(_differences(was, claim))
         kept = failures if (same if was is None else was.checker == claim.checker) else differing
@@ -63,12 +79,32 @@ def compared(
     return Comparison(tuple(failures), tuple(differing), own)
 
 
+def _judged(claims: tuple[Claim, ...], report: ReportWritten, before: DeepResearchState) -> tuple[Claim, ...]:
+    """The claims with what the log has of the judge, and with their words before the repair. Of a report that was put
+    together at a stop nobody judges any, and none is repaired."""
+    from deep_research.phases.synthesis.claim_verification import known_judgements, with_repair
+    from deep_research.report.checking import judged_as, with_judgement
+
+    if report.metadata.partial:
+        return claims
+    said, repair = known_judgements(before), with_repair(report.repairs)
+    return tuple(repair(with_judgement(claim, said.get(judged_as(claim)))) for claim in claims)
+
+
 def _differences(was: Claim, claim: Claim) -> Iterator[str]:
     if was.checked is not claim.checked:
         yield f"was found {was.checked}, and is {claim.checked}"
-    elif abs(was.score - claim.score) > SCORE_WITHIN:
-        yield f"has another score than {was.score:.6f}"
+    elif was.verdict is not claim.verdict:
+        yield f"counts as {was.verdict}, and is {claim.verdict}"
+    elif abs(was.score - claim.score) > SCORE_WITHIN or abs(was.share - claim.share) > SCORE_WITHIN:
+        yield f"has another score than {was.score:.6f}, {was.share:.6f}"
     elif was.reasons != claim.reasons:
         yield "has other reasons"
     elif was.evidence != claim.evidence:
         yield "rests on other passages"
+    else:
+        yield from (
+            f"has another {name}"
+            for name, value in claim
+            if name not in _COMPARED and getattr(was, name) != value
+        )

@@ -5,7 +5,8 @@ It shows damage, not who made the pack: whoever changes a run and packs it anew 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from deep_research.errors import (
     ContentMissingError,
@@ -16,12 +17,14 @@ from deep_research.errors import (
 from deep_research.packs import members
 from deep_research.packs.evidence import Evidence, Failure
 from deep_research.packs.recheck import Check, Comparison, compared, recomputed
+from deep_research.packs.report_check import rendering_failures
 from deep_research.state import Citation, DeepResearchState, Quote, Record
 from deep_research.state.events import Event, decode_log
 from deep_research.state.identity import sha256_hex
 from deep_research.state.reducer import fold
 from deep_research.store import StoredEvent
 
+MAX_KEPT_CHARS = 50_000_000
 _SHOWN = 40  # characters of a quote
 
 
@@ -47,17 +50,29 @@ class Verification(Record):
 
 
 class SavedTexts(Mapping[str, str]):
-    """The texts of the evidence by their hash, read when they are asked for; without those that are damaged."""
+    """The texts of the evidence by their hash, without those that are damaged. Each is read when it is asked for and kept
+    for the claims after that, up to `MAX_KEPT_CHARS` of all."""
 
     def __init__(self, evidence: Evidence, damaged: frozenset[str] = frozenset()) -> None:
         self._evidence = evidence
         names = (name for name in evidence.names() - damaged if name.startswith(members.TEXTS))
         self._hashes = frozenset(name.removeprefix(members.TEXTS) for name in names)
+        self._kept: dict[str, str] = {}
+        self._kept_chars = 0
 
     def __getitem__(self, content_hash: str) -> str:
         if content_hash not in self._hashes:
             raise KeyError(content_hash)
-        return self._evidence.member(members.TEXTS + content_hash).decode("utf-8")
+        if (text := self._kept.get(content_hash)) is None:
+            text = self._evidence.member(members.TEXTS + content_hash).decode("utf-8")
+            if self._kept_chars + len(text) > MAX_KEPT_CHARS:
+                self._kept, self._kept_chars = {}, 0
+            self._kept[content_hash] = text
+            self._kept_chars += len(text)
+        return text
+
+    def __contains__(self, content_hash: object) -> bool:
+        return content_hash in self._hashes
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._hashes))
@@ -66,9 +81,16 @@ class SavedTexts(Mapping[str, str]):
         return len(self._hashes)
 
 
-def verified(evidence: Evidence, check: Check = recomputed) -> Verification:
-    """Everything made again and held against what is recorded. What fails is named in the order of members, log, texts,
-    passages, verdicts. ``check`` makes the verdicts. Raises `PackVersionError` for a log of a newer version."""
+def verified(
+    evidence: Evidence,
+    check: Check | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
+    """Everything made again and compared with what is recorded. What fails is named in the order of members, log, texts,
+    passages, report, verdicts. ``check`` makes the verdicts; without one ours does, and calls ``progress`` with how many
+    claims are checked, and how many there are. Raises `PackVersionError` for a log of a newer version."""
+    check = check or partial(recomputed, progress=progress)
     failures = list(evidence.faults())
     broken = {failure.place for failure in failures}
     failures += _misnamed(evidence, sorted(evidence.names() - broken))
@@ -92,7 +114,9 @@ def verified(evidence: Evidence, check: Check = recomputed) -> Verification:
     failures += _of_log(evidence, rows, state, damaged)
     failures += _of_sources(state, texts)
     failures += _of_quotes(list(quotes.values()), texts, damaged)
-    verdicts = _verdicts(events, texts, check) if not damaged else Comparison((), (), "")
+    failures += rendering_failures(events)
+    is_damaged = any(members.is_member(name) for name in damaged)
+    verdicts = Comparison((), (), "") if is_damaged else _verdicts(events, texts, check)
     return found.model_copy(
         update={
             "texts": len(texts),

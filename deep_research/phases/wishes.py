@@ -26,6 +26,7 @@ from deep_research.state.records import GATE
 WISH = "wish"  # the name of the limits that tell of wishes
 MOST = 2  # further searches of an iteration
 READ, TOLD = 1_000, 200  # characters of a wish that are read without a model, and that a line tells
+TOO_LATE = "Arrived after the last phase; not applied"
 _GAP = "Wished for: "  # opens the gap that a refiner makes of one
 
 log = get_log("wishes")
@@ -179,7 +180,7 @@ def too_many(wish: str) -> str:
 
 
 def too_late(wish: str) -> str:
-    return f"Nobody was left to follow what was said at the end: {_quoted(wish)}."
+    return f"{TOO_LATE}: {_quoted(wish)}."
 
 
 def _quoted(wish: str) -> str:

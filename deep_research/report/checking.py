@@ -7,7 +7,7 @@ tells of the research itself, against the log of the run. What a quote says word
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
@@ -43,6 +43,9 @@ _FIGURES = (Aspect.NUMBER, Aspect.DATE)
 NEARLY = 0.5  # of the words of what is said to be unknown, that a gap has
 
 
+Progress = Callable[[int, int], None]
+
+
 def checked_claims(
     draft: str,
     state: DeepResearchState,
@@ -50,11 +53,13 @@ def checked_claims(
     judgements: Mapping[str, Judgement] | None = None,
     *,
     partial: bool = False,
+    progress: Progress | None = None,
 ) -> tuple[Claim, ...]:
     """The claims of a draft with what carries them. ``texts`` are saved texts by their hash; of a source whose text is
     not among them its quotes alone are looked at. ``judgements`` are those of the judge, by claim. ``partial`` says
-    that the report is put together because the run was stopped."""
-    return Checker(state, texts, partial=partial).claims(draft, judgements or {})
+    that the report is put together because the run was stopped. ``progress`` is called with how many claims are checked,
+    and how many there are."""
+    return Checker(state, texts, partial=partial).claims(draft, judgements or {}, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +120,17 @@ class Checker:
     def __post_init__(self) -> None:
         self.cited = Cited(self.state, self.texts)
 
-    def claims(self, draft: str, judgements: Mapping[str, Judgement]) -> tuple[Claim, ...]:
+    def claims(
+        self, draft: str, judgements: Mapping[str, Judgement], progress: Progress | None = None
+    ) -> tuple[Claim, ...]:
         """Every claim of the draft with its verdict."""
         read = self._read(draft)
         seen: Counter[str] = Counter()
         made: list[Claim] = []
-        for told in read.claims:
+        for number, told in enumerate(read.claims, start=1):
             carried = self._carried(told, read)
+            if progress is not None:
+                progress(number, len(read.claims))
             if carried is None:
                 continue
             said = " ".join((plainly(told.text), *told.cites))

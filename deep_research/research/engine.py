@@ -8,7 +8,7 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing
 from datetime import date
@@ -587,8 +587,10 @@ class DeepResearch:
         For a pack see `open_pack`. Raises `RunNotFoundError`."""
         return self._background.call(self.averify(research_id))
 
-    async def averify(self, research_id: str) -> Verification:
-        return await self._runs.averify(research_id)
+    async def averify(
+        self, research_id: str, *, progress: Callable[[int, int], None] | None = None
+    ) -> Verification:
+        return await self._runs.averify(research_id, progress=progress)
 
     # Acting on runs
 

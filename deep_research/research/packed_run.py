@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -66,9 +66,10 @@ class PackedRun:
         """Its files that are not as the manifest has them; `verify` looks at what they say, too."""
         return tuple(self._pack.faults())
 
-    def verify(self) -> Verification:
-        """Every hash, span and verdict made again, without a network. It shows damage, not who made the pack."""
-        return verified(self._pack)
+    def verify(self, *, progress: Callable[[int, int], None] | None = None) -> Verification:
+        """Every hash, span and verdict made again and the report rendered again, without a network. It shows damage, not
+        who made the pack. ``progress`` is called with how many claims are checked, and how many there are."""
+        return verified(self._pack, progress=progress)
 
     @property
     def store(self) -> Store:

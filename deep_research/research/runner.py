@@ -19,7 +19,7 @@ from deep_research.errors import DeepResearchError, RunStateError, StoreError, U
 from deep_research.logs import get_log, told
 from deep_research.research.raised_caps import caps_of, is_enough, under
 from deep_research.research.result import ResearchResult
-from deep_research.research.steering import answer_in, checked_answer, judged
+from deep_research.research.steering import answer_in, checked_answer, judged, unapplied
 from deep_research.research.steering import told as told_in
 from deep_research.research.take_over import asked_to_let_go, let_go
 from deep_research.settings import Settings
@@ -226,8 +226,9 @@ class Runner:
                 if parked_at is not None and state.seq != parked_at:
                     raise busy(await asyncio.to_thread(self._parts.store.run, run_id))  # somebody was faster
                 left = await asyncio.to_thread(self._parts.store.wishes, run_id)
+                unused: list[Event] = []
                 if answer is None:
-                    answer = _answer_left(left, journal)
+                    answer, unused = _answer_left(left, journal)
                 question = checked_answer(state, answer) if answer is not None else None
                 caps = budget or caps_of(question, answer)
                 new = raised(state, caps) if caps is not None else None
@@ -240,6 +241,7 @@ class Runner:
                 more = under(state, new, active.orchestrator) if new is not None else None
                 await journal.record(
                     resumed,
+                    *unused,
                     *(more or ()),
                     *_set_up_anew(state, going),
                     *(_taken_up(state, active.orchestrator) if more is None else ()),
@@ -360,6 +362,7 @@ class Runner:
             clock=self._clock,
             new_run=new,
             elapsed=elapsed,
+            unapplied=unapplied,
         )
 
     def _activate(
@@ -433,10 +436,10 @@ class Runner:
     def _wish(self, active: _Active, control: Control) -> None:
         match control.kind:
             case ControlKind.CANCEL:
-                active.journal.consume_at_last(control.id)  # or a process killed before it would lose it
+                active.journal.consume_at_last(control)  # or a process killed before it would lose it
                 self._cancel(active)
             case ControlKind.PAUSE:
-                self._halt(active, Halt.PAUSE, control.id)
+                self._halt(active, Halt.PAUSE, control)
             case ControlKind.RELEASE:  # who takes the run over uses the row up
                 self._halt(active, Halt.RELEASE)
             case ControlKind.STEER:
@@ -451,10 +454,10 @@ class Runner:
         active.telling.add(telling)
         telling.add_done_callback(active.telling.discard)
 
-    def _halt(self, active: _Active, why: Halt, control_id: int | None = None) -> None:
+    def _halt(self, active: _Active, why: Halt, control: Control | None = None) -> None:
         """Has a run stand still before its next unit. A row that asked for it is used up with the run's last word."""
         active.orchestrator.halt(why)
-        active.journal.halt(control_id)
+        active.journal.halt(control)
         if active.task is not None and not active.begun:  # it waits for a slot
             active.halted = True
             active.task.cancel()
@@ -583,13 +586,13 @@ def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) ->
     return []
 
 
-def _answer_left(left: Sequence[Control], journal: RunJournal) -> Any:
-    """The latest answer that somebody left for the question of the run, if it fits. All that were left are used up
-    with the next event."""
-    parking, found = journal.state.question, None
-    for wish in left:
-        if wish.kind != ControlKind.ANSWER:
-            continue
+def _answer_left(left: Sequence[Control], journal: RunJournal) -> tuple[Any, list[Event]]:
+    """The latest answer that somebody left for the question of the run, if it fits, and what is told of all others. All
+    that were left are used up with the next event."""
+    parking = journal.state.question
+    answers = [wish for wish in left if wish.kind == ControlKind.ANSWER]
+    found, used = None, None
+    for wish in answers:
         journal.consume(wish.id)
         value = answer_in(wish.payload)
         if (
@@ -597,8 +600,8 @@ def _answer_left(left: Sequence[Control], journal: RunJournal) -> Any:
             and not unfit(journal.state, value)
             and is_enough(parking, value, journal.state)
         ):
-            found = value
-    return found
+            found, used = value, wish
+    return found, [_left(wish) for wish in answers if wish is not used]
 
 
 def _set_up_anew(state: DeepResearchState, going: Going) -> list[Event]:
@@ -618,13 +621,17 @@ async def _steer(control: Control, journal: RunJournal) -> None:
 
 async def _tell_of(control: Control, journal: RunJournal) -> None:
     """An answer to a run that asks nothing, or a wish of another version: it is used up, and the run's limits say so."""
-    what = "An answer came" if control.kind == ControlKind.ANSWER else f"The wish '{control.kind}' came"
-    message = f"{what} and was left: the run waited for none."
     journal.consume(control.id)
     try:
-        await journal.record(LimitReached(limit=Limit(name="control", message=message)))
+        await journal.record(_left(control))
     except (RunStateError, StoreError) as error:  # the run has ended meanwhile, or was lost
         log.warning("wish_untold", run=control.run_id, error=str(error))
+
+
+def _left(control: Control) -> LimitReached:
+    what = "An answer came" if control.kind == ControlKind.ANSWER else f"The wish '{control.kind}' came"
+    message = f"{what} and was left: the run waited for none."
+    return LimitReached(limit=Limit(name="control", message=message))
 
 
 def _set(created: asyncio.Event | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -232,12 +232,17 @@ class Runs:
         await self.row(research_id)
         return await asyncio.to_thread(pack_run, self._store, research_id, path, force=force)
 
-    async def averify(self, research_id: str) -> Verification:
-        """Every hash, span and verdict of a run made again, without a network."""
+    async def averify(
+        self, research_id: str, *, progress: Callable[[int, int], None] | None = None
+    ) -> Verification:
+        """Every hash, span and verdict of a run made again, without a network. ``progress`` is called, from another
+        thread, with how many claims are checked, and how many there are."""
         from deep_research.packs import stored_evidence, verified
 
         await self.row(research_id)
-        return await asyncio.to_thread(lambda: verified(stored_evidence(self._store, research_id)))
+        return await asyncio.to_thread(
+            lambda: verified(stored_evidence(self._store, research_id), progress=progress)
+        )
 
     async def adelete(self, research_id: str) -> None:
         """Removes a run, and the texts that no other run uses. Raises `RunBusyError` while it is worked on."""

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
 from deep_research.errors import RunStateError, UsageError
 from deep_research.evidence.plain import clean
-from deep_research.state import DeepResearchState, ParkedKind, RunStatus, SubQueryStatus
-from deep_research.state.events import RunSteered
+from deep_research.phases.wishes import TOO_LATE, WISH, too_late
+from deep_research.state import (
+    AbortReason,
+    ControlKind,
+    DeepResearchState,
+    Limit,
+    ParkedKind,
+    RunStatus,
+    SubQueryStatus,
+)
+from deep_research.state.events import Event, LimitReached, RunAborted, RunParked, RunSteered
 from deep_research.state.parking import Parking
+from deep_research.store import Control
 from deep_research.supervisor.plan_answers import unfit
 
 LONGEST = 20_000  # characters of what a run is told
+MAX_KIND_CHARS = 40
+UNREADABLE = "What was left for the run cannot be read."
 
 
 def steering(
@@ -60,7 +73,42 @@ def told(words: str) -> RunSteered:
     try:
         return RunSteered.model_validate_json(words)
     except ValueError:
-        return RunSteered(refused="What was left for the run cannot be read.")
+        return RunSteered(refused=UNREADABLE)
+
+
+def unapplied(control: Control, last_word: Event) -> Sequence[Event]:
+    """The events that name a wish which the end of the run leaves undone; none of one that it answers, as an abort does
+    the wish to cancel. A process that asked for the run to be let go of sees by its end that there is nothing to take."""
+    kind = control.kind
+    ended = isinstance(last_word, RunAborted) and last_word.reason is AbortReason.CANCELLED
+    if (
+        kind == ControlKind.RELEASE
+        or isinstance(last_word, RunParked)
+        or (kind == ControlKind.CANCEL and ended)
+    ):
+        return ()
+    if kind != ControlKind.STEER:
+        name = {
+            ControlKind.ANSWER: "an answer",
+            ControlKind.PAUSE: "a pause",
+            ControlKind.CANCEL: "to cancel it",
+        }
+        what = next((words for each, words in name.items() if each == kind), f"'{kind[:MAX_KIND_CHARS]}'")
+        return (LimitReached(limit=Limit(name="control", message=f"{TOO_LATE}: {what}.")),)
+    steered = told(control.payload)
+    refused = steered.model_copy(update={"refused": steered.refused or f"{TOO_LATE}."})
+    return refused, LimitReached(limit=Limit(name=WISH, message=too_late(in_words(steered) or UNREADABLE)))
+
+
+def in_words(steered: RunSteered) -> str:
+    """All that is wished for, in one line."""
+    wishes = [
+        steered.text,
+        f"without the sub-query {steered.dropped}" if steered.dropped else "",
+        f"nothing from before {steered.since.isoformat()}" if steered.since else "",
+        "no further searches" if steered.stop_searching else "",
+    ]
+    return "; ".join(filter(None, wishes))
 
 
 def answer_in(words: str) -> Any:

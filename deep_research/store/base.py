@@ -15,7 +15,7 @@ import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -214,7 +214,7 @@ class Append:
     """One unit: events after ``expected`` (the run's last sequence number), texts, and the row they lead to.
 
     ``release`` lets go of the run in the same transaction; ``consumed`` are control rows it answers; ``places`` are where
-    its documents are from now on, None: where they were.
+    its documents are from now on, None: where they were. A unit that completes the run has ``closing``: see `closed`.
     """
 
     lane: Lane
@@ -228,7 +228,16 @@ class Append:
     release: bool = False
     consumed: Sequence[int] = ()
     places: tuple[str, ...] | None = None
+    closing: Callable[[Sequence[Control]], Sequence[StoredEvent]] | None = None
     on_settled: Callable[[DeepResearchError | None], None]
+
+    def closed(self, left: Sequence[Control]) -> Append:
+        """The unit that a store writes in its place where it completes the run. ``left`` are the run's wishes that are
+        not ``consumed``, read in the transaction that writes it: each is named in the log, and then removed. The
+        callback is called once, from the store's thread."""
+        if not left or self.closing is None:
+            return self
+        return replace(self, events=self.closing(left))
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +346,7 @@ class Store(ABC):
     @abstractmethod
     def post(self, run_id: str, kind: str, payload: str = "") -> int:
         """Leave a wish for the run's owner; returns its id. Raises `RunNotFoundError`, and `RunStateError` for a run that
-        is completed: nobody would ever read it. What is left when a run completes goes with its last word."""
+        is completed: nobody would ever read it. What is left when a run completes is named by its last word."""
 
     def wishes(self, run_id: str) -> list[Control]:
         """The wishes that wait for whoever works on the run next, the oldest first; none where a store cannot tell."""

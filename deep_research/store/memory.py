@@ -76,6 +76,10 @@ class MemoryStore(Store):
         if held is None or why:
             lane.closed = True
             return refused(lane, why or "it was deleted")
+        if append.projection.status is RunStatus.COMPLETED:
+            left = [c for c in self._controls.values() if c.run_id == lane.run_id]
+            append = append.closed([c for c in left if c.id not in append.consumed])
+            self._controls = {c.id: c for c in self._controls.values() if c.run_id != lane.run_id}
         self._runs.setdefault(lane.run_id, held)
         for content in append.contents:
             self._contents.setdefault(content.hash, content.body)
@@ -92,8 +96,6 @@ class MemoryStore(Store):
         )
         for control_id in append.consumed:
             self._controls.pop(control_id, None)
-        if append.projection.status is RunStatus.COMPLETED:  # what nobody acted on comes too late
-            self._controls = {c.id: c for c in self._controls.values() if c.run_id != append.lane.run_id}
         if append.release:
             lane.closed = True
             self.unwatch(lane)

@@ -9,15 +9,35 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
 
 from deep_research.errors import DeepResearchError, Halted, RunStateError
-from deep_research.state.events import Event, Progress, RunParked, storable, without_secrets
+from deep_research.state.events import (
+    Event,
+    Progress,
+    RunCompleted,
+    RunParked,
+    storable,
+    without_secrets,
+)
 from deep_research.state.journal import Clock, Content, readable, utc_now
 from deep_research.state.projection import Projector
 from deep_research.state.reducer import Fold
 from deep_research.state.run import DeepResearchState
-from deep_research.store.base import Append, Lane, NewRun, Store, StoredEvent, kept_places, refused
+from deep_research.store.base import (
+    Append,
+    Control,
+    Lane,
+    NewRun,
+    Store,
+    StoredEvent,
+    kept_places,
+    refused,
+)
 from deep_research.store.feed import Feed
+
+Unapplied = Callable[[Control, Event], Sequence[Event]]
 
 
 class LoopOutbox:
@@ -57,7 +77,8 @@ class RunJournal:
     """Appends to one run through its lane. Used on one loop, by one owner.
 
     ``fold`` is the state after what the store holds; ``new_run`` makes the first append create the run; ``elapsed`` gives
-    the seconds that the run was worked on, by all its owners, for its row.
+    the seconds that the run was worked on, by all its owners, for its row. ``unapplied`` gives the events that name a
+    wish that the run's last word, handed over with it, leaves undone.
     """
 
     def __init__(
@@ -71,12 +92,14 @@ class RunJournal:
         clock: Clock = utc_now,
         new_run: NewRun | None = None,
         elapsed: Callable[[], float] | None = None,
+        unapplied: Unapplied = lambda _, __: (),
     ) -> None:
         self.lane = lane
         self._store = store
         self._fold = fold
         self._projector = Projector(fold)
         self._elapsed = elapsed
+        self._unapplied = unapplied
         self._outbox = outbox
         self._feed = feed
         self._clock = clock
@@ -88,7 +111,7 @@ class RunJournal:
         self._released = False
         self._consumed: list[int] = []
         self._halted = False
-        self._at_last: list[int] = []
+        self._at_last: list[Control] = []
         self._places: tuple[str, ...] | None = None
 
     @property
@@ -113,15 +136,15 @@ class RunJournal:
         if self._halted:
             raise Halted
 
-    def halt(self, control_id: int | None = None) -> None:
+    def halt(self, control: Control | None = None) -> None:
         """No further unit begins. The wish that asked for it is answered by the run's last word."""
         self._halted = True
-        if control_id is not None:
-            self.consume_at_last(control_id)
+        if control is not None:
+            self.consume_at_last(control)
 
-    def consume_at_last(self, control_id: int) -> None:
+    def consume_at_last(self, control: Control) -> None:
         """The run's last word answers this wish, and nothing before it."""
-        self._at_last.append(control_id)
+        self._at_last.append(control)
 
     def consume(self, control_id: int) -> None:
         """The next append answers this wish."""
@@ -140,16 +163,18 @@ class RunJournal:
             if self._ending is not None:
                 await asyncio.wait({self._ending})
             raise self._closed
-        stored = [storable(event) for event in self._stamp(events)]
-        stamped = [event for event, _ in stored]
-        rows = [StoredEvent(e.seq, e.name, e.version, body) for e, body in stored]
+        last_word = next((e for e in events if e.terminal or isinstance(e, RunParked)), None)
+        completes = isinstance(last_word, RunCompleted)
+        if last_word is not None and not completes:  # of what completes the run the store tells what is left
+            named = [event for control in self._at_last for event in self._unapplied(control, last_word)]
+            events = (*events[:-1], *named, events[-1])
+            self._consumed += [control.id for control in self._at_last]
+        stamped, rows = _stored(_stamp(events, self._last, self._clock()))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         expected, self._last = self._last, stamped[-1].seq
         for event in stamped:
             self._projector.apply(event)
-        last_word = any(e.terminal or isinstance(e, RunParked) for e in stamped)
-        if last_word:
-            self._consumed += self._at_last
+        if last_word is not None:
             self._end()
         self._outbox.add(
             Append(
@@ -161,9 +186,10 @@ class RunJournal:
                 outbox=self._outbox,
                 contents=contents,
                 new_run=self._new_run,
-                release=last_word,
+                release=last_word is not None,
                 consumed=tuple(self._consumed),
                 places=self._places,
+                closing=partial(self._closed_with, stamped) if completes else None,
                 on_settled=lambda failure: self._settle(stamped, failure, done),
             )
         )
@@ -182,6 +208,7 @@ class RunJournal:
         self, stamped: Sequence[Event], failure: DeepResearchError | None, done: asyncio.Future[None]
     ) -> None:
         """The disk has it, or refused it. Whoever waits is told in every case."""
+        self._last = max(self._last, stamped[-1].seq)  # more than was handed in, where wishes were named
         try:
             if failure is None:
                 for event in stamped:
@@ -205,12 +232,14 @@ class RunJournal:
         else:
             done.set_exception(failure)
 
-    def _stamp(self, events: Sequence[Event]) -> list[Event]:
-        at = self._clock()
-        stamped = []
-        for number, event in enumerate(events, start=self._last + 1):
-            stamped.append(event.model_copy(update={"seq": number, "at": at}))
-        return stamped
+    def _closed_with(self, stamped: list[Event], left: Sequence[Control]) -> list[StoredEvent]:
+        """The rows of the unit that completes the run, with the wishes that are left named before its last word; so is
+        ``stamped`` from then on. In the store's thread."""
+        *before, last_word = stamped
+        named = [event for control in left for event in self._unapplied(control, last_word)]
+        first = stamped[0]
+        stamped[:], rows = _stored(_stamp((*before, *named, last_word), first.seq - 1, first.at))
+        return rows
 
     async def settle(self) -> None:
         if self._fold.seq == self._last or self.lane.closed:
@@ -229,3 +258,19 @@ class RunJournal:
     async def texts(self, hashes: Sequence[str]) -> list[str]:
         bodies = await asyncio.to_thread(self._store.contents, hashes)
         return [readable(body) for body in bodies]
+
+
+def _stamp(events: Sequence[Event], last: int, at: datetime | None) -> list[Event]:
+    """The events after the one with the number ``last``."""
+    return [
+        event.model_copy(update={"seq": number, "at": at})
+        for number, event in enumerate(events, start=last + 1)
+    ]
+
+
+def _stored(stamped: Sequence[Event]) -> tuple[list[Event], list[StoredEvent]]:
+    """Events without secrets, and as they are stored."""
+    stored = [storable(event) for event in stamped]
+    return [event for event, _ in stored], [
+        StoredEvent(event.seq, event.name, event.version, body) for event, body in stored
+    ]

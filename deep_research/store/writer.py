@@ -316,6 +316,8 @@ class Writer:
             return refused(lane, why)
         if new:
             self._insert_run(db, append)
+        if append.projection.status is RunStatus.COMPLETED:
+            append = _closed(db, append)
         if append.contents:
             db.executemany(
                 "INSERT OR IGNORE INTO contents (hash, media_type, body) VALUES (?, ?, ?)",
@@ -342,8 +344,6 @@ class Writer:
             )
         if append.consumed:
             db.executemany("DELETE FROM control WHERE id = ?", [(i,) for i in append.consumed])
-        if append.projection.status is RunStatus.COMPLETED:  # what nobody acted on comes too late
-            db.execute("DELETE FROM control WHERE run_id = ?", (lane.run_id,))
         if append.release:
             lane.closed = True
             self.unwatch(lane)
@@ -431,6 +431,15 @@ class Writer:
             if held is not None and control.id not in held[1].seen:
                 held[1].seen.add(control.id)
                 held[1].on_control(control)
+
+
+def _closed(db: sqlite3.Connection, append: Append) -> Append:
+    """The unit that completes a run, with the wishes that nobody acted on named in it and removed."""
+    run_id = append.lane.run_id
+    rows = db.execute("SELECT id, run_id, kind, payload FROM control WHERE run_id = ? ORDER BY id", (run_id,))
+    left = [control for control in (Control(*row) for row in rows) if control.id not in append.consumed]
+    db.execute("DELETE FROM control WHERE run_id = ?", (run_id,))
+    return append.closed(left)
 
 
 def connect(path: Path, timeout: float = LOCK_TIMEOUT) -> sqlite3.Connection:

@@ -89,18 +89,25 @@ def last_words(state: DeepResearchState, reason: AbortReason) -> list[Event]:
     return []
 
 
-def _partial(state: DeepResearchState, reason: AbortReason) -> ReportWritten:
+def made_partial(state: DeepResearchState) -> ReportWritten | None:
+    """The event of the whole report that a stop makes partial; None where the run has none."""
     whole = holds_whole_report(state.phase, phase_done=state.phase_done)
-    if state.report and state.report_metadata and whole:
-        return ReportWritten(
-            report=state.report,
-            metadata=state.report_metadata.model_copy(update={"partial": True}),
-            citations=state.citations,
-            draft=state.report_draft,
-            claims=state.claims,
-            repairs=state.repairs,
-            verdicts=state.verdicts,
-        )
+    if not (state.report and state.report_metadata and whole):
+        return None
+    return ReportWritten(
+        report=state.report,
+        metadata=state.report_metadata.model_copy(update={"partial": True}),
+        citations=state.citations,
+        draft=state.report_draft,
+        claims=state.claims,
+        repairs=state.repairs,
+        verdicts=state.verdicts,
+    )
+
+
+def _partial(state: DeepResearchState, reason: AbortReason) -> ReportWritten:
+    if (whole := made_partial(state)) is not None:
+        return whole
     text = draft(synthesizer_input(state), notice=STOPPED[reason])
     return partial_report(state, text, ExtractiveSynthesizer.name)
 

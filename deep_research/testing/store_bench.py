@@ -125,6 +125,7 @@ class Bench:
         release: bool = False,
         consumed: Sequence[int] = (),
         moved: tuple[str, ...] | None = None,
+        closing: Callable[[Sequence[Control]], Sequence[StoredEvent]] | None = None,
     ) -> tuple[Append, Settled]:
         settled: Settled = Future()
         bodies = bodies or [b'{"n": %d}' % n for n in range(count)]
@@ -140,6 +141,7 @@ class Bench:
             release=release,
             consumed=consumed,
             places=moved,
+            closing=closing,
             on_settled=settled.set_result,
         ), settled
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -18,8 +19,10 @@ from deep_research.errors import (
 from deep_research.state import AbortReason, DeepResearchPhase, RunStatus
 from deep_research.state.journal import Content
 from deep_research.state.projection import Projection
-from deep_research.store import Lane, NewRun
-from deep_research.testing.store_bench import PATIENCE, START, Bench, Listener, expect
+from deep_research.store import Control, Lane, NewRun, StoredEvent
+from deep_research.testing.store_bench import PATIENCE, RUNNING, START, Bench, Listener, expect
+
+MAX_WISHES = 1_000
 
 HOSTILE = (
     "",
@@ -313,6 +316,51 @@ def a_completed_run_takes_no_wishes(bench: Bench) -> None:
     except RunStateError:
         return
     raise AssertionError("a wish was left for a run that nobody works on any more")
+
+
+def what_is_left_when_a_run_completes_goes_to_its_last_word(bench: Bench) -> None:
+    lane = bench.create()
+    ids = [bench.store.post("run-1", "steer", text) for text in ("answered", "first", "second")]
+    heard: list[Control] = []
+
+    def closing(left: Sequence[Control]) -> list[StoredEvent]:
+        heard.extend(left)
+        return [StoredEvent(2 + n, "note", 1, b"{}") for n in range(len(left) + 1)]
+
+    done = replace(RUNNING, status=RunStatus.COMPLETED)
+    assert bench.append(lane, 1, projection=done, release=True, consumed=ids[:1], closing=closing) is None
+    assert [(wish.id, wish.payload) for wish in heard] == [(ids[1], "first"), (ids[2], "second")]
+    assert bench.seqs() == [1, 2, 3, 4]
+    assert bench.store.run("run-1").last_seq == 4
+    assert bench.store.wishes("run-1") == []
+
+
+def a_wish_that_comes_while_a_run_completes_is_refused_or_goes_to_its_last_word(bench: Bench) -> None:
+    """Several leave wishes as fast as they can until the run takes none: the last word gets each that was taken."""
+    lane, heard, taken = bench.create(), list[Control](), list[int]()
+    begun = threading.Barrier(3)
+
+    def leave() -> None:
+        begun.wait(timeout=PATIENCE)
+        for _ in range(MAX_WISHES):
+            try:
+                taken.append(bench.store.post("run-1", "steer"))
+            except RunStateError:
+                return
+
+    def closing(left: Sequence[Control]) -> list[StoredEvent]:
+        heard.extend(left)
+        return [StoredEvent(2, "note", 1, b"{}")]
+
+    threads = [threading.Thread(target=leave) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    begun.wait(timeout=PATIENCE)
+    done = replace(RUNNING, status=RunStatus.COMPLETED)
+    assert bench.append(lane, 1, projection=done, release=True, closing=closing) is None
+    for thread in threads:
+        thread.join(timeout=PATIENCE)
+    assert sorted(taken) == sorted(wish.id for wish in heard)
 
 
 def wishes_wait_for_who_works_on_the_run_next_in_their_order(bench: Bench) -> None:

@@ -58,7 +58,7 @@ def test_what_is_said_when_nobody_is_left_is_told(home, hook):
     result = researched(
         home, QUESTION, saying("Tell of Grace Darling.", P.SYNTHESIS, hook=hook), max_iterations=1
     )
-    assert "Nobody was left to follow what was said at the end: “Tell of Grace Darling”." in {
+    assert "Arrived after the last phase; not applied: “Tell of Grace Darling”." in {
         limit.message for limit in result.limits
     }
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from deep_research import DeepResearch
 from deep_research.packs import Manifest, MemberEntry
 from deep_research.packs.members import EVENTS, derived, event_rows
+from deep_research.phases.synthesis.extractive_synthesizer import ExtractiveSynthesizer
+from deep_research.phases.synthesis.phase import written
+from deep_research.report.ledger import without_marks
 from deep_research.sources.search import SearchResult
-from deep_research.state import Claim, ClaimVerdict, Span
+from deep_research.state import Claim, ClaimVerdict, Draft, Span
+from deep_research.state.events import ReportWritten, decode_log
 from deep_research.state.identity import sha256_hex
 from deep_research.state.journal import missing
+from deep_research.state.reducer import fold
 from deep_research.store import MemoryStore, StoredEvent
 from deep_research.testing import ScriptedSearch
 
@@ -74,7 +80,7 @@ def changed(
 def stand_in(draft: str, state: Any, texts: Mapping[str, str], *, partial: bool = False) -> tuple[Claim, ...]:
     """A checker: each line of a draft is a claim, supported where a text has its words."""
     found = []
-    for number, line in enumerate(draft.splitlines()):
+    for number, line in enumerate(without_marks(draft).splitlines()):
         held = any(line in text for text in texts.values())
         verdict = SUPPORTED if held else ClaimVerdict.UNSUPPORTED
         found.append(
@@ -93,10 +99,13 @@ def stand_in(draft: str, state: Any, texts: Mapping[str, str], *, partial: bool 
 
 def with_claims(rows: Sequence[StoredEvent], texts: Mapping[str, bytes]) -> list[StoredEvent]:
     """The log of a run whose report has a claim that stands in a text, and one that does not."""
-    draft = "Robert Stevenson built the Bell Rock lighthouse.\nIt was painted blue."
+    events = decode_log(rows)
+    state = fold(takewhile(lambda event: not isinstance(event, ReportWritten), events)).snapshot()
+    draft = f"Robert Stevenson built the Bell Rock lighthouse. [{state.findings[0].id}]\nIt was painted blue."
     claims = stand_in(draft, None, {h: body.decode() for h, body in texts.items()})
-    said = [claim.model_dump(mode="json") for claim in claims]
-    return changed(rows, "report.written", lambda body: body.update(draft=draft, claims=said))
+    report = written(state, Draft(text=draft, writer=ExtractiveSynthesizer.name), claims)
+    made = report.model_dump(mode="json", exclude={"seq", "at"})
+    return changed(rows, "report.written", lambda body: body.update(made))
 
 
 def members_of(path: Path) -> dict[str, bytes]:

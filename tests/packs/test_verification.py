@@ -6,6 +6,7 @@ import gzip
 import random
 import shutil
 import socket
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from packed_runs import (
     forged,
     members_of,
     stand_in,
+    with_claims,
     with_log,
     zipped,
 )
@@ -28,6 +30,7 @@ from deep_research import DeepResearch, open_pack
 from deep_research.errors import DeepResearchError, PackError
 from deep_research.packs import Failure, Pack, Verification, pack_run, stored_evidence, verified
 from deep_research.packs.recheck import recomputed
+from deep_research.packs.verification import SavedTexts
 from deep_research.state import ClaimVerdict
 from deep_research.state.identity import sha256_hex
 
@@ -109,6 +112,23 @@ def test_one_byte_of_the_file_that_is_otherwise_is_found_or_changes_no_member(
             assert not verify(path).holds or members_of(path) == members
 
 
+def test_a_text_is_read_once_for_all_claims(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Pack(packed) as pack:
+        texts, read = SavedTexts(pack), Counter[str]()
+        member = pack.member
+        monkeypatch.setattr(pack, "member", lambda name: read.update([name]) or member(name))
+        (content_hash,) = texts
+        assert {texts[content_hash] for _ in range(100)} == {TEXT}
+        assert [*read.values()] == [1]
+
+
+def test_progress_counts_the_claims(packed: Path) -> None:
+    told: list[tuple[int, int]] = []
+    with open_pack(packed) as run:
+        run.verify(progress=lambda done, total: told.append((done, total)))
+    assert told == [(1, 2), (2, 2)]
+
+
 def test_what_reads_a_damaged_pack_is_told(members: Members, tmp_path: Path) -> None:
     name = f"texts/{sha256_hex(TEXT.encode())}"
     with open_pack(zipped(tmp_path / "a.zip", {**members, name: b"another"})) as run:
@@ -161,6 +181,36 @@ def _no_claim(body: dict[str, Any]) -> None:
     del body["claims"][0]
 
 
+def _counted(body: dict[str, Any]) -> None:
+    body["claims"][1]["verdict"] = "supported"
+
+
+def _by_a_judge(body: dict[str, Any]) -> None:
+    body["claims"][1].update(
+        verdict="supported", judgement={"verdict": "supported", "reason": "", "model": "m"}
+    )
+
+
+def _red(body: dict[str, Any]) -> None:
+    body["report"] = body["report"].replace("blue", "red")
+
+
+def _other_count(body: dict[str, Any]) -> None:
+    body["metadata"]["claims"].update(supported=2, unsupported=0)
+
+
+def _cleared(body: dict[str, Any]) -> None:
+    body.update(draft="", claims=[], citations=[], repairs=[])
+
+
+def _other_title(body: dict[str, Any]) -> None:
+    body["sources"][0]["title"] = "Another title"
+
+
+def _repaired(body: dict[str, Any]) -> None:
+    body["claims"][0].update(was="Somebody built it.")
+
+
 FORGED: dict[str, tuple[Callable[[Members], Members], str]] = {
     "another text": (_text(lambda text: text.replace(b"35", b"53")), "has another hash than its name"),
     "no text": (_text(lambda text: b"\xff\xfe"), "is no text"),
@@ -182,6 +232,22 @@ FORGED: dict[str, tuple[Callable[[Members], Members], str]] = {
         _log("report.written", _more_claims),
         "claim claim-ffffffffffff: is not in the draft",
     ),
+    "a verdict that counts otherwise": (_log("report.written", _counted), "counts as supported"),
+    "a judge that nobody asked": (
+        _log("report.written", _by_a_judge),
+        "counts as supported, and is unsupported",
+    ),
+    "a report in other words": (
+        _log("report.written", _red),
+        "report.md: is not what its draft makes: line 4 has 'It was painted red.'",
+    ),
+    "other counts of verdicts": (_log("report.written", _other_count), "report.md: has claims"),
+    "no draft": (_log("report.written", _cleared), "report.md: is not what its draft makes"),
+    "another title of a source": (
+        _log("sub_query.completed", _other_title),
+        "report.md: is not what its draft makes",
+    ),
+    "words before a repair that was none": (_log("report.written", _repaired), "has another was"),
     "a claim too few": (_log("report.written", _no_claim), "is not among those of the report"),
 }
 
@@ -256,11 +322,7 @@ def test_a_report_that_a_stop_makes_partial_is_checked_as_it_was_then(
     """A whole one was checked against its texts before; one that is put together at the stop, against its quotes."""
     run_id, store = run
     last = max(n for n, row in enumerate(store.rows) if row.type == "report.written")
-    *before, written = changed(
-        store.rows[: last + 1],
-        "report.written",
-        lambda body: body.update(claims=body["claims"] if whole else _unread(body)),
-    )
+    *before, written = with_claims(store.rows[: last + 1], store.texts if whole else {})
 
     def stop(body: dict[str, Any]) -> None:
         body["seq"] += whole
@@ -279,32 +341,6 @@ def test_a_report_that_a_stop_makes_partial_is_checked_as_it_was_then(
 
     assert lines(verify(tmp_path / "stopped.zip", check)) == []
     assert seen == [not whole]
-
-
-def _unread(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The claims of a report as they are without the texts."""
-    return [claim.model_dump(mode="json") for claim in stand_in(body["draft"], None, {})]
-
-
-def test_a_report_of_before_there_were_claims_verifies_and_is_said_to_have_none(
-    run: Any, tmp_path: Path
-) -> None:
-    def older(body: dict[str, Any]) -> None:
-        body["version"] = 1
-        for name in ("draft", "claims", "repairs", "verdicts"):
-            body.pop(name, None)
-        for name in ("claims", "coverage"):
-            body["metadata"].pop(name, None)
-
-    run_id, store = run
-    rows = [
-        row if row.type != "report.written" else type(row)(row.seq, row.type, 1, row.body)
-        for row in changed(store.rows, "report.written", older)
-    ]
-    pack_run(Held(rows, store.texts), run_id, tmp_path / "old.zip")  # type: ignore[arg-type]
-    found = verify(tmp_path / "old.zip", check=None)
-    assert found.holds
-    assert (found.claims, found.checker) == (0, "")
 
 
 @pytest.mark.parametrize(

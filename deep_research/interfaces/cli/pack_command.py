@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from deep_research.errors import PackError, UsageError
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.exits import Exit
+from deep_research.interfaces.cli.progress import Count
 from deep_research.interfaces.cli.session import Look
 from deep_research.interfaces.cli.show import print_event
 from deep_research.packs import Verification
@@ -39,10 +40,11 @@ async def verify(session: Look) -> int:
     """Exits with 0 where all is as it was recorded, else with 1."""
     args, console = session.args, session.console
     console.cleans = True
-    if RUN_ID.match(args.pack):
-        found = await session.runs.averify(args.pack)
-    else:
-        found = await asyncio.to_thread(_verified, args.pack)
+    with Count(session, "claims checked") as progress:
+        if RUN_ID.match(args.pack):
+            found = await session.runs.averify(args.pack, progress=progress)
+        else:
+            found = await asyncio.to_thread(_verified, args.pack, progress)
     if args.json:
         console.print(json.dumps({"holds": found.holds, **found.model_dump(mode="json")}, ensure_ascii=False))
     else:
@@ -50,9 +52,9 @@ async def verify(session: Look) -> int:
     return Exit.COMPLETED if found.holds else Exit.FAILED
 
 
-def _verified(path: str) -> Verification:
+def _verified(path: str, progress: Count) -> Verification:
     with _opened(path) as run:
-        return run.verify()
+        return run.verify(progress=progress)
 
 
 def result_in(path: str) -> ResearchResult:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
@@ -14,7 +14,7 @@ from typing import Protocol
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.event_lines import current_queries, in_words, outcome, steps
-from deep_research.interfaces.cli.session import Session
+from deep_research.interfaces.cli.session import Look, Session
 from deep_research.research import DeepResearch
 from deep_research.state import DeepResearchPhase, SubQueryStatus
 from deep_research.state import events as ev
@@ -53,11 +53,48 @@ def watching(session: Session) -> Watching:
     """What suits the options and the terminal."""
     if not session.talks:
         return Watching()
-    # Log lines and a picture that is redrawn in place would tear each other apart.
+    if is_redrawn(session):
+        return Live(session.console, Documents(session.engine))
+    return Lines(session.console, Documents(session.engine), verbose=session.args.verbose)
+
+
+def is_redrawn(session: Look) -> bool:
+    """Whether progress is redrawn in place. Log lines and a picture would tear each other apart."""
     plain = session.args.verbose or session.settings.log_level
-    if plain or sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM", "") in ("", "dumb"):
-        return Lines(session.console, Documents(session.engine), verbose=session.args.verbose)
-    return Live(session.console, Documents(session.engine))
+    return not (
+        plain or sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM", "") in ("", "dumb")
+    )
+
+
+class Count:
+    """Tells how far a long look at things is, as ``Count(session, "claims checked")``; called with how many are done and
+    how many there are, from any one thread. Redrawn in place on a terminal and taken away at the end, a line every ten
+    seconds elsewhere."""
+
+    def __init__(self, session: Look, what: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console, self._what, self._clock = session.console, what, clock
+        self._redrawn = session.talks and is_redrawn(session)
+        self._every = _TICK if self._redrawn else _EVERY
+        self._next = clock() + self._every if session.talks else float("inf")
+        self._is_drawn = False
+
+    def __call__(self, done: int, total: int) -> None:
+        if (now := self._clock()) < self._next:
+            return
+        self._next = now + self._every
+        line = f"{done:,} of {total:,} {self._what}"
+        if self._redrawn:
+            self._is_drawn = True
+            self._console.draw(f"\r\x1b[2K{text.clip(line, text.size(sys.stderr).columns - 1)}")
+        else:
+            self._console.note(line)
+
+    def __enter__(self) -> Count:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._is_drawn:
+            self._console.draw("\r\x1b[2K")
 
 
 class Watching:

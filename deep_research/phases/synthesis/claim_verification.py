@@ -21,7 +21,16 @@ from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope, Repa
 from deep_research.phases.synthesis.repair import marked, repaired_by_code, repaired_by_model
 from deep_research.report.checking import Checker, judged_as
 from deep_research.report.draft_claims import shown
-from deep_research.state import Claim, ClaimBasis, ClaimVerdict, Draft, Finding, Judgement, Repair
+from deep_research.state import (
+    Claim,
+    ClaimBasis,
+    ClaimVerdict,
+    DeepResearchState,
+    Draft,
+    Finding,
+    Judgement,
+    Repair,
+)
 from deep_research.state.events import ClaimsJudged, ReportDrafted
 from deep_research.state.journal import Journal
 from deep_research.state.records import OF_REPORT
@@ -84,7 +93,7 @@ class ClaimWork:
         if failing:
             draft = draft.model_copy(update={"text": marked(draft.text, failing)})
             claims = await self._checked(draft.text, checker)
-        return draft, tuple(map(_with_repair(draft), claims))
+        return draft, tuple(map(with_repair(draft.repairs or ()), claims))
 
     async def _checked(self, text: str, checker: Checker) -> tuple[Claim, ...]:
         """Its claims with their verdicts; those that the judge is to see are judged."""
@@ -102,10 +111,7 @@ class ClaimWork:
         return await off_loop(size, checker.claims, text, self._known_judgements())
 
     def _known_judgements(self) -> dict[str, Judgement]:
-        """Those of this draft, and of claims of the report before it that stand in it again."""
-        state = self.journal.state
-        earlier = {judged_as(claim): claim.judgement for claim in state.claims if claim.judgement is not None}
-        return earlier | state.judgements
+        return known_judgements(self.journal.state)
 
     async def _load(self, hashes: Sequence[str]) -> None:
         """A text that is not there any more is no word against a claim: its quotes are looked at alone."""
@@ -144,6 +150,12 @@ class ClaimWork:
         return draft
 
 
+def known_judgements(state: DeepResearchState) -> dict[str, Judgement]:
+    """The judgements of this draft, and of claims of the report before it that stand in it again."""
+    earlier = {judged_as(claim): claim.judgement for claim in state.claims if claim.judgement is not None}
+    return earlier | state.judgements
+
+
 def _new_in(draft: Draft, claims: Sequence[Claim]) -> tuple[Claim, ...]:
     """Of a revision the claims of the sections that are new in it: the others were repaired before, and stay."""
     if draft.revised is None:
@@ -175,9 +187,9 @@ def _failed(claim: Claim) -> FailedClaim:
     )
 
 
-def _with_repair(draft: Draft) -> Callable[[Claim], Claim]:
-    """A claim with the words that stood there before."""
-    before = {repair.after: repair.before for repair in draft.repairs or () if repair.after != repair.before}
+def with_repair(repairs: Sequence[Repair]) -> Callable[[Claim], Claim]:
+    """Gives a claim the words that stood there before its repair."""
+    before = {repair.after: repair.before for repair in repairs if repair.after != repair.before}
     return lambda claim: claim.model_copy(update={"was": before.get(claim.text, "")})
 
 

@@ -12,6 +12,7 @@ import termios
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from cli_double import QUESTION, Done
@@ -19,7 +20,8 @@ from cli_double import QUESTION, Done
 from deep_research.interfaces.cli import progress, text
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.event_lines import in_words, steps
-from deep_research.interfaces.cli.progress import ASCII, Marks, picture
+from deep_research.interfaces.cli.progress import ASCII, Count, Marks, picture
+from deep_research.interfaces.cli.session import Look
 from deep_research.state import (
     Budget,
     DeepResearchPhase,
@@ -324,3 +326,16 @@ def test_a_low_terminal_shows_the_unfinished_sub_queries_first() -> None:
 def test_every_mark_is_one_column_wide() -> None:
     for marks in (Marks(), ASCII):
         assert {text.width(m) for m in (marks.done, marks.failed, marks.waiting, *marks.turns)} == {1}
+
+
+@pytest.mark.parametrize("talks", [True, False])
+def test_a_long_count_is_told_every_ten_seconds(talks: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    args = SimpleNamespace(verbose=False, quiet=not talks, json=False)
+    settings = SimpleNamespace(log_level=None)
+    session = Look(args=args, console=Console(), settings=settings, runs=None)  # type: ignore[arg-type]
+    now = iter([0.0, 4.0, 9.0, 11.0, 15.0, 22.0])
+    with Count(session, "claims checked", lambda: next(now)) as count:
+        for done in range(1, 6):
+            count(done * 1_000, 12_000)
+    told = ["3,000 of 12,000 claims checked", "5,000 of 12,000 claims checked"]
+    assert capsys.readouterr().err.splitlines() == (told if talks else [])
