@@ -733,3 +733,8 @@ def test_a_cap_that_is_none_is_refused_as_the_setting_of_its_name_is(cap: str, v
         settings.run_options(budget={cap: value})
     with pytest.raises(ValidationError):
         Budget(**{cap: value})
+
+
+def test_the_password_of_a_proxy_is_in_no_repr() -> None:
+    settings = Settings(fetch_proxy="http://user:sesame@proxy.example:3128")
+    assert "sesame" not in repr(settings) + str(settings)

@@ -383,6 +383,7 @@ class Settings(BaseModel):
     fetch_proxy: str = Field(
         default="off",
         pattern=r"^(?:off|environment|http://\S+)$",
+        repr=False,  # its address may hold a password
         description="Proxy that pages are read through: off, environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or http://HOST:PORT.",
     )
     fetch_per_host: int = Field(default=4, ge=1, le=64, description="Pages read from one site at a time.")

@@ -15,6 +15,7 @@ HOOK = "hook"  # whose ``used`` is how often it failed
 EACH = ("wish", "option")  # are told one by one: they are what the owner of the run asked for
 MAX_NAMED, MAX_NAME_CHARS = 3, 40  # of what a notice holds as well
 MIN_SHARED_WORDS = 4
+MAX_COMPARED = 50  # notices before one that it may be the same as
 _QUOTED = regex(r"'[^'\n]{1,500}'|“[^”\n]{1,500}”|\"[^\"\n]{1,500}\"")
 _BLANK = "'…'"
 _SENTENCE_END = regex(r"[.?!]")
@@ -28,7 +29,7 @@ def merge_notices(limits: Iterable[Limit]) -> tuple[Limit, ...]:
 def group_notices(limits: Iterable[Limit]) -> list[list[Limit]]:
     groups: list[list[Limit]] = []
     for limit in limits:
-        same = next((group for group in groups if is_same(group[0], limit)), None)
+        same = next((group for group in groups[-MAX_COMPARED:] if is_same(group[0], limit)), None)
         groups.append([limit]) if same is None else same.append(limit)
     return groups
 

@@ -109,6 +109,7 @@ def _refuse_other_shapes(connection: sqlite3.Connection) -> None:
     package, shapes = "before 0.1.0.dev0", ""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'format'").fetchone():
         package, shapes = connection.execute("SELECT package, shapes FROM format").fetchone() or (package, "")
+    package, shapes = str(package), str(shapes)  # another program may have written anything
     if not readable(package, shapes):
         raise StoreVersionError(
             f"The database was written by {writer(package, shapes)}; this is {writer(__version__, SHAPES)}.",

@@ -5,6 +5,7 @@ import pytest
 from deep_research import DeepResearch, Limit, SearchProvider, SupervisorHooks
 from deep_research.errors import SearchError
 from deep_research.sources.documents.sample import sample_corpus
+from deep_research.state import notices
 from deep_research.state.notices import merge_notices
 from deep_research.testing.prompt_reading import ReadingModel
 
@@ -73,6 +74,14 @@ def of(name, *messages, **more):
 )
 def test_notices_that_differ_in_what_they_are_of_are_one(limits, told):
     assert [limit.message for limit in merge_notices(limits)] == told
+
+
+def test_each_of_very_many_notices_is_compared_with_a_bounded_number_of_others(monkeypatch):
+    compared = []
+    monkeypatch.setattr(notices, "is_same", lambda *pair: compared.append(pair))
+    many = of("sources", *(f"Page {n} is not there." for n in range(500)))
+    assert merge_notices(many) == tuple(many)
+    assert len(compared) <= 500 * notices.MAX_COMPARED
 
 
 class Down(SearchProvider):

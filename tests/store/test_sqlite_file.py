@@ -392,10 +392,11 @@ def test_what_was_committed_stands_when_the_checkpoint_fails(
         ),
         ("9\x1b[31m" * 9, r"written by deep-research 9\?\?31m9\?\?31m"),
         (None, r"written by deep-research before 0\.1\.0"),
+        (b"\xff\x00", r"written by deep-research .*xff"),
     ],
 )
 def test_a_database_of_other_shapes_is_refused_by_the_version_that_wrote_it_and_left_alone(
-    path: Path, package: str | None, words: str
+    path: Path, package: str | bytes | None, words: str
 ) -> None:
     filled(path)
     with closing(sqlite3.connect(path)) as db:

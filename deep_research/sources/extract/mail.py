@@ -9,9 +9,10 @@ from email import message_from_bytes
 from email.errors import HeaderParseError, MessageError
 from email.header import decode_header, make_header
 from email.message import EmailMessage
-from email.policy import default
+from email.policy import EmailPolicy
 from email.utils import parseaddr, parsedate_to_datetime
 from itertools import islice
+from typing import Any, cast
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract import html
@@ -26,11 +27,21 @@ _MAX_HEADER_CHARS = 1_000
 _MAX_LETTERS = 100
 
 
+class _ShortHeaders(EmailPolicy):
+    """Parses the beginning of a header: the library takes far more than linear time in its length."""
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        return super().header_fetch_parse(name, value[:_MAX_HEADER_CHARS])
+
+
+_SHORT = cast("EmailPolicy[EmailMessage]", _ShortHeaders())
+
+
 def read(raw: bytes, asked: Asked) -> Document:
     """Raises `UnreadableError`."""
     out = Blocks()
     try:
-        letter = message_from_bytes(raw, _class=EmailMessage, policy=default)
+        letter = message_from_bytes(raw, _class=EmailMessage, policy=_SHORT)
         if not letter.keys():
             raise UnreadableError("no mail, although it is called one")
         for each in islice(_letters(letter), _MAX_LETTERS):

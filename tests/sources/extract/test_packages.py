@@ -313,3 +313,10 @@ def test_rich_text_is_read_where_the_extra_is_installed() -> None:
     assert "Year | Boats\n1931 | 62" in found.text
     with pytest.raises(UnreadableError, match="damaged"):
         read(COMPOUND + "WordDocument".encode("utf-16-le") + bytes(900), name="a.doc", is_file=True)
+
+
+@pytest.mark.parametrize("header", ["Content-Type: multipart/mixed", "Content-Disposition: attachment"])
+def test_a_mail_with_a_header_of_any_length_is_read(header: str) -> None:
+    """The library would take minutes for headers as long as this."""
+    letter = f"From: a@x.example\nSubject: Lamps\n{header}; {'a*=; ' * 20_000}\n\nIt lifts.\n"
+    assert "Subject: Lamps" in read(letter.encode(), name="a.eml", is_file=True).text
