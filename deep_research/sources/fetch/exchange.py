@@ -10,8 +10,9 @@ import httptools
 
 from deep_research.patterns import regex
 
-# Bytes that are no body: the head, with answers that only announce another, or what stands between two pieces.
-MOST_BESIDE = 65_536
+MAX_HEAD_BYTES = 65_536  # with the answers that only announce another
+# What frames a body may take so much, and half as much as the body.
+MAX_FRAMING_BYTES = 262_144
 _PIECE = 65_536  # bytes taken at a time
 _WITHOUT_BODY = (204, 304)
 _LINE = regex(rb"[\x20-\x7e]+")
@@ -29,7 +30,7 @@ class Exchange:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._heard = _Heard()
-        self._beside = 0
+        self._read_bytes = 0
 
     async def ask(self, path: str, headers: Headers) -> tuple[int, Headers]:
         """The status and the headers of the answer, their names in lower case. Raises `BrokenError`, and `ValueError`
@@ -49,17 +50,18 @@ class Exchange:
             await self._listen()
         piece = b"".join(self._heard.pieces)
         self._heard.pieces.clear()
-        self._beside = 0
         return piece
 
     async def _listen(self) -> None:
-        if self._beside > MOST_BESIDE:
+        heard = self._heard
+        allowed = MAX_FRAMING_BYTES + heard.body_bytes // 2 if heard.begun else MAX_HEAD_BYTES
+        if self._read_bytes - heard.body_bytes > allowed:
             raise BrokenError("too much that is no body")
         try:
             data = await self._reader.read(_PIECE)
         except OSError as error:
             raise BrokenError(str(error)) from None
-        self._beside += len(data)
+        self._read_bytes += len(data)
         self._heard.take(data)
 
 
@@ -72,6 +74,7 @@ class _Heard:
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
         self.pieces: list[bytes] = []
+        self.body_bytes = 0
         self._parser = httptools.HttpResponseParser(self)
         # Nothing is asked after this answer, so that there is no next one to be mistaken for a part of it.
         self._parser.set_dangerous_leniencies(
@@ -108,6 +111,7 @@ class _Heard:
     def on_body(self, body: bytes) -> None:
         if not self.over:
             self.pieces.append(body)
+            self.body_bytes += len(body)
 
     def on_message_complete(self) -> None:
         if self.begun:

@@ -11,7 +11,7 @@ from deep_research.errors import FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits
 from deep_research.sources.fetch import client as client_module
 from deep_research.sources.fetch import guard as guard_module
-from deep_research.sources.fetch.exchange import MOST_BESIDE, BrokenError, Exchange
+from deep_research.sources.fetch.exchange import MAX_FRAMING_BYTES, MAX_HEAD_BYTES, BrokenError, Exchange
 from deep_research.sources.fetch.guard import Guard, opened
 from deep_research.testing.servers import web_reply
 from deep_research.testing.servers.website import PUBLIC, WebSite
@@ -67,13 +67,15 @@ def test_answers_that_only_announce_another_are_passed_over():
         b"HTTP/1.1 100 Continue\r\n\r\n" * 10_000 + OK,
         b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n",
         b"SSH-2.0-OpenSSH_9.9\r\n",
-        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * MOST_BESIDE,
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * MAX_HEAD_BYTES,
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntow",
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 7\r\n\r\ntower",
         CHUNKED + b"5\r\ntower\r\n",
         CHUNKED + b"zz\r\n",
-        CHUNKED + b"1;" + b"x" * 4 * MOST_BESIDE,
-        CHUNKED + b"0\r\n" + b"X: y\r\n" * MOST_BESIDE,
+        CHUNKED + b"1;" + b"x" * 4 * MAX_FRAMING_BYTES,
+        CHUNKED + (b"1;" + b"x" * 60_000 + b"\r\nx\r\n") * 9,
+        CHUNKED + b"1\r\nx\r\n" * MAX_FRAMING_BYTES + b"0\r\n\r\n",
+        CHUNKED + b"0\r\n" + b"X: y\r\n" * MAX_FRAMING_BYTES,
     ],
 )
 def test_what_is_no_whole_answer_is_broken(answer):
@@ -133,11 +135,11 @@ def test_a_body_without_a_length_ends_with_the_connection():
     assert asked(b"HTTP/1.1 200 OK\r\n\r\ntower") == (200, b"tower")
 
 
-def test_a_body_in_single_bytes_lets_others_of_the_loop_work():
+def test_a_body_in_small_chunks_lets_others_of_the_loop_work():
     turns = 0
 
     async def main():
-        with WebSite({"/": CHUNKED + b"1\r\nx\r\n" * 400_000 + b"0\r\n\r\n"}) as web:
+        with WebSite({"/": CHUNKED + (b"b\r\n" + b"x" * 11 + b"\r\n") * 36_000 + b"0\r\n\r\n"}) as web:
             fetcher = Fetcher(limits=FetchLimits(seconds=300), guard=web.guard())
             task = asyncio.create_task(fetcher.fetch("http://site.org/"))
             nonlocal turns
@@ -147,8 +149,8 @@ def test_a_body_in_single_bytes_lets_others_of_the_loop_work():
             return await task
 
     found = asyncio.run(main())
-    assert found.body == b"x" * 400_000
-    assert turns > 6 * 400_000 / 262_144  # one at least for all that asyncio takes of a socket at a time
+    assert found.body == b"x" * 396_000
+    assert turns > 16 * 36_000 / 262_144  # one at least for all that asyncio takes of a socket at a time
 
 
 class Secured:
