@@ -28,7 +28,9 @@ Every setting may be given in five places. The first that names it wins:
 2. an environment variable;
 3. a file, section `[research]`: the one that `--config` or `DEEP_RESEARCH_CONFIG` names, else
    `deep-research.toml` in the current folder, else `deep-research.toml` in the user's config folder. Exactly
-   one file is read;
+   one file is read. The one in the current folder is read without being named, and may come from anybody: it may name
+   no address other than models of `ollama` and `openai-compatible` on this machine, and no path outside of its
+   folder. Name it with `--config` if you trust it;
 4. a preset;
 5. the default.
 

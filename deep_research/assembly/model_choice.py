@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from deep_research.addresses import is_loopback
 from deep_research.budget.metered import ModelRoles
 from deep_research.errors import ConfigurationError, UnknownNameError
 from deep_research.models.base import ModelProvider
@@ -88,8 +89,6 @@ def _is_here(given: Named, provider: ModelProvider) -> bool:
     """Whether asking it stays on this machine, as far as it shows. Whoever hands over a provider of his own knows where
     it asks."""
     if provider.base_url:
-        from deep_research.models.clients import is_loopback  # brings a web client along
-
         return is_loopback(provider.base_url)
     return provider.service == "replay" or not isinstance(given, str)
 

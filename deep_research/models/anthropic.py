@@ -16,6 +16,7 @@ from typing import Any, cast
 import anthropic
 from pydantic import BaseModel, SecretStr
 
+from deep_research.addresses import is_loopback
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.models.anthropic_wire import Heard, refused_in_stream, request_of, wishes_of
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, json_schema
@@ -28,7 +29,6 @@ from deep_research.models.clients import (
     checked_url,
     deadline,
     header_names,
-    is_loopback,
     secret_key,
     tls,
 )

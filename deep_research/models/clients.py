@@ -9,7 +9,6 @@ import ssl
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -118,15 +117,6 @@ def checked_url(url: str, *, of: str) -> str:
             hint="Leave out user, password and query: a key is given by its variable, which is never stored.",
         )
     return url.strip().rstrip("/")
-
-
-def is_loopback(url: str) -> bool:
-    """Whether an address is this machine, which no proxy can reach for us."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 from pydantic import SecretStr
 
+from deep_research.addresses import is_loopback
 from deep_research.errors import ModelError
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason
 from deep_research.models.characters import whole_characters
@@ -24,7 +25,6 @@ from deep_research.models.clients import (
     PerLoop,
     checked_url,
     deadline,
-    is_loopback,
     secret_key,
     tls,
 )

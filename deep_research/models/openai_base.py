@@ -18,6 +18,7 @@ import httpx2
 import openai
 from pydantic import BaseModel, SecretStr
 
+from deep_research.addresses import is_loopback
 from deep_research.errors import ModelError
 from deep_research.models.base import Form, ModelCall, ModelProvider, OnText, Reply, TokenUsage
 from deep_research.models.clients import (
@@ -28,7 +29,6 @@ from deep_research.models.clients import (
     PerLoop,
     deadline,
     header_names,
-    is_loopback,
     tls,
 )
 from deep_research.models.clients_bodies import bounded, read_json

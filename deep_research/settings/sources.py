@@ -7,10 +7,12 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from deep_research.errors import SettingsError, UnknownNameError
+from deep_research.settings.folder_file import check_reach
 from deep_research.settings.model import Settings, kind, optional
 from deep_research.settings.values import EVERY_SETTING, one_line, plain, shown
 
@@ -61,8 +63,9 @@ def load_settings(
     ``overrides`` are arguments; one that is None counts as not given, one that is
     `UNSET` as none wanted. ``config`` names the file to read;
     without it `DEEP_RESEARCH_CONFIG`, then `deep-research.toml` in ``cwd``, then in the user's config folder.
-    Exactly one file is read. Paths become absolute: from the file's folder for those in a file, from ``cwd``
-    (default: the current folder) for all others.
+    Exactly one file is read; the one that is found in ``cwd`` may name no address and no path outside of it (see
+    `folder_file`). Paths become absolute: from the file's folder for those in a file, from ``cwd`` (default: the
+    current folder) for all others.
 
     Raises `UnknownNameError` for a name that does not exist and `SettingsError` for a value out of its
     bounds or a file that cannot be read.
@@ -112,8 +115,7 @@ def _merged(layers: tuple[_Layer, ...]) -> ResolvedSettings:
 
 def _absolute(name: str, value: Any, layer: _Layer) -> Any:
     """A path, made to start from the layer's folder. All else stays: the model refuses what is no path."""
-    sort = kind(Settings, name)
-    if Path not in (sort, *_leaves(sort)):
+    if name not in _path_settings():
         return value
     if isinstance(value, list | tuple):
         return tuple(_absolute(name, item, layer) for item in value)
@@ -127,6 +129,12 @@ def _absolute(name: str, value: Any, layer: _Layer) -> Any:
             f"{name} names the home folder of an unknown user, got {shown(value)} (from {origin}).",
             setting=name,
         ) from None
+
+
+@cache
+def _path_settings() -> frozenset[str]:
+    sorts = {name: kind(Settings, name) for name in Settings.model_fields}
+    return frozenset(name for name, sort in sorts.items() if Path in (sort, *_leaves(sort)))
 
 
 def _leaves(sort: object) -> Iterator[object]:
@@ -214,9 +222,13 @@ def _config_file(named: Path | str | None, cwd: Path) -> _Layer:
             )
         return _file_layer(path, document, _display(path, cwd))
     for path in (cwd / CONFIG_NAME, _user_config_dir() / CONFIG_NAME):
-        document = _read_toml(path, _display(path, cwd))
+        where = _display(path, cwd)
+        document = _read_toml(path, where)
         if document is not None:
-            return _file_layer(path, document, _display(path, cwd))
+            layer = _file_layer(path, document, where)
+            if path.parent == cwd != _user_config_dir():
+                check_reach(layer.values, _path_settings(), cwd, where)
+            return layer
     return _Layer({}, {}, cwd)
 
 

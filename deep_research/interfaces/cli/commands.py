@@ -21,6 +21,7 @@ from deep_research.interfaces.cli.session import (
 )
 from deep_research.interfaces.cli.signals import Signals
 from deep_research.interfaces.cli.store_check import without_store
+from deep_research.settings.sources import CONFIG_NAME
 
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch
@@ -61,6 +62,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     if make is None and without_store(args, console, settings):
         return Exit.COMPLETED
     session = Session(args=args, console=console, settings=settings, runs=engine, engine=engine)
+    _note_folder_file(session)
     works = {
         "run": run_command.run,
         "resume": run_command.resume,
@@ -73,6 +75,15 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     }
     park = partial(engine.adrain, PARK_WAIT) if args.command in PARKS else None
     return _carried_out(lambda: _work(session, LOOKS[args.command] if looks else works[args.command]), park)
+
+
+def _note_folder_file(session: Session) -> None:
+    """A file that nobody named is in force without a word otherwise."""
+    origins = session.engine.settings.origins
+    if session.args.command in PARKS and session.talks:
+        names = [name for name, origin in origins.items() if origin == CONFIG_NAME]
+        if names:
+            session.console.note(f"Settings from {CONFIG_NAME} of this folder: {', '.join(names)}.")
 
 
 def _carried_out(
