@@ -9,7 +9,6 @@ from typing import Any
 
 from deep_research.errors import RunStateError, UsageError
 from deep_research.evidence.plain import clean
-from deep_research.phases.wishes import TOO_LATE, WISH, too_late
 from deep_research.state import (
     AbortReason,
     ControlKind,
@@ -79,6 +78,8 @@ def told(words: str) -> RunSteered:
 def unapplied(control: Control, last_word: Event) -> Sequence[Event]:
     """The events that name a wish which the end of the run leaves undone; none of one that it answers, as an abort does
     the wish to cancel. A process that asked for the run to be let go of sees by its end that there is nothing to take."""
+    from deep_research.phases.wishes import TOO_LATE, WISH, too_late  # what looks at runs needs no phases
+
     kind = control.kind
     ended = isinstance(last_word, RunAborted) and last_word.reason is AbortReason.CANCELLED
     if (
