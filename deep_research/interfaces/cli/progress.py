@@ -9,16 +9,18 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.event_lines import current_queries, in_words, outcome, steps
 from deep_research.interfaces.cli.session import Look, Session
-from deep_research.research import DeepResearch
 from deep_research.state import DeepResearchPhase, SubQueryStatus
 from deep_research.state import events as ev
 from deep_research.state.reducer import Fold
+
+if TYPE_CHECKING:
+    from deep_research.research import DeepResearch
 
 _TICK = 0.2  # seconds
 _EVERY = 10.0  # seconds between lines about the indexing of documents
