@@ -13,9 +13,9 @@ import functools
 import inspect
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from deep_research.errors import StopResearch
@@ -38,13 +38,12 @@ class Calls:
         long for a thread and then work that long."""
         async with asyncio.timeout(timeout) as deadline:
             try:
-                return await self._answer(function, *args, began=lambda: _restart(deadline, timeout))
+                with contained():
+                    return await self._answer(function, *args, began=lambda: _restart(deadline, timeout))
             except asyncio.CancelledError as error:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
                     raise
-                raise _contained(error) from error
-            except SystemExit as error:
                 raise _contained(error) from error
             except ExceptionGroup as failures:
                 # A task group of theirs wraps the one exception that means something to us.
@@ -74,6 +73,20 @@ class Calls:
             if self._pool is not None and self._pid == os.getpid():
                 self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
+
+
+@contextmanager
+def contained() -> Iterator[None]:
+    """Raises `RuntimeError` in place of what would end the loop. An interrupt in the main thread passes: it may come
+    from the keyboard, and what others raise there ends their loop as an interrupt does."""
+    try:
+        yield
+    except SystemExit as error:
+        raise _contained(error) from error
+    except KeyboardInterrupt as error:
+        if threading.current_thread() is threading.main_thread():
+            raise
+        raise _contained(error) from error
 
 
 def first(failure: BaseException) -> BaseException:

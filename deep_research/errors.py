@@ -52,10 +52,30 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+MAX_LINE_CHARS = 8_000  # of a problem, a hint, or what others raised
+_CONTROLS = dict.fromkeys(
+    code
+    for codes in (
+        range(0x20),
+        range(0x7F, 0xA0),
+        (0x200E, 0x200F),
+        range(0x202A, 0x202F),
+        range(0x2066, 0x206A),
+    )
+    for code in codes
+    if not chr(code).isspace()
+)
+
 
 def one_line(text: str) -> str:
     """The text without line breaks and runs of white space: what others raise may have many lines."""
     return " ".join(text.split())
+
+
+def bounded_line(text: str) -> str:
+    """`one_line` of text that anybody wrote, within a bound and without control and direction characters."""
+    line = one_line(text[: 2 * MAX_LINE_CHARS].translate(_CONTROLS))
+    return line if len(line) <= MAX_LINE_CHARS else line[: MAX_LINE_CHARS - 1] + "…"
 
 
 class DeepResearchError(Exception):
@@ -64,8 +84,8 @@ class DeepResearchError(Exception):
     code: ClassVar[str] = "error"
 
     def __init__(self, problem: str, *, hint: str = "", **data: Any) -> None:
-        self.problem = one_line(problem)
-        self.hint = one_line(hint)
+        self.problem = bounded_line(problem)
+        self.hint = bounded_line(hint)
         self.data: dict[str, Any] = data
         # What services say does not always end as a sentence does.
         stop = "." if self.hint and self.problem and self.problem[-1] not in ".!?:;…" else ""
@@ -305,7 +325,7 @@ class StopResearch(Exception):  # noqa: N818 - a request, not an error
 
     def __init__(self, reason: str = "stopped by a hook") -> None:
         self.reason = reason
-        super().__init__(reason)
+        super().__init__(self.reason)
 
 
 class Halted(StopResearch):

@@ -1,9 +1,11 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and read within a bound."""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +27,20 @@ def whole(target: Path) -> Iterator[BinaryIO]:
         fresh.replace(target)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """The bytes of a regular file, or of what a link to one leads to. Raises `OSError`, also for what is no regular
+    file or has more than ``most`` bytes: a device may never end, and a pipe never begin."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is no regular file")
+    with open(handle, "rb") as file:
+        body = file.read(most + 1)
+    if len(body) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most} bytes")
+    return body
 
 
 def beside(target: Path) -> Path:

@@ -548,7 +548,7 @@ def test_a_file_may_say_nothing(here: Path, text: str) -> None:
         (b"[research]\nsystem_prompt = '\xff'\n", "is not UTF-8 text, line 2."),
         ("[research]".encode("utf-16"), "is not UTF-8 text, line 1."),
         (b"[research]\nsearch = " + b"[" * 100_000, "is nested too deeply."),
-        (b"#" * 1_000_001, "is larger than 1000000 bytes."),
+        (b"#" * 1_000_001, "cannot be read: it is larger than 1000000 bytes."),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named_with_the_line(here: Path, raw: bytes, line: str) -> None:
@@ -578,7 +578,7 @@ def test_a_file_that_may_not_be_read_is_refused(here: Path, monkeypatch: pytest.
     def refuse(*_: Any, **__: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", refuse)  # a test that runs as root may read everything
+    monkeypatch.setattr("os.open", refuse)  # a test that runs as root may read everything
     assert problem(cwd=here) == "The config file deep-research.toml cannot be read: Permission denied."
 
 

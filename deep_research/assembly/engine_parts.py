@@ -15,7 +15,7 @@ from deep_research.assembly.source_choice import Sources, make_extractor, make_s
 from deep_research.budget.archive import Archive
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import ModelRoles
-from deep_research.calls import Calls
+from deep_research.calls import Calls, contained
 from deep_research.errors import ConfigurationError, NoSearchProviderError
 from deep_research.logs import get_log, kept, told
 from deep_research.phases.base import Phase, WorkLimits
@@ -178,7 +178,8 @@ class Parts:
         """Lets go of the connections of the running loop. What is asked for later opens them again."""
         for close in (*self.sources.per_loop, self.models.pool.aclose):
             try:
-                await close()
+                with contained():
+                    await close()
             except Exception as error:  # of someone's own: a connection is no reason to lose a run
                 log.warning("connection_not_closed", error=told(error))
 

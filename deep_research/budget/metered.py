@@ -18,6 +18,7 @@ from deep_research.budget.spend import Spend
 from deep_research.budget.spend_ledger import unpriced
 from deep_research.budget.tokens import Counter
 from deep_research.budget.window import Window
+from deep_research.calls import contained
 from deep_research.errors import AgentError, BudgetError, ModelError, WindowError
 from deep_research.logs import get_log, masked, told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, TokenUsage
@@ -395,7 +396,8 @@ async def _counted(provider: ModelProvider, call: ModelCall) -> int | None:
     Counting is a service to us: whatever goes wrong with it, the answer will say what is wrong."""
     try:
         async with asyncio.timeout(COUNT_SECONDS + GRACE):
-            counted: object = await provider.count(call.model_copy(update={"timeout": COUNT_SECONDS}))
+            with contained():
+                counted: object = await provider.count(call.model_copy(update={"timeout": COUNT_SECONDS}))
     except Exception as error:  # anyone may write a provider
         log.info("count_failed", provider=provider.name, error=told(error))
         return None

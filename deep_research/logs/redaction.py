@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from deep_research.errors import one_line
+from deep_research.errors import bounded_line
 from deep_research.patterns import regex
 
 MASK = "***"
@@ -183,7 +183,7 @@ def _last_name(match: re.Match[str]) -> str:
 
 def told(error: BaseException) -> str:
     """What others raised, fit to be stored and shown: its type and text on one line, without secrets."""
-    return redact(one_line(f"{type(error).__name__}: {error}"))
+    return bounded_line(redact(bounded_line(f"{type(error).__name__}: {error}")))
 
 
 def redact_value(value: object, depth: int = 0) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from deep_research.calls import contained
 from deep_research.forks import renew_in_children
 from deep_research.limits import Gate, Gates
 from deep_research.logs import get_log, told
@@ -115,7 +116,8 @@ class ModelPool:
             made = list(self._made.values())
         for provider in made:
             try:
-                await provider.aclose()
+                with contained():
+                    await provider.aclose()
             except Exception as error:  # of someone's own: a connection is no reason to lose a run
                 log.warning("provider_close_failed", provider=provider.name, error=told(error))
 

@@ -14,11 +14,13 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from deep_research.errors import SettingsError
+from deep_research.files import read_regular
 from deep_research.models.base import TokenUsage
 from deep_research.patterns import regex
 from deep_research.state import Record
 
 SMALLEST = 8_192  # tokens of window of a model that nothing is known of: what nearly every server can do
+MAX_FILE_BYTES = 1_000_000
 _MILLION = 1_000_000
 _DATED = regex(r"[-@](?:\d{8}|\d{4}-\d\d-\d\d|latest)(?:-v\d+(?::\d+)?)?")
 
@@ -138,8 +140,8 @@ def built_in() -> Mapping[str, Profile]:
 def read_profiles(path: Path) -> Mapping[str, Profile]:
     """A user's file of the same form. Raises `SettingsError`."""
     try:
-        return _profiles(tomllib.loads(path.read_text(encoding="utf-8")), str(path.name))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        return _profiles(tomllib.loads(read_regular(path, MAX_FILE_BYTES).decode("utf-8")), str(path.name))
+    except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise SettingsError(f"The model file {path.name} cannot be read: {reason}.") from None
 

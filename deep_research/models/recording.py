@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from deep_research.errors import ConfigurationError, ModelError
+from deep_research.files import read_regular
 from deep_research.logs import redact
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, Wrapped
 from deep_research.models.failures import Verdict, failure
@@ -140,10 +141,9 @@ def _window(held: Any) -> tuple[int, int]:
 
 def _lines(path: Path) -> list[Any]:
     try:
-        if path.stat().st_size > LARGEST:
-            raise ConfigurationError(f"The record {path.name} has more than {LARGEST} bytes.")
+        text = read_regular(path, LARGEST).decode("utf-8")
         # At line feeds alone: texts hold other characters at which lines could be split.
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
     except OSError as error:
         raise ConfigurationError(f"The record {path.name} cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError):

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.stop import stop_base
 
-from deep_research.calls import first
+from deep_research.calls import contained, first
 from deep_research.errors import DeepResearchError, ModelError, StopResearch
 from deep_research.limits import Gate
 from deep_research.logs import told
@@ -229,9 +229,10 @@ async def _sent(
     stream = None if pieces is None or pieces.take is None else AnswerStream(pieces.take, pieces.void)
     try:
         async with asyncio.timeout(seconds + GRACE):
-            reply: object = await provider.send(
-                call.model_copy(update={"timeout": seconds}), None if stream is None else stream.take
-            )
+            with contained():
+                reply: object = await provider.send(
+                    call.model_copy(update={"timeout": seconds}), None if stream is None else stream.take
+                )
         if stream is not None:
             stream.end()
     except TimeoutError:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from deep_research.calls import contained
 from deep_research.errors import ModelError
 from deep_research.logs import get_log, told
 from deep_research.models.base import ModelProvider
@@ -66,7 +67,8 @@ class Windows:
         if known is ...:
             try:
                 async with asyncio.timeout(ASK_SECONDS):
-                    known = await provider.ask_window()
+                    with contained():
+                        known = await provider.ask_window()
             except Exception as error:  # anyone may write a provider
                 log.info("window_not_told", provider=provider.name, error=told(error))
                 if not isinstance(error, ModelError) or error.verdict != Verdict.FATAL:

@@ -25,6 +25,7 @@ class BackgroundLoop:
         self._farewell = farewell
         self._gate = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._over: asyncio.Future[None] | None = None
         self._thread: threading.Thread | None = None
         self._pid = 0
 
@@ -72,37 +73,59 @@ class BackgroundLoop:
         with self._gate:
             if self._loop is None or self._pid != os.getpid():
                 self._loop = asyncio.new_event_loop()
+                self._over = self._loop.create_future()
                 self._pid = os.getpid()
                 self._thread = threading.Thread(
-                    target=_serve, args=(self._loop, self._farewell), name="deep-research-loop", daemon=True
+                    target=_serve,
+                    args=(self._loop, self._over, self._farewell),
+                    name="deep-research-loop",
+                    daemon=True,
                 )
                 self._thread.start()
             return self._loop
 
     def close(self) -> None:
         with self._gate:
-            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
-        if loop is None or thread is None or self._pid != os.getpid():
+            loop, thread, over = self._loop, self._thread, self._over
+            self._loop = self._thread = self._over = None
+        if loop is None or thread is None or over is None or self._pid != os.getpid():
             return
-        loop.call_soon_threadsafe(loop.stop)
+        loop.call_soon_threadsafe(over.set_result, None)
         if thread is not threading.current_thread():  # the garbage collector may close us on our own loop
             thread.join(timeout=_GRACE)
 
 
-def _serve(loop: asyncio.AbstractEventLoop, farewell: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
-    """Run the loop until it is stopped, then end what is left on it: here, since whoever stops it may have a
-    running loop of his own."""
-    loop.run_forever()
+def _serve(
+    loop: asyncio.AbstractEventLoop,
+    over: asyncio.Future[None],
+    farewell: Callable[[], Coroutine[Any, Any, None]] | None,
+) -> None:
+    """Run the loop until it is ``over``, then end what is left on it: here, since whoever ends it may have a running
+    loop of his own."""
+    _until(loop, over)
     left = asyncio.all_tasks(loop)
     for task in left:
         task.cancel()
     if left:
-        loop.run_until_complete(asyncio.wait(left))
+        _until(loop, loop.create_task(asyncio.wait(left)))
     if farewell is not None:
-        try:
-            loop.run_until_complete(asyncio.wait_for(farewell(), _GRACE))
-        except Exception as error:  # the thread ends in any case
+        parting = loop.create_task(asyncio.wait_for(farewell(), _GRACE))
+        _until(loop, parting)
+        if (
+            not parting.cancelled() and (error := parting.exception()) is not None
+        ):  # the thread ends in any case
             log.warning("farewell_failed", error=told(error))
-    loop.run_until_complete(loop.shutdown_asyncgens())
-    loop.run_until_complete(loop.shutdown_default_executor())
+    _until(loop, loop.create_task(loop.shutdown_asyncgens()))
+    _until(loop, loop.create_task(loop.shutdown_default_executor()))
     loop.close()
+
+
+def _until(loop: asyncio.AbstractEventLoop, over: asyncio.Future[Any]) -> None:
+    """Run the loop until the future is done. An interrupt or exit that somebody's code raised in a task ends that task
+    and what waits for it; the loop goes on, or all others would wait for ever."""
+    over.add_done_callback(lambda _: loop.stop())
+    while not over.done():
+        try:
+            loop.run_forever()
+        except (KeyboardInterrupt, SystemExit) as error:
+            log.warning("loop_interrupted", error=told(error))

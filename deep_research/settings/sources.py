@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from deep_research.errors import SettingsError, UnknownNameError
+from deep_research.files import read_regular
 from deep_research.settings.folder_file import check_reach
 from deep_research.settings.model import Settings, kind, optional
 from deep_research.settings.values import EVERY_SETTING, one_line, plain, shown
@@ -21,7 +22,7 @@ CONFIG_VARIABLE = "DEEP_RESEARCH_CONFIG"
 CONFIG_NAME = "deep-research.toml"
 SECTION = "research"
 _ALIASES = {"DEEP_RESEARCH_HOME": "data_dir"}
-_LARGEST_FILE = 1_000_000
+MAX_FILE_BYTES = 1_000_000
 
 # As an argument: takes a cap away, where None would mean that nothing was given.
 UNSET: Any = object()
@@ -270,15 +271,12 @@ def _read_toml(path: Path, where: str) -> dict[str, Any] | None:
     import tomllib  # here, because importing the package must stay cheap
 
     try:
-        with path.open("rb") as file:
-            raw = file.read(_LARGEST_FILE + 1)
+        raw = read_regular(path, MAX_FILE_BYTES)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:  # ValueError: a path that no file system takes
         reason = getattr(error, "strerror", None) or str(error)
         raise SettingsError(f"The config file {where} cannot be read: {reason}.") from None
-    if len(raw) > _LARGEST_FILE:
-        raise SettingsError(f"The config file {where} is larger than {_LARGEST_FILE} bytes.")
     try:
         return tomllib.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

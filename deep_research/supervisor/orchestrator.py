@@ -693,7 +693,7 @@ class SupervisorOrchestrator:
         try:  # an observer: the run has ended, whatever comes of this
             await self._calls(self._hooks.error, error, timeout=self._hook_timeout)
         except Exception as failure:
-            log.warning("observer_failed", error=f"{type(failure).__name__}: {failure}")
+            log.warning("observer_failed", error=told(failure))
             if self._strict_hooks:
                 self._raised = failure
 

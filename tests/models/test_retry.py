@@ -152,7 +152,7 @@ def test_the_gate_of_the_service_is_shut_when_it_asks_to_wait_not_that_of_the_mo
     assert seen == [(0, 0), (0, 30), (0, 0)]
 
 
-@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, asyncio.CancelledError])
 def test_what_ends_a_task_passes_untouched_and_the_request_is_lost(time, call, raised):
     class Book:
         lost = 0

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from deep_research.calls import contained
 from deep_research.errors import ConfigurationError, SearchError
 from deep_research.logs import told
 from deep_research.sources.documents.hits import Hit
@@ -49,7 +50,8 @@ class DenseStage:
         keys = [sha256_hex(text.encode()) for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors}
         try:
-            asked, *found = self._embed([query, *new.values()])
+            with contained():
+                asked, *found = self._embed([query, *new.values()])
         except Exception as error:
             raise SearchError(
                 f"The embedding model failed: {told(error)}", hint="Check dense_model, or leave it out."
