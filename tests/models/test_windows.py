@@ -158,11 +158,11 @@ def test_a_window_that_another_request_learned_meanwhile_is_kept_to_as_well():
         return refused() if call.max_output + len(PROMPT.messages[0].content) // 3 > 4_096 else "Seven."
 
     async def both():
-        met = asyncio.Barrier(2)
+        met, first = asyncio.Barrier(2), iter(range(2))
 
         class Together(ScriptedProvider):
             async def send(self, call, on_text=None):
-                if len(self.calls) < 2:
+                if next(first, None) is not None:
                     await met.wait()
                 return await super().send(call, on_text)
 
