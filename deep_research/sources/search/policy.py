@@ -173,9 +173,11 @@ class Service:
                 f"{self.name} had no time for the search.", trouble=Trouble.TRANSIENT.value
             ) from None
         return [
-            replace(result, provider=self.name, title=bounded_line(result.title))
-            if result.kind is SourceKind.WEB and not result.provider
-            else result
+            replace(
+                result,
+                title=bounded_line(result.title),
+                provider=result.provider or (self.name if result.kind is SourceKind.WEB else ""),
+            )
             for result in map(whole, found)
             if result.address not in request.exclude and fits(result, request.filters)
         ]
