@@ -324,7 +324,7 @@ class StopResearch(Exception):  # noqa: N818 - a request, not an error
     """Raised by a hook or an agent of yours to end the run: it aborts with reason ``cancelled``."""
 
     def __init__(self, reason: str = "stopped by a hook") -> None:
-        self.reason = reason
+        self.reason = bounded_line(str(reason))
         super().__init__(self.reason)
 
 

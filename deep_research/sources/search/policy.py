@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from deep_research.calls import Calls
-from deep_research.errors import DeepResearchError, SearchError, StopResearch
+from deep_research.errors import DeepResearchError, SearchError, StopResearch, bounded_line
 from deep_research.forks import renew_in_children
 from deep_research.limits import Gate, Gates
 from deep_research.logs import masked, redact, told
@@ -173,9 +173,11 @@ class Service:
                 f"{self.name} had no time for the search.", trouble=Trouble.TRANSIENT.value
             ) from None
         return [
-            replace(result, provider=self.name)
-            if result.kind is SourceKind.WEB and not result.provider
-            else result
+            replace(
+                result,
+                title=bounded_line(result.title),
+                provider=result.provider or (self.name if result.kind is SourceKind.WEB else ""),
+            )
             for result in map(whole, found)
             if result.address not in request.exclude and fits(result, request.filters)
         ]
