@@ -12,6 +12,8 @@ from deep_research.models import profiles
 from deep_research.models.recording import Replay
 from deep_research.settings import load_settings
 
+pytestmark = pytest.mark.timed
+
 
 def config(path):
     load_settings(config=path, environ={}, overrides={})

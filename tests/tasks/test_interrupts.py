@@ -12,6 +12,8 @@ from deep_research.phases.gathering.tasks.tool import Tool
 from deep_research.research.loops import BackgroundLoop
 from deep_research.testing import ScriptedSearch
 
+pytestmark = pytest.mark.timed
+
 REACHED = []
 RAISED = [KeyboardInterrupt, SystemExit]
 
