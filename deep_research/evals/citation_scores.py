@@ -20,7 +20,7 @@ from deep_research.evals.datasets import find_dataset, read_records, text_of, te
 from deep_research.evals.evaluation import Figures, Progress
 from deep_research.evals.metrics import auroc, mean
 from deep_research.evidence.plain import clean
-from deep_research.evidence.support import SourceText, Support, check
+from deep_research.evidence.support import SourceText, Support, check, is_doubted
 from deep_research.state import ClaimVerdict
 from deep_research.state.identity import sha256_hex
 
@@ -138,13 +138,16 @@ def _contradictions(supports: Sequence[tuple[Claim, Support]]) -> dict[str, floa
 
 
 def _corruptions(checked: Iterable[tuple[Case, Support]]) -> dict[str, float]:
-    """The shares of true sentences that are kept and of false ones that are not, by kind."""
+    """The shares of true sentences that are kept, and of false ones that are rejected and that carry a sign, by kind."""
     total: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for case, support in checked:
         kind = f"{'kept' if case.true else 'rejected'}_{case.kind}"
         total[kind] += 1
         right[kind] += (support.verdict is ClaimVerdict.SUPPORTED) is case.true
+        if not case.true:
+            total[f"signed_{case.kind}"] += 1
+            right[f"signed_{case.kind}"] += is_doubted(support.verdict, support.reasons)
     return {kind: right[kind] / total[kind] for kind in sorted(total)}
 
 

@@ -173,7 +173,9 @@ def stemmed(algorithm: str, word: str) -> str:
 class Marks:
     """Words by which a claim is set against a text. ``poles`` has for each word of two opposites its row and its side,
     ``values`` the numbers in letters. ``lacking`` words say that something is not known, and denials do beside ``looked``
-    ones; ``nouns``: a capital is on every noun, and tells no name."""
+    ones; ``nouns``: a capital is on every noun, and tells no name. ``joining`` words and those that open ``clauses`` bound
+    what may be left out of a sentence; ``roles`` and the ``passive`` say who does what to whom; ``framing`` words say whose
+    view it is, and those of ``saying`` no more than that, ``scope`` words of how many it holds, ``causing`` ones that one thing follows from another."""
 
     denying: frozenset[str]
     hedging: frozenset[str]
@@ -186,6 +188,14 @@ class Marks:
     lacking: frozenset[str]
     looked: frozenset[str]
     nouns: bool
+    joining: frozenset[str]
+    clauses: frozenset[str]
+    roles: frozenset[str]
+    passive: frozenset[str]
+    saying: frozenset[str]
+    framing: frozenset[str]
+    scope: frozenset[str]
+    causing: frozenset[str]
 
     def opposed(self, one: str, other: str) -> bool:
         """Whether two words stand on the two sides of a row, and together on none."""
@@ -193,6 +203,18 @@ class Marks:
         return not a & b and any((row, 1 - side) in b for row, side in a)
 
 
+_LISTS = (
+    "denying",
+    "hedging",
+    "certain",
+    "small",
+    "lacking",
+    "looked",
+    "joining",
+    "clauses",
+    "roles",
+    "passive",
+) + ("saying", "framing", "scope", "causing")
 _NO_POLES: frozenset[tuple[int, int]] = frozenset()
 
 
@@ -279,14 +301,9 @@ def _marks(table: Mapping[str, Any]) -> Marks:
                 poles.setdefault(word, set()).add((row, side))
     names, numbers = table["values"].split()[::2], table["values"].split()[1::2]
     return Marks(
-        denying=frozenset(table["denying"].split()),
-        hedging=frozenset(table["hedging"].split()),
-        certain=frozenset(table["certain"].split()),
+        **{name: frozenset(table[name].split()) for name in _LISTS},
         poles={word: frozenset(sides) for word, sides in poles.items()},
         units=UNIT_WORDS | frozenset(table["units"].split()),
-        small=frozenset(table["small"].split()),
-        lacking=frozenset(table["lacking"].split()),
-        looked=frozenset(table["looked"].split()),
         nouns=table["nouns"],
         months=tuple(table["months"].split()),
         values={name: float(number) for name, number in zip(names, numbers, strict=True)},

@@ -97,7 +97,7 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
     if not word or text[mark] not in _LATIN_MARKS:
         return True
     if word[0].islower():
-        return False
+        return not word.isalpha()  # an identifier
     if text[mark] != "." or text.startswith("..", mark):
         return True
     before = text[max(start, mark - _LOOK_BACK) : mark].rsplit(None, 2)

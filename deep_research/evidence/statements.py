@@ -157,6 +157,10 @@ class Reader:
         """The keys of the words that a text writes in lower case: a capital on one of them names nothing."""
         return self._all(_LOWER.findall(text))
 
+    def key(self, word: str) -> str:
+        """By what a word in lower case is compared; a word that tells nothing by itself is its own."""
+        return self._keys[word] or self._keys[unit_name(word)] or word
+
     def _all(self, words: Iterable[str]) -> frozenset[str]:
         return frozenset(map(self._keys.__getitem__, set(words))) - _NO_KEY
 

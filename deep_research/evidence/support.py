@@ -13,21 +13,24 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Se
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+from deep_research.evidence.attribution import unattributed
 from deep_research.evidence.candidates import LONGEST, read_document
 from deep_research.evidence.discrepancies import ASPECTS, discrepancies
 from deep_research.evidence.language import language_of, vocabulary, written_in
 from deep_research.evidence.passages import BlockKind, sentences
 from deep_research.evidence.plain import plainly
 from deep_research.evidence.quotes import readable
+from deep_research.evidence.restatement import restatement
 from deep_research.evidence.rows import lower_labels
 from deep_research.evidence.statements import Kind, Reader, Statement, Token, reader
 from deep_research.evidence.units import measured
-from deep_research.evidence.words import inverse_frequency
+from deep_research.evidence.words import inverse_frequency, words
 from deep_research.state import Aspect, ClaimVerdict, Discrepancy, Span
 
 SENTENCES = 3  # that may carry a statement together
 SUPPORTED = 0.35  # the least score of what is supported
 SOME = 0.35  # the least share of what is carried in part
+NEAR = 0.1  # the least share by which anything is near a statement
 SAME = 0.5  # the least share of a sentence whose other words count as said of the same
 ALIKE = 0.75  # the least share of one that contradicts, but for what it says otherwise
 PAIRED = 0.5  # how much neighbouring words count that stand in one sentence, against 1 for all words
@@ -36,8 +39,10 @@ LACKING = 0.6  # what the score is multiplied by for each number that is not the
 ELSEWHERE = 0.9  # for each name or date that stands elsewhere in the texts
 DIFFERENT = 0.8  # for each aspect in which the nearest sentence differs
 NEAREST = 0.9  # of the share of the nearest sentence: others that share as much may be the one that is meant
-SPECIFIC = frozenset(Aspect) - {Aspect.WORDS, Aspect.MODALITY, Aspect.LANGUAGE}  # that a text has to have
+SPECIFIC = frozenset(Aspect) - {Aspect.WORDS, Aspect.ORDER, Aspect.LANGUAGE}  # that a text has to have
+EXACT = frozenset((Aspect.NUMBER, Aspect.UNIT, Aspect.DATE, Aspect.ENTITY))  # of which only one can be right
 BELOW = SUPPORTED - 1e-6  # the score of what would be supported but for a reason
+_KINDS = ((Aspect.SCOPE, "scope"), (Aspect.CAUSE, "causing"), (Aspect.FRAME, "framing"))
 _NEAREST_READ = 4
 _MOST_FILED = 256  # sentences that one word leads to
 _MOST_CHOSEN_FROM = 64
@@ -129,6 +134,14 @@ class SourceText:
             self._read[place] = self.reader.read(self._written(place), self.plain.__contains__)
         return self._read[place]
 
+    def is_restated(self, statement: str, place: int) -> bool:
+        """Whether a statement restates the sentence at a place."""
+        before = (
+            self._written(place - 1) if place and self._headings[place - 1] == self._headings[place] else ""
+        )
+        context = self.context | self._keys_of[self._headings[place]]
+        return restatement(self.language).holds(statement, self._written(place), before, context)
+
     def _written(self, place: int) -> str:
         """A sentence as it stands, a row of a table with its headers."""
         start, end = self.spans[place]
@@ -181,7 +194,8 @@ def _best(sentence: str, sources: Sequence[SourceText], language: str, most: int
     found: list[Support] = []
     for (in_other, _), group in groupby(sorted(range(len(sources)), key=group_of), key=group_of):
         pool = _Pool({n: sources[n] for n in group})
-        claim = pool.reader.read(sentence, pool.is_plain)
+        told = unattributed(sentence, pool.reader, pool.about)
+        claim = pool.reader.read(told, pool.is_plain)
         if claim.tokens:
             comparison = _Comparison(claim, pool, most)
             found.append(comparison.in_another_language() if in_other else comparison.support())
@@ -219,6 +233,11 @@ class _Pool:
     def size(self) -> int:
         return sum(len(source.spans) for source in self.sources.values())
 
+    @property
+    def about(self) -> frozenset[str]:
+        """The keys of the titles."""
+        return frozenset[str]().union(*(source.context for source in self.sources.values()))
+
     def has_in_titles(self, key: str) -> bool:
         return any(key in source.context for source in self.sources.values())
 
@@ -241,6 +260,9 @@ class _Pool:
 
     def row_of(self, at: tuple[int, int]) -> frozenset[str]:
         return self.sources[at[0]].row_of(at[1])
+
+    def restates(self, statement: str, at: tuple[int, int]) -> bool:
+        return self.sources[at[0]].is_restated(statement, at[1])
 
     def place(self, at: tuple[int, int]) -> Place:
         start, end = self.sources[at[0]].spans[at[1]]
@@ -271,18 +293,18 @@ class _Comparison:
         gone += self._of_other_rows()
         score = self._carried() * LACKING ** len(gone) * ELSEWHERE**elsewhere
         score *= DIFFERENT ** len({one.aspect for one in different})
+        share = self._share(self._held)
         reasons = [
-            *different,
+            # What is said in other words may be as sure in others.
+            *(one for one in different if one.aspect is not Aspect.MODALITY or share >= ALIKE),
             *(Discrepancy(aspect=ASPECTS[token.kind], claimed=token.word) for token in gone),
         ]
         if reasons:
             score = min(score, BELOW)
-        elif score < SUPPORTED:
-            unheld = (t.word for t in self._claim.tokens if t.key in self._weights.keys() - self._held)
-            reasons = [Discrepancy(aspect=Aspect.WORDS, claimed=" ".join(dict.fromkeys(unheld)))]
-        share = self._share(self._held)
+        if not self._is_restated():
+            reasons += self._unborne(reasons)
         return Support(
-            self._verdict(share, different, reasons),
+            self._verdict(share, different, reasons, is_lacking=bool(gone)),
             score,
             share,
             tuple(dict.fromkeys(reasons)),
@@ -346,14 +368,44 @@ class _Comparison:
             and all(map(is_of_another, holding))
         ]
 
+    def _is_restated(self) -> bool:
+        """Whether it is a text's own statement: of one of its sentences, or of each of two that it joins."""
+        places = list(dict.fromkeys((*self._near[:_NEAREST_READ], *self._chosen)))
+        return any(self._pool.restates(self._claim.text, at) for at in places)
+
+    def _unborne(self, reasons: Sequence[Discrepancy]) -> list[Discrepancy]:
+        """What none of the sentences that hold most of it has; that its order is its own, where they have all of it."""
+        read = [self._pool.read(at).text for at in (*self._near[:1], *self._chosen)]
+        known = {word for text in read for word in words(text.casefold())}
+        marks = self._pool.reader.vocabulary.marks
+        told = {word for reason in reasons for word in reason.claimed.casefold().split()}
+        found: dict[Aspect, list[str]] = {}
+        unheld = self._weights.keys() - self._held
+        kinds = _KINDS if self._share(self._held) >= ALIKE else ()
+        for word in dict.fromkeys(words(self._claim.text.casefold())):
+            aspect = next((a for a, kind in kinds if word in getattr(marks, kind)), Aspect.WORDS)
+            is_new = (
+                word not in known if aspect is not Aspect.WORDS else self._pool.reader.key(word) in unheld
+            )
+            if is_new and word not in told:
+                found.setdefault(aspect, []).append(word)
+        made = [Discrepancy(aspect=aspect, claimed=" ".join(them)) for aspect, them in found.items()]
+        return made or ([] if reasons else [Discrepancy(aspect=Aspect.ORDER)])
+
     def _verdict(
-        self, share: float, different: Sequence[Discrepancy], reasons: Sequence[Discrepancy]
+        self,
+        share: float,
+        different: Sequence[Discrepancy],
+        reasons: Sequence[Discrepancy],
+        *,
+        is_lacking: bool,
     ) -> ClaimVerdict:
         if not reasons:
             return ClaimVerdict.SUPPORTED
-        if any(one.aspect is not Aspect.MODALITY for one in different) and self._is_alike(different):
+        if any(one.aspect in EXACT for one in different) and self._is_alike(different):
             return ClaimVerdict.CONTRADICTED
-        return ClaimVerdict.PARTIAL if share >= SOME else ClaimVerdict.UNSUPPORTED
+        least = SOME if is_lacking else NEAR
+        return ClaimVerdict.PARTIAL if share >= least else ClaimVerdict.UNSUPPORTED
 
     def _is_alike(self, different: Sequence[Discrepancy]) -> bool:
         """Whether the nearest sentence speaks of the same, but for what it says otherwise."""

@@ -20,7 +20,9 @@ class ClaimVerdict(StrEnum):
 
 
 class Aspect(StrEnum):
-    """In what a claim and a text differ. ``LANGUAGE``: the text is in another one, where words cannot be compared."""
+    """In what a claim and a text differ. ``SCOPE``: of how many it holds ("only"); ``FRAME``: whose view it is, or that it is
+    not so; ``ORDER``: the text has its words, and says them in another order; ``LANGUAGE``: the text is in another one,
+    where words cannot be compared."""
 
     NUMBER = "number"
     UNIT = "unit"
@@ -29,7 +31,11 @@ class Aspect(StrEnum):
     POLARITY = "polarity"
     MODALITY = "modality"
     COMPARISON = "comparison"
+    SCOPE = "scope"
+    CAUSE = "cause"
+    FRAME = "frame"
     WORDS = "words"
+    ORDER = "order"
     LANGUAGE = "language"
 
 

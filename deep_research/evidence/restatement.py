@@ -1,0 +1,273 @@
+"""Whether a statement restates a sentence: the same words in the same order. Pure.
+
+What may differ is the form of a word, a small word, the unit of a value, the place of a clause that a conjunction or a
+preposition opens, and the subject, which may stand in the sentence before. A whole clause of the sentence may be left out,
+unless it turns what it stands beside ("if", "only", "nobody believes that").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+
+from deep_research.evidence.alignment import small_words
+from deep_research.evidence.language import Vocabulary
+from deep_research.evidence.statements import Reader, reader
+from deep_research.evidence.units import measured
+from deep_research.patterns import regex
+
+_WORD = regex(r"[^\W_]+(?:['’][^\W_]+)*+(?:[.,]\d+)*+|[%$€£°]")
+_BREAK = regex(r"[,;:()\[\]–—|\"“”«»]|[.!?](?=\s)|(?<=\s)-(?=\s)")
+_APART = frozenset(".!?;()[]–—")  # marks behind which a sentence may say something of its own
+_BRACKETS = regex(r"\([^()]{1,300}\)")
+_NOT = "not"
+MOST_WORDS = 250  # of a sentence; none has more
+MOST_SUBJECT = 8  # words of a subject that is taken from the sentence before
+LONG = 6  # words of a statement that stands in a sentence as it is
+MOST_CUTS = 6  # places at which a statement is cut into two clauses
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A ``word`` that is not small, in lower case: its ``key``, the prepositions and passive verbs ``before`` it, the last ``mark``
+    before it (a comma, a bracket), and whether it is a conjunction (``joins``), which may be missing."""
+
+    word: str
+    key: str
+    before: frozenset[str]
+    mark: str
+    joins: bool
+
+    @property
+    def breaks(self) -> bool:
+        return bool(self.mark)
+
+
+Words = tuple[Word, ...]
+
+
+class Restatement:
+    """Compares sentences of one language, which a ``reader`` reads."""
+
+    def __init__(self, reader: Reader, language: str) -> None:
+        self._reader = reader
+        words: Vocabulary = reader.vocabulary
+        marks = words.marks
+        small = small_words().get(language, words.function - marks.denying - marks.hedging - marks.certain)
+        self._small = small - marks.joining - marks.clauses
+        self._roles = marks.roles or self._small
+        self._passive = marks.passive
+        self._joining = marks.joining
+        self._clauses = marks.clauses | marks.joining
+        self._opening = words.leaning | words.pointing | self._clauses
+        self._weighing = marks.denying | marks.hedging | {_NOT}
+        self._turning = (
+            (words.function | self._weighing | marks.certain | marks.framing) - self._small - self._opening
+        )
+        self._framing = marks.framing | marks.denying | {_NOT}
+        self._leaning = words.leaning
+        self.words: Callable[[str], Words] = lru_cache(maxsize=4096)(self._words)
+
+    def holds(
+        self, statement: str, sentence: str, before: str = "", context: frozenset[str] = frozenset()
+    ) -> bool:
+        """Whether a statement restates a sentence. Its subject may be the beginning of the sentence ``before``, or made of
+        the keys of a ``context`` (title and headings), where the sentence opens with a word that points back."""
+        return any(
+            self._holds(statement, read, before, context)
+            for read in dict.fromkeys((sentence, self._without_brackets(sentence)))
+        )
+
+    def _holds(self, statement: str, sentence: str, before: str, context: frozenset[str]) -> bool:
+        claimed, found = _with_values(
+            self.words(statement), self.words(sentence), statement, sentence, self._reader
+        )
+        if not claimed or not found or len(found) > MOST_WORDS:
+            return False
+        return any(self._aligns(order, found) for order in self._orders(claimed)) or any(
+            self._aligns(claimed[n:], found, whole=True)
+            for n in self._subjects(claimed, sentence, before, context)
+        )
+
+    def _without_brackets(self, sentence: str) -> str:
+        """Without what stands in brackets, but for what weakens or denies."""
+
+        def kept(match: re.Match[str]) -> str:
+            inner = {word.word for word in self.words(match.group())}
+            return " " if inner.isdisjoint(self._weighing) else match.group()
+
+        return _BRACKETS.sub(kept, sentence)
+
+    def _words(self, text: str) -> Words:
+        found: list[Word] = []
+        before: set[str] = set()
+        end, mark = 0, ""
+        for match in _WORD.finditer(text):
+            mark = "".join(_BREAK.findall(text, end, match.start()))[-1:].strip() or mark
+            end = match.end()
+            for word in _parts(match.group().casefold().replace("’", "'")):
+                if word in self._passive:
+                    before.add(min(self._passive))
+                elif word in self._small:
+                    before |= {word} & self._roles
+                else:
+                    found.append(
+                        Word(word, self._reader.key(word), frozenset(before), mark, word in self._joining)
+                    )
+                    before, mark = set(), ""
+        return tuple(found)
+
+    def _subjects(self, claimed: Words, sentence: str, before: str, context: frozenset[str]) -> Iterator[int]:
+        """How many words at the beginning of a statement name what the sentence points back to."""
+        first = _WORD.search(sentence)
+        if first is None or first.group().casefold() not in self._leaning:
+            return
+        opening = [word.key for word in self.words(before)[:MOST_SUBJECT]] if before else []
+        keys = [word.key for word in claimed[:MOST_SUBJECT]]
+        for n in range(1, len(keys)):
+            if keys[:n] == opening[:n] or set(keys[:n]) <= context:
+                yield n
+
+    def _orders(self, claimed: Words) -> Iterator[Words]:
+        """The statement as it stands, and with its clauses the other way round where the second begins, or the first
+        began, with a conjunction or a preposition."""
+        yield claimed
+        cuts = [n for n, word in enumerate(claimed) if n and (word.breaks or self._opens(word))][:MOST_CUTS]
+        for n in cuts:
+            if self._opens(claimed[n]) or self._opens(claimed[0]):
+                yield (
+                    replace(claimed[n], mark=","),
+                    *claimed[n + 1 :],
+                    replace(claimed[0], mark=","),
+                    *claimed[1:n],
+                )
+
+    def _opens(self, word: Word) -> bool:
+        return word.word in self._clauses or bool(word.before - self._passive) or word.word in self._turning
+
+    def _aligns(self, claimed: Words, found: Words, *, whole: bool = False) -> bool:
+        """Whether all words of a statement follow one another in a sentence; ``whole``: from its first word on."""
+        starts = range(1 if whole else len(found))
+        return any(
+            found[at].key == claimed[0].key
+            and (
+                (self._may_begin(found, at) and self._follows(claimed, found, at))
+                or self._stands(claimed, found, at)
+            )
+            for at in starts
+        )
+
+    def _stands(self, claimed: Words, found: Words, at: int) -> bool:
+        """Whether the very words of a statement stand there. A long one may leave out what stands beside it, but for whose
+        view it is and what turns it in its own clause."""
+        end = at + len(claimed)
+        if (
+            len(claimed) < LONG
+            or len(found) < end
+            or any(
+                one.key != other.key or (n and one.before != other.before)
+                for n, (one, other) in enumerate(zip(claimed, found[at:end], strict=True))
+            )
+        ):
+            return False
+        own = next((n for n in range(at, 0, -1) if found[n].breaks), 0)
+        apart = found[own].mark in _APART
+        beside = own if apart else next((n for n in range(own - 1, 0, -1) if found[n].breaks), 0)
+        rest = self._clause(found, end)
+        return not (
+            any(word.word in self._framing for word in (*found[beside:at], *rest[:1]))
+            or any(word.word in self._turning for word in found[own:at])
+            or (
+                rest and not (rest[0].breaks or rest[0].word in self._clauses or rest[0].before & self._roles)
+            )
+        )
+
+    def _may_begin(self, found: Words, at: int) -> bool:
+        if at == 0:
+            return True
+        first = at - 1 if found[at - 1].joins and not found[at].breaks else at
+        apart = max((n for n in range(first + 1) if found[n].mark in _APART), default=0)
+        return found[first].breaks and not any(word.word in self._turning for word in found[apart:at])
+
+    def _follows(self, claimed: Words, found: Words, at: int) -> bool:
+        i, j = 1, at + 1
+        while i < len(claimed):
+            one = claimed[i]
+            if j < len(found) and one.key == found[j].key and (one.joins or one.before == found[j].before):
+                i, j = i + 1, j + 1
+            elif one.joins and i + 1 < len(claimed):
+                i += 1
+            elif j < len(found) and found[j].joins and j + 1 < len(found) and found[j + 1].key == one.key:
+                j += 1
+            elif (after := self._skipped(one, found, j)) is not None:
+                i, j = i + 1, after + 1
+            else:
+                return False
+        return self._may_end(found, j)
+
+    def _skipped(self, word: Word, found: Words, at: int) -> int | None:
+        """Where a word stands behind a clause of the sentence that is left out."""
+        for n in range(at + 1, len(found)):
+            if found[n].key != word.key:
+                continue
+            out = found[at:n]
+            beside = out[0].breaks and found[n].breaks and not any(w.word in self._turning for w in out)
+            joined = out[-1].joins and out[-1].breaks and not any(w.word in self._weighing for w in out)
+            return n if beside or joined else None
+        return None
+
+    def _may_end(self, found: Words, at: int) -> bool:
+        if at >= len(found):
+            return True
+        opens = found[at].breaks or (found[at].word in self._clauses and not found[at].joins)
+        return (
+            opens
+            and found[at].word not in self._turning
+            and not any(word.word in self._framing - {_NOT} for word in self._clause(found, at))
+        )
+
+    @staticmethod
+    def _clause(found: Words, at: int) -> Words:
+        """The words of a sentence from one on, up to the next mark."""
+        end = next((n for n in range(at + 1, len(found)) if found[n].breaks), len(found))
+        return found[at:end]
+
+
+@cache
+def restatement(language: str) -> Restatement:
+    return Restatement(reader(language), language)
+
+
+def _parts(word: str) -> Sequence[str]:
+    """A denial apart from the verb that it is written with."""
+    if word == "cannot":
+        return ("can", _NOT)
+    if word.endswith("n't"):
+        return ({"ca": "can", "wo": "will", "sha": "shall"}.get(word[:-3], word[:-3]), _NOT)
+    return (word.removesuffix("'s"),)
+
+
+def _with_values(
+    claimed: Words, found: Words, statement: str, sentence: str, reader: Reader
+) -> tuple[Words, Words]:
+    """Both with one key for each value that they give in different units."""
+    ours, theirs = list(measured(statement)), list(measured(sentence))
+    for number, one in enumerate(ours):
+        other = next((q for q in theirs if one.agrees(q)), None)
+        if other is not None and not any((q.value, q.unit) == (one.value, one.unit) for q in theirs):
+            claimed = _valued(claimed, one.value, reader.keys(one.unit), number)
+            found = _valued(found, other.value, reader.keys(other.unit), number)
+    return claimed, found
+
+
+def _valued(words: Words, value: float, units: frozenset[str], number: int) -> Words:
+    """The words with a value and its unit as one word."""
+    key = f"#{value:.12g}"
+    places = [n for n, word in enumerate(words) if word.key == key]
+    if not places:
+        return words
+    at = places[0]
+    end = at + 1 + (len(words) > at + 1 and words[at + 1].key in units)
+    return (*words[:at], replace(words[at], key=f"={number}"), *words[end:])
