@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import groupby, islice
 
 from deep_research.evidence.alignment import small_words
 from deep_research.evidence.language import Vocabulary
@@ -21,7 +22,10 @@ from deep_research.patterns import regex
 _WORD = regex(r"[^\W_]+(?:['’][^\W_]+)*+(?:[.,]\d+)*+|[%$€£°]")
 _BREAK = regex(r"[,;:()\[\]–—|\"“”«»]|[.!?](?=\s)|(?<=\s)-(?=\s)")
 _APART = frozenset(".!?;()[]–—")  # marks behind which a sentence may say something of its own
+_CURRENCY = regex(r"([$€£])\s?(\d[\d.,]*(?<=\d))")
+_JOINT = regex(r"(?:;|,\s+(?P<word>[^\W\d_]+))\s+")
 _BRACKETS = regex(r"\([^()]{1,300}\)")
+_NOTHING = frozenset[str]()
 _NOT = "not"
 MOST_WORDS = 250  # of a sentence; none has more
 MOST_SUBJECT = 8  # words of a subject that is taken from the sentence before
@@ -59,16 +63,27 @@ class Restatement:
         self._small = small - marks.joining - marks.clauses
         self._roles = marks.roles or self._small
         self._passive = marks.passive
+        self._months = {reader.key(month) for month in marks.months}
         self._joining = marks.joining
         self._clauses = marks.clauses | marks.joining
         self._opening = words.leaning | words.pointing | self._clauses
         self._weighing = marks.denying | marks.hedging | {_NOT}
         self._turning = (
-            (words.function | self._weighing | marks.certain | marks.framing) - self._small - self._opening
+            (words.function | self._weighing | marks.certain | marks.framing)
+            - self._small
+            - self._opening
+            - marks.units
         )
         self._framing = marks.framing | marks.denying | {_NOT}
         self._leaning = words.leaning
         self.words: Callable[[str], Words] = lru_cache(maxsize=4096)(self._words)
+
+    def parts(self, statement: str) -> Iterator[tuple[str, str]]:
+        """The two halves of a statement that joins two sentences, for each place at which it may do so."""
+        for match in islice(_JOINT.finditer(statement), MOST_CUTS):
+            joint = (match["word"] or "").casefold()
+            if not joint or joint in self._joining:
+                yield statement[: match.start()], statement[match.end() :]
 
     def holds(
         self, statement: str, sentence: str, before: str = "", context: frozenset[str] = frozenset()
@@ -104,6 +119,7 @@ class Restatement:
         found: list[Word] = []
         before: set[str] = set()
         end, mark = 0, ""
+        text = _CURRENCY.sub(r"\2 \1", text)
         for match in _WORD.finditer(text):
             mark = "".join(_BREAK.findall(text, end, match.start()))[-1:].strip() or mark
             end = match.end()
@@ -117,7 +133,19 @@ class Restatement:
                         Word(word, self._reader.key(word), frozenset(before), mark, word in self._joining)
                     )
                     before, mark = set(), ""
-        return tuple(found)
+        return tuple(self._with_dates(found))
+
+    def _with_dates(self, words: Sequence[Word]) -> Iterator[Word]:
+        """The words with the parts of each date in one order, whatever theirs was."""
+        for is_date, run in groupby(words, lambda word: word.key in self._months or word.key.startswith("#")):
+            parts = list(run)
+            if is_date and any(part.key in self._months for part in parts):
+                first = parts[0]
+                parts = [
+                    replace(part, before=_NOTHING, mark="") for part in sorted(parts, key=lambda one: one.key)
+                ]
+                parts[0] = replace(parts[0], before=first.before, mark=first.mark)
+            yield from parts
 
     def _subjects(self, claimed: Words, sentence: str, before: str, context: frozenset[str]) -> Iterator[int]:
         """How many words at the beginning of a statement name what the sentence points back to."""
@@ -134,15 +162,12 @@ class Restatement:
         """The statement as it stands, and with its clauses the other way round where the second begins, or the first
         began, with a conjunction or a preposition."""
         yield claimed
-        cuts = [n for n, word in enumerate(claimed) if n and (word.breaks or self._opens(word))][:MOST_CUTS]
-        for n in cuts:
-            if self._opens(claimed[n]) or self._opens(claimed[0]):
-                yield (
-                    replace(claimed[n], mark=","),
-                    *claimed[n + 1 :],
-                    replace(claimed[0], mark=","),
-                    *claimed[1:n],
-                )
+        leads = self._opens(claimed[0])
+        cuts = (n for n, word in enumerate(claimed) if n and (leads or word.breaks or self._opens(word)))
+        for n in islice(cuts, MOST_CUTS):
+            if leads or self._opens(claimed[n]):
+                first, second = claimed[:n], claimed[n:]
+                yield (replace(second[0], mark=","), *second[1:], replace(first[0], mark=","), *first[1:])
 
     def _opens(self, word: Word) -> bool:
         return word.word in self._clauses or bool(word.before - self._passive) or word.word in self._turning
@@ -187,9 +212,10 @@ class Restatement:
     def _may_begin(self, found: Words, at: int) -> bool:
         if at == 0:
             return True
-        first = at - 1 if found[at - 1].joins and not found[at].breaks else at
-        apart = max((n for n in range(first + 1) if found[n].mark in _APART), default=0)
-        return found[first].breaks and not any(word.word in self._turning for word in found[apart:at])
+        joined = found[at - 1].joins and not found[at].breaks
+        apart = max((n for n in range(at + 1) if found[n].mark in _APART), default=0)
+        barring = self._framing if joined else self._turning
+        return found[at - joined].breaks and not any(word.word in barring for word in found[apart:at])
 
     def _follows(self, claimed: Words, found: Words, at: int) -> bool:
         i, j = 1, at + 1
@@ -214,14 +240,17 @@ class Restatement:
                 continue
             out = found[at:n]
             beside = out[0].breaks and found[n].breaks and not any(w.word in self._turning for w in out)
-            joined = out[-1].joins and out[-1].breaks and not any(w.word in self._weighing for w in out)
+            goes_on = out[-1].breaks or not found[n].before.isdisjoint(self._passive)
+            joined = out[-1].joins and goes_on and not any(w.word in self._weighing for w in out)
             return n if beside or joined else None
         return None
 
     def _may_end(self, found: Words, at: int) -> bool:
         if at >= len(found):
             return True
-        opens = found[at].breaks or (found[at].word in self._clauses and not found[at].joins)
+        after = found[at + 1].before if at + 1 < len(found) else _NOTHING
+        goes_on = not after.isdisjoint(self._passive) if found[at].joins else found[at].word in self._clauses
+        opens = found[at].breaks or goes_on
         return (
             opens
             and found[at].word not in self._turning

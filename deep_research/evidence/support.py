@@ -24,13 +24,13 @@ from deep_research.evidence.restatement import restatement
 from deep_research.evidence.rows import lower_labels
 from deep_research.evidence.statements import Kind, Reader, Statement, Token, reader
 from deep_research.evidence.units import measured
-from deep_research.evidence.words import inverse_frequency, words
+from deep_research.evidence.words import inverse_frequency
 from deep_research.state import Aspect, ClaimVerdict, Discrepancy, Span
 
 SENTENCES = 3  # that may carry a statement together
 SUPPORTED = 0.35  # the least score of what is supported
 SOME = 0.35  # the least share of what is carried in part
-NEAR = 0.1  # the least share by which anything is near a statement
+NEAR = 0.2  # the least share by which anything is near a statement
 SAME = 0.5  # the least share of a sentence whose other words count as said of the same
 ALIKE = 0.75  # the least share of one that contradicts, but for what it says otherwise
 PAIRED = 0.5  # how much neighbouring words count that stand in one sentence, against 1 for all words
@@ -230,6 +230,10 @@ class _Pool:
         return next(iter(self.sources.values())).reader
 
     @property
+    def language(self) -> str:
+        return next(iter(self.sources.values())).language
+
+    @property
     def size(self) -> int:
         return sum(len(source.spans) for source in self.sources.values())
 
@@ -301,7 +305,9 @@ class _Comparison:
         ]
         if reasons:
             score = min(score, BELOW)
-        if not self._is_restated():
+        if self._is_restated():
+            score = score if reasons else max(score, SUPPORTED)
+        else:
             reasons += self._unborne(reasons)
         return Support(
             self._verdict(share, different, reasons, is_lacking=bool(gone)),
@@ -371,24 +377,28 @@ class _Comparison:
     def _is_restated(self) -> bool:
         """Whether it is a text's own statement: of one of its sentences, or of each of two that it joins."""
         places = list(dict.fromkeys((*self._near[:_NEAREST_READ], *self._chosen)))
-        return any(self._pool.restates(self._claim.text, at) for at in places)
+
+        def is_own(statement: str) -> bool:
+            return any(self._pool.restates(statement, at) for at in places)
+
+        joined = restatement(self._pool.language).parts(self._claim.text)
+        return is_own(self._claim.text) or any(all(map(is_own, halves)) for halves in joined)
 
     def _unborne(self, reasons: Sequence[Discrepancy]) -> list[Discrepancy]:
         """What none of the sentences that hold most of it has; that its order is its own, where they have all of it."""
-        read = [self._pool.read(at).text for at in (*self._near[:1], *self._chosen)]
-        known = {word for text in read for word in words(text.casefold())}
+        reads = restatement(self._pool.language).words
+        places = (*self._near[:1], *self._chosen)
+        known = {word.word for at in places for word in reads(self._pool.read(at).text)}
         marks = self._pool.reader.vocabulary.marks
-        told = {word for reason in reasons for word in reason.claimed.casefold().split()}
+        said = {word for reason in reasons for word in reason.claimed.casefold().split()}
         found: dict[Aspect, list[str]] = {}
         unheld = self._weights.keys() - self._held
         kinds = _KINDS if self._share(self._held) >= ALIKE else ()
-        for word in dict.fromkeys(words(self._claim.text.casefold())):
-            aspect = next((a for a, kind in kinds if word in getattr(marks, kind)), Aspect.WORDS)
-            is_new = (
-                word not in known if aspect is not Aspect.WORDS else self._pool.reader.key(word) in unheld
-            )
-            if is_new and word not in told:
-                found.setdefault(aspect, []).append(word)
+        for each in {word.word: word for word in reads(self._claim.text)}.values():
+            aspect = next((a for a, kind in kinds if each.word in getattr(marks, kind)), Aspect.WORDS)
+            is_new = each.key in unheld if aspect is Aspect.WORDS else each.word not in known
+            if is_new and each.word not in said:
+                found.setdefault(aspect, []).append(each.word)
         made = [Discrepancy(aspect=aspect, claimed=" ".join(them)) for aspect, them in found.items()]
         return made or ([] if reasons else [Discrepancy(aspect=Aspect.ORDER)])
 
