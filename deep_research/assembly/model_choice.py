@@ -52,6 +52,10 @@ def make_models(
     chain = settings.model if model is None else _chain(model)
     if settings.economy and chain and (cheaper := pool.profile(chain[0]).cheaper):
         by_role = dict.fromkeys(_SIMPLE, (cheaper, *chain)) | by_role
+    if settings.judge == "off":
+        by_role.pop(ModelRole.JUDGE, None)
+    elif ModelRole.ANALYZER in by_role:
+        by_role.setdefault(ModelRole.JUDGE, by_role[ModelRole.ANALYZER])
     return ModelRoles(
         pool=pool,
         chain=chain,

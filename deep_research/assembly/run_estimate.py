@@ -30,7 +30,7 @@ from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
 from deep_research.phases.planning import llm as planning
 from deep_research.phases.prompting import output_for
 from deep_research.phases.refinement import llm as refining
-from deep_research.phases.synthesis import claim_verification, sections
+from deep_research.phases.synthesis import judge, sections
 from deep_research.state import (
     PHASE_TO_AGENT,
     Budget,
@@ -201,7 +201,7 @@ def _roles(parts: Parts, options: RunOptions) -> Iterator[ModelRole]:
         yield ModelRole.SUPERVISOR
     if ModelRole.ANALYZER in thinking and parts.models.by_role.get(ModelRole.SUMMARIZER):
         yield ModelRole.SUMMARIZER
-    if parts.models.by_role.get(ModelRole.JUDGE):
+    if parts.settings.judge != "off" and parts.models.chain_of(ModelRole.JUDGE):
         yield ModelRole.JUDGE
     if options.gathering == "agents":
         yield ModelRole.TASK_AGENT
@@ -234,7 +234,7 @@ def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
         ModelRole.REVIEWER: reviewer.MOST_OUTPUT,
         ModelRole.SUMMARIZER: summarizing.MOST_OUTPUT,
         ModelRole.SYNTHESIZER: report,
-        ModelRole.JUDGE: claim_verification.MOST_OUTPUT,
+        ModelRole.JUDGE: judge.MOST_OUTPUT,
         ModelRole.REFINER: refining.MOST_OUTPUT,
         ModelRole.SUPERVISOR: reflection.MOST_OUTPUT,
     }

@@ -17,7 +17,7 @@ from deep_research.phases.analysis import merged_readings, reading_choice
 from deep_research.phases.gathering.tasks import agent, reviewer
 from deep_research.phases.planning import llm as planning
 from deep_research.phases.refinement import llm as refining
-from deep_research.phases.synthesis import claim_verification, repair, revision, sections
+from deep_research.phases.synthesis import judge, repair, revision, sections
 from deep_research.phases.synthesis import llm as writing
 from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, ModelRole, RunOptions
@@ -176,11 +176,11 @@ class UsualRequests:
             yield from self._request(P.SYNTHESIS, R.SYNTHESIZER, revision.LAST_PASS, report, report)
         claims = ceil(report / TOKENS_A_CLAIM)
         if end.reviews:
-            calls = ceil(claims / claim_verification.CLAIMS_AT_ONCE)
+            calls = ceil(claims / judge.CLAIMS_AT_ONCE)
             yield from self._request(
                 P.SYNTHESIS,
                 R.JUDGE,
-                claim_verification.SYSTEM,
+                judge.SYSTEM,
                 claims * CLAIM / calls,
                 end.answer,
                 calls=calls,

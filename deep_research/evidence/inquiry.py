@@ -161,6 +161,22 @@ def _capitals(text: str, dated: Vocabulary | None) -> Iterator[str]:
             yield match.group()
 
 
+def whole_names(inquiry: Inquiry) -> tuple[frozenset[str], ...]:
+    """The names of a question, each as the terms of its words: of "Cape Verde" both."""
+    found: list[set[str]] = []
+    end = -1
+    for match in WORD.finditer(inquiry.text):
+        terms = set(inquiry.words.terms(match.group())) & inquiry.names
+        if not terms:
+            continue
+        if found and inquiry.text[end : match.start()] in (" ", "-"):
+            found[-1] |= terms
+        else:
+            found.append(terms)
+        end = match.end()
+    return tuple(map(frozenset, found))
+
+
 def expected(text: str, words: Vocabulary) -> str:
     """The kind of answer that a question expects, "" for any."""
     return _opening(text, words)[0]

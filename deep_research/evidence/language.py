@@ -174,8 +174,8 @@ class Marks:
     """Words by which a claim is set against a text. ``poles`` has for each word of two opposites its row and its side,
     ``values`` the numbers in letters. ``lacking`` words say that something is not known, and denials do beside ``looked``
     ones; ``nouns``: a capital is on every noun, and tells no name. ``joining`` words and those that open ``clauses`` bound
-    what may be left out of a sentence; ``roles`` and the ``passive`` say who does what to whom; ``framing`` words say whose
-    view it is, and those of ``saying`` no more than that, ``scope`` words of how many it holds, ``causing`` ones that one thing follows from another."""
+    a clause; ``roles`` and ``passive`` words say who does what to whom; ``saying`` ones name who says it, ``framing`` ones
+    also whether it is so; ``scope`` words say of how many it holds, ``causing`` ones that one thing follows from another."""
 
     denying: frozenset[str]
     hedging: frozenset[str]
@@ -203,18 +203,9 @@ class Marks:
         return not a & b and any((row, 1 - side) in b for row, side in a)
 
 
-_LISTS = (
-    "denying",
-    "hedging",
-    "certain",
-    "small",
-    "lacking",
-    "looked",
-    "joining",
-    "clauses",
-    "roles",
-    "passive",
-) + ("saying", "framing", "scope", "causing")
+_LISTS = tuple(
+    "denying hedging certain small lacking looked joining clauses roles passive saying framing scope causing".split()
+)
 _NO_POLES: frozenset[tuple[int, int]] = frozenset()
 
 

@@ -1,8 +1,8 @@
 """Whether a statement restates a sentence: the same words in the same order. Pure.
 
-What may differ is the form of a word, a small word, the unit of a value, the place of a clause that a conjunction or a
-preposition opens, and the subject, which may stand in the sentence before. A whole clause of the sentence may be left out,
-unless it turns what it stands beside ("if", "only", "nobody believes that").
+What may differ is the form of a word, a small word, the unit of a value, the place of a clause that a conjunction or
+preposition opens, and the subject, which may stand in the sentence before. A whole clause of the sentence may be left
+out, unless it turns what it stands beside ("if", "only", "nobody believes that").
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ MOST_CUTS = 6  # places at which a statement is cut into two clauses
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A ``word`` that is not small, in lower case: its ``key``, the prepositions and passive verbs ``before`` it, the last ``mark``
-    before it (a comma, a bracket), and whether it is a conjunction (``joins``), which may be missing."""
+    """A ``word`` that is not small, in lower case: its ``key``, the prepositions and passive verbs ``before`` it, the last
+    ``mark`` before it (a comma, a bracket), and whether it is a conjunction (``joins``), which may be missing."""
 
     word: str
     key: str
@@ -88,8 +88,8 @@ class Restatement:
     def holds(
         self, statement: str, sentence: str, before: str = "", context: frozenset[str] = frozenset()
     ) -> bool:
-        """Whether a statement restates a sentence. Its subject may be the beginning of the sentence ``before``, or made of
-        the keys of a ``context`` (title and headings), where the sentence opens with a word that points back."""
+        """Whether a statement restates a sentence. Where the sentence opens with a word that points back, the subject may
+        be the beginning of the sentence ``before``, or made of the keys of a ``context`` (title and headings)."""
         return any(
             self._holds(statement, read, before, context)
             for read in dict.fromkeys((sentence, self._without_brackets(sentence)))
@@ -185,8 +185,8 @@ class Restatement:
         )
 
     def _stands(self, claimed: Words, found: Words, at: int) -> bool:
-        """Whether the very words of a statement stand there. A long one may leave out what stands beside it, but for whose
-        view it is and what turns it in its own clause."""
+        """Whether the very words of a statement stand there. A long one may leave out what stands beside it, but for
+        whose view it is and what turns it in its own clause."""
         end = at + len(claimed)
         if (
             len(claimed) < LONG

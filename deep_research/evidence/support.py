@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -108,6 +109,11 @@ class SourceText:
         if place not in self._keys:
             self._keys[place] = self._keys_at(place)
         return self._keys[place]
+
+    def heading_at(self, offset: int) -> str:
+        """The headings over what stands at an offset."""
+        place = bisect_right(self.spans, (offset, len(self._text))) - 1
+        return self._headings[place] if place >= 0 else ""
 
     def _keys_at(self, place: int) -> frozenset[str]:
         return self.reader.keys(self._written(place)) | self._keys_of[self._headings[place]]

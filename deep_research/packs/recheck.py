@@ -68,7 +68,7 @@ def compared(
     differing: list[Failure] = []
     theirs = {claim.id: claim for claim in report.claims}
     same = {claim.checker for claim in report.claims} <= {own}
-    for claim in _judged(ours, report, before):
+    for claim in _judged(ours, report, before, state, texts):
         was = theirs.pop(claim.id, None)
         found = ["is not among those of the report"] if was is None else list(_differences(was, claim))
         kept = failures if (same if was is None else was.checker == claim.checker) else differing
@@ -79,16 +79,24 @@ def compared(
     return Comparison(tuple(failures), tuple(differing), own)
 
 
-def _judged(claims: tuple[Claim, ...], report: ReportWritten, before: DeepResearchState) -> tuple[Claim, ...]:
+def _judged(
+    claims: tuple[Claim, ...],
+    report: ReportWritten,
+    before: DeepResearchState,
+    state: DeepResearchState,
+    texts: Mapping[str, str],
+) -> tuple[Claim, ...]:
     """The claims with what the log has of the judge, and with their words before the repair. Of a report that was put
     together at a stop nobody judges any, and none is repaired."""
-    from deep_research.phases.synthesis.claim_verification import known_judgements, with_repair
-    from deep_research.report.checking import judged_as, with_judgement
+    from deep_research.phases.synthesis.claim_verification import with_repair
+    from deep_research.report.cited import Cited
+    from deep_research.report.judging import judged, key_of, known_judgements
 
     if report.metadata.partial:
         return claims
     said, repair = known_judgements(before), with_repair(report.repairs)
-    return tuple(repair(with_judgement(claim, said.get(judged_as(claim)))) for claim in claims)
+    cited = Cited(state, texts)
+    return tuple(repair(judged(claim, said.get(key_of(claim)), cited)) for claim in claims)
 
 
 def _differences(was: Claim, claim: Claim) -> Iterator[str]:

@@ -95,9 +95,11 @@ def _differences(report: ev.ReportWritten, ours: ev.ReportWritten, place: str) -
 
 def _unfit(claim: Claim, own: Claim) -> Iterator[str]:
     """What of a claim goes against the rest of it, or against the references of the report."""
-    judged = claim.judgement.verdict if claim.judgement is not None else None
-    if claim.verdict is not (judged or claim.checked):
-        yield f"counts as {claim.verdict}, and was found {judged or claim.checked}"
+    from deep_research.report.judging import verdicts
+
+    allowed = verdicts(claim.checked, claim.judgement)
+    if claim.verdict not in allowed:
+        yield f"counts as {claim.verdict}, and was found {allowed[0]}"
     if claim.numbers != own.numbers:
         yield "has other references than the report"
 

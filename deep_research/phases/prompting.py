@@ -240,12 +240,14 @@ async def asked(
     rules: ContentRules = DEFAULTS,
     *,
     size: int = 0,
+    effort: Effort = Effort.LOW,
 ) -> tuple[_Answer, _M]:
     """The model's answer of at most ``most`` tokens to a message that fits its window, and that message. ``size`` as in
     `in_window`."""
 
     async def send(message: _M) -> tuple[_Answer, _M]:
-        return (await model.object(message.call(system, output_for(model, most)), answer)).value, message
+        call = message.call(system, output_for(model, most), effort=effort)
+        return (await model.object(call, answer)).value, message
 
     async def room() -> Room:
         return await room_for(model, output_for(model, most), system, rules=rules)

@@ -21,6 +21,7 @@ from deep_research.patterns import regex
 from deep_research.report.cells import misplaced, placed
 from deep_research.report.cited import Cited
 from deep_research.report.draft_claims import DraftClaim, draft_claims
+from deep_research.report.judging import judged, key_of
 from deep_research.report.own_lines import FIXED, GAPS, gap_lines, is_told_together, own_lines
 from deep_research.state import (
     Aspect,
@@ -36,7 +37,7 @@ from deep_research.state import (
 )
 from deep_research.state.identity import claim_id
 
-CHECKER = "support 4"  # raised with whatever changes a verdict
+CHECKER = "support 5"  # raised with whatever changes a verdict
 _WORD = regex(r"\w+")
 WORDS_OF_A_CELL = 2  # that say something without their row
 _FIGURES = (Aspect.NUMBER, Aspect.DATE)
@@ -135,7 +136,7 @@ class Checker:
                 continue
             said = " ".join((plainly(told.text), *told.cites))
             claim = _claim(told, carried, claim_id(said, seen[said]))
-            made.append(with_judgement(claim, judgements.get(judged_as(claim))))
+            made.append(judged(claim, judgements.get(key_of(claim)), self.cited))
             seen[said] += 1
         return tuple(made)
 
@@ -162,10 +163,10 @@ class Checker:
 
     def fails(self, claim: Claim) -> bool:
         """Whether a report should not say it so: nothing carries it, its sources say otherwise, or a figure, date, name
-        or denial of it stands in none of them. The judge's word counts before that of the code."""
-        if claim.judgement is not None and claim.judgement.verdict is not None:
-            return claim.verdict in (ClaimVerdict.UNSUPPORTED, ClaimVerdict.CONTRADICTED)
-        return is_doubted(claim.verdict, claim.reasons, language=self.cited.language)
+        or denial of it stands in none of them."""
+        return claim.verdict is not ClaimVerdict.SUPPORTED and is_doubted(
+            claim.verdict, claim.reasons, language=self.cited.language
+        )
 
     def said_by(self, cites: tuple[str, ...], claim: Claim, draft: str) -> tuple[Support, tuple[Quote, ...]]:
         """What the sources of some findings say of a claim of the draft, which may cite others: of a cell with its row,
@@ -350,18 +351,6 @@ def _fixed_lines() -> frozenset[str]:
 def _statement(told: DraftClaim) -> str:
     """What is looked for: of a cell with what it is said of."""
     return f"{told.row}: {told.text}" if told.kind is ClaimKind.CELL and told.row else told.text
-
-
-def judged_as(claim: Claim) -> str:
-    """By what a judgement is kept: the words of a claim, what it cites, and the passages that the judge saw."""
-    seen = ((quote.content_hash, quote.start, quote.end) for quote in claim.evidence)
-    return claim_id(f"{claim.heading} {claim.text} {claim.finding_ids} {tuple(seen)}", 0)
-
-
-def with_judgement(claim: Claim, judgement: Judgement | None) -> Claim:
-    if judgement is None:
-        return claim
-    return claim.model_copy(update={"judgement": judgement, "verdict": judgement.verdict or claim.checked})
 
 
 def _claim(told: DraftClaim, carried: _Carried, key: str) -> Claim:

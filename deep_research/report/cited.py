@@ -14,7 +14,7 @@ from deep_research.evidence.candidates import STEP
 from deep_research.evidence.language import language_of, written_in
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.plain import plainly
-from deep_research.evidence.quotes import Prepared, announced_by, readable
+from deep_research.evidence.quotes import Prepared, announced_by, locate, readable
 from deep_research.evidence.rows import headers, split_cells
 from deep_research.evidence.sites import host_of
 from deep_research.evidence.statements import likeness
@@ -219,6 +219,41 @@ class Cited:
         for quote in self._quotes_from.get(source.id, ()):
             if quote in own or source.id in cites:
                 yield _Text(source, quote.content_hash, quote.quote, quote.start)
+
+    def locate(self, words: str, cites: Iterable[str]) -> Quote | None:
+        """Where the sources of some findings have these words; None where none has."""
+        for source in self.sources(cites):
+            for text in self._texts_of(source, tuple(cites)):
+                found = locate(words, text.text, source_id=source.id, content_hash=text.content_hash)
+                if found is not None:
+                    return text.quote(found.start, found.start + len(found.quote))
+        return None
+
+    def holds(self, quote: Quote) -> bool:
+        """Whether a quote stands in the saved text of its source, or where that is not at hand in a finding's quote."""
+        text = self.texts.get(quote.content_hash)
+        if text is not None:
+            return text[quote.start : quote.start + len(quote.quote)] == quote.quote
+        return any(quote.quote in known.quote for known in self._quotes_from.get(quote.source_id, ()))
+
+    def context(self, quote: Quote) -> str:
+        """What the words of a quote need not say: what their source is called, and the heading over them."""
+        source = self._known[quote.source_id]
+        text = self.texts.get(quote.content_hash)
+        if text is None:
+            return _about(source)
+        heading = self._prepare(_Text(source, quote.content_hash, text, 0)).heading_at(quote.start)
+        return f"{_about(source)} {heading}"
+
+    def quoted(self, finding_ids: Iterable[str]) -> list[Quote]:
+        """The quotes of some findings, each once."""
+        return list(
+            dict.fromkeys(q for i in finding_ids if i in self.findings for q in self.findings[i].quotes)
+        )
+
+    def title(self, source_id: str) -> str:
+        """What a source is called."""
+        return self._known[source_id].title if source_id in self._known else ""
 
     def _prepare(self, text: _Text) -> SourceText:
         return self._prepared.of(text.key, text.text, partial(SourceText, title=_about(text.source)))

@@ -61,7 +61,7 @@ class SettingArguments(CommonArguments, total=False):
     """Of an engine: the fields of `Settings` but those that `DeepResearch` takes as objects too."""
 
     max_concurrent: int | None
-    judge: Literal["doubtful", "all"] | None
+    judge: Literal["off", "doubtful", "all"] | None
     reflection: Literal["never", "on_failure", "always"] | None
     on_outage: Literal["park", "extractive"] | None
     critique: bool | None

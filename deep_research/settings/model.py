@@ -121,10 +121,10 @@ class Settings(BaseModel):
         le=1,
         description="Least share of the report's claims that must be supported; with fewer there is no report.",
     )
-    judge: Literal["doubtful", "all"] = Field(
-        default="doubtful",
-        description="Which claims the judge's model sees, where one is named in `models`: those of which code is not"
-        " sure, or all.",
+    judge: Literal["off", "doubtful", "all"] = Field(
+        default="all",
+        description="Which claims a model judges, where a run has one: none, those of which code is not sure, or all. The"
+        " analyzer's model judges unless `models` names one for the role `judge`.",
     )
     system_prompt: str | None = Field(default=None, description="Instructions added to those of every agent.")
     language: Name | None = Field(

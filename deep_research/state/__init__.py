@@ -10,8 +10,10 @@ from deep_research.state.claims import (
     Discrepancy,
     Draft,
     Judgement,
+    PartJudgement,
     Repair,
     RepairKind,
+    merge_parts,
 )
 from deep_research.state.parking import Parking
 from deep_research.state.parts import Answered, Found, PartVerdict, QuestionPart, answered
@@ -125,6 +127,7 @@ __all__ = [
     "ModelSpend",
     "ParkedKind",
     "Parking",
+    "PartJudgement",
     "PartVerdict",
     "Portion",
     "QualityUpdate",
@@ -165,4 +168,5 @@ __all__ = [
     "ValidationResult",
     "WhenDue",
     "answered",
+    "merge_parts",
 ]

@@ -11,18 +11,19 @@ from deep_research.state.records import Quote, Record, Span
 
 
 class ClaimVerdict(StrEnum):
-    """What texts say of a claim."""
+    """What texts say of a claim. ``UNCHECKED``: code cannot decide it, and the judge could not be asked."""
 
     SUPPORTED = "supported"
     PARTIAL = "partial"
     CONTRADICTED = "contradicted"
     UNSUPPORTED = "unsupported"
+    UNCHECKED = "unchecked"
 
 
 class Aspect(StrEnum):
-    """In what a claim and a text differ. ``SCOPE``: of how many it holds ("only"); ``FRAME``: whose view it is, or that it is
-    not so; ``ORDER``: the text has its words, and says them in another order; ``LANGUAGE``: the text is in another one,
-    where words cannot be compared."""
+    """In what a claim and a text differ. ``SCOPE``: of how many it holds ("only"); ``FRAME``: whose view it is, or that
+    it is not so; ``ORDER``: the text has its words, and says them in another order; ``LANGUAGE``: the text is in another
+    one, where words cannot be compared."""
 
     NUMBER = "number"
     UNIT = "unit"
@@ -62,12 +63,41 @@ class ClaimBasis(StrEnum):
 
 
 class Judgement(Record):
-    """What the judge's model said of a claim. ``verdict`` None: it could not be asked or said nothing usable, and
-    ``reason`` is why; that is no word against the claim."""
+    """What the judge's model says of a claim. ``quotes`` are the passages of the cited sources that decide it, of those
+    that it named the ones that stand there; ``missing`` says what no passage has. ``verdict`` None: it could not be asked
+    or gave no usable answer, and ``reason`` says why. ``key`` names the claim and what it cites."""
 
+    key: str
     verdict: ClaimVerdict | None = None
+    quotes: tuple[Quote, ...] = ()
+    missing: str = ""
     reason: str = ""
     model: str = ""
+
+
+class PartJudgement(Record):
+    """What the judge's model says of a part of the question: whether the report answers it, by which claims (their keys),
+    and what is still ``open``."""
+
+    part_id: str
+    answered: bool
+    claims: tuple[str, ...] = ()
+    open: str = ""
+
+
+def merge_parts(parts: Iterable[PartJudgement]) -> dict[str, PartJudgement]:
+    """One judgement for each part, of what several requests said, of which each saw some of the claims: it is answered
+    where one says so."""
+    every: dict[str, PartJudgement] = {}
+    for part in parts:
+        known = every.get(part.part_id)
+        if known is not None:
+            answered = known.answered or part.answered
+            claims = tuple(dict.fromkeys((*known.claims, *part.claims)))
+            left = "" if answered else part.open or known.open
+            part = part.model_copy(update={"answered": answered, "claims": claims, "open": left})
+        every[part.part_id] = part
+    return every
 
 
 class Claim(Record):
@@ -77,9 +107,10 @@ class Claim(Record):
     column), ``place`` where in the draft it stands, in code points. ``finding_ids`` are the findings that it cites, or
     where ``inherited`` those that carry it and are cited near it or not at all; ``numbers`` are its references in the
     report. ``checked`` is the verdict of ``checker`` (name and version), by code alone, ``score`` and ``share`` (0 to 1)
-    are its figures; ``verdict`` is what counts: the judge's, where it gave one. ``evidence`` are the passages that hold
-    most of it, the best first; ``reasons`` say what keeps it from being supported. ``marked``: the report says there that
-    nothing carries it. ``was`` are the words that stood there before the repair.
+    are its figures; ``verdict`` is what counts, see `deep_research.report.judging`. ``evidence`` are the passages that
+    decide it: those that the judge named, else those that hold most of it, the best first; ``reasons`` say what code
+    finds that no source has. ``marked``: the report says there that nothing carries it. ``was`` are the words that stood
+    there before the repair.
     """
 
     id: str
@@ -137,22 +168,24 @@ class Draft(Record):
 class ClaimCounts(Record):
     """How many claims a report has, by verdict; how many of those that are supported tell ``of_run``, of the research
     itself, and are borne out by its log; how many are ``marked``; how many were ``repaired`` and ``removed``; how
-    many the judge judged and how many it should have and could not (``unchecked``)."""
+    many the judge judged, which models that were (``judges``), and about how many it could not be asked (``unasked``)."""
 
     supported: int = 0
     partial: int = 0
     contradicted: int = 0
     unsupported: int = 0
+    unchecked: int = 0
     of_run: int = 0
     marked: int = 0
     repaired: int = 0
     removed: int = 0
     judged: int = 0
-    unchecked: int = 0
+    judges: tuple[str, ...] = ()
+    unasked: int = 0
 
     @property
     def total(self) -> int:
-        return self.supported + self.partial + self.contradicted + self.unsupported
+        return self.supported + self.partial + self.contradicted + self.unsupported + self.unchecked
 
     @property
     def share(self) -> float:
@@ -164,12 +197,14 @@ class ClaimCounts(Record):
     def of(cls, claims: Iterable[Claim], repairs: Iterable[Repair] = ()) -> ClaimCounts:
         every, made = list(claims), list(repairs)
         given = [claim.judgement for claim in every if claim.judgement is not None]
+        judged = [each for each in given if each.verdict is not None]
         return cls(
             **{verdict.value: sum(c.verdict is verdict for c in every) for verdict in ClaimVerdict},
             of_run=sum(c.basis is ClaimBasis.RUN and c.verdict is ClaimVerdict.SUPPORTED for c in every),
             marked=sum(claim.marked for claim in every),
             repaired=sum(repair.kind is not RepairKind.REMOVED for repair in made),
             removed=sum(repair.kind is RepairKind.REMOVED for repair in made),
-            judged=sum(each.verdict is not None for each in given),
-            unchecked=sum(each.verdict is None for each in given),
+            judged=len(judged),
+            judges=tuple(sorted({each.model for each in judged})),
+            unasked=len(given) - len(judged),
         )

@@ -20,7 +20,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from deep_research.errors import LogDamagedError, StoreVersionError
 from deep_research.logs import holds_secret, masked, masked_value, placeless
-from deep_research.state.claims import Claim, Draft, Judgement, Repair
+from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
 from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
@@ -241,10 +241,11 @@ class ReportDrafted(Event):
 
 
 class ClaimsJudged(Event):
-    """What the judge's model said of claims of the draft: by their words, what they cite, and the passages it saw."""
+    """What the judge's model says of claims of the draft, by their keys, and of the parts of the question."""
 
     type: Literal["claims.judged"] = "claims.judged"
     judgements: dict[str, Judgement]
+    parts: tuple[PartJudgement, ...] = ()
 
 
 class ReportCompared(Event):

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from deep_research.state.claims import Claim, ClaimVerdict
 from deep_research.state.records import Record
-
-_HOLD = (ClaimVerdict.SUPPORTED, ClaimVerdict.PARTIAL)
 
 
 class QuestionPart(Record):
@@ -56,21 +53,6 @@ def told_lacking(parts: Iterable[QuestionPart]) -> str | None:
     """What a run that completed says of the parts it lacks."""
     texts = "; ".join(part.text.strip().rstrip(".?! ") for part in parts)
     return f"Not found: {texts}." if texts else None
-
-
-def told_of(verdicts: Iterable[PartVerdict], claims: Iterable[Claim]) -> tuple[PartVerdict, ...]:
-    """The verdicts with the claims of a report that tell of each part: those that hold and rest on its findings."""
-    holding = [claim for claim in claims if claim.verdict in _HOLD and not claim.marked]
-    return tuple(
-        verdict.model_copy(
-            update={
-                "claim_ids": tuple(
-                    c.id for c in holding if not set(verdict.finding_ids).isdisjoint(c.finding_ids)
-                )
-            }
-        )
-        for verdict in verdicts
-    )
 
 
 def coverage(verdicts: Iterable[PartVerdict]) -> float | None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from deep_research.errors import LogDamagedError
 from deep_research.state import events as ev
-from deep_research.state.claims import Claim, Draft, Judgement, Repair
+from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair, merge_parts
 from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import (
@@ -102,6 +102,7 @@ class Fold:
     pieces: dict[str, str]
     draft: Draft | None
     judgements: dict[str, Judgement]
+    part_judgements: dict[str, PartJudgement]
     gap_analysis: tuple[GapAnalysis, ...]
     recommendation: IterationRecommendation | None
     report_improvements: tuple[str, ...]
@@ -625,6 +626,7 @@ def _report_drafted(state: Fold, event: ev.ReportDrafted) -> None:
 @_on(ev.ClaimsJudged)
 def _claims_judged(state: Fold, event: ev.ClaimsJudged) -> None:
     state.judgements = state.judgements | event.judgements
+    state.part_judgements = merge_parts((*state.part_judgements.values(), *event.parts))
 
 
 @_on(ev.ReportCompared)

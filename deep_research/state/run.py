@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from deep_research.state.claims import Claim, Draft, Judgement, Repair
+from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
 from deep_research.state.parking import Parking
 from deep_research.state.parts import Answered, PartVerdict, QuestionPart, answered, lacking
 from deep_research.state.phases import (
@@ -119,8 +119,9 @@ class DeepResearchState(Record):
     ``iteration_spent`` and ``phase_spent`` are what had been spent, such requests included, when the iteration and
     this pass of the phase began; ``parts`` are those of the question and ``verdicts`` what was found of each;
     ``claims`` are those of the report and ``repairs`` what was done to them; ``pieces`` are the hashes of what is
-    written of a long report, by name, ``draft`` is one of which the report is still to be written, and ``judgements``
-    what the judge said of its claims; ``report_draft`` is that of the report, with ids of findings; ``tasks`` are
+    written of a long report, by name, ``draft`` is one of which the report is still to be written, ``judgements`` what
+    the judge says of its claims, and ``part_judgements`` of the parts of the question; ``report_draft`` is the draft of
+    the report, with ids of findings; ``tasks`` are
     those that sub-queries were made; ``remarks`` are the refiner's on it, ``references`` where the sources point to
     for more; ``pages_left`` are addresses that were found and are read under a higher cap; ``plan_approved``: its
     owner agreed to the plan; ``searching_stopped``: he wants nothing more searched; ``phase_answers`` is how many
@@ -164,6 +165,7 @@ class DeepResearchState(Record):
     draft: Draft | None = None
     report_draft: str = ""
     judgements: dict[str, Judgement] = Field(default_factory=dict)
+    part_judgements: dict[str, PartJudgement] = Field(default_factory=dict)
     gap_analysis: tuple[GapAnalysis, ...] = ()
     recommendation: IterationRecommendation | None = None
     report_improvements: tuple[str, ...] = ()

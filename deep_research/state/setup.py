@@ -21,7 +21,7 @@ _ROLES = (
     ModelRole.TASK_AGENT,
     ModelRole.REVIEWER,
 )
-NAMED = (ModelRole.SUMMARIZER, ModelRole.JUDGE)  # are asked only where a model is named for them
+NAMED = (ModelRole.SUMMARIZER,)  # are asked only where a model is named for them
 _SHOWN_PRINT = 8  # characters of a fingerprint
 
 
@@ -74,7 +74,7 @@ class SetUp(Record):
     dense_model: str | None = None
     reflection: str = "on_failure"
     on_outage: str = "park"
-    judge: str = "doubtful"
+    judge: str = "all"
     critique: bool = True
     read_sections: bool = True
     section_relevance: float = 0.45
@@ -91,9 +91,13 @@ class SetUp(Record):
     content_archive_enabled: bool = False
 
     def chains(self) -> dict[str, tuple[Choice, ...]]:
-        """Who is asked for each role that may ask a model. Texts are shortened, and claims judged, by a model only where
-        one is named for it."""
+        """Who is asked for each role that may ask a model. Texts are shortened by a model only where one is named for it;
+        the analyzer's model judges unless one is named."""
         chains = {role.value: self.models.get(role.value) or self.model for role in _ROLES}
+        judge = ModelRole.JUDGE.value
+        chains[judge] = (
+            self.models.get(judge) or chains[ModelRole.ANALYZER.value] if self.judge != "off" else ()
+        )
         return chains | {role.value: self.models.get(role.value, ()) for role in NAMED}
 
     def addresses(self) -> dict[str, str]:

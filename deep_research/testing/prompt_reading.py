@@ -151,6 +151,28 @@ def chosen(said: str) -> dict[str, Any]:
     return {"keep": [int(number) for number, _ in ranked[: int(wanted.group(1)) if wanted else 1]]}
 
 
+def verdicts(said: str) -> dict[str, Any]:
+    """Each claim is supported by the passages beside it, and all of them answer each part of the question."""
+    found = blocks(said)
+    claims = re.findall(r"^(C\d+) .* — ((?:P\d+(?:, )?)+|no passage)", found.get("claims", ""), re.M)
+    names = [name for name, _ in claims]
+    return {
+        "verdicts": [
+            {
+                "claim": name,
+                "verdict": "supported",
+                "quotes": re.findall(r"P\d+", passages)[:1],
+                "missing": "",
+            }
+            for name, passages in claims
+        ],
+        "parts": [
+            {"part": part, "answered": True, "claims": names, "open": ""}
+            for part in re.findall(r"^(Q\d+) ", found.get("parts", ""), re.M)
+        ],
+    }
+
+
 def sorted_out(said: str) -> dict[str, Any]:
     """Of doubtful sources those are read of which the passage has two words of the question."""
     asked = {word.lower() for word in _WORD.findall(question_of(said))}
@@ -213,6 +235,7 @@ _OBJECTS: dict[str, Callable[[str], dict[str, Any]]] = {
     "quality_updates": read,
     "same": lambda _: {"same": [], "filled_gaps": [], "same_gaps": [], "completeness": 0.8},
     "keep": chosen,
+    "verdicts": verdicts,
     "choices": sorted_out,
     "actions": worked,
     "approved": lambda _: {"approved": True, "critique": ""},

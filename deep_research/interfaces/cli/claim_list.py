@@ -80,8 +80,9 @@ def _more(counts: ClaimCounts) -> str:
             (counts.contradicted, "contradicted"),
             (counts.repaired, "repaired"),
             (counts.removed, "removed"),
-            (counts.judged, "judged by a model"),
-            (counts.unchecked, "that the judge could not be asked about"),
+            (counts.unchecked, "unchecked"),
+            (counts.judged, f"judged by {' and '.join(counts.judges)}"),
+            (counts.unasked, "that the judge could not be asked about"),
         )
         if number
     ]
@@ -98,8 +99,9 @@ def _claim(claim: Claim, titles: dict[str, str], columns: int) -> Iterator[str]:
         yield from text.fold(f"{_LEAD}{_why(reason)}", columns, _LEAD)
     judged = claim.judgement
     if judged is not None:
-        said = judged.verdict.value if judged.verdict else "not judged"
-        yield from text.fold(f"{_LEAD}judge: {said}. {text.line(judged.reason)}", columns, _LEAD)
+        said = judged.verdict.value if judged.verdict else f"not asked. {text.line(judged.reason)}"
+        missing = f"; no passage has “{text.line(judged.missing)}”" if judged.missing else ""
+        yield from text.fold(f"{_LEAD}judge: {said}{missing}", columns, _LEAD)
     for quote in claim.evidence:
         where = f"{titles.get(quote.source_id, quote.source_id)}, {quote.start} to {quote.end}"
         told = text.line(quote.quote)

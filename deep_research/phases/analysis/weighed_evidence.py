@@ -8,7 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from deep_research.evidence.contradictions import contradictions
 from deep_research.evidence.contrasts import carried, contrasted, joined, successors
 from deep_research.evidence.finding_clusters import filled, merged, numbers
-from deep_research.evidence.inquiry import expected, may_hold, question_parts, read_question, standing
+from deep_research.evidence.inquiry import (
+    expected,
+    may_hold,
+    question_parts,
+    read_question,
+    standing,
+    whole_names,
+)
 from deep_research.evidence.words import words
 from deep_research.phases.analysis.handoff import (
     AnalyzedContradiction,
@@ -254,9 +261,27 @@ def verdicts(
         sure = any(
             f.confidence is not ConfidenceLevel.SPECULATION and _answers(f, part, state.query) for f in own
         )
-        verdict = Found.ANSWERED if sure else Found.PARTLY if own else Found.NOT_FOUND
+        named = _named(part, own, state)
+        verdict = (
+            Found.ANSWERED if sure and named == 1.0 else Found.PARTLY if own and named else Found.NOT_FOUND
+        )
         every.append(PartVerdict(part_id=part.id, verdict=verdict, finding_ids=tuple(f.id for f in own)))
     return tuple(every)
+
+
+def _named(part: QuestionPart, findings: Iterable[Finding], state: DeepResearchState) -> float:
+    """The share of a part's names that its findings and the titles of their sources have; 1 where it has none."""
+    inquiry = standing(part, state.query)
+    names = whole_names(inquiry)
+    titles = {source.id: source.title for source in state.sources}
+    told = (
+        " ".join(
+            (f.content, f.heading, *(q.quote for q in f.quotes), *(titles.get(i, "") for i in f.source_ids))
+        )
+        for f in findings
+    )
+    terms = set(inquiry.words.terms(" ".join(told)))
+    return sum(name <= terms for name in names) / len(names) if names else 1.0
 
 
 def _answers(finding: Finding, part: QuestionPart, question: str) -> bool:

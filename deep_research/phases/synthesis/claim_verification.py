@@ -1,8 +1,7 @@
 """The claims of a draft, until the report can be written: checked, judged, repaired once, and marked where they fail.
 
-Whatever a model said is in the log before it is used; the rest follows from the draft, the state and the saved texts, and
-is done again after a crash. The judge is a model that sees a claim and the passages that were found for it, and says
-whether they carry it.
+What a model says is in the log before it is used; the rest follows from the draft, the state and the saved texts, and is
+done again after a crash.
 """
 
 from __future__ import annotations
@@ -10,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from pydantic import BaseModel, Field
-
-from deep_research.errors import ContentMissingError, WorkError
+from deep_research.errors import ContentMissingError
 from deep_research.evidence.support import SUPPORTED
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import noted, off_loop
-from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, one_line, today_of
 from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope, RepairOutput
+from deep_research.phases.synthesis.judge import Judge
 from deep_research.phases.synthesis.repair import marked, repaired_by_code, repaired_by_model
-from deep_research.report.checking import Checker, judged_as
+from deep_research.report.checking import Checker
 from deep_research.report.draft_claims import shown
+from deep_research.report.judging import known_judgements
 from deep_research.state import (
     Claim,
     ClaimBasis,
     ClaimVerdict,
-    DeepResearchState,
     Draft,
     Finding,
     Judgement,
@@ -36,36 +33,9 @@ from deep_research.state.journal import Journal
 from deep_research.state.records import OF_REPORT
 
 CHARACTERS = 2_000  # of texts that are checked against, in the time of one small item
-EACH_OUTPUT = 90  # tokens of an answer for each claim, thoughts included
-CLAIMS_AT_ONCE = 30  # that a judge sees in a request
-MOST_OUTPUT = EACH_OUTPUT * CLAIMS_AT_ONCE
-LEAST_OUTPUT = 1_000
 NEAR = 0.1  # above the least score of what is supported, up to which it is doubtful
-LONGEST_PASSAGE = 600  # characters
-
-SYSTEM = f"""\
-You judge whether passages carry claims. Each claim (C1, C2 …) stands with the passages that a search found for \
-it in the sources that it cites. Take the passages at their word, and nothing that you know yourself.
-- supported: the passages say all of it, in whatever words.
-- partial: they say a part of it, and nothing against the rest.
-- contradicted: they say otherwise.
-- unsupported: they do not say it.
-A figure, a date, a name or a denial that differs is no detail. Give for each claim its name, the verdict, and in a few \
-words why.
-
-{RULES}"""
 
 Repairs = Callable[[tuple[FailedClaim, ...], tuple[Finding, ...]], Awaitable[RepairOutput | None]]
-
-
-class JudgedClaim(BaseModel):
-    claim: str = Field(description="its name, such as C1")
-    verdict: ClaimVerdict
-    reason: str = ""
-
-
-class JudgedClaims(BaseModel):
-    claims: list[JudgedClaim]
 
 
 @dataclass
@@ -79,7 +49,7 @@ class ClaimWork:
     problems: list[str] = field(default_factory=list)
     withheld: Callable[[str], str] = str
     judge: LanguageModel | None = None
-    scope: JudgeScope = JudgeScope.DOUBTFUL
+    scope: JudgeScope = JudgeScope.ALL
     _texts: dict[str, str] = field(default_factory=dict)
 
     async def finished(self, draft: Draft) -> tuple[Draft, tuple[Claim, ...]]:
@@ -106,8 +76,9 @@ class ClaimWork:
         for_judge = _to_judge(claims, self.scope)
         if not for_judge:
             return claims
-        said = await _judged(for_judge, self.judge, today_of(self.journal.state))
-        await self.journal.record(ClaimsJudged(judgements=said))
+        judge = Judge(self.judge, self.journal.state, checker.cited)
+        judgements, parts = await judge.judge(for_judge)
+        await self.journal.record(ClaimsJudged(judgements=judgements, parts=parts))
         return await off_loop(size, checker.claims, text, self._known_judgements())
 
     def _known_judgements(self) -> dict[str, Judgement]:
@@ -148,12 +119,6 @@ class ClaimWork:
         draft = draft.model_copy(update={"text": text, "repairs": (*repairs, *more)})
         await self.journal.record(ReportDrafted(draft=draft))
         return draft
-
-
-def known_judgements(state: DeepResearchState) -> dict[str, Judgement]:
-    """The judgements of this draft, and of claims of the report before it that stand in it again."""
-    earlier = {judged_as(claim): claim.judgement for claim in state.claims if claim.judgement is not None}
-    return earlier | state.judgements
 
 
 def _new_in(draft: Draft, claims: Sequence[Claim]) -> tuple[Claim, ...]:
@@ -205,60 +170,3 @@ def _is_doubtful(claim: Claim) -> bool:
     if claim.checked is ClaimVerdict.SUPPORTED:
         return len(claim.evidence) > 1 or claim.score < SUPPORTED + NEAR
     return claim.checked is not ClaimVerdict.CONTRADICTED
-
-
-async def _judged(claims: Sequence[Claim], model: LanguageModel, day: str = "") -> dict[str, Judgement]:
-    """What the model says of each claim, by `judged_as`; ``day`` is what it is told of the date. What it
-    cannot be asked, or says nothing usable of, is unchecked."""
-    told: dict[str, Judgement] = {}
-    for start in range(0, len(claims), CLAIMS_AT_ONCE):
-        told |= await _judged_at_once(claims[start : start + CLAIMS_AT_ONCE], model, day)
-    return told
-
-
-async def _judged_at_once(claims: Sequence[Claim], model: LanguageModel, day: str) -> dict[str, Judgement]:
-    most = max(LEAST_OUTPUT, EACH_OUTPUT * len(claims))
-    try:
-        answer, message = await asked(
-            model,
-            SYSTEM,
-            most,
-            JudgedClaims,
-            lambda room: _Asked(claims, day, room),
-            size=sum(len(quote.quote) for claim in claims for quote in claim.evidence),
-        )
-    except WorkError as error:
-        return {judged_as(claim): Judgement(reason=error.problem, model=model.name) for claim in claims}
-    given: dict[str, Judgement] = {}
-    for item in answer.claims:
-        key = message.names.id(item.claim)
-        if key is not None:
-            given.setdefault(
-                key, Judgement(verdict=item.verdict, reason=one_line(item.reason)[:300], model=model.name)
-            )
-    silent = Judgement(reason="The judge said nothing of it.", model=model.name)
-    return {judged_as(claim): given.get(claim.id, silent) for claim in claims}
-
-
-class _Asked(Message):
-    """The message, with the names of the claims in it."""
-
-    def __init__(self, claims: Sequence[Claim], day: str, room: Room) -> None:
-        super().__init__(room)
-        self.names = Aliases("C", [claim.id for claim in claims])
-        self.add(day)
-        self.add("Claims and the passages that were found for them:")
-        lines = [
-            f"{name} {one_line(_shown(claim))}\n{_passages(claim)}"
-            for claim, name in zip(claims, self.names.names.values(), strict=True)
-        ]
-        self.material("claims", "\n".join(self.lines(lines, 1.0, "the claims when they were judged")))
-
-
-def _shown(claim: Claim) -> str:
-    return f"({claim.heading}): {claim.text}" if claim.heading else f": {claim.text}"
-
-
-def _passages(claim: Claim) -> str:
-    shown = [one_line(quote.quote)[:LONGEST_PASSAGE] for quote in claim.evidence]
-    return "\n".join(f'  - "{each}"' for each in shown) or "  - (nothing was found)"

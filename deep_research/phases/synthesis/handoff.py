@@ -76,8 +76,9 @@ class SynthesizerOutput(Record):
 
 
 class JudgeScope(StrEnum):
-    """Which claims the judge sees: those of which code is not sure, or all."""
+    """Which claims the judge sees: none, those of which code is not sure, or all."""
 
+    OFF = "off"
     DOUBTFUL = "doubtful"
     ALL = "all"
 

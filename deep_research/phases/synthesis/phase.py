@@ -32,6 +32,7 @@ from deep_research.phases.wishes import unfollowed
 from deep_research.report.checking import Checker
 from deep_research.report.draft_claims import unmarked
 from deep_research.report.markup import plain
+from deep_research.report.part_answers import part_answers
 from deep_research.report.render import finished
 from deep_research.state import (
     Claim,
@@ -45,7 +46,7 @@ from deep_research.state import (
 from deep_research.state.events import Event, ReportCompared, ReportDrafted, ReportWritten
 from deep_research.state.journal import Journal
 from deep_research.state.limitations import limitations
-from deep_research.state.parts import coverage, told_of, untold
+from deep_research.state.parts import coverage, untold
 from deep_research.state.records import OF_REPORT
 
 MARK = "[withheld]"
@@ -65,7 +66,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         agent: Agent[SynthesizerInput, SynthesizerOutput],
         *,
         limits: WorkLimits | None = None,
-        judge: JudgeScope = JudgeScope.DOUBTFUL,
+        judge: JudgeScope = JudgeScope.ALL,
     ) -> None:
         super().__init__(agent, limits=limits)
         self._judge = judge
@@ -175,8 +176,8 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             return None
 
     def _judging(self, models: RunModels | None) -> LanguageModel | None:
-        """The judge's model, where there is one of that role alone."""
-        if models is None or not models.roles.by_role.get(ModelRole.JUDGE):
+        """The judge's model, where there is one and it is to be asked."""
+        if models is None or self._judge is JudgeScope.OFF or not models.roles.chain_of(ModelRole.JUDGE):
             return None
         return models.model(ModelRole.JUDGE, self.phase)
 
@@ -226,7 +227,7 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
 def compare(state: DeepResearchState, new: ReportWritten) -> tuple[bool, tuple[str, ...]]:
     """Whether the new version is better than the report that the state has, and why."""
     last = carried_over(state.report_draft, state.citations, state.findings)
-    told = told_of(state.verdicts, state.claims)
+    told = part_answers(state, state.claims)
     return better(
         Version.of(last, state.claims, told, state.contradictions),
         Version.of(new.draft, new.claims, new.verdicts, state.contradictions),
@@ -263,7 +264,7 @@ def written(
     numbered = tuple(
         claim.model_copy(update={"numbers": _numbers(claim, sources, numbers)}) for claim in claims
     )
-    verdicts = told_of(state.verdicts, numbered)
+    verdicts = part_answers(state, numbered)
     given = RunFidelity.of(state.sent).content_allocation_metadata
     metadata = metadata.model_copy(
         update={

@@ -1,0 +1,230 @@
+"""The judge: a model that sees the claims of a draft beside passages of their sources, and gives a verdict on each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from deep_research.errors import WorkError
+from deep_research.models.base import Effort
+from deep_research.models.language_model import LanguageModel
+from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, one_line, today_of
+from deep_research.report.cited import Cited
+from deep_research.report.judging import key_of
+from deep_research.state import (
+    Aspect,
+    Claim,
+    ClaimVerdict,
+    DeepResearchState,
+    Judgement,
+    PartJudgement,
+    QuestionPart,
+    Quote,
+    merge_parts,
+)
+
+CLAIMS_AT_ONCE = 40  # in a request
+EACH_OUTPUT = 70  # tokens of an answer for each claim, thoughts included
+LEAST_OUTPUT = 1_000
+MOST_OUTPUT = max(LEAST_OUTPUT, EACH_OUTPUT * CLAIMS_AT_ONCE)
+LONGEST_PASSAGE = 600  # characters
+MOST_PASSAGES = 6  # beside a claim
+MOST_QUOTES = 3  # that decide a claim
+LONGEST_WORDS = 300  # characters of what is missing or open
+OF_CLAIMS, OF_PASSAGES = 0.4, 0.55  # of the room
+_NO_REMARK = (Aspect.WORDS, Aspect.ORDER, Aspect.LANGUAGE)
+UNSAID = "The judge gave no verdict on it."
+
+SYSTEM = f"""\
+You check a report. Each claim (C1, C2 …) stands with the names of passages (P1, P2 …) of the sources that it cites, and \
+with what a program remarked. Compare them, and use nothing that you know yourself.
+- supported: the passages say all of it, in any words.
+- partial: they say a part of it, and nothing against the rest.
+- contradicted: they say otherwise.
+- unsupported: they do not say it.
+Another figure, date, name, cause, scope or denial, or roles that are exchanged, is never supported. Give for each \
+claim its name, the verdict, in `quotes` the one to three passages that decide it (the name of a passage, or a part of \
+its words copied exactly), and in `missing` the few words of the claim that no passage has.
+Then say for each part of the question (Q1 …) whether these claims answer it. A claim on something else answers nothing, \
+however close it is. Name the claims that do, and in `open` what is still not answered.
+
+{RULES}"""
+
+
+class JudgedClaim(BaseModel):
+    claim: str = Field(description="its name, such as C1")
+    verdict: Literal["supported", "partial", "contradicted", "unsupported"]
+    quotes: list[str] = []
+    missing: str = ""
+
+
+class JudgedPart(BaseModel):
+    part: str = Field(description="its name, such as Q1")
+    answered: bool
+    claims: list[str] = []
+    open: str = ""
+
+
+class JudgedReport(BaseModel):
+    verdicts: list[JudgedClaim]
+    parts: list[JudgedPart] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Asks ``model`` about claims of a run."""
+
+    model: LanguageModel
+    state: DeepResearchState
+    cited: Cited
+
+    async def judge(self, claims: Sequence[Claim]) -> tuple[dict[str, Judgement], tuple[PartJudgement, ...]]:
+        """What the model says of claims, by their keys, and of the parts of the question. A claim that it could not be
+        asked about has a judgement without a verdict."""
+        given: dict[str, Judgement] = {}
+        parts: list[PartJudgement] = []
+        for start in range(0, len(claims), CLAIMS_AT_ONCE):
+            some, more = await self._at_once(claims[start : start + CLAIMS_AT_ONCE])
+            given |= some
+            parts += more
+        return given, tuple(merge_parts(parts).values())
+
+    async def _at_once(
+        self, claims: Sequence[Claim]
+    ) -> tuple[dict[str, Judgement], tuple[PartJudgement, ...]]:
+        shown = [passages(claim, self.cited) for claim in claims]
+        try:
+            answer, message = await asked(
+                self.model,
+                SYSTEM,
+                max(LEAST_OUTPUT, EACH_OUTPUT * len(claims)),
+                JudgedReport,
+                lambda room: _Request(claims, shown, self.state, self.cited, room),
+                size=sum(len(quote.quote) for each in shown for quote in each),
+                effort=Effort.MEDIUM,
+            )
+        except WorkError as error:
+            return {key: self._silent(key, error.problem) for key in map(key_of, claims)}, ()
+        by_name = {claim.id: claim for claim in claims}
+        given: dict[str, Judgement] = {}
+        for item in answer.verdicts:
+            claim = by_name.get(message.claims.id(item.claim) or "")
+            if claim is not None:
+                given.setdefault(key_of(claim), self._judgement(claim, item, message))
+        said = {key: given.get(key) or self._silent(key, UNSAID) for key in map(key_of, claims)}
+        return said, tuple(self._parts(answer.parts, by_name, message))
+
+    def _silent(self, key: str, reason: str) -> Judgement:
+        return Judgement(key=key, reason=reason, model=self.model.name)
+
+    def _judgement(self, claim: Claim, item: JudgedClaim, message: _Request) -> Judgement:
+        found = (self._quote(claim, words, message) for words in item.quotes[:MOST_QUOTES])
+        return Judgement(
+            key=key_of(claim),
+            verdict=ClaimVerdict(item.verdict),
+            quotes=tuple(dict.fromkeys(quote for quote in found if quote is not None)),
+            missing=one_line(item.missing)[:LONGEST_WORDS],
+            model=self.model.name,
+        )
+
+    def _quote(self, claim: Claim, words: str, message: _Request) -> Quote | None:
+        name = message.passages.id(words)
+        if name is not None:
+            return message.by_key[name]
+        return self.cited.locate(words[:LONGEST_PASSAGE], claim.finding_ids)
+
+    def _parts(
+        self, items: Iterable[JudgedPart], by_name: dict[str, Claim], message: _Request
+    ) -> Iterable[PartJudgement]:
+        for item in items:
+            part = message.parts.id(item.part)
+            if part is not None:
+                claims = (by_name[name] for name in message.claims.all(item.claims))
+                yield PartJudgement(
+                    part_id=part,
+                    answered=item.answered,
+                    claims=tuple(map(key_of, claims)),
+                    open=one_line(item.open)[:LONGEST_WORDS],
+                )
+
+
+def passages(claim: Claim, cited: Cited) -> list[Quote]:
+    """What a judge sees beside a claim: the quotes that it cites, and what comes nearest in their sources."""
+    every = list(dict.fromkeys((*cited.quoted(claim.finding_ids), *claim.evidence)))
+    kept = [
+        quote for quote in every if not any(_is_within(quote, other) for other in every if other != quote)
+    ]
+    return kept[:MOST_PASSAGES]
+
+
+def _is_within(quote: Quote, other: Quote) -> bool:
+    end = quote.start + len(quote.quote)
+    return (
+        quote.content_hash == other.content_hash
+        and other.start <= quote.start
+        and end <= other.start + len(other.quote)
+        and len(other.quote) <= LONGEST_PASSAGE
+    )
+
+
+class _Request(Message):
+    """The message, with the names of what stands in it."""
+
+    def __init__(
+        self,
+        claims: Sequence[Claim],
+        shown: Sequence[Sequence[Quote]],
+        state: DeepResearchState,
+        cited: Cited,
+        room: Room,
+    ) -> None:
+        super().__init__(room)
+        self.by_key = {_key(quote): quote for each in shown for quote in each}
+        self.claims = Aliases("C", [claim.id for claim in claims])
+        self.passages = Aliases("P", list(self.by_key))
+        self.parts = Aliases("Q", [part.id for part in state.parts])
+        self.add(today_of(state))
+        self.add(f"Question: {one_line(state.query)}")
+        self.material("parts", "\n".join(_part(part, self.parts) for part in state.parts))
+        names = self.passages.names
+        claimed = [
+            f"{self.claims.names[claim.id]} {_shown(claim)} — {_list(names[_key(q)] for q in quotes)}"
+            f"{_remarks(claim)}"
+            for claim, quotes in zip(claims, shown, strict=True)
+        ]
+        quoted = [
+            f"{name} ({one_line(cited.title(quote.source_id))}): {one_line(quote.quote)[:LONGEST_PASSAGE]}"
+            for name, quote in zip(names.values(), self.by_key.values(), strict=True)
+        ]
+        self.material("passages", "\n".join(self.lines(quoted, OF_PASSAGES, "the passages")))
+        self.material("claims", "\n".join(self.lines(claimed, OF_CLAIMS, "the claims")))
+
+
+def _key(quote: Quote) -> str:
+    return f"{quote.content_hash} {quote.source_id} {quote.start} {len(quote.quote)}"
+
+
+def _part(part: QuestionPart, names: Aliases) -> str:
+    return f"{names.names[part.id]} {one_line(part.text)}"
+
+
+def _shown(claim: Claim) -> str:
+    under = f"({one_line(claim.heading)}): " if claim.heading else ""
+    return f"{under}{one_line(claim.text)}"
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names) or "no passage was found"
+
+
+def _remarks(claim: Claim) -> str:
+    told = [
+        f"{reason.aspect} “{one_line(reason.claimed)}”"
+        + (f", the source has “{one_line(reason.found)}”" if reason.found else "")
+        for reason in claim.reasons
+        if reason.aspect not in _NO_REMARK
+    ]
+    return f" (remarks: {'; '.join(told)})" if told else ""

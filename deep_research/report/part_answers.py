@@ -1,0 +1,82 @@
+"""Which parts of the question a report answers, and by which of its claims. Pure.
+
+A claim tells of a part where its own words hold the kind of answer that the part expects. The judge says which claims
+answer; code holds it to that only where they have the names of the part, in their words, their passages, or what these
+stand under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from deep_research.evidence.inquiry import Inquiry, may_hold, standing, whole_names
+from deep_research.report.judging import key_of
+from deep_research.state import (
+    Claim,
+    ClaimVerdict,
+    DeepResearchState,
+    Found,
+    PartJudgement,
+    PartVerdict,
+    QuestionPart,
+    Source,
+)
+
+_HOLDING = (ClaimVerdict.SUPPORTED, ClaimVerdict.PARTIAL)
+
+
+def part_answers(state: DeepResearchState, claims: Iterable[Claim]) -> tuple[PartVerdict, ...]:
+    """The verdicts on the parts of the question with the claims of a report that tell of each. Where the judge was asked
+    about a part, its answer counts; a gap of a part keeps it open."""
+    parts = {part.id: part for part in state.parts}
+    sources = {source.id: source for source in state.sources}
+    holding = [claim for claim in claims if claim.verdict in _HOLDING and not claim.marked]
+    open_ = {gap.part_id for gap in state.unresolved_gaps()}
+    return tuple(
+        _answer(verdict, parts[verdict.part_id], holding, sources, state, is_open=verdict.part_id in open_)
+        if verdict.part_id in parts
+        else verdict
+        for verdict in state.verdicts
+    )
+
+
+def _answer(
+    verdict: PartVerdict,
+    part: QuestionPart,
+    claims: Sequence[Claim],
+    sources: Mapping[str, Source],
+    state: DeepResearchState,
+    *,
+    is_open: bool,
+) -> PartVerdict:
+    inquiry = standing(part, state.query)
+    judgement = state.part_judgements.get(part.id)
+    found = verdict.verdict
+    if judgement is None:
+        of_findings = [c for c in claims if not set(verdict.finding_ids).isdisjoint(c.finding_ids)]
+        telling = [claim for claim in of_findings if _holds_kind(claim, inquiry)]
+    else:
+        telling = [c for c in claims if key_of(c) in judgement.claims and _holds_kind(c, inquiry)]
+        if not names_held(inquiry, " ".join(_context(claim, sources) for claim in telling)):
+            telling = []
+        found = _found(judgement, is_open=is_open) if telling else Found.NOT_FOUND
+    return verdict.model_copy(update={"verdict": found, "claim_ids": tuple(claim.id for claim in telling)})
+
+
+def _found(judgement: PartJudgement, *, is_open: bool) -> Found:
+    return Found.ANSWERED if judgement.answered and not judgement.open and not is_open else Found.PARTLY
+
+
+def _holds_kind(claim: Claim, inquiry: Inquiry) -> bool:
+    return may_hold(inquiry.expects, claim.text, inquiry.words, frozenset(inquiry.terms))
+
+
+def _context(claim: Claim, sources: Mapping[str, Source]) -> str:
+    titles = (sources[q.source_id].title for q in claim.evidence if q.source_id in sources)
+    return " ".join((claim.text, claim.heading, *(quote.quote for quote in claim.evidence), *titles))
+
+
+def names_held(inquiry: Inquiry, text: str) -> bool:
+    """Whether a text has every name of a question."""
+    terms = set(inquiry.words.terms(text))
+    return all(name <= terms for name in whole_names(inquiry))
