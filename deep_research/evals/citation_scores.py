@@ -21,11 +21,12 @@ from deep_research.evals.evaluation import Figures, Progress
 from deep_research.evals.metrics import auroc, mean
 from deep_research.evidence.plain import clean
 from deep_research.evidence.support import SourceText, Support, check, is_doubted
+from deep_research.sources.extract.html_text import extract
 from deep_research.state import ClaimVerdict
 from deep_research.state.identity import sha256_hex
 
 NAME = "citations"
-WICE, SCIFACT = "wice", "scifact"
+WICE, SCIFACT, OWN = "wice", "scifact", "claims"
 CASES = 400  # of each kind
 _METADATA = "(meta data)"  # lines of an article that say where it comes from
 _PARAGRAPHS = "\n\n"
@@ -71,6 +72,8 @@ async def evaluate_citations(
     for name, claims in sets.items():
         drawn = await asyncio.to_thread(_drawn, claims, min(limit or CASES, CASES))
         figures[name] = await _measured(claims, drawn, limit, progress)
+    if (own := data / OWN / "claims.jsonl").is_file():
+        figures[OWN] = await asyncio.to_thread(_paraphrased, own, limit)
     return Figures(suite=NAME, titles=True, jobs=1, sets=figures, errors={})
 
 
@@ -149,6 +152,25 @@ def _corruptions(checked: Iterable[tuple[Case, Support]]) -> dict[str, float]:
             total[f"signed_{case.kind}"] += 1
             right[f"signed_{case.kind}"] += is_doubted(support.verdict, support.reasons)
     return {kind: right[kind] / total[kind] for kind in sorted(total)}
+
+
+def _paraphrased(path: Path, limit: int | None) -> dict[str, float]:
+    """Of true and false sentences in their own words over pages of a manual: how many are supported, and how many carry a
+    sign; and how many of the quotes that they were made of are supported."""
+    pages = {
+        page.stem: SourceText(clean(extract(page.read_text(encoding="utf-8"))), title=page.stem)
+        for page in path.parent.glob("pages/*.html")
+    }
+    figures: Counter[str] = Counter()
+    for record in list(read_records(path, dict))[:limit]:
+        kind, page = "true" if record["true"] else "false", pages[text_of(record, "page")]
+        found = check(text_of(record, "sentence"), [page])
+        quote = check(text_of(record, "quote"), [page])
+        figures[f"{kind}_supported"] += found.verdict is ClaimVerdict.SUPPORTED
+        figures[f"{kind}_signed"] += is_doubted(found.verdict, found.reasons)
+        figures["quotes_supported"] += quote.verdict is ClaimVerdict.SUPPORTED
+        figures["questions"] += 1
+    return {name: float(count) for name, count in figures.items()}
 
 
 def _drawn(claims: Claims, most: int) -> list[Case]:

@@ -173,9 +173,10 @@ def stemmed(algorithm: str, word: str) -> str:
 class Marks:
     """Words by which a claim is set against a text. ``poles`` has for each word of two opposites its row and its side,
     ``values`` the numbers in letters. ``lacking`` words say that something is not known, and denials do beside ``looked``
-    ones; ``nouns``: a capital is on every noun, and tells no name. ``joining`` words and those that open ``clauses`` bound
-    a clause; ``roles`` and ``passive`` words say who does what to whom; ``saying`` ones name who says it, ``framing`` ones
-    also whether it is so; ``scope`` words say of how many it holds, ``causing`` ones that one thing follows from another."""
+    ones; ``nouns``: a capital is on every noun, and tells no name. ``joining`` words and those that open ``clauses``
+    bound a clause; ``roles`` and ``passive`` words say who does what to whom; ``saying`` ones name who says it,
+    ``framing`` ones also whether it is so; ``scope`` words say of how many it holds, ``causing`` ones that one thing
+    follows from another."""
 
     denying: frozenset[str]
     hedging: frozenset[str]
@@ -203,8 +204,8 @@ class Marks:
         return not a & b and any((row, 1 - side) in b for row, side in a)
 
 
-_LISTS = tuple(
-    "denying hedging certain small lacking looked joining clauses roles passive saying framing scope causing".split()
+_LISTS = str.split(
+    "denying hedging certain small lacking looked joining clauses roles passive saying framing scope causing"
 )
 _NO_POLES: frozenset[tuple[int, int]] = frozenset()
 

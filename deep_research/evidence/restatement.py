@@ -35,8 +35,8 @@ MOST_CUTS = 6  # places at which a statement is cut into two clauses
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A ``word`` that is not small, in lower case: its ``key``, the prepositions and passive verbs ``before`` it, the last
-    ``mark`` before it (a comma, a bracket), and whether it is a conjunction (``joins``), which may be missing."""
+    """A ``word`` that is not small, in lower case: its ``key``, the prepositions and passive verbs ``before`` it, the
+    last ``mark`` before it (a comma, a bracket), and whether it is a conjunction (``joins``), which may be missing."""
 
     word: str
     key: str

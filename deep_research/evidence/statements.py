@@ -18,7 +18,7 @@ from deep_research.evidence.language import ENGLISH, Marks, in_lower_case, langu
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.plain import unjoined
 from deep_research.evidence.rows import labels, unlabelled
-from deep_research.evidence.units import UNIT_WORDS, Stated, stated, unit_name
+from deep_research.evidence.units import UNIT_WORDS, Stated, kind_of, stated, unit_name
 from deep_research.evidence.words import STOP_WORDS, Known, folded, stem, words
 from deep_research.patterns import regex
 
@@ -143,6 +143,8 @@ class Reader:
             words.marks.denying | words.marks.hedging | words.marks.certain | words.marks.poles.keys()
         )
         self._months = _with_abbreviations(words.marks.months)
+        counted = sorted(words.marks.values.keys() & self._function) or ["\0"]
+        self._counted = regex(rf"\b({'|'.join(counted)})(?=[ -](?:{'|'.join(_MEASURED)})\b)", re.IGNORECASE)
         self._keys: Mapping[str, str] = Known(self._key, most=_MOST_KNOWN)
 
     def tells(self, key: str) -> bool:
@@ -151,7 +153,13 @@ class Reader:
 
     def keys(self, text: str) -> frozenset[str]:
         """What the words and numbers of a text are compared by, each once; a quicker look than `read`."""
-        return self._all(_TOKEN.findall(in_lower_case(unjoined(text))))
+        return self._all(_TOKEN.findall(in_lower_case(self._with_figures(text))))
+
+    def _with_figures(self, text: str) -> str:
+        """A text with a figure for a number word that else says nothing, where it counts a unit: "one percent"."""
+        return self._counted.sub(
+            lambda match: f"{self.vocabulary.marks.values[match[1].casefold()]:g}", unjoined(text)
+        )
 
     def plain(self, text: str) -> frozenset[str]:
         """The keys of the words that a text writes in lower case: a capital on one of them names nothing."""
@@ -166,7 +174,7 @@ class Reader:
 
     def read(self, text: str, is_plain: Callable[[str], bool] = lambda _: False) -> Statement:
         """What is compared of a sentence. ``is_plain`` says of a key whether its word is no name where it opens it."""
-        text = unjoined(text)
+        text = self._with_figures(text)
         tokens: list[Token] = []
         marks: list[Mark] = []
         end = -1  # of the last token
@@ -283,6 +291,9 @@ def _rows(table: str) -> dict[str, str]:
 
 _MEASURE = _rows(_MEASURES)
 _EVENT = _rows(_EVENTS)
+_MEASURED = [
+    unit for unit in sorted(UNIT_WORDS) if unit.isalpha() and kind_of(unit_name(unit)) not in ("time", "age")
+]
 NO_SUBJECT = STOP_WORDS | UNIT_WORDS | _MEASURE.keys()
 
 

@@ -7,11 +7,11 @@ import re
 from deep_research.patterns import regex
 from deep_research.report.markup import without_code
 from deep_research.report.own_lines import GAPS, LIMITS, OPENING, STOPPED
-from deep_research.report.render import EXPLAINED, REFERENCES
+from deep_research.report.render import EXPLAINED, EXPLAINED_PARTLY, REFERENCES
 
 _HEADING = regex(r"^(#{1,2})[ \t]+([^\n]*)$", re.MULTILINE)
 _OTHERS = (GAPS, LIMITS, REFERENCES)
-_OWN = (OPENING, EXPLAINED.lstrip("*"), *STOPPED.values())
+_OWN = (OPENING, EXPLAINED.lstrip("*"), EXPLAINED_PARTLY.lstrip("*"), *STOPPED.values())
 
 
 def answer_of(report: str) -> str:

@@ -18,8 +18,8 @@ from deep_research.patterns import regex
 from deep_research.report.ledger import ids_in, marks_in
 from deep_research.state import ClaimKind, Span
 
-UNSUPPORTED = "[unsupported]"
-_MARK = regex(r"(?<![ \t])[ \t]*\[unsupported\]")
+UNSUPPORTED, PARTLY = "[unsupported]", "[partly]"  # stand behind claims that their sources do not bear out
+_MARK = regex(r"(?<![ \t])[ \t]*\[(?:unsupported|partly)\]")
 _FIGURE = regex(r"\d")
 _ESCAPE = regex(r"\\([!-/:-@\[-`{-~])")
 _LINK = regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")

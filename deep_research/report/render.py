@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.independence import originals
+from deep_research.evidence.quotes import shortened
+from deep_research.evidence.support import SPECIFIC
 from deep_research.patterns import regex
-from deep_research.report.draft_claims import UNSUPPORTED, unmarked
+from deep_research.report.draft_claims import PARTLY, UNSUPPORTED, unmarked
 from deep_research.report.ledger import Ledger
 from deep_research.report.markup import (
     address,
@@ -23,14 +25,21 @@ from deep_research.report.markup import (
 )
 from deep_research.report.own_lines import caution, with_caution
 from deep_research.state import (
+    Aspect,
     Citation,
+    Claim,
+    ClaimVerdict,
     ConfidenceSummary,
+    Discrepancy,
     Finding,
     ReportMetadata,
     Source,
 )
 
 REFERENCES = "References"
+OPPOSING = frozenset((Aspect.POLARITY, Aspect.COMPARISON))
+SHOWN_CLAIM = 80  # characters of a claim whose mark is explained
+EXPLAINED_PARTLY = f"*{PARTLY} stands after what the cited sources say only in part:*"
 EXPLAINED = f"*{UNSUPPORTED} stands after what the cited sources do not say, or say otherwise.*"
 _MOST_AUTHORS = 3
 _READ = {"abstract": "abstract", "extract": "as its search service gives it"}  # what of a source was read
@@ -45,9 +54,10 @@ def finished(
     *,
     writer: str,
     partial: bool = False,
+    claims: Sequence[Claim] = (),
 ) -> tuple[str, ReportMetadata, tuple[Citation, ...]]:
-    """The report with numbered references, its metadata and its citations; one that rests on little says so first. An
-    empty draft stays empty."""
+    """The report with numbered references, its metadata and its citations; one that rests on little says so first. The
+    marks of its ``claims`` are explained below it. An empty draft stays empty."""
     ledger = Ledger(findings, sources)
     body = _ID.sub(
         "…", ledger.number(plain(draft))
@@ -64,7 +74,7 @@ def finished(
     )
     ids = {citation.finding_id for citation in ledger.citations}
     shown = with_caution(body, caution((f for f in findings if f.id in ids), sources))
-    shown = f"{shown}\n\n{EXPLAINED}" if UNSUPPORTED in body else shown
+    shown = "\n\n".join((shown, *_explained(body, claims)))
     report = f"{shown}\n\n## {REFERENCES}\n\n{references}\n" if references else shown
     metadata = ReportMetadata(
         sections=tuple(heading.rstrip(" \t#") for heading in _HEADING.findall(prose(report))),
@@ -108,6 +118,36 @@ def reference(source: Source, cited: Sequence[int] = (), *, copy_of: int | None 
         leaves += f", the same text as {copy_of}"
     named = f"{title}{published}"
     return f"{named}{_stop(named)} {place}{leaves}" if place else f"{named}{leaves}{_stop(named + leaves)}"
+
+
+def _explained(body: str, claims: Sequence[Claim]) -> Iterator[str]:
+    """What the marks of a report mean, and of each claim that its sources bear out in part what they do not have."""
+    if UNSUPPORTED in body:
+        yield EXPLAINED
+    if PARTLY in body:
+        partly = (
+            c for c in claims if c.marked and c.verdict in (ClaimVerdict.PARTIAL, ClaimVerdict.UNCHECKED)
+        )
+        lines = (f"- {escaped(shortened(c.text, SHOWN_CLAIM))}: {escaped(lack_of(c))}." for c in partly)
+        yield "\n".join((EXPLAINED_PARTLY, *lines))
+
+
+def lack_of(claim: Claim) -> str:
+    """What no passage of its sources has of a claim, in a few words."""
+    told = [_lack(reason) for reason in claim.reasons if reason.aspect in SPECIFIC]
+    missing = claim.judgement.missing if claim.judgement is not None else ""
+    return "; ".join(
+        dict.fromkeys([*told, *([f"no passage has “{missing}”"] if missing and not told else [])])
+    )
+
+
+def _lack(reason: Discrepancy) -> str:
+    if reason.aspect in OPPOSING:
+        return (
+            f"says the opposite of “{reason.found}”" if reason.found else f"no passage has “{reason.claimed}”"
+        )
+    found = f", its source has “{reason.found}”" if reason.found else ""
+    return f"no passage has “{reason.claimed}”{found}"
 
 
 def _stop(text: str) -> str:

@@ -31,12 +31,14 @@ def show_claims(session: Look, result: ResearchResult) -> None:
     console.print("\n".join(_lines(result, min(text.COLUMNS, console.columns))))
 
 
-def claims_line(counts: ClaimCounts | None) -> str:
-    """How many claims of a report are supported, in a few words."""
+def claims_line(counts: ClaimCounts | None, *, verbatim: bool = False) -> str:
+    """How many claims of a report are supported, in a few words; of a ``verbatim`` report that they are quotes."""
     if counts is None or not counts.total:
         return ""
+    if verbatim and counts.supported == counts.total:
+        return f"{text.count(counts.total, 'sentence')}, all quoted from sources"
     said = f"{counts.supported} of {text.count(counts.total, 'claim')} supported"
-    return f"{said}, {counts.marked} marked [unsupported]" if counts.marked else said
+    return f"{said}, {counts.marked} marked" if counts.marked else said
 
 
 def coverage_line(result: ResearchResult) -> str:

@@ -29,6 +29,12 @@ _ADVICE = {
 _CAP_FLAGS = {
     option.dest: option.flag for option in BY_NAME["resume"].options if option.dest in Budget.model_fields
 }
+_ANSWERED = {
+    None: "Completed",
+    Answered.YES: "Answered",
+    Answered.PARTLY: "Answered in part",
+    Answered.NO: "Not answered",
+}
 _MOST_GAPS = 10
 _FAILED = ("agent", "hook", "model", "sources")  # notices of what went wrong, which a report would tell
 
@@ -136,9 +142,11 @@ def _parked(result: ResearchResult, resume: str, answer: str) -> tuple[str, str]
 
 
 def _completed(session: Look, result: ResearchResult) -> tuple[str, str]:
-    partly = ", answered in part" if result.answered is Answered.PARTLY else ""
-    claims = claims_line(result.report_metadata.claims if result.report_metadata else None)
-    said = f"Completed{partly}: {', '.join(filter(None, (_counts(result), claims)))}.{_spent(result)}"
+    counts = result.report_metadata.claims if result.report_metadata else None
+    claims = claims_line(counts, verbatim=not result.state.own_words)
+    said = (
+        f"{_ANSWERED[result.answered]}: {', '.join(filter(None, (_counts(result), claims)))}.{_spent(result)}"
+    )
     said += f" {result.message}" if result.message else ""
     said += f" Report in {session.args.out}." if session.args.out else ""
     show = session.again("show", result.research_id)

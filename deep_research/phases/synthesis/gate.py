@@ -47,7 +47,7 @@ def _doubts(state: DeepResearchState) -> Iterator[str]:
     counts = _counts(state)
     if counts is not None and counts.marked:
         claims = "claim of the report is" if counts.marked == 1 else "claims of the report are"
-        yield f"{counts.marked} {claims} carried by no source."
+        yield f"{counts.marked} {claims} not borne out by the cited sources."
 
 
 def _counts(state: DeepResearchState) -> ClaimCounts | None:

@@ -257,7 +257,7 @@ def written(
 ) -> ReportWritten:
     """The event of a finished report."""
     report, metadata, citations = finished(
-        draft.text, state.findings, state.sources, writer=draft.writer, partial=partial
+        draft.text, state.findings, state.sources, writer=draft.writer, partial=partial, claims=claims
     )
     numbers = {citation.source_id: citation.number for citation in citations}
     sources = {finding.id: finding.source_ids for finding in state.findings}

@@ -20,7 +20,7 @@ from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked,
 from deep_research.phases.synthesis.handoff import FailedClaim, RepairedClaim, RepairInput, RepairOutput
 from deep_research.phases.synthesis.model_drafts import with_ids
 from deep_research.report.checking import Checker
-from deep_research.report.draft_claims import UNSUPPORTED, unmarked
+from deep_research.report.draft_claims import PARTLY, UNSUPPORTED, unmarked
 from deep_research.report.ledger import ids_in, marks_in, without_marks
 from deep_research.report.markup import escaped
 from deep_research.state import Claim, ClaimKind, ClaimVerdict, Repair, RepairKind, Span
@@ -153,8 +153,12 @@ def marked(draft: str, claims: Iterable[Claim]) -> str:
     """The draft with a mark after each of these claims."""
     return rewritten(
         draft,
-        {c.place: f"{draft[c.place.start : c.place.end]} {UNSUPPORTED}" for c in claims if not c.marked},
+        {c.place: f"{draft[c.place.start : c.place.end]} {_mark(c)}" for c in claims if not c.marked},
     )
+
+
+def _mark(claim: Claim) -> str:
+    return PARTLY if claim.verdict in (ClaimVerdict.PARTIAL, ClaimVerdict.UNCHECKED) else UNSUPPORTED
 
 
 def rewritten(draft: str, changes: Mapping[Span, str]) -> str:

@@ -87,7 +87,7 @@ def test_run_and_show_say_in_a_line_that_not_all_was_sent(plain: Cli, cramped: D
     closing = cramped.err.splitlines()[-2:]
     assert closing[0].startswith("Fidelity 0.")
     assert said in closing[0]
-    assert closing[1].startswith("Completed: ")
+    assert closing[1].startswith("Answered: ")
     assert said in plain("show", run_id(plain)).err
     assert plain("show", run_id(plain), "--quiet").err == ""
     assert plain("show", run_id(plain), "--json").err == ""

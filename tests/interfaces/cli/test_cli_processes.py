@@ -131,7 +131,7 @@ def test_a_run_whose_reader_went_away_ends_as_it_would_have() -> None:
         process.stdout = None
         _, err = process.communicate(timeout=300)
     assert process.returncode == 0
-    assert err.splitlines()[-1].startswith("Completed: ")
+    assert err.splitlines()[-1].startswith("Answered: ")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

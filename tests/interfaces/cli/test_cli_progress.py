@@ -134,7 +134,7 @@ def test_on_a_terminal_progress_is_redrawn_in_place_within_its_width_and_taken_a
     assert "✓" in sent
     assert screen.widest < columns
     left = [row for row in screen.rows if row]
-    assert left[0].startswith("Completed: 3 sources,")
+    assert left[0].startswith("Answered: 3 sources,")
     assert re.fullmatch(r"deep-research show deepres-[0-9a-f]{12}", left[-1])
     assert "\x1b[2K" not in out
 

@@ -41,7 +41,7 @@ def test_the_report_goes_to_stdout_and_all_else_to_stderr(cli: Cli) -> None:
     assert done.out.startswith(f"# {QUESTION}")
     assert "Robert Stevenson" in done.out
     assert "sub-queries" in done.err
-    assert "Completed: 3 sources" in done.err
+    assert "Answered: 3 sources" in done.err
 
 
 def test_files_that_could_not_be_read_are_named_while_it_runs_and_in_the_report(
@@ -61,7 +61,7 @@ def test_the_last_line_counts_what_there_is_and_says_how_to_show_it_again(cli: C
     done = cli("run", QUESTION)
     last = done.err.splitlines()[-1]
     assert re.match(
-        r"Completed: \d+ sources, \d+ findings, \d+ citations?, (\d+) of \1 claims supported\. ", last
+        r"Answered: \d+ sources, \d+ findings, \d+ citations?, \d+ sentences?, all quoted from sources\. ", last
     )
     command = last.partition("Show it again with: ")[2].split()
     again = cli(*command[1:])
