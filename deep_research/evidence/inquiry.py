@@ -162,12 +162,12 @@ def _capitals(text: str, dated: Vocabulary | None) -> Iterator[str]:
 
 
 def whole_names(inquiry: Inquiry) -> tuple[frozenset[str], ...]:
-    """The names of a question, each as the terms of its words: of "Cape Verde" both."""
+    """The names of a question, each as the terms of its words: of "Cape Verde" both. A figure is no name."""
     found: list[set[str]] = []
     end = -1
     for match in WORD.finditer(inquiry.text):
         terms = set(inquiry.words.terms(match.group())) & inquiry.names
-        if not terms:
+        if not terms or not any(map(str.isalpha, match.group())):
             continue
         if found and inquiry.text[end : match.start()] in (" ", "-"):
             found[-1] |= terms

@@ -19,7 +19,7 @@ from deep_research.evidence.statements import Kind, Reader, reader
 from deep_research.evidence.support import BELOW, FEW, SPECIFIC, SourceText, Support, check, is_doubted
 from deep_research.patterns import regex
 from deep_research.report.cells import misplaced, placed
-from deep_research.report.cited import Cited
+from deep_research.report.cited import Cited, about
 from deep_research.report.draft_claims import DraftClaim, draft_claims
 from deep_research.report.judging import judged, key_of
 from deep_research.report.own_lines import FIXED, GAPS, gap_lines, is_told_together, own_lines
@@ -274,8 +274,30 @@ class Checker:
                 best = again
         if best is not None and best.is_supported:
             return best
-        lack = self._lack(told, language)
-        return lack or best or _Carried(_NOTHING)
+        of_run = self._lack(told, language) or self._of_sources(told, language)
+        return of_run or best or _Carried(_NOTHING)
+
+    def _of_sources(self, told: DraftClaim, language: str) -> _Carried | None:
+        """What is said of the sources of the report: their titles, authors and dates have to bear it out. None of what
+        names no source."""
+        marks = vocabulary(language).marks
+        if marks.looked.isdisjoint(_WORD.findall(told.text.casefold())) and not any(
+            title and title in plainly(told.text) for title in self._titles(self._source_ids)
+        ):
+            return None
+        found = check(told.text, [self._described], language=language)
+        if found.share < NEARLY or any(reason.aspect in SPECIFIC for reason in found.reasons):
+            return None
+        return _BY_THE_LOG
+
+    @cached_property
+    def _source_ids(self) -> tuple[str, ...]:
+        return tuple(source.id for source in self.state.sources)
+
+    @cached_property
+    def _described(self) -> SourceText:
+        """What the sources of the run are called, one after the other."""
+        return SourceText("\n\n".join(map(about, self.state.sources)))
 
     def _lack(self, told: DraftClaim, language: str) -> _Carried | None:
         """What is said to be unknown: a gap of the run has to tell it; where none does it is no more than likely. Under a

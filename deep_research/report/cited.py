@@ -102,7 +102,7 @@ class Cited:
         texts = [text_ for source in self.sources(cites) for text_ in self._texts_of(source, cites)]
         quotes = sum(len(self.findings[i].quotes) for i in cites if i in self.findings)
         most = min(MOST_SENTENCES, max(SENTENCES, quotes))
-        key = text, tuple((each.key, _about(each.source)) for each in texts), language, most
+        key = text, tuple((each.key, about(each.source)) for each in texts), language, most
         if (said := _VERDICTS.get(key)) is None:
             found = check(text, [self._prepare(each) for each in texts], language=language, most=most)
             passages = (texts[place.source].quote(place.span.start, place.span.end) for place in found.places)
@@ -139,7 +139,7 @@ class Cited:
             return None
         best = texts[found.places[0].source]
         quote = best.quote(found.places[0].span.start, found.places[0].span.end)
-        return quote if likeness(text, quote.quote, _about(best.source)) >= SOME else None
+        return quote if likeness(text, quote.quote, about(best.source)) >= SOME else None
 
     def source_ids(self, finding_id: str) -> tuple[str, ...]:
         """The sources that a finding quotes."""
@@ -241,9 +241,9 @@ class Cited:
         source = self._known[quote.source_id]
         text = self.texts.get(quote.content_hash)
         if text is None:
-            return _about(source)
+            return about(source)
         heading = self._prepare(_Text(source, quote.content_hash, text, 0)).heading_at(quote.start)
-        return f"{_about(source)} {heading}"
+        return f"{about(source)} {heading}"
 
     def quoted(self, finding_ids: Iterable[str]) -> list[Quote]:
         """The quotes of some findings, each once."""
@@ -256,10 +256,10 @@ class Cited:
         return self._known[source_id].title if source_id in self._known else ""
 
     def _prepare(self, text: _Text) -> SourceText:
-        return self._prepared.of(text.key, text.text, partial(SourceText, title=_about(text.source)))
+        return self._prepared.of(text.key, text.text, partial(SourceText, title=about(text.source)))
 
 
-def _about(source: Source) -> str:
+def about(source: Source) -> str:
     """What a text need not say of itself: its title, who published it where, and when."""
     told = [source.title, source.metadata.get("author", ""), source.metadata.get("venue", "")]
     if source.published:
