@@ -19,6 +19,7 @@ from deep_research.state import (
     Gap,
     Limit,
     Source,
+    SourceKind,
     SourceQuality,
 )
 from deep_research.state.limitations import notices
@@ -159,18 +160,24 @@ def parted(findings: Iterable[Finding], sources: Iterable[Source]) -> tuple[list
 
 def caution(findings: Iterable[Finding], sources: Sequence[Source]) -> str:
     """The sentence for a report that cites these findings, out of the ``sources`` of its run; empty where they are
-    enough: three findings, two voices, and a source of more than low quality."""
+    enough: three findings, two voices or one of high quality or the user's own, and a source of more than low
+    quality."""
     cited = list(findings)
     quotes = [quote for finding in cited for quote in finding.quotes]
     ids = {quote.source_id for quote in quotes}
     held = [source for source in sources if source.id in ids]
     told = [_NUMBERS[len(cited)]] if len(cited) < ENOUGH_FINDINGS else []
-    if held and len(voices(held, quotes)) == 1:
+    if len(voices(held, quotes)) == 1 and not all(map(_stands_alone, held)):
         told.append("one source alone" if len(held) == 1 else "sources that speak with one voice")
     qualities = {source.quality for source in held}
     if SourceQuality.LOW in qualities and qualities <= {SourceQuality.LOW, SourceQuality.UNKNOWN}:
         told.append("no source of more than low quality")
     return f"{OPENING} {_listed(told)}." if told else ""
+
+
+def _stands_alone(source: Source) -> bool:
+    """Whether nobody asks for a second source beside this one."""
+    return source.quality is SourceQuality.HIGH or source.kind is SourceKind.DOCUMENT
 
 
 def with_caution(body: str, sentence: str) -> str:

@@ -12,6 +12,7 @@ from deep_research.state import (
     Finding,
     Quote,
     Source,
+    SourceKind,
     SourceQuality,
 )
 
@@ -41,7 +42,7 @@ def finding(n, of):
     )
 
 
-ONE, TWO, THREE = source(1), source(2), source(3)
+ONE, TWO, THREE = source(1, UNKNOWN), source(2), source(3)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,13 @@ ONE, TWO, THREE = source(1), source(2), source(3)
         ((ONE, TWO, THREE), (0, 1, 2), ""),
         ((ONE, TWO), (0, 1), "2 findings"),
         ((ONE,), (0, 0, 0), "one source alone"),
-        ((source(1, text="a"), source(2, text="a")), (0, 1, 1), "sources that speak with one voice"),
+        ((TWO,), (0, 0, 0), ""),
+        (
+            (source(1, LOW).model_copy(update={"kind": SourceKind.DOCUMENT}), TWO),
+            (0, 0, 0),
+            "no source of more than low quality",
+        ),
+        ((source(1, UNKNOWN, "a"), source(2, UNKNOWN, "a")), (0, 1, 1), "sources that speak with one voice"),
         ((source(1, LOW), source(2, LOW)), (0, 1, 1), "no source of more than low quality"),
         ((source(1, LOW), source(2, UNKNOWN)), (0, 1, 1), "no source of more than low quality"),
         ((source(1, UNKNOWN), source(2, UNKNOWN)), (0, 1, 1), ""),

@@ -22,13 +22,14 @@ from deep_research.phases.synthesis.model_drafts import with_ids
 from deep_research.report.checking import Checker
 from deep_research.report.draft_claims import PARTLY, UNSUPPORTED, unmarked
 from deep_research.report.ledger import ids_in, marks_in, without_marks
-from deep_research.report.markup import escaped
+from deep_research.report.markup import escaped, without_code
 from deep_research.state import Claim, ClaimKind, ClaimVerdict, Repair, RepairKind, Span
 
 LONGEST = 60  # words of a sentence that stands in for a claim
 LONGEST_REPAIR = 600  # characters
 _BLOCK_MARK = regex(r"\A(?:[#>*+-]+[ \t]+|\d{1,3}[.)][ \t]+|`{3,})+")
 _EMPTY_ITEM = regex(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*(?:\n|\Z)", re.MULTILINE)
+_HEADING = regex(r"^(#{2,6})[ \t][^\n]*$", re.MULTILINE)
 _BLANK_LINES = regex(r"\n{3,}")
 
 OF_FINDINGS, OF_CLAIMS = 0.5, 0.4  # of the room
@@ -162,7 +163,7 @@ def _mark(claim: Claim) -> str:
 
 
 def rewritten(draft: str, changes: Mapping[Span, str]) -> str:
-    """The draft with other words in some places; items of which nothing is left go."""
+    """The draft with other words in some places; items and headings of which nothing is left go."""
     pieces, here = [], 0
     for place in sorted(changes, key=lambda place: place.start):
         words = changes[place]
@@ -172,8 +173,21 @@ def rewritten(draft: str, changes: Mapping[Span, str]) -> str:
             here += 1
     made = "".join((*pieces, draft[here:]))
     if "" in changes.values():
-        made = _BLANK_LINES.sub("\n\n", _EMPTY_ITEM.sub("", made))
+        made = _without_empty_headings(_BLANK_LINES.sub("\n\n", _EMPTY_ITEM.sub("", made)))
     return made
+
+
+def _without_empty_headings(text: str) -> str:
+    """The text without headings, its title aside, under which nothing stands."""
+    kept = text
+    shown = without_code(text)
+    for heading in reversed(list(_HEADING.finditer(shown))):
+        after = shown[heading.end() :].lstrip()
+        follows = _HEADING.match(after)
+        if not after or (follows and len(follows[1]) <= len(heading[1])):
+            kept = kept[: heading.start()] + kept[heading.end() :].lstrip("\n")
+            shown = shown[: heading.start()] + shown[heading.end() :].lstrip("\n")
+    return kept.rstrip("\n") if kept != text else text
 
 
 class Reworded(BaseModel):

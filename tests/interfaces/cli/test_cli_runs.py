@@ -61,7 +61,8 @@ def test_the_last_line_counts_what_there_is_and_says_how_to_show_it_again(cli: C
     done = cli("run", QUESTION)
     last = done.err.splitlines()[-1]
     assert re.match(
-        r"Answered: \d+ sources, \d+ findings, \d+ citations?, \d+ sentences?, all quoted from sources\. ", last
+        r"Answered: \d+ sources, \d+ findings, \d+ citations?, \d+ sentences?, all quoted from sources\. ",
+        last,
     )
     command = last.partition("Show it again with: ")[2].split()
     again = cli(*command[1:])
