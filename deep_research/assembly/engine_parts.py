@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from deep_research.assembly.content import content_rules, make_archive, tidy
+from deep_research.assembly.destinations import Destination, destinations
 from deep_research.assembly.given import Given, MakeSupervisor, checked_supervisor, chosen_hooks
 from deep_research.assembly.model_choice import make_models, ready, used
 from deep_research.assembly.set_up import class_name, set_up
@@ -134,6 +135,11 @@ class Parts:
                 "There is nothing to search but data sources of tasks.",
                 hint="Have sub-queries worked on as tasks: gathering='agents' (--set gathering=agents).",
             )
+
+    @property
+    def destinations(self) -> tuple[Destination, ...]:
+        """Where requests of runs of this set-up go."""
+        return destinations(self.settings, self.models, self.sources.services)
 
     def skipped(self) -> Sequence[Skipped]:
         """Which local documents cannot be read. Blocking. Raises `CorpusError`."""

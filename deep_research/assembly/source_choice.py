@@ -115,7 +115,9 @@ def make_corpus(settings: Settings, extractor: Extractor) -> LocalCorpus | None:
         data_dir=settings.data_dir,
         max_text_bytes=settings.max_source_bytes,
         max_file_bytes=settings.max_file_bytes,
-        dense=load_stage(settings.dense_model) if settings.dense_model else None,
+        dense=load_stage(settings.dense_model, local_only=settings.local_only)
+        if settings.dense_model
+        else None,
         extractor=extractor,
     )
 
