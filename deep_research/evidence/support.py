@@ -167,17 +167,25 @@ def is_doubted(verdict: ClaimVerdict, reasons: Iterable[Discrepancy], *, languag
 
 
 def check(
-    statement: str, sources: Sequence[SourceText], *, language: str = "", most: int = SENTENCES
+    statement: str,
+    sources: Sequence[SourceText],
+    *,
+    language: str = "",
+    most: int = SENTENCES,
+    strict: bool = True,
 ) -> Support:
     """What the texts say of a statement: of each of its sentences, and of all together. ``language`` is what it is
     written in, where that is known: of texts in another one only figures can be compared, which carry nothing alone.
-    Up to ``most`` sentences may carry it together.
+    Up to ``most`` sentences may carry it together. What is not ``strict``, such as a cell of a table, has no order of its
+    own to be held to.
 
     Example:
         check("The tower is 900 feet tall.", [SourceText("The tower is 90 feet tall.")]).verdict  # contradicted
     """
     found = [
-        best for piece in _pieces(statement) if (best := _best(piece, sources, language, most)) is not None
+        best
+        for piece in _pieces(statement)
+        if (best := _best(piece, sources, language, most, strict=strict)) is not None
     ]
     return _together(found)
 
@@ -188,7 +196,9 @@ def _pieces(statement: str) -> Iterator[str]:
             yield statement[start : min(span.end, start + LONGEST)]
 
 
-def _best(sentence: str, sources: Sequence[SourceText], language: str, most: int) -> Support | None:
+def _best(
+    sentence: str, sources: Sequence[SourceText], language: str, most: int, *, strict: bool
+) -> Support | None:
     """By the texts of that language which carry it best; None where it says nothing that could be looked for."""
 
     def other(n: int) -> bool:
@@ -203,7 +213,7 @@ def _best(sentence: str, sources: Sequence[SourceText], language: str, most: int
         told = unattributed(sentence, pool.reader, pool.about)
         claim = pool.reader.read(told, pool.is_plain)
         if claim.tokens:
-            comparison = _Comparison(claim, pool, most)
+            comparison = _Comparison(claim, pool, most, strict=strict)
             found.append(comparison.in_another_language() if in_other else comparison.support())
     return max(found, key=lambda one: (one.verdict is ClaimVerdict.SUPPORTED, one.score), default=None)
 
@@ -282,7 +292,8 @@ class _Pool:
 class _Comparison:
     """A sentence of a statement against texts of one language."""
 
-    def __init__(self, claim: Statement, pool: _Pool, most: int) -> None:
+    def __init__(self, claim: Statement, pool: _Pool, most: int, *, strict: bool) -> None:
+        self._strict = strict
         self._claim = claim
         self._pool = pool
         self._literal = plainly(claim.text)
@@ -311,7 +322,7 @@ class _Comparison:
         ]
         if reasons:
             score = min(score, BELOW)
-        if self._is_restated():
+        if (not self._strict and not reasons and score >= SUPPORTED) or self._is_restated():
             score = score if reasons else max(score, SUPPORTED)
         else:
             reasons += self._unborne(reasons)
