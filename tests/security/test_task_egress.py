@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import random
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +24,19 @@ from deep_research import SearchResult, Tool, ToolResult
 from deep_research.errors import ToolError
 from deep_research.models.base import ModelCall
 from deep_research.models.failures import Verdict, failure
-from deep_research.phases.gathering.handoff import GatheredSource
+from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
+from deep_research.phases.gathering.source_reading import Reading
+from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.egress import MOST_OFFERED, Egress
+from deep_research.phases.gathering.tasks.resources import DataSources
 from deep_research.phases.gathering.tasks.tool import Link
+from deep_research.phases.gathering.tasks.tools import Fetch, Library
 from deep_research.sources.extract import Document
 from deep_research.sources.fetch.pages import WebPage
 from deep_research.sources.search.combined_search import CORPUS
-from deep_research.state import SourceKind
-from deep_research.state.journal import utc_now
+from deep_research.state import DeepResearchPhase, DeepResearchState, SourceKind
+from deep_research.state.journal import MemoryJournal, utc_now
 from deep_research.testing import ScriptedSearch
 
 ROOT = "https://evil.example/"
@@ -245,6 +252,44 @@ def test_how_many_links_are_offered(links: list[Link], offered: int) -> None:
     assert len(Egress(private={CORPUS: None}).offered_of(links)) == (5 if not links[0].origin else 0)
 
 
+def test_links_of_a_site_are_followed_in_their_order() -> None:
+    pages = Pages(lambda url: below(url, 2))
+    model = TaskModel((SEARCH, fetch(1), fetch(3, 2), FOUND))
+    with engine(model, search=[pointing(ROOT)], pages=pages) as research:
+        result = research.run(QUESTION)
+    assert pages.asked == [ROOT, f"{ROOT}1"]
+    assert "L2 is not followed: a later link of that site was." in model.asked[-1]
+    assert result.state.tasks[0].refusals == 1
+
+
+def test_the_question_of_a_task_has_no_say_in_which_links_a_page_gives() -> None:
+    """A page may have had a say in it, by way of a reviewer that obeys."""
+
+    class Long(Pages):
+        async def read(self, url: str) -> WebPage[Document]:
+            page = await super().read(url)
+            filler = "Of other matters there is much to say in this long book. " * 60
+            named = [
+                f"The zebras of branch {n}. See [branch {n}]({link})."
+                for n, link in enumerate(self.links(url))
+            ]
+            text = "\n\n".join([*(f"{filler}\n\n{each}" for each in named), filler, f"{HEIGHT} {named[1]}"])
+            return replace(page, document=Document(title="Orm", text=text))
+
+    handoff = GathererInput(
+        research_id="deepres-000000000000", original_query=QUESTION, current_phase=DeepResearchPhase.GATHERING,
+        iteration=1, sub_queries=(QUESTION,), max_sources_per_query=3,
+    )  # fmt: skip
+    reading = Reading(pages=Long(lambda url: below(url, 4)))
+    given = set()
+    for asked in (QUESTION, "The zebras of branch 0", "The zebras of branch 3"):
+        desk = Desk(asked, ("web",), MemoryJournal(DeepResearchState(query=QUESTION)), links=[_link(ROOT)])
+        tool = Fetch(Library(DataSources(), reading, handoff, Fetching()))
+        result = asyncio.run(tool(tool.arguments(link="L1"), desk))
+        given.add(tuple(link.address for link in result.links))
+    assert given == {(f"{ROOT}1",)}
+
+
 def test_those_that_are_offered_are_the_best_by_the_words_of_the_question() -> None:
     titles = ("see the shop", "see the Orm lighthouse", "see the forum", "see how tall it is")
     links = [Link(address=f"{ROOT}{n}", title=title, **NAMED) for n, title in enumerate(titles)]
@@ -309,6 +354,11 @@ def test_a_task_that_is_gone_on_with_keeps_its_count_at_every_step(tmp_path: Pat
 _WORD = re.compile(r"\bzq[a-z]{6}\b")
 
 
+def _words_of(prompt: str) -> str:
+    """The secret words that a prompt has."""
+    return " ".join(dict.fromkeys(_WORD.findall(prompt)))
+
+
 def secret_words(seed: int) -> list[str]:
     choose = random.Random(seed)
     return ["zq" + "".join(choose.choices("abcdefghijklmnop", k=6)) for _ in range(4)]
@@ -350,21 +400,23 @@ class Ledger(Tool):
 
 
 class Telling(TaskModel):
-    """Writes all of the secret words that it has read into whatever it may ask, of whomever."""
+    """Writes all of the secret words that it reads into whatever it may ask, of whomever."""
 
     def __init__(self, seed: int, first: dict[str, Any]) -> None:
         super().__init__(self._step, self._review)
         self._choose = random.Random(seed)
         self._first = first
+        self._words = ""
         self.known: dict[str, None] = {}
 
     def answer(self, call: ModelCall) -> str:
-        self.known |= dict.fromkeys(_WORD.findall(call.messages[-1].content))
+        self._words = _words_of(call.messages[-1].content)
+        self.known |= dict.fromkeys(self._words.split())
         given = super().answer(call)
         if call.form is None or not given.startswith("{"):
             return given
         data = json.loads(given)
-        words = f"What of {' '.join(self.known)}?"
+        words = f"What of {self._words}?"
         if "quality_updates" in data:
             data["gaps"] = [{"description": words, "suggested_queries": [words]}]
         for gap in data.get("gap_analysis", ()):
@@ -372,9 +424,9 @@ class Telling(TaskModel):
         return json.dumps(data)
 
     def _step(self, said: str) -> dict[str, Any]:
-        number, words = number_of(said), " ".join(self.known)
-        if number == 1:
-            return self._first
+        number, words = number_of(said), self._words
+        if not words:
+            return self._first if number else {"actions": [DONE]}
         if not number or number > 5:
             return {"actions": [DONE], "answer": words}
         every: list[dict[str, Any]] = [
@@ -388,7 +440,7 @@ class Telling(TaskModel):
         return uses(*self._choose.sample(every, 4))
 
     def _review(self, said: str) -> dict[str, Any]:
-        words = f"What of {' '.join(self.known)}?"
+        words = f"What of {self._words}?"
         return {**APPROVED, "approved": self._choose.random() < 0.3, "follow_up_question": words}
 
 
