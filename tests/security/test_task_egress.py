@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tasks"))
 
-from task_runs import APPROVED, DONE, FOUND, HEIGHT, QUESTION, SEARCH, TaskModel, engine, number_of
+from task_runs import APPROVED, DONE, FOUND, HEIGHT, QUESTION, SEARCH, TaskModel, engine, number_of, task_of
 
 from deep_research import SearchResult, Tool, ToolResult
 from deep_research.errors import ToolError
@@ -517,6 +517,28 @@ def test_without_a_model_no_word_of_a_private_row_is_asked_of_others(seed: int, 
     assert leaked(secret_words(seed), public) == []
     assert own
     assert result.status == "completed"
+
+
+def test_a_task_that_goes_on_without_a_model_asks_no_others_what_it_was_sent_back_with() -> None:
+    row = SearchResult(address="row/1", title="Row", text=f"{HEIGHT} Its keeper is zqkeeper.")
+    own, web = ScriptedSearch(lambda request: [row], name="company"), pointing(ROOT)
+    first = uses({"tool": "search", "query": "Orm", "data_source": "company_db"})
+    review = {"approved": False, "critique": "More.", "follow_up_question": "Who is zqkeeper?"}
+
+    def step(said: str) -> Any:
+        if task_of(said) != QUESTION:
+            return failure(Verdict.PARK, "come back", model="m")
+        return first if number_of(said) == 1 else FOUND
+
+    more: dict[str, Any] = {"data_sources": {"company_db": own}, "on_outage": "extractive"}
+    with engine(TaskModel(step, [review]), search=[web], max_task_retries=1, **more) as research:
+        result = research.run(QUESTION)
+    assert "Who is zqkeeper?" in [request.query for request in own.requests]
+    assert leaked(["zqkeeper"], [request.query for request in web.requests]) == []
+    (task,) = result.state.tasks
+    assert [use.arguments["data_source"] for step in task.steps for use in step.uses if use.refused] == [
+        "web"
+    ]
 
 
 def test_what_a_private_source_gave_to_one_iteration_is_asked_of_no_other_in_the_next(tmp_path: Path) -> None:
