@@ -252,6 +252,29 @@ def test_how_many_links_are_offered(links: list[Link], offered: int) -> None:
     assert len(Egress(private={CORPUS: None}).offered_of(links)) == (5 if not links[0].origin else 0)
 
 
+@pytest.mark.parametrize(
+    ("asks", "offered"),
+    [({"fetches": 1}, MOST_OFFERED), ({"searches": 1}, 5), ({}, 5)],
+    ids=["reads", "searches", "asks nobody"],
+)
+def test_links_of_a_tool_that_reads_pages_count_as_links_of_pages(asks: dict[str, int], offered: int) -> None:
+    class Giving(Ledger):
+        private = False
+
+        async def __call__(self, arguments: Term, view: Any) -> ToolResult:
+            return ToolResult(links=tuple(_link(f"https://x{n}.org/") for n in range(5)), **asks)
+
+    for name, many in asks.items():
+        setattr(Giving, name, many)
+    model = TaskModel((uses({"tool": "ledger", "term": "Orm"}), fetch(1, 2, 3), SEARCH, {"actions": [DONE]}))
+    pages = Pages(lambda url: ())
+    tools = [Giving("")]
+    with engine(model, search=[pointing(ROOT)], pages=pages, tools=tools, max_task_retries=0) as research:
+        research.run(QUESTION)
+    assert len(re.findall(r"^L\d+:", model.asked[1], re.M)) // 2 == offered
+    assert len(pages.asked) == min(3, offered)
+
+
 def test_links_of_a_site_are_followed_in_their_order() -> None:
     pages = Pages(lambda url: below(url, 2))
     model = TaskModel((SEARCH, fetch(1), fetch(3, 2), FOUND))
