@@ -76,6 +76,7 @@ OTHERS: dict[str, Any] = {
     "gathering": "search",
     "task_sources": (),
     "task_tools": (),
+    "task_public_after_private": False,
     "approve_plan": False,
     "clarify": "never",
     "model_context_overrides": {},

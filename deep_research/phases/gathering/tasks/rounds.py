@@ -3,6 +3,7 @@ with the critique, as often as the run allows. A step, a finding, a verdict are 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
@@ -15,6 +16,7 @@ from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput
 from deep_research.phases.gathering.tasks.context import context_of
 from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.egress import Egress
 from deep_research.phases.gathering.tasks.own_limits import ended_by_them
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts, allowed
 from deep_research.phases.gathering.tasks.review_rules import nothing_found, reviewed_by_rules
@@ -147,6 +149,7 @@ class TaskRounds:
                     "tool",
                 ),
                 context_hash=context.hash if context.body else None,
+                private=tuple(dict.fromkeys(name for task in state.tasks for name in task.private)),
                 limits=limits_of(state, place, len(fresh)),
             )
             events.append(TaskDispatched(task=task))
@@ -170,11 +173,11 @@ class TaskRounds:
         model = self._place.model
         if model is None:
             asked = told.model_copy(update={"sub_queries": (task.question,)})
-            search = Searching(self._place, stands, self._desk(task), self._library(task, stands, asked))
+            search = Searching(self._place, stands, self._desk(stands), self._library(task, stands, asked))
             await search.run(self._ask)
             return
         told = told.model_copy(update={"known": frozenset()})
-        desk = self._desk(task)
+        desk = self._desk(stands)
         by_id = {source.id: source for source in state.sources}
         found_before = (i for finding in stands.earlier for i in finding.source_ids)
         desk.known(by_id[i] for i in dict.fromkeys(found_before) if i in by_id)
@@ -188,8 +191,15 @@ class TaskRounds:
         )
         await TaskWork(self._place, handoff, desk, toolbox, model).run()
 
-    def _desk(self, task: Task) -> Desk:
-        return Desk(task.question, task.data_sources, self._journal)
+    def _desk(self, stands: TaskState) -> Desk:
+        egress = Egress(
+            self._journal.state.query,
+            self._parts.sources.public,
+            self._journal.state.options.task_public_after_private,
+            dict.fromkeys(stands.private),
+            Counter(stands.offered),
+        )
+        return Desk(stands.task.question, stands.task.data_sources, self._journal, egress)
 
     def _library(self, task: Task, stands: TaskState, told: GathererInput) -> Library:
         made = sum(step.fetches for step in stands.steps)
@@ -357,6 +367,9 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
     latest = stands.finding or outcome
     if latest.stopped:
         told.append(f"The task {of} ended early: {_short(latest.stopped)}")
+    if stands.refusals:
+        often = "once" if stands.refusals == 1 else f"{stands.refusals} times"
+        told.append(f"The task {of} was refused {often} what could have told others what it was shown")
     if question := latest.owner_question or outcome.owner_question:
         told.append(f"The task {of} needs to know of you: {_short(question)}")
     limits: list[Event] = [LimitReached(limit=Limit(name=TASK, message=_ended(text))) for text in told]
