@@ -7,11 +7,7 @@ import re
 from deep_research.version import __version__
 
 # Events, tables and the manifest of packs; `python tests/golden/pin_shapes.py` writes it.
-<<<<<<< HEAD
-SHAPES = "511b20218100565e9ea1f15b2b009151c81d2cbed66c31e678891f1cc24e7782"
-=======
-SHAPES = "d7408bfa84aec7ee8db12efd84add19279a1365ebefd939657e74eafdfd49fd8"
->>>>>>> links
+SHAPES = "5eb71a332390151e61f75c9871a54cdf56b3f588a959bd565915ab97400ee435"
 
 
 def readable(package: str, shapes: str) -> bool:
