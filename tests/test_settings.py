@@ -116,7 +116,7 @@ OTHERS: dict[str, Any] = {
     "on_cap": "report",
     "wakes": False,
     "strict_hooks": False,
-    "judge": "doubtful",
+    "judge": "all",
     "critique": True,
     "economy": False,
     "model": (),

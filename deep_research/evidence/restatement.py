@@ -23,7 +23,7 @@ _WORD = regex(r"[^\W_]+(?:['’][^\W_]+)*+(?:[.,]\d+)*+|[%$€£°]")
 _BREAK = regex(r"[,;:()\[\]–—|\"“”«»]|[.!?](?=\s)|(?<=\s)-(?=\s)")
 _APART = frozenset(".!?;()[]–—")  # marks behind which a sentence may say something of its own
 _CURRENCY = regex(r"([$€£])\s?(\d[\d.,]*(?<=\d))")
-_JOINT = regex(r"(?:;|,\s+(?P<word>[^\W\d_]+))\s+")
+_JOINT = regex(r"(?:[;:]|\s…|,\s+(?P<word>[^\W\d_]+))\s+")
 _BRACKETS = regex(r"\([^()]{1,300}\)")
 _NOTHING = frozenset[str]()
 _NOT = "not"

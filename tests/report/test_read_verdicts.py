@@ -39,7 +39,9 @@ def test_a_verdict_that_was_read_is_given_again_from_the_words_that_it_rests_on(
         assert " ".join(passage["words"].split()) in " ".join(texts[passage["title"]].split())
     sources = [SourceText(texts[title], title=title) for title in dict.fromkeys(p["title"] for p in passages)]
     found = check(told["claim"], sources, most=12)
-    if {reason.aspect for reason in found.reasons} == {Aspect.ORDER}:  # of a cell, or under a label of its own
+    if {reason.aspect for reason in found.reasons} == {
+        Aspect.ORDER
+    }:  # of a cell, or under a label of its own
         assert told["verdict"] == ClaimVerdict.SUPPORTED
         return
     assert found.verdict is ClaimVerdict(told["verdict"])
