@@ -53,14 +53,17 @@ Words = tuple[Word, ...]
 
 
 class Restatement:
-    """Compares sentences of one language, which a ``reader`` reads."""
+    """Compares sentences of one language, which a ``reader`` reads; where this is not ``exact`` whatever they say of how
+    sure they are."""
 
-    def __init__(self, reader: Reader, language: str) -> None:
+    def __init__(self, reader: Reader, language: str, *, exact: bool = True) -> None:
         self._reader = reader
         words: Vocabulary = reader.vocabulary
         marks = words.marks
         small = small_words().get(language, words.function - marks.denying - marks.hedging - marks.certain)
         self._small = small - marks.joining - marks.clauses
+        if not exact:
+            self._small |= marks.hedging | marks.certain
         self._roles = marks.roles or self._small
         self._passive = marks.passive
         self._months = {reader.key(month) for month in marks.months}
@@ -284,8 +287,8 @@ def windowed(places: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 
 
 @cache
-def restatement(language: str) -> Restatement:
-    return Restatement(reader(language), language)
+def restatement(language: str, *, exact: bool = True) -> Restatement:
+    return Restatement(reader(language), language, exact=exact)
 
 
 def _parts(word: str) -> Sequence[str]:

@@ -140,13 +140,13 @@ class SourceText:
             self._read[place] = self.reader.read(self._written(place), self.plain.__contains__)
         return self._read[place]
 
-    def is_restated(self, statement: str, place: int) -> bool:
+    def is_restated(self, statement: str, place: int, *, exact: bool = True) -> bool:
         """Whether a statement restates the sentence at a place."""
         before = (
             self._written(place - 1) if place and self._headings[place - 1] == self._headings[place] else ""
         )
         context = self.context | self._keys_of[self._headings[place]]
-        return restatement(self.language).holds(statement, self._written(place), before, context)
+        return restatement(self.language, exact=exact).holds(statement, self._written(place), before, context)
 
     def _written(self, place: int) -> str:
         """A sentence as it stands, a row of a table with its headers."""
@@ -281,8 +281,8 @@ class _Pool:
     def row_of(self, at: tuple[int, int]) -> frozenset[str]:
         return self.sources[at[0]].row_of(at[1])
 
-    def restates(self, statement: str, at: tuple[int, int]) -> bool:
-        return self.sources[at[0]].is_restated(statement, at[1])
+    def restates(self, statement: str, at: tuple[int, int], *, exact: bool) -> bool:
+        return self.sources[at[0]].is_restated(statement, at[1], exact=exact)
 
     def place(self, at: tuple[int, int]) -> Place:
         start, end = self.sources[at[0]].spans[at[1]]
@@ -317,7 +317,11 @@ class _Comparison:
         share = self._share(self._held)
         reasons = [
             # What is said in other words may be as sure in others.
-            *(one for one in different if one.aspect is not Aspect.MODALITY or share >= ALIKE),
+            *(
+                one
+                for one in different
+                if one.aspect is not Aspect.MODALITY or self._is_restated(exact=False)
+            ),
             *(Discrepancy(aspect=ASPECTS[token.kind], claimed=token.word) for token in gone),
         ]
         if reasons:
@@ -391,12 +395,13 @@ class _Comparison:
             and all(map(is_of_another, holding))
         ]
 
-    def _is_restated(self) -> bool:
-        """Whether it is a text's own statement: of one of its sentences, or of each of two that it joins."""
+    def _is_restated(self, *, exact: bool = True) -> bool:
+        """Whether it is a text's own statement: of one of its sentences, or of each of two that it joins. What is not
+        ``exact`` may be said more or less surely."""
         places = list(dict.fromkeys((*self._near[:_NEAREST_READ], *self._chosen)))
 
         def is_own(statement: str) -> bool:
-            return any(self._pool.restates(statement, at) for at in places)
+            return any(self._pool.restates(statement, at, exact=exact) for at in places)
 
         joined = restatement(self._pool.language).parts(self._claim.text)
         return is_own(self._claim.text) or any(all(map(is_own, halves)) for halves in joined)

@@ -176,8 +176,10 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             return None
 
     def _judging(self, models: RunModels | None) -> LanguageModel | None:
-        """The judge's model, where there is one and it is to be asked."""
-        if models is None or self._judge is JudgeScope.OFF or not models.roles.chain_of(ModelRole.JUDGE):
+        """The judge's model, where a model wrote the report and there is one to judge it."""
+        if models is None or not self._uses_model or self._judge is JudgeScope.OFF:
+            return None
+        if not models.roles.chain_of(ModelRole.JUDGE):
             return None
         return models.model(ModelRole.JUDGE, self.phase)
 
