@@ -18,7 +18,14 @@ from held_loop import Spent, spent
 from pydantic import BaseModel
 
 from deep_research import DeepResearch, ResearchResult, SearchResult, SupervisorHooks
-from deep_research.errors import DeepResearchError, ExtractionError, FetchError, ModelError, SearchError, ToolError
+from deep_research.errors import (
+    DeepResearchError,
+    ExtractionError,
+    FetchError,
+    ModelError,
+    SearchError,
+    ToolError,
+)
 from deep_research.models.base import ModelCall, Reply
 from deep_research.phases.gathering.handoff import GatheredSource, Unread
 from deep_research.phases.gathering.tasks.tool import Link, Tool, ToolResult
@@ -153,7 +160,9 @@ def with_text(value: Any, path: tuple[Any, ...], text: str) -> Any:
     return type(value)([with_text(value[0], tuple(rest), text), *value[1:]])
 
 
-def schema_paths(schema: Mapping[str, Any], root: Mapping[str, Any], at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def schema_paths(
+    schema: Mapping[str, Any], root: Mapping[str, Any], at: tuple[Any, ...] = ()
+) -> Iterator[tuple[Any, ...]]:
     """The places of all texts that a JSON schema lets a model write."""
     if "$ref" in schema:
         schema = root["$defs"][schema["$ref"].rsplit("/", 1)[1]]
@@ -167,7 +176,9 @@ def schema_paths(schema: Mapping[str, Any], root: Mapping[str, Any], at: tuple[A
         yield from schema_paths(schema["items"], root, (*at, 0))
 
 
-def written_at(data: Any, schema: Mapping[str, Any], root: Mapping[str, Any], path: tuple[Any, ...], text: str) -> Any:
+def written_at(
+    data: Any, schema: Mapping[str, Any], root: Mapping[str, Any], path: tuple[Any, ...], text: str
+) -> Any:
     """An answer with the text at a place of its schema, which is filled on the way there."""
     if "$ref" in schema:
         schema = root["$defs"][schema["$ref"].rsplit("/", 1)[1]]
@@ -191,7 +202,9 @@ class LongModel(GullibleModel):
     """A good model, which says one thing that nothing carries; ``change`` makes its answers long: it is given the name of
     the form, or of the text that is asked for, the answer and the schema. ``forms`` are the schemas of what was asked."""
 
-    def __init__(self, change: Callable[[str, str, Mapping[str, Any]], str] | None = None, **reply: str) -> None:
+    def __init__(
+        self, change: Callable[[str, str, Mapping[str, Any]], str] | None = None, **reply: str
+    ) -> None:
         super().__init__()
         self.forms: dict[str, Mapping[str, Any]] = {}
         self._change, self._reply = change, reply
@@ -240,7 +253,9 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-async def run(query: str = QUESTION, *, beside: Any = None, options: Mapping[str, Any] | None = None, **given: Any) -> Any:
+async def run(
+    query: str = QUESTION, *, beside: Any = None, options: Mapping[str, Any] | None = None, **given: Any
+) -> Any:
     """What comes of a run: its result, or the error that tells why there is none."""
     with TemporaryDirectory() as folder:
         try:
@@ -298,7 +313,9 @@ def model_places() -> Iterator[Place]:
 
                 yield Place(f"{short}: {how}", said_so)
     for field in ("model", "request_id"):
-        yield Place(f"model: {field}", lambda text, field=field: by_model("search")(LongModel(**{field: text})))
+        yield Place(
+            f"model: {field}", lambda text, field=field: by_model("search")(LongModel(**{field: text}))
+        )
 
 
 def rich() -> SearchResult:
@@ -388,7 +405,13 @@ def tool_places() -> Iterator[Place]:
         title="Orm", url="https://tool.example/orm", snippet=HEIGHT, content=TEXT, fingerprint="0", snapshot_hash="0" * 64,
         mentions=(Mention(name="orm", weight=0.5),), metadata={"author": "Ada Brook"},
     )  # fmt: skip
-    link = Link(address="https://tool.example/more", title="More", snippet=HEIGHT, text_at="https://tool.example/t", provider="p")
+    link = Link(
+        address="https://tool.example/more",
+        title="More",
+        snippet=HEIGHT,
+        text_at="https://tool.example/t",
+        provider="p",
+    )
     result = ToolResult(text="A word.", sources=(source,), links=(link,), notes=("It is old.",),
                         unread=(Unread(url="https://tool.example/no", why="it is gone"),))  # fmt: skip
     for path in text_paths(result):
@@ -429,7 +452,9 @@ def page_places() -> Iterator[Place]:
     for name in ("final_url", "headers"):
 
         def about(text: str, name=name) -> Any:
-            value: Any = f"https://ok.example/{text}" if name == "final_url" else {"content-type": text, "etag": text}
+            value: Any = (
+                f"https://ok.example/{text}" if name == "final_url" else {"content-type": text, "etag": text}
+            )
             return run(pages=page(document, **{name: value}), search=[Own(unread_results)])
 
         yield Place(f"page: {name}", about)
@@ -543,7 +568,13 @@ def user_places() -> Iterator[Place]:
                 with TemporaryDirectory() as folder:
                     try:
                         async with DeepResearch(
-                            **{"search": [ScriptedSearch(found)], "data_dir": folder, **RUN, "hooks": hooks, **given}
+                            **{
+                                "search": [ScriptedSearch(found)],
+                                "data_dir": folder,
+                                **RUN,
+                                "hooks": hooks,
+                                **given,
+                            }
                         ) as research:
                             engines.append(research)
                             return await research.arun(QUESTION)
