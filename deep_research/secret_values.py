@@ -72,7 +72,8 @@ UNMISTAKABLE = Secrets()
 
 def cut(text: str, most: int) -> str:
     """At most ``most`` characters of the text, which ends before a registered secret that would be cut in two, and before
-    a word that would be: nobody could tell any more that it was a key. A row of more than 1,000 characters is no word."""
+    a word that would be: nobody could tell any more that it was a key. The first word, and a row of more than 1,000
+    characters, is cut where it must be."""
     if len(text) <= most:
         return text
     end = SECRETS.end_before(text, most)
@@ -81,7 +82,7 @@ def cut(text: str, most: int) -> str:
     start = end
     while start > max(0, end - MAX_KEY_CHARS) and text[start - 1] in _KEY_CHARS:
         start -= 1
-    return text[: start if end - start < MAX_KEY_CHARS else end]
+    return text[: start if start > 0 and end - start < MAX_KEY_CHARS else end]
 
 
 def encodings(value: str) -> set[str]:

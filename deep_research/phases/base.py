@@ -316,16 +316,6 @@ def noted(notes: Iterable[str], name: str = "window") -> list[LimitReached]:
     return [LimitReached(limit=Limit(name=name, message=note)) for note in notes]
 
 
-SMALL_WORK = 40  # items that take well under a millisecond: a thread would cost more than the work
-
-
-async def off_loop(size: int, work: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
-    """Text work of ``size`` items, in a thread unless it is small."""
-    if size <= SMALL_WORK:
-        return work(*args, **kwargs)
-    return await asyncio.to_thread(work, *args, **kwargs)
-
-
 def _nothing() -> None:
     """No unit is kept from beginning."""
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from deep_research.budget.metered import RunModels
 from deep_research.budget.shared_budget import Purse
+from deep_research.calls import off_loop
 from deep_research.errors import BudgetError
 from deep_research.evidence.page_identity import canonical_url
-from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, off_loop, shared, together, with_latest
+from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, shared, together, with_latest
 from deep_research.phases.gathering.caps import (
     affordable,
     capped,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Protocol
 
+from deep_research.calls import SMALL_WORK
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.evidence.near_duplicates import copied, fingerprint
 from deep_research.evidence.page_identity import without_credentials
@@ -16,7 +17,6 @@ from deep_research.evidence.quality import QualityLists, SourceFacts, judged, pr
 from deep_research.evidence.ranking import matching
 from deep_research.limits import Gate
 from deep_research.logs import masked
-from deep_research.phases.base import SMALL_WORK
 from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, Snapshot, Unread
 from deep_research.sources.search import Scholarly, SearchFilters, SearchResult

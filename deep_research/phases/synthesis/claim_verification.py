@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, Field
 
+from deep_research.calls import off_loop
 from deep_research.errors import ContentMissingError, WorkError
 from deep_research.evidence.support import SUPPORTED
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import noted, off_loop
+from deep_research.phases.base import noted
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, one_line, today_of
 from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope, RepairOutput
 from deep_research.phases.synthesis.repair import marked, repaired_by_code, repaired_by_model

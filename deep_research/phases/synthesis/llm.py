@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.budget.report_cost import AT_ONCE, report_output
+from deep_research.calls import off_loop
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence import unspaced
 from deep_research.models.base import Effort
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import off_loop
 from deep_research.phases.prompting import Message, Room, manner, room_for
 from deep_research.phases.synthesis.conflicts import with_conflicts
 from deep_research.phases.synthesis.handoff import (

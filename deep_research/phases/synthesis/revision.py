@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.budget.report_cost import AT_ONCE, report_output
+from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.evidence import unspaced
 from deep_research.evidence.finding_clusters import numbers
@@ -17,7 +18,6 @@ from deep_research.evidence.words import content_stems
 from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
-from deep_research.phases.base import off_loop
 from deep_research.phases.evidence_lines import with_names
 from deep_research.phases.prompting import Message, listed, manner, one_line, opening, room_for
 from deep_research.phases.synthesis.conflicts import HEADING as CONFLICTS

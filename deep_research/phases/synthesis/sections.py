@@ -16,11 +16,12 @@ from functools import partial
 from pydantic import BaseModel, Field
 
 from deep_research.budget.report_cost import text_output
+from deep_research.calls import off_loop
 from deep_research.errors import ContentMissingError
 from deep_research.logs import masked
 from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import off_loop, together
+from deep_research.phases.base import together
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
