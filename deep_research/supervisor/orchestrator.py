@@ -78,6 +78,7 @@ from deep_research.supervisor.hooks import (
     SupervisorHooks,
     TaskVerdict,
     Verdict,
+    bounded,
     overridden,
 )
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
@@ -747,6 +748,7 @@ class SupervisorOrchestrator:
             return None
         if isinstance(answer, str) and not answer.strip():
             return None
+        answer = bounded(answer)
         if isinstance(answer, Park):
             parking = Parking(
                 waiting_for=answer.waiting_for,
