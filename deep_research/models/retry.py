@@ -37,7 +37,7 @@ SHORTEST = 0.001  # seconds that a request gets at least: no stack knows what to
 GRACE = 0.05  # seconds after which a provider that does not keep its deadline is left
 JITTER = 1.0  # seconds at most, so that many runs do not come back at the same moment
 
-MAX_ANSWER_CHARS = 1_000_000
+MAX_ANSWER_CHARS = 400_000  # twice the longest report that one may want
 MAX_NAME_CHARS = 300  # of a model, and of a request
 
 OnWait = Callable[[float, ModelError], None]  # seconds to wait, and for what

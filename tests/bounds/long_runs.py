@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
+from itertools import count
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -198,6 +199,9 @@ def written_at(
 # Runs
 
 
+_NUMBERS = count()
+
+
 class LongModel(GullibleModel):
     """A good model, which says one thing that nothing carries; ``change`` makes its answers long: it is given the name of
     the form, or of the text that is asked for, the answer and the schema. ``forms`` are the schemas of what was asked."""
@@ -205,7 +209,7 @@ class LongModel(GullibleModel):
     def __init__(
         self, change: Callable[[str, str, Mapping[str, Any]], str] | None = None, **reply: str
     ) -> None:
-        super().__init__()
+        super().__init__(f"m{next(_NUMBERS)}")  # what one model can do is remembered
         self.forms: dict[str, Mapping[str, Any]] = {}
         self._change, self._reply = change, reply
 

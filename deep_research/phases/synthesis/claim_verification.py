@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, Field
 
-from deep_research.calls import off_loop
+from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import ContentMissingError, WorkError
 from deep_research.evidence.support import SUPPORTED
 from deep_research.models.language_model import LanguageModel
@@ -92,15 +92,17 @@ class ClaimWork:
             claims = await self._checked(draft.text, checker)
         failing = [claim for claim in claims if checker.fails(claim)]
         if failing:
-            draft = draft.model_copy(update={"text": marked(draft.text, failing)})
+            text = await off_loop(len(draft.text) // TEXT_UNIT, marked, draft.text, failing)
+            draft = draft.model_copy(update={"text": text})
             claims = await self._checked(draft.text, checker)
         return draft, tuple(map(with_repair(draft.repairs or ()), claims))
 
     async def _checked(self, text: str, checker: Checker) -> tuple[Claim, ...]:
         """Its claims with their verdicts; those that the judge is to see are judged."""
-        missing = await off_loop(len(self.journal.state.findings), checker.needed, text)
+        lines = len(text) // TEXT_UNIT
+        missing = await off_loop(len(self.journal.state.findings) + lines, checker.needed, text)
         await self._load(missing)
-        size = sum(map(len, self._texts.values())) // CHARACTERS
+        size = sum(map(len, self._texts.values())) // CHARACTERS + lines
         claims = await off_loop(size, checker.claims, text, self._known_judgements())
         if self.judge is None:
             return claims
@@ -132,16 +134,20 @@ class ClaimWork:
         await self._load(checker.cited.missing(finding.id for finding in findings))
         answer = await self.repairs(tuple(map(_failed, failing)), findings)
         if answer is None:
-            size = sum(map(len, self._texts.values())) // CHARACTERS
+            size = sum(map(len, self._texts.values())) // CHARACTERS + len(draft.text) // TEXT_UNIT
             text, repairs = await off_loop(size, repaired_by_code, draft.text, claims, checker)
             draft = draft.model_copy(update={"text": text, "repairs": repairs})
             if self.problems:  # nobody is asked again
                 await self.journal.record(ReportDrafted(draft=draft), *noted(self.problems, OF_REPORT))
             return draft
-        words = {item.claim_id: self.withheld(item.text) for item in answer.claims}
-        text, repairs = repaired_by_model(draft.text, failing, words, answer.by)
-        await self._load(await off_loop(len(self.journal.state.findings), checker.needed, text))
-        size = sum(map(len, self._texts.values())) // CHARACTERS
+        words = {
+            item.claim_id: await off_loop(len(item.text) // TEXT_UNIT, self.withheld, item.text)
+            for item in answer.claims
+        }
+        lines = len(draft.text) // TEXT_UNIT
+        text, repairs = await off_loop(lines, repaired_by_model, draft.text, failing, words, answer.by)
+        await self._load(await off_loop(len(self.journal.state.findings) + lines, checker.needed, text))
+        size = sum(map(len, self._texts.values())) // CHARACTERS + lines
         # Nobody judges before what the model made is in the log.
         every = await off_loop(size, checker.claims, text, self._known_judgements())
         left = [claim for claim in _new_in(draft, every) if claim.text not in _made(repairs)]

@@ -9,6 +9,7 @@ from typing import Any
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.metered import RunModels
 from deep_research.budget.report_cost import INPUT
+from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import Confidential
 from deep_research.models.language_model import LanguageModel
@@ -91,14 +92,15 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         work = ClaimWork(journal, repairs, problems, hidden, self._judging(models), self._judge)
         revised = draft.revised is not None
         draft, claims = await work.finished(draft)
-        report = written(journal.state, draft, claims)
+        report = await _written(journal.state, draft, claims)
         compared: list[Event] = []
         if revised and state.report_draft:
-            kept, because = compare(journal.state, report)
+            size = (len(state.report_draft) + len(report.draft)) // TEXT_UNIT
+            kept, because = await off_loop(size, compare, journal.state, report)
             compared.append(ReportCompared(kept=kept, because=because))
             if not kept:
                 draft, claims = await work.finished(earlier_draft(journal.state))
-                report = written(journal.state, draft, claims)
+                report = await _written(journal.state, draft, claims)
         untold_ = untold(journal.state.parts, report.verdicts)
         await journal.record(*compared, report, *noted(untold_, OF_REPORT))
 
@@ -117,7 +119,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             handoff = handoff.model_copy(update={"requests": requests})
         with keeping(journal):
             answer = await self.ask(handoff, models)
-        text = unmarked(withheld(plain(answer.report), state))  # marks are ours to put in
+        text = await off_loop(len(answer.report) // TEXT_UNIT, _own_words, answer.report, state)
         cut = MARK in text and MARK not in answer.report
         told: list[Event] = [
             *noted((*answer.notes, *([WITHHELD] if cut else [])), OF_REPORT),
@@ -142,7 +144,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         because = f"The report was not revised: {error.problem}"
         await journal.record(
             ReportCompared(kept=False, because=(because,)),
-            written(journal.state, draft, claims),
+            await _written(journal.state, draft, claims),
             *noted((because,), OF_REPORT),
         )
 
@@ -197,6 +199,15 @@ def withheld(draft: str, state: DeepResearchState) -> str:
     titles = [f"{source.title} {source.url or ''}" for source in state.sources]
     known = "\n".join((state.query, *quotes, *titles))
     return Confidential(state.options.system_prompt or "", known).without(draft, MARK, rows=False)
+
+
+def _own_words(report: str, state: DeepResearchState) -> str:
+    """What an agent wrote, without what nobody may tell, and without marks, which are ours to put in."""
+    return unmarked(withheld(plain(report), state))
+
+
+async def _written(state: DeepResearchState, draft: Draft, claims: Sequence[Claim]) -> ReportWritten:
+    return await off_loop(len(draft.text) // TEXT_UNIT, written, state, draft, claims)
 
 
 def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
