@@ -1,5 +1,5 @@
-"""Runs in which one long text stands at one place where text of others enters: each text that a model, a search, a page, a
-tool, an agent, a hook, a document or the user may give. The places are read off the types and schemas themselves."""
+"""Runs in which one long text stands at one place where text of others enters: each text that a model, a search, a page,
+a tool, an agent, a hook, a document or the user may give. The places are read off the types and schemas themselves."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
-from itertools import count
+from functools import cache, partial
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -204,13 +204,13 @@ _NUMBERS = count()
 
 class LongModel(GullibleModel):
     """A good model, which says one thing that nothing carries; ``change`` makes its answers long: it is given the name of
-    the form, or of the text that is asked for, the answer and the schema. ``forms`` are the schemas of what was asked."""
+    the form, or of the text that is asked for, the answer and the schema. ``schemas`` are those of what was asked."""
 
     def __init__(
         self, change: Callable[[str, str, Mapping[str, Any]], str] | None = None, **reply: str
     ) -> None:
         super().__init__(f"m{next(_NUMBERS)}")  # what one model can do is remembered
-        self.forms: dict[str, Mapping[str, Any]] = {}
+        self.schemas: dict[str, Mapping[str, Any]] = {}
         self._change, self._reply = change, reply
 
     async def send(self, call: ModelCall, on_text: Any = None) -> Reply:
@@ -220,7 +220,7 @@ class LongModel(GullibleModel):
     def answer(self, call: ModelCall) -> str:
         schema = call.form.json_schema if call.form else {}
         name = ",".join(schema.get("properties", ())) or call.system[:60]
-        self.forms[name] = schema
+        self.schemas[name] = schema
         said = super().answer(call)
         if not schema and "[F1]" in said:
             said = said.replace("## Findings\n", f"## Findings\n\n{LOST}\n", 1)
@@ -257,6 +257,26 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+@dataclass
+class Left:
+    """What runs left behind, in bytes: of events, of results, and of all files of their folders."""
+
+    is_wanted: bool = False
+    events: int = 0
+    result: int = 0
+    files: int = 0
+
+
+LEFT = Left()
+
+
+async def _note(research: DeepResearch, result: ResearchResult, folder: Path) -> None:
+    if LEFT.is_wanted:
+        LEFT.events = sum(len(e.model_dump_json()) for e in await research.aevents(result.research_id))
+        LEFT.result = len(result.model_dump_json())
+        LEFT.files = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+
+
 async def run(
     query: str = QUESTION, *, beside: Any = None, options: Mapping[str, Any] | None = None, **given: Any
 ) -> Any:
@@ -267,7 +287,9 @@ async def run(
                 **{"search": [ScriptedSearch(found)], "data_dir": folder, **RUN, **given}
             ) as research:
                 result = await research.arun(query, **(options or {}))
-                return await beside(research, result) if beside else result
+                result = await beside(research, result) if beside else result
+                await _note(research, result, Path(folder))
+                return result
         except DeepResearchError as error:
             return error
 
@@ -281,7 +303,13 @@ def forms(way: str) -> Mapping[str, Mapping[str, Any]]:
     """The schemas that a model is asked for in a run."""
     model = LongModel()
     spent(lambda: by_model(way)(model))
-    return model.forms
+    return model.schemas
+
+
+def _written(
+    name: str, path: tuple[Any, ...], text: str, form: str, said: str, schema: Mapping[str, Any]
+) -> str:
+    return json.dumps(written_at(json.loads(said), schema, schema, path, text)) if form == name else said
 
 
 def model_places() -> Iterator[Place]:
@@ -295,12 +323,7 @@ def model_places() -> Iterator[Place]:
             for path in (*dict.fromkeys(schema_paths(schema, schema)),):
 
                 def filled(text: str, path=path, name=name, way=way) -> Any:
-                    def change(form: str, said: str, schema: Mapping[str, Any]) -> str:
-                        if form != name:
-                            return said
-                        return json.dumps(written_at(json.loads(said), schema, schema, path, text))
-
-                    return by_model(way)(LongModel(change))
+                    return by_model(way)(LongModel(partial(_written, name, path, text)))
 
                 yield Place(f"{short}: {'.'.join(map(str, path))}", filled)
             for how, change in (
@@ -406,7 +429,8 @@ def with_tool(gives: Any) -> Any:
 
 def tool_places() -> Iterator[Place]:
     source = GatheredSource(
-        title="Orm", url="https://tool.example/orm", snippet=HEIGHT, content=TEXT, fingerprint="0", snapshot_hash="0" * 64,
+        title="Orm", url="https://tool.example/orm", snippet=HEIGHT, content=TEXT, fingerprint="0",
+        snapshot_hash="0" * 64,
         mentions=(Mention(name="orm", weight=0.5),), metadata={"author": "Ada Brook"},
     )  # fmt: skip
     link = Link(
@@ -610,12 +634,9 @@ def document_places() -> Iterator[Place]:
                 async def main() -> Any:
                     with TemporaryDirectory() as folder:
                         Path(folder, "plain.md").write_text(f"# The Orm Light\n\n{TEXT}\n")
-                        if suffix in (".json", ".ipynb"):
-                            text_ = json.dumps(text, ensure_ascii=True)[1:-1]
-                        else:
-                            text_ = text
+                        plain = json.dumps(text)[1:-1] if suffix in (".json", ".ipynb") else text
                         Path(folder, f"orm{suffix}").write_bytes(
-                            within.format(*[text_] * 2).encode("utf-8", "replace")
+                            within.format(*[plain] * 2).encode("utf-8", "replace")
                         )
                         given = {} if way == "keyless" else {"model": LongModel()}
                         return await run(search=None, corpus=folder, **given)
@@ -675,8 +696,8 @@ def places() -> tuple[Place, ...]:
     return tuple(
         place
         for make in (
-            model_places, search_places, tool_places, page_places, agent_places, hook_places, user_places, document_places,
-            error_places,
+            model_places, search_places, tool_places, page_places, agent_places, hook_places, user_places,
+            document_places, error_places,
         )
         for place in make()
     )  # fmt: skip

@@ -6,7 +6,9 @@ Texts are not: what is longer than a source may be is left out as a whole, and i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from deep_research.errors import bounded_line
 from deep_research.evidence.plain import clean
@@ -23,8 +25,12 @@ from deep_research.sources.search.fields import (
     MAX_SHOWN_CHARS,
 )
 
+if TYPE_CHECKING:
+    from deep_research.sources.extract import Document
+
 MAX_NOTES, MAX_UNREAD = 50, 500
 MAX_HASH_CHARS, MAX_FINGERPRINT_CHARS = 64, 1_000
+MAX_LABEL_CHARS = 80
 MAX_LABELS_CHARS = 100_000  # of the labels of pages, a line for each
 _LABELS = "page_labels"
 
@@ -65,6 +71,20 @@ def _bounded_snapshot(snapshot: Snapshot) -> Snapshot:
                 for name, value in islice(snapshot.headers.items(), MAX_FACTS)
             },
         }
+    )
+
+
+def bounded_document(document: Document) -> Document:
+    """A document that a reader of pages of somebody's own may have made, with short fields."""
+    labels = document.page_labels[: len(document.pages)]
+    return replace(
+        document,
+        title=bounded_line(document.title, LONGEST_TITLE),
+        author=bounded_line(document.author, LONGEST_NAME),
+        unread=bounded_line(document.unread, MAX_NOTE_CHARS),
+        language=document.language and bounded_line(document.language, LONGEST_NAME),
+        page_labels=tuple(bounded_line(label, MAX_LABEL_CHARS) for label in labels),
+        fingerprint=document.fingerprint[:MAX_FINGERPRINT_CHARS],
     )
 
 

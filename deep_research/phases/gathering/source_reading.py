@@ -17,6 +17,7 @@ from deep_research.evidence.quality import QualityLists, SourceFacts, judged, pr
 from deep_research.evidence.ranking import matching
 from deep_research.limits import Gate
 from deep_research.logs import masked
+from deep_research.phases.gathering.bounds import bounded_document
 from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, Snapshot, Unread
 from deep_research.sources.search import Scholarly, SearchFilters, SearchResult
@@ -342,7 +343,7 @@ def _plain(result: SearchResult) -> GatheredSource:
 
 def _with_page(result: SearchResult, page: Page) -> GatheredSource:
     """A source with what was read of it, and what its provider said where the page does not say."""
-    document = page.document
+    document = bounded_document(page.document)
     told = _told(result)
     told |= {"author": document.author} if document.author else {}
     told |= {"language": document.language} if document.language else {}

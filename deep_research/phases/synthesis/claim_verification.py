@@ -99,10 +99,8 @@ class ClaimWork:
 
     async def _checked(self, text: str, checker: Checker) -> tuple[Claim, ...]:
         """Its claims with their verdicts; those that the judge is to see are judged."""
-        lines = len(text) // TEXT_UNIT
-        missing = await off_loop(len(self.journal.state.findings) + lines, checker.needed, text)
-        await self._load(missing)
-        size = sum(map(len, self._texts.values())) // CHARACTERS + lines
+        await self._load(await off_loop(self._work(text), checker.needed, text))
+        size = self._work(text)
         claims = await off_loop(size, checker.claims, text, self._known_judgements())
         if self.judge is None:
             return claims
@@ -112,6 +110,12 @@ class ClaimWork:
         said = await _judged(for_judge, self.judge, today_of(self.journal.state))
         await self.journal.record(ClaimsJudged(judgements=said))
         return await off_loop(size, checker.claims, text, self._known_judgements())
+
+    def _work(self, text: str) -> int:
+        """How much there is to compare, in small items: the draft, the findings, and the texts that it is held against."""
+        findings = self.journal.state.findings
+        said = len(text) + sum(len(finding.content) for finding in findings)
+        return len(findings) + said // TEXT_UNIT + sum(map(len, self._texts.values())) // CHARACTERS
 
     def _known_judgements(self) -> dict[str, Judgement]:
         return known_judgements(self.journal.state)
@@ -130,12 +134,14 @@ class ClaimWork:
         failing = [claim for claim in claims if checker.fails(claim)]
         if not failing:
             return draft.model_copy(update={"repairs": ()})
-        findings = await off_loop(len(failing) * len(self.journal.state.findings), _near, failing, checker)
+        many = len(failing) * len(self.journal.state.findings)
+        findings = await off_loop(many + self._work(draft.text), _near, failing, checker)
         await self._load(checker.cited.missing(finding.id for finding in findings))
         answer = await self.repairs(tuple(map(_failed, failing)), findings)
         if answer is None:
-            size = sum(map(len, self._texts.values())) // CHARACTERS + len(draft.text) // TEXT_UNIT
-            text, repairs = await off_loop(size, repaired_by_code, draft.text, claims, checker)
+            text, repairs = await off_loop(
+                self._work(draft.text), repaired_by_code, draft.text, claims, checker
+            )
             draft = draft.model_copy(update={"text": text, "repairs": repairs})
             if self.problems:  # nobody is asked again
                 await self.journal.record(ReportDrafted(draft=draft), *noted(self.problems, OF_REPORT))
@@ -144,10 +150,10 @@ class ClaimWork:
             item.claim_id: await off_loop(len(item.text) // TEXT_UNIT, self.withheld, item.text)
             for item in answer.claims
         }
-        lines = len(draft.text) // TEXT_UNIT
-        text, repairs = await off_loop(lines, repaired_by_model, draft.text, failing, words, answer.by)
-        await self._load(await off_loop(len(self.journal.state.findings) + lines, checker.needed, text))
-        size = sum(map(len, self._texts.values())) // CHARACTERS + lines
+        size = self._work(draft.text)
+        text, repairs = await off_loop(size, repaired_by_model, draft.text, failing, words, answer.by)
+        await self._load(await off_loop(size, checker.needed, text))
+        size = self._work(text)
         # Nobody judges before what the model made is in the log.
         every = await off_loop(size, checker.claims, text, self._known_judgements())
         left = [claim for claim in _new_in(draft, every) if claim.text not in _made(repairs)]
