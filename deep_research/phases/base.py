@@ -49,7 +49,7 @@ from deep_research.state.journal import Journal
 from deep_research.state.transitions import opens_iteration
 
 MAX_FIELD_CHARS = 20_000  # of one text in the answer of an agent
-MAX_REPORT_CHARS = 1_000_000
+MAX_REPORT_CHARS = 400_000  # twice the longest that one may want
 
 _In_contra = TypeVar("_In_contra", contravariant=True)
 _Out_co = TypeVar("_Out_co", covariant=True)

@@ -9,16 +9,17 @@ from collections.abc import Iterator
 
 import pytest
 from held_loop import spent
-from long_runs import LEFT, TEXT, Place, long_text, places, run
+from long_runs import LEFT, TEXT, LongModel, Place, long_text, places, run
 
-from deep_research.errors import DeepResearchError, bounded_line
+from deep_research import Budget
+from deep_research.errors import DeepResearchError, StoreError, bounded_line
 from deep_research.logs import configure, cut, get_log, redact_value, register_secret, told
 from deep_research.sources.documents.dense import DenseStage
 from deep_research.sources.documents.hits import Hit
 from deep_research.store import MemoryStore
 
 SIZE = 5_000_000
-MAX_CHARS = 1_000_000  # of a result, of the events of a run, and of its log
+MAX_CHARS = 2_500_000  # of a result, of the events of a run with several reports, and of its log
 MAX_FILE_BYTES = 12_000_000  # with the texts of its sources, of which each may have 2,000,000
 KINDS = ("letters", "sentences", "escapes")
 # What an extension says itself, beside the texts of sources.
@@ -27,7 +28,7 @@ BY_EXTENSION = [
     for place in places()
     if not place.name.startswith(("user", "document"))  # the user's own
 ]
-STEP = 3  # of the places, of which the fast run takes one
+STEP = 7  # of the places, of which the fast run takes one
 
 
 @pytest.fixture
@@ -72,7 +73,19 @@ def test_little_is_left_of_what_an_embedding_model_says() -> None:
     def fail(texts: object) -> list[list[float]]:
         raise ValueError("x" * SIZE)
 
-    hits = [Hit(path=f"{n}.md", title="Orm", text=TEXT) for n in range(2)]
+    hits = [
+        Hit(
+            path=f"{n}.md",
+            title="Orm",
+            text=TEXT,
+            snapshot_hash="",
+            published=None,
+            passages=(),
+            score=1.0,
+            relevance=1.0,
+        )
+        for n in range(2)
+    ]
     with pytest.raises(DeepResearchError) as raised:
         DenseStage(fail).order("orm", hits)
     assert len(str(raised.value)) < 20_000
@@ -80,11 +93,29 @@ def test_little_is_left_of_what_an_embedding_model_says() -> None:
 
 def test_little_is_left_of_what_a_store_says(log: io.StringIO) -> None:
     class Failing(MemoryStore):
-        def append(self, *args: object, **kwargs: object) -> object:  # type: ignore[override]
-            raise DeepResearchError("x" * SIZE, hint="y" * SIZE, body="z" * SIZE)
+        def open(self) -> None:
+            raise StoreError("x" * SIZE, hint="y" * SIZE, body="z" * SIZE)
 
     made, _ = spent(lambda: run(store=Failing()))
+    assert isinstance(made, StoreError)
     assert len(str(made)) + len(repr(made.data)) + len(log.getvalue()) < 100_000
+
+
+@pytest.mark.parametrize("counted", [ValueError("x" * SIZE), "x" * SIZE, SystemExit("x" * SIZE)], ids=type)
+def test_little_is_left_of_what_counts_tokens(log: io.StringIO, counted: object) -> None:
+    class Counting(LongModel):
+        asked = 0
+
+        async def count(self, call: object) -> object:  # type: ignore[override]
+            self.asked += 1
+            if isinstance(counted, BaseException):
+                raise counted
+            return counted
+
+    model = Counting()
+    made, _ = spent(lambda: run(model=model, budget=Budget(max_tokens=30_000)))
+    assert model.asked
+    assert len(made.model_dump_json()) + len(log.getvalue()) < MAX_CHARS
 
 
 def test_a_traceback_in_the_log_is_bounded(log: io.StringIO) -> None:

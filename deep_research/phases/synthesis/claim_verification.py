@@ -112,7 +112,7 @@ class ClaimWork:
         return await off_loop(size, checker.claims, text, self._known_judgements())
 
     def _work(self, text: str) -> int:
-        """How much there is to compare, in small items: the draft, the findings, and the texts that it is held against."""
+        """How much there is to compare, in small items: the draft, the findings, and the texts of sources."""
         findings = self.journal.state.findings
         said = len(text) + sum(len(finding.content) for finding in findings)
         return len(findings) + said // TEXT_UNIT + sum(map(len, self._texts.values())) // CHARACTERS

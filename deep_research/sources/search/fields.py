@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from email.utils import parsedate_to_datetime
@@ -19,10 +19,12 @@ from deep_research.models.characters import whole_characters
 from deep_research.models.clients_wire import record, records, text
 from deep_research.patterns import regex
 from deep_research.sources.search.base import SearchResult
+from deep_research.state import FirstLook, Mention
 
 __all__ = [
     "address",
     "bounded",
+    "bounded_look",
     "count",
     "day",
     "domains",
@@ -48,7 +50,7 @@ MAX_ADDRESS_CHARS = 4_096
 MAX_SHOWN_CHARS = 8_000  # of a snippet
 MAX_NOTE_CHARS = 1_000
 MAX_FACT_CHARS, MAX_FACTS = 1_000, 50
-MAX_MENTIONS = 200
+MAX_MENTIONS, MAX_WORDS = 200, 2_000
 MOST_AUTHORS = 50
 
 _RAW = 8  # times the bound: characters that are looked at, since tags and entities go
@@ -167,18 +169,38 @@ def bounded(result: SearchResult) -> SearchResult:
             arxiv=record.arxiv and bounded_line(record.arxiv, LONGEST_NAME),
             venue=record.venue and bounded_line(record.venue, LONGEST_NAME),
         ),
-        "mentions": tuple(
-            mention
-            if len(mention.name) <= LONGEST_NAME
-            else mention.model_copy(update={"name": bounded_line(mention.name, LONGEST_NAME)})
-            for mention in result.mentions[:MAX_MENTIONS]
-        ),
+        "mentions": _bounded_mentions(result.mentions),
         "metadata": {
             bounded_line(name, LONGEST_NAME): bounded_line(value, MAX_FACT_CHARS)
             for name, value in islice(result.metadata.items(), MAX_FACTS)
         },
     }
     return replace(result, **changed)
+
+
+def bounded_look(look: FirstLook) -> FirstLook:
+    """A first look of anybody's service, with short names and few of them."""
+    return look.model_copy(
+        update={
+            "names": _bounded_mentions(look.names),
+            "words": {
+                word: weight
+                for word, weight in islice(look.words.items(), MAX_WORDS)
+                if len(word) <= LONGEST_NAME
+            },
+            "titles": tuple(bounded_line(title, LONGEST_TITLE) for title in look.titles[:MAX_FACTS]),
+            "snippets": tuple(bounded_line(text, LONGEST_SNIPPET) for text in look.snippets[:MAX_FACTS]),
+        }
+    )
+
+
+def _bounded_mentions(mentions: Sequence[Mention]) -> tuple[Mention, ...]:
+    return tuple(
+        mention
+        if len(mention.name) <= LONGEST_NAME
+        else mention.model_copy(update={"name": bounded_line(mention.name, LONGEST_NAME)})
+        for mention in mentions[:MAX_MENTIONS]
+    )
 
 
 def is_bounded_address(result: SearchResult) -> bool:
