@@ -309,7 +309,9 @@ def forms(way: str) -> Mapping[str, Mapping[str, Any]]:
 def _written(
     name: str, path: tuple[Any, ...], text: str, form: str, said: str, schema: Mapping[str, Any]
 ) -> str:
-    return json.dumps(written_at(json.loads(said), schema, schema, path, text)) if form == name else said
+    if form != name:
+        return said
+    return json.dumps(written_at(json.loads(said), schema, schema, path, text), ensure_ascii=False)
 
 
 def model_places() -> Iterator[Place]:

@@ -11,7 +11,7 @@ from deep_research.errors import DeepResearchError
 
 pytestmark = pytest.mark.timed
 
-FEW, MANY = 25_000, 100_000  # characters
+FEW, MANY = 16_000, 64_000  # characters
 MAX_HELD_SECONDS = 0.05
 MAX_RATIO = 6.0  # of the computing for four times as much
 LEAST_SECONDS = 0.2  # of computing, below which a ratio says nothing

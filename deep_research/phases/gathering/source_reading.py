@@ -135,7 +135,8 @@ class Reading:
         self, found: Sequence[tuple[int, SearchResult, Page | None]], query: str, question: str
     ) -> dict[int, GatheredSource]:
         """Much text is looked through by one thread at a time: more would only keep the loop waiting longer."""
-        if _size(found) <= SMALL_WORK:
+        asked = len(found) * (len(query) + len(question))  # it is looked for names once for each
+        if _size(found) + asked // TEXT_UNIT <= SMALL_WORK:
             return self._made(found, query, question)
         async with self.desk.entered():
             return await asyncio.to_thread(self._made, found, query, question, pause=0.0)

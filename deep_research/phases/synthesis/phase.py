@@ -11,7 +11,7 @@ from deep_research.budget.metered import RunModels
 from deep_research.budget.report_cost import INPUT
 from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import WorkError
-from deep_research.evidence.disclosure import Confidential
+from deep_research.evidence.disclosure import PROMPT_UNIT, Confidential
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.keeping import Original, sent
@@ -88,7 +88,8 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
                 await journal.record(ReportDrafted(draft=draft), *told)
         problems: list[str] = []
         repairs = partial(self._repairs, state, models, problems)
-        hidden = partial(withheld, state=state)
+        secret = await off_loop(_size(state), confidential_of, state)
+        hidden = partial(secret.without, mark=MARK, rows=False)
         work = ClaimWork(journal, repairs, problems, hidden, self._judging(models), self._judge)
         revised = draft.revised is not None
         draft, claims = await work.finished(draft)
@@ -119,7 +120,8 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             handoff = handoff.model_copy(update={"requests": requests})
         with keeping(journal):
             answer = await self.ask(handoff, models)
-        text = await off_loop(len(answer.report) // TEXT_UNIT, _own_words, answer.report, state)
+        size = len(answer.report) // TEXT_UNIT + _size(state)
+        text = await off_loop(size, _own_words, answer.report, state)
         cut = MARK in text and MARK not in answer.report
         told: list[Event] = [
             *noted((*answer.notes, *([WITHHELD] if cut else [])), OF_REPORT),
@@ -195,10 +197,19 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
 def withheld(draft: str, state: DeepResearchState) -> str:
     """The draft without codes of the owner's instructions, which no question and no source has: a page may have ordered
     them to be told."""
+    return confidential_of(state).without(draft, MARK, rows=False)
+
+
+def _size(state: DeepResearchState) -> int:
+    """How much work it is to find what is confidential, in small items."""
+    return len(state.options.system_prompt or "") // PROMPT_UNIT
+
+
+def confidential_of(state: DeepResearchState) -> Confidential:
     quotes = [quote.quote for finding in state.findings for quote in finding.quotes]
     titles = [f"{source.title} {source.url or ''}" for source in state.sources]
     known = "\n".join((state.query, *quotes, *titles))
-    return Confidential(state.options.system_prompt or "", known).without(draft, MARK, rows=False)
+    return Confidential(state.options.system_prompt or "", known)
 
 
 def _own_words(report: str, state: DeepResearchState) -> str:
