@@ -36,6 +36,7 @@ from deep_research.state.events import ClaimsJudged, ReportDrafted
 from deep_research.state.journal import Journal
 from deep_research.state.records import OF_REPORT
 
+DRAFT_UNIT = 30  # characters of a draft, of which each sentence is compared dozens of times
 CHARACTERS = 2_000  # of texts that are checked against, in the time of one small item
 EACH_OUTPUT = 90  # tokens of an answer for each claim, thoughts included
 CLAIMS_AT_ONCE = 30  # that a judge sees in a request
@@ -114,8 +115,8 @@ class ClaimWork:
     def _work(self, text: str) -> int:
         """How much there is to compare, in small items: the draft, the findings, and the texts of sources."""
         findings = self.journal.state.findings
-        said = len(text) + sum(len(finding.content) for finding in findings)
-        return len(findings) + said // TEXT_UNIT + sum(map(len, self._texts.values())) // CHARACTERS
+        said = len(text) // DRAFT_UNIT + sum(len(finding.content) for finding in findings) // TEXT_UNIT
+        return len(findings) + said + sum(map(len, self._texts.values())) // CHARACTERS
 
     def _known_judgements(self) -> dict[str, Judgement]:
         return known_judgements(self.journal.state)
