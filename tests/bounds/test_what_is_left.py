@@ -18,6 +18,8 @@ from deep_research.sources.documents.dense import DenseStage
 from deep_research.sources.documents.hits import Hit
 from deep_research.store import MemoryStore
 
+pytestmark = pytest.mark.timed
+
 SIZE = 5_000_000
 MAX_CHARS = 2_500_000  # of a result, of the events of a run with several reports, and of its log
 MAX_FILE_BYTES = 12_000_000  # with the texts of its sources, of which each may have 2,000,000
