@@ -88,7 +88,7 @@ class Parts:
     def ready(self) -> None:
         """What must hold before a run is started; reads the corpus. Blocking.
 
-        Raises `NoSearchProviderError`, `CorpusError`.
+        Raises `NoSearchProviderError`, `CorpusError`, and `ConfigurationError` where certificates cannot be read.
         """
         if not self.searches:
             missing = " ".join(f"{error.problem} {error.hint}" for error in self.sources.missing)
@@ -97,6 +97,7 @@ class Parts:
                 hint="Give a folder of documents (corpus=…, --corpus PATH)"
                 + ("." if self.local_only else ", or search the web (search='web', --search web)."),
             )
+        self.sources.check_certificates()
         if self.sources.corpus is not None:
             self.sources.corpus.prepare(max_age=CORPUS_AGE)
 

@@ -17,7 +17,16 @@ from deep_research.evidence.passages import sentences
 from deep_research.evidence.plain import plainly
 from deep_research.evidence.restatement import LONG
 from deep_research.evidence.statements import Kind, Reader, reader
-from deep_research.evidence.support import BELOW, FEW, SPECIFIC, SourceText, Support, check, is_doubted
+from deep_research.evidence.support import (
+    BELOW,
+    FEW,
+    MAX_STATEMENT_CHARS,
+    SPECIFIC,
+    SourceText,
+    Support,
+    check,
+    is_doubted,
+)
 from deep_research.patterns import regex
 from deep_research.report.cells import misplaced, placed
 from deep_research.report.cited import Cited, about
@@ -189,6 +198,8 @@ class Checker:
             return _Carried(replace(_NOTHING, reasons=(reason,)), basis=ClaimBasis.RUN)
         if told.cites:
             return self._by(told, told.cites, language, inherited=False)
+        if len(told.text) > MAX_STATEMENT_CHARS:
+            return _Carried(_NOTHING)
         if not self._reader(language).read(told.text).tokens:
             return None
         near = self._by(told, told.near, language, inherited=True) if told.near else None
@@ -344,6 +355,8 @@ class Checker:
 
     def _repeated(self, told: DraftClaim, language: str) -> tuple[str, ...]:
         key = _statement(told), language
+        if len(key[0]) > MAX_STATEMENT_CHARS:
+            return ()
         if len(self._reader(language).read(key[0]).tokens) < FEW:
             return ()  # one word may stand anywhere
         if key not in self._repeats:

@@ -28,7 +28,7 @@ from deep_research.interfaces.cli.doctor_tokens import archive, tokens
 from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.request_lines import folder_file_line, requests
 from deep_research.interfaces.cli.session import setting_arguments
-from deep_research.logs import get_log, redact, redact_value
+from deep_research.logs import get_log, redact, redact_value, told
 from deep_research.settings import ResolvedSettings, Settings, load_settings
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _checked(name: str, look: Callable[[], Iterator[Check]]) -> list[Check]:
         found.append(Check(name, BROKEN, str(error)))
     except Exception as error:
         log.debug("check_failed", check=name, exc_info=error)
-        found.append(Check(name, BROKEN, f"{type(error).__name__}: {error}"))
+        found.append(Check(name, BROKEN, told(error)))
     return [Check(check.name, check.state, text.line(redact(check.detail))) for check in found]
 
 

@@ -14,6 +14,7 @@ from deep_research.evidence.quality import counted
 from deep_research.evidence.quotes import Prepared, QuoteFinder, quote_at, readable, references
 from deep_research.evidence.statements import likeness
 from deep_research.evidence.support import SENTENCES, SOME, SourceText, Support, check, is_doubted
+from deep_research.logs import cut
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedGap,
@@ -43,6 +44,7 @@ from deep_research.state import (
 from deep_research.state.events import SourcesAnalyzed
 from deep_research.state.identity import finding_id
 
+MAX_PASSAGE_CHARS = 8_000  # of a finding that is the words of a source
 LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
 GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
 
@@ -129,7 +131,7 @@ def finding_of(
     """The finding with its quotes in place, or None when no source that was given carries it. Where it has to be
     ``quoted``, only a source whose quote was found does, and the quotes have to say it, see `founded`; ``language`` is
     that of its words; ``wholes`` and ``finder`` are made once for several findings."""
-    content = " ".join(item.content.split())
+    content = " ".join(cut(item.content, MAX_PASSAGE_CHARS).split())
     source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in given)
     if not content or not source_ids or (quoted and len(content) > LONGEST_FINDING):
         return None

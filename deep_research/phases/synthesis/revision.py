@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.budget.report_cost import AT_ONCE, report_output
+from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.evidence import unspaced
 from deep_research.evidence.finding_clusters import numbers
@@ -17,7 +18,6 @@ from deep_research.evidence.words import content_stems
 from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
-from deep_research.phases.base import off_loop
 from deep_research.phases.evidence_lines import with_names
 from deep_research.phases.prompting import Message, listed, manner, one_line, opening, room_for
 from deep_research.phases.synthesis.conflicts import HEADING as CONFLICTS
@@ -202,7 +202,9 @@ async def revise(
         return None
     output = report_output(min(handoff.words, AT_ONCE), model.profile)
     answer = await model.text(message.call(REVISION, output, effort=Effort.MEDIUM, label="revision"))
-    return revised(draft, answer.value, material, whole=complete(answer, model)), message
+    size = (len(draft) + len(answer.value)) // TEXT_UNIT
+    whole = complete(answer, model)
+    return await off_loop(size, revised, draft, answer.value, material, whole=whole), message
 
 
 async def last_pass(
@@ -221,7 +223,10 @@ async def last_pass(
         return draft, ()
     try:
         answer = await model.text(message.call(LAST_PASS, output, effort=Effort.LOW, label="last pass"))
-        return revised(draft, answer.value, material, adding=False, whole=complete(answer, model)).text, ()
+        size = (len(draft) + len(answer.value)) // TEXT_UNIT
+        whole = complete(answer, model)
+        made = await off_loop(size, revised, draft, answer.value, material, adding=False, whole=whole)
+        return made.text, ()
     except (BudgetError, ModelError, WindowError) as error:
         return draft, (f"The sections of the report were not gone over once more: {error.problem}",)
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from deep_research.calls import first
 from deep_research.errors import SearchError
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, SourceType
+from deep_research.sources.search.fields import bounded_look
 from deep_research.sources.search.fusion import fused
 from deep_research.sources.search.policy import Service
 from deep_research.state import FirstLook, SourceKind
@@ -84,7 +85,7 @@ class SearchPool:
                 await service.calls(look, question, timeout=service.timeout) if look else None
             )
             if found is not None:
-                return found
+                return bounded_look(found)
         return None
 
     def asks_services(self, request: SearchRequest) -> bool:

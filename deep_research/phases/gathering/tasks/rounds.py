@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
 from deep_research.budget.metered import RunModels
+from deep_research.calls import off_loop
 from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import askable
-from deep_research.phases.base import WorkLimits, off_loop, shared, together
+from deep_research.phases.base import WorkLimits, shared, together
 from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput

@@ -9,11 +9,12 @@ from typing import Any
 
 from deep_research.budget.metered import RunModels
 from deep_research.budget.shared_budget import Purse
+from deep_research.calls import off_loop
 from deep_research.errors import ToolError
 from deep_research.evidence.page_identity import canonical_url
 from deep_research.logs import masked_value
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import WorkLimits, off_loop
+from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering.caps import unread_limits
 from deep_research.phases.gathering.collecting import Collected, collected, work_of
 from deep_research.phases.gathering.handoff import GathererInput, Unread

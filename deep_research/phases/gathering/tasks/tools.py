@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
+from deep_research.calls import off_loop
 from deep_research.errors import ToolError
 from deep_research.evidence.passages import blocks
 from deep_research.evidence.quotes import references
 from deep_research.evidence.ranking import matching
 from deep_research.patterns import regex
-from deep_research.phases.base import off_loop
 from deep_research.phases.gathering.fetching import Fetching, OneUse
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.source_reading import TEXT_UNIT, Reading

@@ -11,11 +11,12 @@ from pydantic import BaseModel
 
 from deep_research.budget.refusals import limit_of, share_of
 from deep_research.budget.shared_budget import Counted
+from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, ModelError, ToolError, WindowError
 from deep_research.evidence.quotes import QuoteFinder, quote_at
 from deep_research.models.failures import Verdict
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import off_loop, together, with_latest
+from deep_research.phases.base import together, with_latest
 from deep_research.phases.gathering.tasks.agent import Said, TaskInput
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.own_limits import Left, left
