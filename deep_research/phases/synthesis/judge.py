@@ -22,7 +22,6 @@ from deep_research.state import (
     DeepResearchState,
     Judgement,
     PartJudgement,
-    QuestionPart,
     Quote,
     merge_parts,
 )
@@ -194,8 +193,8 @@ class _Request(Message):
         self.passages = Aliases("P", list(self.by_key))
         self.parts = Aliases("Q", [part.id for part in state.parts])
         self.add(today_of(state))
-        self.add(f"Question: {one_line(state.query)}")
-        self.material("parts", "\n".join(_part(part, self.parts) for part in state.parts))
+        parts = (f"{self.parts.names[part.id]} {one_line(part.text)}" for part in state.parts)
+        self.material("parts", "\n".join((f"asked: {one_line(state.query)}", *parts)))
         names = self.passages.names
         claimed = [
             f"{self.claims.names[claim.id]} {_shown(claim)} — {_list(names[_key(q)] for q in quotes)}"
@@ -212,10 +211,6 @@ class _Request(Message):
 
 def _key(quote: Quote) -> str:
     return f"{quote.content_hash} {quote.source_id} {quote.start} {len(quote.quote)}"
-
-
-def _part(part: QuestionPart, names: Aliases) -> str:
-    return f"{names.names[part.id]} {one_line(part.text)}"
 
 
 def _shown(claim: Claim) -> str:
