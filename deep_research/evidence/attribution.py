@@ -28,4 +28,5 @@ def _attributes(words: str, reader: Reader, about: Set[str]) -> bool:
     telling = [word for word in said if reader.tells(word) and word not in marks.saying | marks.looked]
     if marks.saying.isdisjoint(said) or not (marks.denying | marks.hedging).isdisjoint(said):
         return False
-    return reader.keys(" ".join(telling)) <= about
+    named = reader.keys(" ".join(telling))
+    return named <= about and bool(named or not marks.looked.isdisjoint(said))

@@ -16,7 +16,7 @@ from deep_research.state.records import Record
 ON_MODELS = ("max_model_calls", "max_tokens", "max_usd")  # caps on what is asked of models
 
 # Those who work in a phase beside its agent: without the agent's own answer the phase has none.
-BESIDE_AGENTS = frozenset({ModelRole.SUMMARIZER.value, ModelRole.SUPERVISOR.value})
+BESIDE_AGENTS = frozenset({ModelRole.SUMMARIZER.value, ModelRole.SUPERVISOR.value, ModelRole.JUDGE.value})
 
 
 class Budget(Record):
@@ -129,6 +129,11 @@ class Usage(Record):
     tokens_known: bool = True
     cost_usd: float | None = 0.0
     models: tuple[ModelSpend, ...] = ()
+
+    def share(self, role: ModelRole) -> float:
+        """Of all tokens those of one role, 0 to 1."""
+        own = sum(row.tokens.total for row in self.models if row.role == role.value)
+        return own / ((self.input_tokens + self.output_tokens) or 1)
 
     def answers(self, phase: DeepResearchPhase) -> int:
         """How many requests of the agent of a phase were answered, probes aside."""

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.session import Look
 from deep_research.research.result import ResearchResult
-from deep_research.state import Claim, ClaimBasis, ClaimCounts, Discrepancy, Repair, RepairKind
+from deep_research.state import Claim, ClaimBasis, ClaimCounts, Discrepancy, ModelRole, Repair, RepairKind
+from deep_research.state.spending import Usage
 
 _LEAD = " " * 4
 _LONGEST = 300  # characters of a passage that is shown
@@ -59,7 +60,7 @@ def _lines(result: ResearchResult, columns: int) -> Iterator[str]:
         why = "The report was written before claims were checked." if result.report else "There is no report."
         yield from ("", why)
         return
-    yield from text.fold(f"{claims_line(counts) or 'No claims'}.{_more(counts)}", columns)
+    yield from text.fold(f"{claims_line(counts) or 'No claims'}.{_more(counts, result.usage)}", columns)
     titles = {source.id: text.line(source.title) for source in result.sources}
     heading = None
     for claim in result.claims:
@@ -73,7 +74,8 @@ def _lines(result: ResearchResult, columns: int) -> Iterator[str]:
             yield from _repair(repair, columns)
 
 
-def _more(counts: ClaimCounts) -> str:
+def _more(counts: ClaimCounts, usage: Usage) -> str:
+    share = f" with {usage.share(ModelRole.JUDGE):.0%} of the tokens"
     told = [
         f"{number} {name}"
         for number, name in (
@@ -83,7 +85,7 @@ def _more(counts: ClaimCounts) -> str:
             (counts.repaired, "repaired"),
             (counts.removed, "removed"),
             (counts.unchecked, "unchecked"),
-            (counts.judged, f"judged by {' and '.join(counts.judges)}"),
+            (counts.judged, f"judged by {' and '.join(counts.judges)}{share}"),
             (counts.unasked, "that the judge could not be asked about"),
         )
         if number
