@@ -29,7 +29,6 @@ from deep_research.phases.analysis.weighed_evidence import (
     parts_of,
 )
 from deep_research.state import (
-    ConfidenceLevel,
     DeepResearchState,
     Finding,
     QualityUpdate,
@@ -282,12 +281,10 @@ def quoted_by_tasks(state: DeepResearchState) -> frozenset[str]:
 
 def as_answer(stands: TaskState, sub_query: SubQuery) -> AnalyzerOutput:
     """A task's facts with their quotes, and a gap for each thing that it could not find, or that only the owner knows."""
-    outcome = stands.outcome
-    rejected = stands.review is not None and not stands.review.approved
     findings = tuple(
         AnalyzedFinding(
             content=fact.content,
-            confidence=ConfidenceLevel.SPECULATION if rejected else fact.confidence,
+            confidence=fact.confidence,
             source_ids=tuple(dict.fromkeys(quote.source_id for quote in fact.quotes)),
             quotes=tuple(
                 AnalyzedQuote(source_id=quote.source_id, quote=quote.quote, start=quote.start)
@@ -296,7 +293,7 @@ def as_answer(stands: TaskState, sub_query: SubQuery) -> AnalyzerOutput:
             sub_query_id=sub_query.id,
             part_id=sub_query.part_id,
         )
-        for fact in outcome.facts
+        for fact in stands.outcome.facts
     )
     return AnalyzerOutput(findings=findings, gaps=_gaps(stands, sub_query), quoted=True)
 
@@ -314,13 +311,11 @@ def _gaps(stands: TaskState, sub_query: SubQuery) -> tuple[AnalyzedGap, ...]:
 
 def _lacking(stands: TaskState) -> Sequence[tuple[str, int]]:
     """What is to be said of what a task did not find, each with its priority."""
-    outcome, review = stands.outcome, stands.review
-    latest = stands.finding or outcome
-    told = [(missing, MISSING) for missing in dict.fromkeys((*outcome.missing, *latest.missing))]
-    question = latest.owner_question or outcome.owner_question
-    if question:
-        told.insert(0, (f"{OF_OWNER}{question}", FOR_OWNER))
+    latest, review = stands.outcome, stands.review
+    told = [(missing, MISSING) for missing in dict.fromkeys(latest.missing)]
+    if latest.owner_question:
+        told.insert(0, (f"{OF_OWNER}{latest.owner_question}", FOR_OWNER))
     elif review is not None and not review.approved:
-        what = "Not settled" if outcome.facts else "Not found"
+        what = "Not settled" if any(finding.facts for finding in stands.findings) else "Not found"
         told.insert(0, (f"{what} by its task: {stands.task.question}", MISSING))
     return told

@@ -100,7 +100,7 @@ class TaskView(Protocol):
 class Tool(ABC):
     """``arguments`` is a model of plain fields (texts, numbers, truth values), each with a description; ``timeout`` is in
     seconds; ``searches`` and ``fetches`` are what one use may ask of services, which has to fit the caps before it
-    begins."""
+    begins. ``reads_on``: used again with the same arguments it shows more, until it raises `ToolError`."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -109,6 +109,7 @@ class Tool(ABC):
     timeout: ClassVar[float] = TIMEOUT
     searches: ClassVar[int] = 0
     fetches: ClassVar[int] = 0
+    reads_on: ClassVar[bool] = False
 
     @abstractmethod
     async def __call__(self, arguments: Any, view: TaskView) -> ToolResult:
