@@ -1,6 +1,8 @@
 """A task whose agent comes to no source is searched as a sub-query is; a step is not made again and again; what is
 rejected is no finding."""
 
+import json
+
 import pytest
 from task_runs import BUILT, DONE, FOUND, HEIGHT, QUESTION, SEARCH, TaskModel, engine, number_of
 
@@ -156,7 +158,27 @@ def test_steps_are_the_same_by_what_they_use_or_where_they_use_nothing_by_what_t
     assert repetitions(uses, "So.", steps, {"read_more"}) == count
 
 
-# What is rejected
+# What is not carried, or rejected
+
+OTHER = "Ada Brook of Hull built the Orm lighthouse in 1811."
+
+
+@pytest.mark.parametrize(("words", "stands"), [(OTHER, [OTHER]), ("", [])], ids=["other words", "none"])
+def test_a_fact_that_its_quote_does_not_carry_goes_back_once_and_stands_or_is_left_out(words, stands):
+    class Asked(TaskModel):
+        def answer(self, call):
+            if call.form and call.form.name == "Requotes":
+                return json.dumps({"findings": [{"finding": "F1", "quotes": [BUILT], "words": words}]})
+            return super().answer(call)
+
+    fact = {"content": "It was built in 1711 by Ada Brook.", "source": "S1", "quote": BUILT}
+    model = Asked((SEARCH, {**FOUND, "facts": [fact]}))
+    with engine(model) as research:
+        result = research.run(QUESTION)
+        (taken,) = [e for e in research.events(result.research_id) if getattr(e, "task_ids", ())]
+    assert [call.form.name for call in model.calls if call.form].count("Requotes") == 1
+    assert [finding.content for finding in taken.findings] == stands
+    assert taken.unfounded == 1 - len(stands)
 
 
 def test_what_is_rejected_is_no_finding_and_its_source_is_read_as_any_other():
