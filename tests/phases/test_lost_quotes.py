@@ -243,7 +243,6 @@ ASKED = {
     "a quote that is in no source": (OLD, QUOTE, again("F1", "It was built in 1811."), []),
     "other words that are as wrong": (OLD, QUOTE, again("F1", words="Ada Brook built it in 1711."), []),
     "nothing": (OLD, QUOTE, again("F1"), []),
-    "nothing of that name": (OLD, QUOTE, again("F7", words=RIGHT), []),
 }
 
 
@@ -268,15 +267,21 @@ def test_the_model_is_told_what_no_source_has_and_reads_each_passage_once(work):
 
 
 @pytest.mark.parametrize(
-    "more",
-    [{}, {"options": RunOptions(budget=Budget(max_model_calls=2))}],
-    ids=["the request fails", "a cap has no room for it"],
+    ("more", "answer"),
+    [
+        ({}, failure(Verdict.MALFORMED, "cannot be used", model="m")),
+        ({"options": RunOptions(budget=Budget(max_model_calls=2))}, None),
+        ({}, {"findings": [again("F7", words=RIGHT)]}),
+    ],
+    ids=["the request fails", "a cap has no room for it", "it says nothing of it"],
 )
-def test_where_the_model_cannot_be_asked_the_words_give_way_to_their_source(work, more):
-    def fails(call):
-        raise failure(Verdict.MALFORMED, "cannot be used", model="m")
+def test_where_the_model_has_no_say_the_words_give_way_to_their_source(work, more, answer):
+    def answers(call):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    made = read(work, Reader(finding(OLD, "S1", QUOTE), again=fails), **more).state
+    made = read(work, Reader(finding(OLD, "S1", QUOTE), again=answers), **more).state
     (stands,) = made.findings
     assert (
         stands.content.replace("**", "") == "The Orm lighthouse was built in 1911, by Ada Brook, on a rock."

@@ -90,9 +90,9 @@ class Restatement(Record):
 
 
 class RequoteOutput(Record):
-    """For each finding, in order, up to the last that was asked about."""
+    """For each finding, in order, up to the last that was asked about; None for one of which nothing was said."""
 
-    findings: tuple[Restatement, ...] = ()
+    findings: tuple[Restatement | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +163,8 @@ def with_requotes(
     finder = _finder(handoff)
     findings = list(found.answer.findings)
     for place, again in zip(places, given.findings, strict=False):
+        if again is None:
+            continue
         content, located = one_line(again.content), found.located(place)
         source_id = next(iter(findings[place].source_ids), "")
         wanted = [AnalyzedQuote(source_id=source_id, quote=quote) for quote in again.quotes[:MOST_QUOTES]]
@@ -195,7 +197,7 @@ async def requote(
     requotes, message = await asked(
         model, SYSTEM, MOST_OUTPUT, Requotes, lambda room: _Request(handoff, room), rules
     )
-    by_id: dict[str, Restatement] = dict.fromkeys(message.findings.ids, Restatement())
+    by_id: dict[str, Restatement | None] = dict.fromkeys(message.findings.ids)
     for item in requotes.findings:
         if (number := message.findings.id(item.finding)) is not None:
             by_id[number] = Restatement(content=item.words, quotes=tuple(item.quotes))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import RunModels
@@ -269,7 +268,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             return found.answer, frozenset()
         if given is None:
             return found.answer, frozenset()
-        asked_places = frozenset(islice(doubtful, len(given.findings)))
+        answers = zip(doubtful, given.findings, strict=False)
+        asked_places = frozenset(place for place, again in answers if again is not None)
         return await off_loop(size, with_requotes, found, doubtful, given, handoff), asked_places
 
     def _can_ask_again(self, state: DeepResearchState, models: RunModels) -> bool:
