@@ -233,11 +233,18 @@ OLD = "The Orm lighthouse was built in 1811 by Ada Brook."  # the text has 1911
 QUOTE = "The Orm lighthouse was built in 1911, by Ada Brook"
 RIGHT = "Ada Brook built the Orm lighthouse in 1911."
 BOTH = "The Orm lighthouse was built in 1911 and the tower of Gold Reef lit in 1904."
+GERMAN = "Der Leuchtturm auf dem Felsen wurde im Jahr {} von Ada Brook gebaut."
 ROCK = "in 1911, by Ada Brook, on a rock."
 
 ASKED = {
     "other words, by its own quote": (OLD, QUOTE, again("F1", words=RIGHT), [(RIGHT, [QUOTE])]),
     "other words and a quote": (OLD, ROCK, again("F1", QUOTE, words=RIGHT), [(RIGHT, [QUOTE])]),
+    "in another language": (
+        GERMAN.format(1811),
+        QUOTE,
+        again("F1", words=GERMAN.format(1911)),
+        [(GERMAN.format(1911), [QUOTE])],
+    ),
     "a further quote": (BOTH, QUOTE, again("F1", LIT), [(BOTH, [QUOTE, LIT])]),
     "the same quote again": (OLD, QUOTE, again("F1", QUOTE), []),
     "a quote that is in no source": (OLD, QUOTE, again("F1", "It was built in 1811."), []),

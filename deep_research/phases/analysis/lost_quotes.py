@@ -28,7 +28,17 @@ from deep_research.phases.analysis.handoff import (
     SourceText,
 )
 from deep_research.phases.base import Handoff
-from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, listed, one_line, today
+from deep_research.phases.prompting import (
+    RULES,
+    Aliases,
+    Message,
+    Room,
+    asked,
+    listed,
+    manner,
+    one_line,
+    today,
+)
 from deep_research.state import Record
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included
@@ -37,6 +47,7 @@ MOST_QUOTES = 4  # of a finding
 LONGEST_QUOTE = 800  # characters that are shown
 LONGEST_PASSAGE = 1_500
 MOST_PASSAGES = 2  # that come near the words of a finding
+MOST_SHOWN = 5  # passages beside a finding
 NEAR = 0.4  # of the words that a passage has; what has fewer in each is invented, and not asked for
 A_READING = 20_000, 6_000  # tokens in and out, that are left for each reading that is still to come
 
@@ -142,7 +153,7 @@ def doubtful_findings(found: Found, handoff: AnalyzerInput) -> dict[int, Doubtfu
         is_carried = held is not None and not held.doubts
         if is_carried and not lost:
             continue
-        if near := read.near(lost, None if is_carried else finding):
+        if near := read.near(quotes, lost, None if is_carried else finding):
             doubtful[place] = DoubtfulFinding(
                 content=finding.content,
                 quotes=tuple(quote.words for quote in quotes),
@@ -210,7 +221,9 @@ class _Request(Message):
     def __init__(self, handoff: RequoteInput, room: Room) -> None:
         super().__init__(room)
         self.add(today(handoff.day, handoff.as_of))
-        closing = "Give other quotes for each finding, or other words."
+        closing = (
+            f"Give other quotes for each finding, or other words. {manner(handoff)} Quotes stay in theirs."
+        )
         left = room.tokens - self.size - self.count(closing)
         names: dict[str, str] = {}
         count = 0
@@ -270,15 +283,23 @@ class _Passages:
         self._sources = sources
         self._read: list[tuple[str, str, frozenset[str]]] = []
 
-    def near(self, lost: Iterable[AnalyzedQuote], finding: AnalyzedFinding | None) -> tuple[str, ...]:
-        """The passage that comes nearest to each lost quote, and those that come nearest to the words of a finding."""
+    def near(
+        self, quotes: Iterable[Passage], lost: Iterable[AnalyzedQuote], finding: AnalyzedFinding | None
+    ) -> tuple[str, ...]:
+        """The passage that comes nearest to each lost quote; of a finding that is not carried those in which its quotes
+        stand, and those that come nearest to its words."""
         self._read = self._read or list(self._each())
         wanted = [(quote.quote[:LONGEST_QUOTE], quote.source_id, 1) for quote in lost]
+        around: list[str] = []
         if finding is not None:
+            around += (
+                text for q in quotes for i, text, _ in self._read if i == q.source_id and q.words in text
+            )
             wanted.append(
                 (finding.content[:LONGEST_QUOTE], next(iter(finding.source_ids), ""), MOST_PASSAGES)
             )
-        return tuple(dict.fromkeys(text for each in wanted for text in self._nearest(*each)))
+        nearest = (text for each in wanted for text in self._nearest(*each))
+        return tuple(islice(dict.fromkeys((*around, *nearest)), MOST_SHOWN))
 
     def _nearest(self, words: str, source_id: str, most: int) -> Iterator[str]:
         """The passages that have most of the words, those of the named source among equals; none that has too few."""
