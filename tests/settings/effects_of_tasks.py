@@ -55,9 +55,9 @@ def dollars_of_a_task(tmp_path):
 
 
 def seconds_of_a_task(tmp_path):
-    for most, steps in ((0.0, 0), (600.0, 2)):
+    for most, is_searched in ((0.0, True), (600.0, False)):
         task = _worked(tmp_path, _found, max_task_seconds=most, max_task_retries=0)
-        assert len(task.steps) == steps
+        assert task.finding.by_search is is_searched
 
 
 def times_that_a_task_is_done_again(tmp_path):
