@@ -16,11 +16,22 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from deep_research.errors import StopResearch
 
+_T = TypeVar("_T")
+
 THREADS = 16
+SMALL_WORK = 40  # items that take well under a millisecond: a thread would cost more than the work
+TEXT_UNIT = 500  # characters that are parsed in the time of one small item
+
+
+async def off_loop(size: int, work: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
+    """Text work of ``size`` items, in a thread unless it is small."""
+    if size <= SMALL_WORK:
+        return work(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)
 
 
 class Calls:

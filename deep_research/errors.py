@@ -50,9 +50,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from enum import Enum
+from itertools import islice
 from typing import Any, ClassVar
 
+from deep_research.secret_values import cut
+
 MAX_LINE_CHARS = 8_000  # of a problem, a hint, or what others raised
+MAX_DATA_ITEMS, MAX_DATA_DEPTH = 1_000, 8  # of the facts of an error
 _CONTROLS = dict.fromkeys(
     code
     for codes in (
@@ -72,10 +77,32 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def bounded_line(text: str) -> str:
-    """`one_line` of text that anybody wrote, within a bound and without control and direction characters."""
-    line = one_line(text[: 2 * MAX_LINE_CHARS].translate(_CONTROLS))
-    return line if len(line) <= MAX_LINE_CHARS else line[: MAX_LINE_CHARS - 1] + "…"
+def bounded_line(text: str, most: int = MAX_LINE_CHARS) -> str:
+    """`one_line` of text that anybody wrote, of ``most`` characters at most, without control and direction characters.
+    No secret is cut in two."""
+    line = one_line(cut(text, 2 * most).translate(_CONTROLS))
+    return line if len(line) <= most else f"{cut(line, most - 1)}…"
+
+
+def bounded_data(value: Any, depth: int = 0) -> Any:
+    """The facts of a case with each text in them as a `bounded_line`, and of long lists the first items."""
+    if isinstance(value, Enum | bool | int | float | None):
+        return value
+    if isinstance(value, str):
+        return bounded_line(value)
+    if isinstance(value, bytes | bytearray):
+        return bytes(value[:MAX_LINE_CHARS])
+    if depth >= MAX_DATA_DEPTH and isinstance(value, Mapping | list | tuple | set | frozenset):
+        return f"{type(value).__name__} of {len(value)}"
+    if isinstance(value, Mapping):
+        items = islice(value.items(), MAX_DATA_ITEMS)
+        return {bounded_data(key, depth + 1): bounded_data(item, depth + 1) for key, item in items}
+    if isinstance(value, list | tuple | set | frozenset):
+        kept = [bounded_data(item, depth + 1) for item in islice(value, MAX_DATA_ITEMS)]
+        return (
+            kept if isinstance(value, list) else tuple(kept) if isinstance(value, tuple) else frozenset(kept)
+        )
+    return value
 
 
 class DeepResearchError(Exception):
@@ -86,7 +113,7 @@ class DeepResearchError(Exception):
     def __init__(self, problem: str, *, hint: str = "", **data: Any) -> None:
         self.problem = bounded_line(problem)
         self.hint = bounded_line(hint)
-        self.data: dict[str, Any] = data
+        self.data: dict[str, Any] = {name: bounded_data(value) for name, value in data.items()}
         # What services say does not always end as a sentence does.
         stop = "." if self.hint and self.problem and self.problem[-1] not in ".!?:;…" else ""
         super().__init__(f"{self.problem}{stop} {self.hint}".strip())

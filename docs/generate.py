@@ -28,9 +28,8 @@ Every setting may be given in five places. The first that names it wins:
 2. an environment variable;
 3. a file, section `[research]`: the one that `--config` or `DEEP_RESEARCH_CONFIG` names, else
    `deep-research.toml` in the current folder, else `deep-research.toml` in the user's config folder. Exactly
-   one file is read. The one in the current folder is read without being named, and may come from anybody: it may name
-   no address other than models of `ollama` and `openai-compatible` on this machine, and no path outside of its
-   folder. Name it with `--config` if you trust it;
+   one file is read. The one in the current folder is read without being named, and may come from anybody: see
+   [below](#where-keys-and-documents-go) what it may name;
 4. a preset;
 5. the default.
 
@@ -54,6 +53,27 @@ in force and where it came from.
   report is written without a language model, in the words of its sources."
 - `unit_timeout` may not be less than `operation_timeout`: it is the time of all requests for one answer of a model.
 - `heartbeat` may be at most half of `lease_ttl`, so that one late renewal does not cost a run its owner.
+
+## Where keys and documents go
+
+The key of a variable goes to the service that it belongs to, or to an address that you name: by argument, by variable
+(also `ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL`), with `--config`, or in your own file. No redirect is followed with it.
+`deep-research doctor` lists each server that a run asks, with the variable of the key that goes there. A run says it at
+its start where a key, or what is researched, goes to another server than the service's own, and where a file of the
+folder had a part in it.
+
+| a value that names | argument, variable, `--config`, your own file | `deep-research.toml` of the current folder |
+| --- | --- | --- |
+| a model or a service without an address | its key goes to its own server | the same |
+| `openai:` or `anthropic:` with an address, in any setting of models | its key goes there | refused |
+| `openai-compatible:` or `ollama:` with an address | no key goes there | on this machine alone, without a key |
+| an address in `search_urls` | the key of that service goes there | refused |
+| a proxy in `fetch_proxy` | its own password goes there | `off` and `environment` alone |
+| a path (`corpus`, `data_dir`, files, `replay:FILE`) | anywhere | inside of the folder alone |
+| `dense_model` | a name or a folder | a name alone |
+
+A file of models and the runs of a `data_dir` that the folder's file names may name what that file may name: a run whose
+set-up reaches further is not gone on with. If you trust the folder, name its file: `--config deep-research.toml`.
 
 ## Reference
 """

@@ -129,7 +129,11 @@ def run(person: Person | None = None) -> ResearchResult:
         profiles = Path(folder) / "models.toml"
         profiles.write_text('["handwritten:person"]\ncontext = 200000\noutput = 16000\n', encoding="utf-8")
         with DeepResearch(
-            model=person, corpus=HERE / "examples" / "corpus", data_dir=folder, model_file=profiles
+            model=person,
+            corpus=HERE / "examples" / "corpus",
+            data_dir=folder,
+            model_file=profiles,
+            judge="off",  # nobody sat down to check every claim
         ) as research:
             return research.run(person.answers["question"]).raise_for_status()
 

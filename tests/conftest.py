@@ -34,9 +34,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 @pytest.fixture(autouse=True)
 def own_secrets() -> Iterator[None]:
     """What a test registers as a secret is none for the next one."""
-    from deep_research.logs import redaction
+    from deep_research import secret_values
 
-    kept = [(each, each._forms, each._bytes) for each in (redaction._secrets, redaction._unmistakable)]
+    kept = [(each, each._forms, each._bytes) for each in (secret_values.SECRETS, secret_values.UNMISTAKABLE)]
     yield
     for each, forms, raw in kept:
         each._forms, each._bytes = forms, raw

@@ -92,6 +92,11 @@ TABLE = {
     "task_tools": Row(
         model=tasks.tools_that_tasks_may_use, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
     ),
+    "task_public_after_private": Row(
+        model=tasks.whether_tasks_search_others_after_private_sources,
+        told=tasks.limits_of_tasks_without_any,
+        because=NO_TASKS,
+    ),
     "max_task_seconds": Row(model=tasks.seconds_of_a_task),
     # What its owner is asked before it searches
     "approve_plan": Row(

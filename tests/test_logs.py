@@ -413,9 +413,9 @@ def test_very_short_secrets_are_not_registered() -> None:
 )
 @hypothesis_settings(deadline=None)
 def test_a_registered_secret_is_never_in_redacted_text(secret: str, before: str, after: str) -> None:
-    from deep_research.logs import redaction
+    from deep_research import secret_values
 
-    registry = redaction._Secrets()
+    registry = secret_values.Secrets()
     registry.add(secret)
     if "*" in secret:
         return

@@ -2,6 +2,7 @@
 chosen."""
 
 from deep_research.assembly.content import archive_folder, make_archive
+from deep_research.assembly.destinations import Destination, destinations
 from deep_research.assembly.engine_parts import Parts, assemble
 from deep_research.assembly.given import Given, MakeSupervisor
 from deep_research.assembly.model_choice import Models, make_models
@@ -9,6 +10,7 @@ from deep_research.assembly.option_effects import without_effect
 from deep_research.assembly.variants import Going, Variants
 
 __all__ = [
+    "Destination",
     "Given",
     "Going",
     "MakeSupervisor",
@@ -17,6 +19,7 @@ __all__ = [
     "Variants",
     "archive_folder",
     "assemble",
+    "destinations",
     "make_archive",
     "make_models",
     "without_effect",

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from deep_research.assembly.content import content_rules, make_archive, tidy
+from deep_research.assembly.destinations import Destination, destinations
 from deep_research.assembly.given import Given, MakeSupervisor, checked_supervisor, chosen_hooks
 from deep_research.assembly.model_choice import make_models, ready, used
 from deep_research.assembly.set_up import class_name, set_up
@@ -87,7 +88,7 @@ class Parts:
     def ready(self) -> None:
         """What must hold before a run is started; reads the corpus. Blocking.
 
-        Raises `NoSearchProviderError`, `CorpusError`.
+        Raises `NoSearchProviderError`, `CorpusError`, and `ConfigurationError` where certificates cannot be read.
         """
         if not self.searches:
             missing = " ".join(f"{error.problem} {error.hint}" for error in self.sources.missing)
@@ -96,6 +97,7 @@ class Parts:
                 hint="Give a folder of documents (corpus=…, --corpus PATH)"
                 + ("." if self.local_only else ", or search the web (search='web', --search web)."),
             )
+        self.sources.check_certificates()
         if self.sources.corpus is not None:
             self.sources.corpus.prepare(max_age=CORPUS_AGE)
 
@@ -134,6 +136,11 @@ class Parts:
                 "There is nothing to search but data sources of tasks.",
                 hint="Have sub-queries worked on as tasks: gathering='agents' (--set gathering=agents).",
             )
+
+    @property
+    def destinations(self) -> tuple[Destination, ...]:
+        """Where requests of runs of this set-up go."""
+        return destinations(self.settings, self.models, self.sources.services)
 
     def skipped(self) -> Sequence[Skipped]:
         """Which local documents cannot be read. Blocking. Raises `CorpusError`."""

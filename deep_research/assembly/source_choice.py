@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -51,6 +52,20 @@ class Sources:
     def any(self) -> bool:
         """Whether there is anything to search."""
         return bool(self.services or self.corpus)
+
+    def check_certificates(self) -> None:
+        """Raises `ConfigurationError` where services are to be asked, and the environment names certificates that cannot
+        be read: without them none answers."""
+        if all(service.local for service in self.services):
+            return
+        # What searches documents alone needs no HTTP.
+        from deep_research.models.clients import CERTIFICATES, tls
+        from deep_research.sources.search.web_service import HttpSearch
+
+        if any(isinstance(service.provider, HttpSearch) for service in self.services) and any(
+            map(os.environ.get, CERTIFICATES)
+        ):
+            tls()
 
     def check_kinds(self, kinds: Sequence[str]) -> None:
         """Raises `UnknownNameError` for a kind of sources that nothing which is searched declares."""
@@ -115,7 +130,9 @@ def make_corpus(settings: Settings, extractor: Extractor) -> LocalCorpus | None:
         data_dir=settings.data_dir,
         max_text_bytes=settings.max_source_bytes,
         max_file_bytes=settings.max_file_bytes,
-        dense=load_stage(settings.dense_model) if settings.dense_model else None,
+        dense=load_stage(settings.dense_model, local_only=settings.local_only)
+        if settings.dense_model
+        else None,
         extractor=extractor,
     )
 

@@ -50,7 +50,8 @@ TOKENS_A_WORD = 1.4
 STEPS, SHOWN = (1, 4), 1_500  # of a task, and tokens that each shows
 CHOICES = 4  # requests for a long text of which a model chooses
 FINDINGS_OF_A_SECTION = (8, 5)  # at the low and the high end
-TOKENS_A_CLAIM, CLAIM = 25, 250  # in a report, and with its passages
+TOKENS_A_CLAIM, CLAIM, VERDICT = 25, 80, 20  # in a report, with its passages, and of what the judge answers
+REPAIRED = 6  # of so many claims one is repaired, and judged again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,13 +176,12 @@ class UsualRequests:
             yield from self._request(P.SYNTHESIS, R.SYNTHESIZER, sections.FRAME, report, end.answer)
             yield from self._request(P.SYNTHESIS, R.SYNTHESIZER, revision.LAST_PASS, report, report)
         claims = ceil(report / TOKENS_A_CLAIM)
+        yield from self._judging(claims, ceil(claims / judge.CLAIMS_AT_ONCE))
         if end.reviews:
-            calls = ceil(claims / judge.CLAIMS_AT_ONCE)
-            yield from self._request(
-                P.SYNTHESIS,
-                R.JUDGE,
-                judge.SYSTEM,
-                claims * CLAIM / calls,
-                end.answer,
-                calls=calls,
-            )
+            yield from self._judging(claims / REPAIRED, 1)
+
+    def _judging(self, claims: float, calls: int) -> Iterator[Requests]:
+        each = claims / calls
+        yield from self._request(
+            P.SYNTHESIS, R.JUDGE, judge.SYSTEM, CLAIM * each, VERDICT * each, calls=calls
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ class Variants:
 
     def __init__(self, resolved: ResolvedSettings, given: Given, clock: Clock = utc_now) -> None:
         self._origins = resolved.origins
+        self._folder_file = resolved.folder_file
         self._given = given
         self._clock = clock
         self._gate = threading.Lock()
@@ -85,11 +86,13 @@ class Variants:
         make it. ``places`` are where the run has its documents; ``new``: it may get another set-up.
 
         Raises `CorpusError` where its documents are gone, and as `assemble`; `SetUpError` where that is because something
-        is otherwise.
+        is otherwise; `SettingsError` where the run reaches out of the folder that its database came with.
         """
         if setup is None:
             return self.own
-        base = self.with_model(None if new and self._names(*_OF_MODELS) else setup.provider_id)
+        model = None if new and self._names(*_OF_MODELS) else setup.provider_id
+        self._check_reach({"model": model})
+        base = self.with_model(model)
         if not differences(setup, base.setup) and (self._names("corpus") or not setup.corpora):
             return base
         settings, given = self._merged(setup, base, places, new=new)
@@ -142,6 +145,12 @@ class Variants:
             for name in settings
         )
 
+    def _check_reach(self, taken: Mapping[str, Any]) -> None:
+        """What is taken from a run of a database that the folder's file names may come from anybody, as the file. Raises
+        `SettingsError`."""
+        if self._folder_file is not None and "data_dir" in self._folder_file.in_force:
+            self._folder_file.check(taken, "the set-up of this run")
+
     def _merged(
         self, setup: SetUp, base: Parts, places: Sequence[str], *, new: bool
     ) -> tuple[Settings, Given]:
@@ -165,6 +174,7 @@ class Variants:
         for name in SETTINGS:
             if not self._names(*(_OF_WINDOWS if name in _OF_WINDOWS else (name,))):
                 taken[name] = getattr(setup, name)
+        self._check_reach(taken)
         return _changed(base.settings, **taken), replace(
             given, gates=dict(setup.gates) if given.gates is None else given.gates
         )

@@ -18,11 +18,11 @@ from deep_research.budget.spend import Spend
 from deep_research.budget.spend_ledger import unpriced
 from deep_research.budget.tokens import Counter
 from deep_research.budget.window import Window
-from deep_research.calls import contained
+from deep_research.calls import TEXT_UNIT, contained, off_loop
 from deep_research.errors import AgentError, BudgetError, ModelError, WindowError
 from deep_research.logs import get_log, masked, told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, TokenUsage
-from deep_research.models.characters import in_all_texts
+from deep_research.models.characters import in_all_texts, text_size
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.leak_filter import Echoes, Stream
 from deep_research.models.model_pool import ModelPool, Named
@@ -37,6 +37,7 @@ from deep_research.state.records import OF_MODEL
 from deep_research.state.spending import by_cap
 
 _Object = TypeVar("_Object", bound=BaseModel)
+_Value = TypeVar("_Value")
 
 NEARLY = 0.7  # of the window: from here on the service is asked to count, where it can and we cannot
 LEAST_OUTPUT = 1_000  # tokens of an answer that is asked for instead of a longer one
@@ -243,10 +244,10 @@ class _RunModel:
             return await self._inner.text(call, on_piece=tell)
         if tell is None:
             answer = await self._inner.text(call)
-            return replace(answer, value=echoes.without(answer.value))
+            return replace(answer, value=await _cleared(echoes, answer.value))
         stream = Stream(echoes, tell)
         answer = await self._inner.text(call, on_piece=stream.take)
-        text = echoes.without(answer.value)
+        text = await _cleared(echoes, answer.value)
         stream.end(text)
         return replace(answer, value=text)
 
@@ -254,7 +255,7 @@ class _RunModel:
         call = in_all_texts(call, masked)
         found = await self._inner.object(call, answer)
         echoes = self._echoes(call)
-        return found if echoes is None else replace(found, value=echoes.cleared(found.value))
+        return found if echoes is None else replace(found, value=await _cleared(echoes, found.value))
 
     def _echoes(self, call: ModelCall) -> Echoes | None:
         """What the answer may not repeat, where the prompt holds text from outside behind a mark."""
@@ -264,6 +265,10 @@ class _RunModel:
         told = "\n".join(message.content for message in call.messages)
         shown = told.replace(wishes, "") if wishes else told
         return Echoes(ours=call.system, owners=wishes, mark=call.nonce, shown=shown)
+
+
+async def _cleared(echoes: Echoes, value: _Value) -> _Value:
+    return await off_loop(text_size(value) // TEXT_UNIT, echoes.cleared, value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import fmean
 from typing import Any, TypeVar
 
@@ -33,6 +34,7 @@ from deep_research.phases.planning.llm import LLMPlanner
 from deep_research.phases.refinement import RefinementPhase
 from deep_research.phases.refinement.llm import LLMRefiner
 from deep_research.phases.synthesis import SynthesisPhase
+from deep_research.phases.synthesis.handoff import JudgeScope
 from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.phases.synthesis.revision import sections_of
 from deep_research.report.draft_claims import unmarked
@@ -54,7 +56,7 @@ _WORD = regex(r"\w+")
 _AGENTS: dict[str, tuple[Callable[..., Phase[Any, Any]], Callable[..., Any]]] = {
     "planner": (PlanningPhase, LLMPlanner),
     "analyzer": (AnalysisPhase, LLMAnalyzer),
-    "synthesizer": (SynthesisPhase, LLMSynthesizer),
+    "synthesizer": (partial(SynthesisPhase, judge=JudgeScope.OFF), LLMSynthesizer),
     "refiner": (RefinementPhase, LLMRefiner),
 }
 

@@ -27,6 +27,8 @@ LONGEST_QUERY = 400  # characters; no service searches for more
 LOOKED_AT = 4_000  # characters of a query that are looked through for as many
 ROW = 6  # words of the instructions that are told one after the other
 _SHORTEST = 4  # characters of a code
+MAX_CODE_CHARS = 200
+PROMPT_UNIT = 50  # characters of instructions that are looked through in the time of one small item
 _LONG = 20  # letters of a word
 _SURE = 8  # characters from which on a code is meant also in the midst of a word
 _DEEPEST = 4  # times that characters are encoded, or hidden within what is taken out
@@ -160,13 +162,20 @@ class _Characters:
 
 def _codes(instructions: str) -> Iterator[str]:
     """The words of the instructions that look like codes, whole and in their parts."""
-    for chunk in instructions.split():
-        word = chunk.strip(_AROUND)
+    for word in _words(instructions):
         parts = _PART.findall(word)
         telling = [part for part in parts if _is_code(part)]
         yield from telling
         if len(parts) > 1 and (telling or _is_code("".join(parts), whole=True)):
             yield word
+
+
+def _words(instructions: str) -> Iterator[str]:
+    """A word of more than 200 characters is looked at in pieces: each has dozens of forms."""
+    for chunk in instructions.split():
+        word = chunk.strip(_AROUND)
+        for at in range(0, len(word), MAX_CODE_CHARS):
+            yield word[at : at + MAX_CODE_CHARS]
 
 
 def _is_code(word: str, *, whole: bool = False) -> bool:

@@ -23,7 +23,7 @@ _WORD = regex(r"[^\W_]+(?:['’][^\W_]+)*+(?:[.,]\d+)*+|[%$€£°]")
 _BREAK = regex(r"[,;:()\[\]–—|\"“”«»]|[.!?](?=\s)|(?<=\s)-(?=\s)")
 _APART = frozenset(".!?;()[]–—")  # marks behind which a sentence may say something of its own
 _CURRENCY = regex(r"([$€£])\s?(\d[\d.,]*(?<=\d))")
-_JOINT = regex(r"(?:;|,\s+(?P<word>[^\W\d_]+))\s+")
+_JOINT = regex(r"(?:[;:]|\s…|,\s+(?P<word>[^\W\d_]+))\s+")
 _BRACKETS = regex(r"\([^()]{1,300}\)")
 _NOTHING = frozenset[str]()
 _NOT = "not"
@@ -53,14 +53,17 @@ Words = tuple[Word, ...]
 
 
 class Restatement:
-    """Compares sentences of one language, which a ``reader`` reads."""
+    """Compares sentences of one language, which a ``reader`` reads; where this is not ``exact`` whatever they say of how
+    sure they are."""
 
-    def __init__(self, reader: Reader, language: str) -> None:
+    def __init__(self, reader: Reader, language: str, *, exact: bool = True) -> None:
         self._reader = reader
         words: Vocabulary = reader.vocabulary
         marks = words.marks
         small = small_words().get(language, words.function - marks.denying - marks.hedging - marks.certain)
         self._small = small - marks.joining - marks.clauses
+        if not exact:
+            self._small |= marks.hedging | marks.certain
         self._roles = marks.roles or self._small
         self._passive = marks.passive
         self._months = {reader.key(month) for month in marks.months}
@@ -88,8 +91,8 @@ class Restatement:
     def holds(
         self, statement: str, sentence: str, before: str = "", context: frozenset[str] = frozenset()
     ) -> bool:
-        """Whether a statement restates a sentence. Where the sentence opens with a word that points back, the subject may
-        be the beginning of the sentence ``before``, or made of the keys of a ``context`` (title and headings)."""
+        """Whether a statement restates a sentence. It may have keys of the ``context`` besides (title and headings), and
+        of the subject of the sentence ``before``, where the sentence opens with a word that points back."""
         return any(
             self._holds(statement, read, before, context)
             for read in dict.fromkeys((sentence, self._without_brackets(sentence)))
@@ -101,9 +104,9 @@ class Restatement:
         )
         if not claimed or not found or len(found) > MOST_WORDS:
             return False
-        return any(self._aligns(order, found) for order in self._orders(claimed)) or any(
-            self._aligns(claimed[n:], found, whole=True)
-            for n in self._subjects(claimed, sentence, before, context)
+        context |= self._subject_of(sentence, before)
+        return any(self._aligns(order, found, context) for order in self._orders(claimed)) or any(
+            self._aligns(claimed[n:], found, context, whole=True) for n in self._subjects(claimed, context)
         )
 
     def _without_brackets(self, sentence: str) -> str:
@@ -147,21 +150,29 @@ class Restatement:
                 parts[0] = replace(parts[0], before=first.before, mark=first.mark)
             yield from parts
 
-    def _subjects(self, claimed: Words, sentence: str, before: str, context: frozenset[str]) -> Iterator[int]:
-        """How many words at the beginning of a statement name what the sentence points back to."""
+    def _subjects(self, claimed: Words, context: frozenset[str]) -> Iterator[int]:
+        """How many words at the beginning of a statement only name what the sentence stands under or points back to."""
+        for n, word in enumerate(claimed[: min(MOST_SUBJECT, len(claimed) - 1)], start=1):
+            if word.key not in context:
+                return
+            yield n
+
+    def _subject_of(self, sentence: str, before: str) -> frozenset[str]:
+        """The keys of what the sentence ``before`` speaks of, where the sentence points back to it: up to its verb."""
         first = _WORD.search(sentence)
-        if first is None or first.group().casefold() not in self._leaning:
-            return
-        opening = [word.key for word in self.words(before)[:MOST_SUBJECT]] if before else []
-        keys = [word.key for word in claimed[:MOST_SUBJECT]]
-        for n in range(1, len(keys)):
-            if keys[:n] == opening[:n] or set(keys[:n]) <= context:
-                yield n
+        if not before or first is None or first.group().casefold() not in self._leaning:
+            return _NOTHING
+        words = self.words(before)[:MOST_SUBJECT]
+        verb = next((n for n, word in enumerate(words) if n and not word.before.isdisjoint(self._passive)), 2)
+        return frozenset(word.key for word in words[:verb])
 
     def _orders(self, claimed: Words) -> Iterator[Words]:
-        """The statement as it stands, and with its clauses the other way round where the second begins, or the first
-        began, with a conjunction or a preposition."""
+        """The statement as it stands; with two phrases that follow one another exchanged, where prepositions open both;
+        and with its clauses the other way round where a conjunction or preposition opens one of them."""
         yield claimed
+        led = [n for n, word in enumerate(claimed) if n and word.before & self._roles][:MOST_CUTS]
+        for one, other, end in windowed([*led, len(claimed)]):
+            yield (*claimed[:one], *claimed[other:end], *claimed[one:other], *claimed[end:])
         leads = self._opens(claimed[0])
         cuts = (n for n, word in enumerate(claimed) if n and (leads or word.breaks or self._opens(word)))
         for n in islice(cuts, MOST_CUTS):
@@ -172,13 +183,13 @@ class Restatement:
     def _opens(self, word: Word) -> bool:
         return word.word in self._clauses or bool(word.before - self._passive) or word.word in self._turning
 
-    def _aligns(self, claimed: Words, found: Words, *, whole: bool = False) -> bool:
+    def _aligns(self, claimed: Words, found: Words, context: frozenset[str], *, whole: bool = False) -> bool:
         """Whether all words of a statement follow one another in a sentence; ``whole``: from its first word on."""
         starts = range(1 if whole else len(found))
         return any(
             found[at].key == claimed[0].key
             and (
-                (self._may_begin(found, at) and self._follows(claimed, found, at))
+                (self._may_begin(found, at) and self._follows(claimed, found, at, context))
                 or self._stands(claimed, found, at)
             )
             for at in starts
@@ -217,7 +228,7 @@ class Restatement:
         barring = self._framing if joined else self._turning
         return found[at - joined].breaks and not any(word.word in barring for word in found[apart:at])
 
-    def _follows(self, claimed: Words, found: Words, at: int) -> bool:
+    def _follows(self, claimed: Words, found: Words, at: int, context: frozenset[str]) -> bool:
         i, j = 1, at + 1
         while i < len(claimed):
             one = claimed[i]
@@ -229,9 +240,11 @@ class Restatement:
                 j += 1
             elif (after := self._skipped(one, found, j)) is not None:
                 i, j = i + 1, after + 1
+            elif one.key in context:
+                i += 1
             else:
                 return False
-        return self._may_end(found, j)
+        return self._may_end(found, j, at)
 
     def _skipped(self, word: Word, found: Words, at: int) -> int | None:
         """Where a word stands behind a clause of the sentence that is left out."""
@@ -245,12 +258,16 @@ class Restatement:
             return n if beside or joined else None
         return None
 
-    def _may_end(self, found: Words, at: int) -> bool:
+    def _may_end(self, found: Words, at: int, start: int) -> bool:
+        """Whether what a sentence says from ``start`` on may end before the word at a place."""
         if at >= len(found):
             return True
-        after = found[at + 1].before if at + 1 < len(found) else _NOTHING
-        goes_on = not after.isdisjoint(self._passive) if found[at].joins else found[at].word in self._clauses
-        opens = found[at].breaks or goes_on
+        opens = found[at].breaks or found[at].word in self._clauses
+        if found[at].joins and not found[at].breaks:  # what follows may be a part of the same phrase
+            told = found[start:at]
+            opens = any(not word.before.isdisjoint(self._passive) for word in told[1:]) and not any(
+                word.word in self._weighing for word in told
+            )
         return (
             opens
             and found[at].word not in self._turning
@@ -264,9 +281,14 @@ class Restatement:
         return found[at:end]
 
 
+def windowed(places: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Each three places that follow one another."""
+    return zip(places, places[1:], places[2:], strict=False)
+
+
 @cache
-def restatement(language: str) -> Restatement:
-    return Restatement(reader(language), language)
+def restatement(language: str, *, exact: bool = True) -> Restatement:
+    return Restatement(reader(language), language, exact=exact)
 
 
 def _parts(word: str) -> Sequence[str]:

@@ -28,6 +28,7 @@ from deep_research.evidence.units import measured
 from deep_research.evidence.words import inverse_frequency
 from deep_research.state import Aspect, ClaimVerdict, Discrepancy, Span
 
+MAX_STATEMENT_CHARS = 10_000
 SENTENCES = 3  # that may carry a statement together
 SUPPORTED = 0.35  # the least score of what is supported
 SOME = 0.35  # the least share of what is carried in part
@@ -140,13 +141,13 @@ class SourceText:
             self._read[place] = self.reader.read(self._written(place), self.plain.__contains__)
         return self._read[place]
 
-    def is_restated(self, statement: str, place: int) -> bool:
+    def is_restated(self, statement: str, place: int, *, exact: bool = True) -> bool:
         """Whether a statement restates the sentence at a place."""
         before = (
             self._written(place - 1) if place and self._headings[place - 1] == self._headings[place] else ""
         )
         context = self.context | self._keys_of[self._headings[place]]
-        return restatement(self.language).holds(statement, self._written(place), before, context)
+        return restatement(self.language, exact=exact).holds(statement, self._written(place), before, context)
 
     def _written(self, place: int) -> str:
         """A sentence as it stands, a row of a table with its headers."""
@@ -167,17 +168,27 @@ def is_doubted(verdict: ClaimVerdict, reasons: Iterable[Discrepancy], *, languag
 
 
 def check(
-    statement: str, sources: Sequence[SourceText], *, language: str = "", most: int = SENTENCES
+    statement: str,
+    sources: Sequence[SourceText],
+    *,
+    language: str = "",
+    most: int = SENTENCES,
+    strict: bool = True,
 ) -> Support:
     """What the texts say of a statement: of each of its sentences, and of all together. ``language`` is what it is
     written in, where that is known: of texts in another one only figures can be compared, which carry nothing alone.
-    Up to ``most`` sentences may carry it together.
+    Up to ``most`` sentences may carry it together. What is not ``strict``, such as a cell of a table, has no order of its
+    own to be held to. Nothing carries a statement of more than 10,000 characters.
 
     Example:
         check("The tower is 900 feet tall.", [SourceText("The tower is 90 feet tall.")]).verdict  # contradicted
     """
+    if len(statement) > MAX_STATEMENT_CHARS:
+        return _together(())
     found = [
-        best for piece in _pieces(statement) if (best := _best(piece, sources, language, most)) is not None
+        best
+        for piece in _pieces(statement)
+        if (best := _best(piece, sources, language, most, strict=strict)) is not None
     ]
     return _together(found)
 
@@ -188,7 +199,9 @@ def _pieces(statement: str) -> Iterator[str]:
             yield statement[start : min(span.end, start + LONGEST)]
 
 
-def _best(sentence: str, sources: Sequence[SourceText], language: str, most: int) -> Support | None:
+def _best(
+    sentence: str, sources: Sequence[SourceText], language: str, most: int, *, strict: bool
+) -> Support | None:
     """By the texts of that language which carry it best; None where it says nothing that could be looked for."""
 
     def other(n: int) -> bool:
@@ -203,7 +216,7 @@ def _best(sentence: str, sources: Sequence[SourceText], language: str, most: int
         told = unattributed(sentence, pool.reader, pool.about)
         claim = pool.reader.read(told, pool.is_plain)
         if claim.tokens:
-            comparison = _Comparison(claim, pool, most)
+            comparison = _Comparison(claim, pool, most, strict=strict)
             found.append(comparison.in_another_language() if in_other else comparison.support())
     return max(found, key=lambda one: (one.verdict is ClaimVerdict.SUPPORTED, one.score), default=None)
 
@@ -271,8 +284,8 @@ class _Pool:
     def row_of(self, at: tuple[int, int]) -> frozenset[str]:
         return self.sources[at[0]].row_of(at[1])
 
-    def restates(self, statement: str, at: tuple[int, int]) -> bool:
-        return self.sources[at[0]].is_restated(statement, at[1])
+    def restates(self, statement: str, at: tuple[int, int], *, exact: bool) -> bool:
+        return self.sources[at[0]].is_restated(statement, at[1], exact=exact)
 
     def place(self, at: tuple[int, int]) -> Place:
         start, end = self.sources[at[0]].spans[at[1]]
@@ -282,7 +295,8 @@ class _Pool:
 class _Comparison:
     """A sentence of a statement against texts of one language."""
 
-    def __init__(self, claim: Statement, pool: _Pool, most: int) -> None:
+    def __init__(self, claim: Statement, pool: _Pool, most: int, *, strict: bool) -> None:
+        self._strict = strict
         self._claim = claim
         self._pool = pool
         self._literal = plainly(claim.text)
@@ -306,12 +320,16 @@ class _Comparison:
         share = self._share(self._held)
         reasons = [
             # What is said in other words may be as sure in others.
-            *(one for one in different if one.aspect is not Aspect.MODALITY or share >= ALIKE),
+            *(
+                one
+                for one in different
+                if one.aspect is not Aspect.MODALITY or self._is_restated(exact=False)
+            ),
             *(Discrepancy(aspect=ASPECTS[token.kind], claimed=token.word) for token in gone),
         ]
         if reasons:
             score = min(score, BELOW)
-        if self._is_restated():
+        if (not self._strict and not reasons and score >= SUPPORTED) or self._is_restated():
             score = score if reasons else max(score, SUPPORTED)
         else:
             reasons += self._unborne(reasons)
@@ -380,12 +398,13 @@ class _Comparison:
             and all(map(is_of_another, holding))
         ]
 
-    def _is_restated(self) -> bool:
-        """Whether it is a text's own statement: of one of its sentences, or of each of two that it joins."""
+    def _is_restated(self, *, exact: bool = True) -> bool:
+        """Whether it is a text's own statement: of one of its sentences, or of each of two that it joins. What is not
+        ``exact`` may be said more or less surely."""
         places = list(dict.fromkeys((*self._near[:_NEAREST_READ], *self._chosen)))
 
         def is_own(statement: str) -> bool:
-            return any(self._pool.restates(statement, at) for at in places)
+            return any(self._pool.restates(statement, at, exact=exact) for at in places)
 
         joined = restatement(self._pool.language).parts(self._claim.text)
         return is_own(self._claim.text) or any(all(map(is_own, halves)) for halves in joined)

@@ -2,10 +2,8 @@
 
 from deep_research.logs.log import FORMATS, LEVELS, Log, bind, configure, get_log
 from deep_research.logs.redaction import (
-    MASK,
     blotted,
     blotted_bytes,
-    encodings,
     holds_secret,
     kept,
     masked,
@@ -16,6 +14,7 @@ from deep_research.logs.redaction import (
     register_secret,
     told,
 )
+from deep_research.secret_values import MASK, cut, encodings
 
 __all__ = [
     "FORMATS",
@@ -26,6 +25,7 @@ __all__ = [
     "blotted",
     "blotted_bytes",
     "configure",
+    "cut",
     "encodings",
     "get_log",
     "holds_secret",

@@ -7,25 +7,22 @@ key.
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import re
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
+from itertools import islice
 from typing import Any
-from urllib.parse import quote, quote_plus
 
-from deep_research.errors import bounded_line
+from deep_research import secret_values
+from deep_research.errors import MAX_LINE_CHARS, bounded_line
 from deep_research.patterns import regex
-
-MASK = "***"
-_BLOT = "*"
+from deep_research.secret_values import MASK, MIN_CORE_CHARS, cut
 
 _MIN_SECRET = 4  # anything shorter would black out ordinary text
-_MIN_CORE = 8
 _LONGEST_WORD = 16
 _DEEPEST = 8
+MAX_LOGGED_CHARS = 20_000  # of one text in the log, of a traceback say
+MAX_LOGGED_ITEMS = 200
 
 _SECRET_NAME = regex(
     r"(?:api|access|private|secret)[_-]?key|authorization|passw(?:or)?d|secret|cookie|credential|token$|^key$",
@@ -66,65 +63,19 @@ _QUOTED_PATH = regex(r"""(?P<mark>['"])(?:file://)?(?P<path>/[^'"/\n]{1,255}/[^'
 _BARE_PATH = regex(r"""(?<![\w.:/…])(?:file://)?(?P<path>/[^\s/'":;,()]{1,255}/[^\s'":;,()]{1,4096})""")
 
 
-class _Secrets:
-    """Registered values, in all their forms, longest first: a form goes before one that is part of it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._forms: tuple[str, ...] = ()
-        self._bytes: tuple[bytes, ...] = ()
-
-    def add(self, value: str) -> None:
-        with self._lock:
-            forms = {*self._forms, *encodings(value)}
-            self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
-            # In JSON each form may stand as JSON writes it.
-            written = (json.dumps(form, ensure_ascii=False)[1:-1] for form in self._forms)
-            self._bytes = tuple(
-                dict.fromkeys(form.encode("utf-8", "surrogatepass") for form in (*self._forms, *written))
-            )
-
-    def hide(self, text: str) -> str:
-        for form in self._forms:
-            if form in text:  # else it stays what it is, such as the member of an enumeration
-                text = text.replace(form, MASK)
-        return text
-
-    def blot(self, text: str) -> str:
-        for form in self._forms:
-            if form in text:
-                text = text.replace(form, _BLOT * len(form))
-        return text
-
-    def blot_bytes(self, body: bytes) -> bytes:
-        for form in self._bytes:
-            body = body.replace(form, _BLOT.encode() * len(form))
-        return body
-
-    def stand_in(self, body: bytes) -> bool:
-        # Looking for each form by itself takes a fifth of the time of one expression for all of them.
-        return any(form in body for form in self._bytes)
-
-
-# Process-wide, because log handlers are: a line written for one engine may carry the key of another.
-_secrets = _Secrets()
-# Those that cannot be taken for a word: what is kept and sent is text, and many servers take "ollama" for a key.
-_unmistakable = _Secrets()
-
-
 def register_secret(value: str) -> None:
     """Never print this value again, nor its base64, URL-encoded or escaped forms. Values of fewer than 4
     characters are left alone: hiding them would black out ordinary text."""
     if len(value) >= _MIN_SECRET:
-        _secrets.add(value)
-    if len(value) >= _MIN_CORE and not (value.isalpha() and len(value) < _LONGEST_WORD):
-        _unmistakable.add(value)
+        secret_values.SECRETS.add(value)
+    if len(value) >= MIN_CORE_CHARS and not (value.isalpha() and len(value) < _LONGEST_WORD):
+        secret_values.UNMISTAKABLE.add(value)
 
 
 def masked(text: str) -> str:
     """What is kept or sent, with ``***`` for each registered secret that cannot be taken for a word: of 8 characters at
     least, and if they are letters alone of 16."""
-    return _unmistakable.hide(text)
+    return secret_values.UNMISTAKABLE.hide(text)
 
 
 def masked_value(value: Any) -> Any:
@@ -138,23 +89,23 @@ def masked_value(value: Any) -> Any:
 
 def blotted(text: str) -> str:
     """As `masked`, with an asterisk for each character, so that all others keep their places."""
-    return _unmistakable.blot(text)
+    return secret_values.UNMISTAKABLE.blot(text)
 
 
 def blotted_bytes(body: bytes) -> bytes:
     """As `blotted`, for the bytes of a page."""
-    return _unmistakable.blot_bytes(body)
+    return secret_values.UNMISTAKABLE.blot_bytes(body)
 
 
 def holds_secret(body: bytes) -> bool:
     """Whether anything in it would be masked."""
-    return _unmistakable.stand_in(body)
+    return secret_values.UNMISTAKABLE.stand_in(body)
 
 
 def redact(text: str) -> str:
     """The text with ``***`` for registered secrets, for what stands under a secret's name, and for what looks
     like a key. Redacting twice changes nothing more."""
-    return _shapeless(_secrets.hide(text))
+    return _shapeless(secret_values.SECRETS.hide(text))
 
 
 def kept(text: str) -> str:
@@ -183,12 +134,17 @@ def _last_name(match: re.Match[str]) -> str:
 
 def told(error: BaseException) -> str:
     """What others raised, fit to be stored and shown: its type and text on one line, without secrets."""
-    return bounded_line(redact(bounded_line(f"{type(error).__name__}: {error}")))
+    try:
+        text = str(error)
+    except Exception:  # anybody may have written it
+        text = "it cannot be shown"
+    return bounded_line(redact(cut(f"{type(error).__name__}: {text}", 2 * MAX_LINE_CHARS)))
 
 
 def redact_value(value: object, depth: int = 0) -> Any:
-    """A copy of nested data with every text redacted and every value under a secret's name hidden, made only
-    of what JSON carries. Never raises; anything deeper than 8 levels becomes text."""
+    """A copy of nested data with every text cut and redacted and every value under a secret's name hidden, made only
+    of what JSON carries. Never raises; anything deeper than 8 levels becomes text, and of long lists the first items
+    are kept."""
     if value is None or isinstance(value, bool):
         return value
     # Comparisons are false for NaN, and JSON carries neither it nor endless integers.
@@ -196,14 +152,14 @@ def redact_value(value: object, depth: int = 0) -> Any:
         return value
     if depth < _DEEPEST and isinstance(value, Mapping):
         return {
-            redact(_text(name)): MASK
+            redact(cut(_text(name), MAX_LOGGED_CHARS)): MASK
             if _names_secret(name) and item is not None
             else redact_value(item, depth + 1)
-            for name, item in value.items()
+            for name, item in islice(value.items(), MAX_LOGGED_ITEMS)
         }
     if depth < _DEEPEST and isinstance(value, list | tuple | set | frozenset):
-        return [redact_value(item, depth + 1) for item in value]
-    return redact(_text(value))
+        return [redact_value(item, depth + 1) for item in islice(value, MAX_LOGGED_ITEMS)]
+    return redact(cut(_text(value), MAX_LOGGED_CHARS))
 
 
 def _names_secret(name: object) -> bool:
@@ -219,36 +175,3 @@ def _text(value: object) -> str:
         return repr(value)
     except Exception:  # a value whose repr fails must not take the line, or the run, with it
         return f"<{type(value).__name__}>"
-
-
-def encodings(value: str) -> set[str]:
-    """The forms that a text may take on its way: in an address, in JSON, in source code, in base64 wherever it may begin
-    in what is encoded, in hex, in another case, read backwards."""
-    raw = value.encode("utf-8", "surrogatepass")
-    encoded = {
-        quote(value, safe="", errors="surrogatepass"),
-        quote(value, errors="surrogatepass"),
-        quote_plus(value, errors="surrogatepass"),
-    }
-    lower = {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded}
-    cases = {value, value.lower(), value.upper()}
-    cases |= {each[::-1] for each in cases if len(value) >= _MIN_CORE}
-    escaped = {json.dumps(each)[1:-1] for each in cases} | {repr(each)[1:-1] for each in cases}
-    escaped |= {json.dumps(each, ensure_ascii=False)[1:-1] for each in cases}
-    in_hex = raw.hex()
-    spelled = "".join(f"%{byte:02x}" for byte in raw)
-    forms = {*cases, *encoded, *lower, *escaped, in_hex, in_hex.upper(), spelled, spelled.upper()}
-    for encode in (base64.b64encode, base64.urlsafe_b64encode):
-        whole = encode(raw).decode("ascii")
-        forms |= {whole, whole.rstrip("=")}
-        forms |= {core for core in _cores(raw, encode) if len(core) >= _MIN_CORE}
-    return forms
-
-
-def _cores(raw: bytes, encode: Callable[[bytes], bytes]) -> Iterator[str]:
-    """The characters that base64 of a longer text has wherever ``raw`` is inside it, as in Basic credentials:
-    one run for each of the three places where a group of three bytes may begin."""
-    for shift, first in ((0, 0), (1, 2), (2, 3)):
-        text = encode(bytes(shift) + raw).decode("ascii").rstrip("=")
-        # The last character of an unfinished group depends on what follows.
-        yield text[first : len(text) - (1 if (shift + len(raw)) % 3 else 0)]

@@ -72,6 +72,7 @@ class AnthropicMessages(ModelProvider):
     """
 
     service = "anthropic"
+    own_url = OWN_URL
     forms = ("schema", "tool")
 
     def __init__(
@@ -82,6 +83,7 @@ class AnthropicMessages(ModelProvider):
         if key is None:
             raise ConfigurationError(f"No API key for Anthropic: {KEY_VARIABLE} is not set.")
         self._key = key
+        self.sent_key = KEY_VARIABLE if api_key is None else ""
         self.base_url = checked_url(base_url or os.environ.get(URL_VARIABLE) or OWN_URL, of=self.service)
         self._wishes = Wishes("effort", "cache_control", "strict", also={"effort": r"output_config(?!\.)"})
         self._clients = PerLoop(self._client, anthropic.AsyncAnthropic.close)

@@ -98,6 +98,8 @@ class ModelProvider(ABC):
     service: str  # as in "anthropic:MODEL"
     probed: bool = True  # whether it has to be found out what the model can do
     base_url: str = ""  # where the service is, if it can be in more than one place
+    own_url: str = ""  # where it is unless another place is named
+    sent_key: str = ""  # the variable of the environment whose key goes with each request, if one does
     forms: tuple[Literal["schema", "tool"], ...] = ()  # what the service has, best first
     window: tuple[int, int] | None = (
         None  # the tokens of it and of the longest answer, if the provider itself knows
@@ -154,6 +156,8 @@ class Wrapped(ModelProvider):
         self.service = inner.service
         self.forms = inner.forms
         self.base_url = inner.base_url
+        self.own_url = inner.own_url
+        self.sent_key = inner.sent_key
         self.probed = inner.probed
         self.window = inner.window
         self.tells_window = inner.tells_window

@@ -43,6 +43,19 @@ def in_all_texts(value: _T, change: Callable[[str], str]) -> _T:
     return changed
 
 
+def text_size(value: Any) -> int:
+    """The characters of all texts in a value."""
+    size = 0
+
+    def count(text: str) -> str:
+        nonlocal size
+        size += len(text)
+        return text
+
+    in_all_texts(value, count)
+    return size
+
+
 def _walked(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)

@@ -14,7 +14,13 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from deep_research.models.object_parser import LONGEST, Unreadable, validated, without_thoughts
+from deep_research.models.object_parser import (
+    LONGEST,
+    MAX_FIELD_CHARS,
+    Unreadable,
+    validated,
+    without_thoughts,
+)
 from deep_research.patterns import regex
 
 _T = TypeVar("_T", bound=BaseModel)
@@ -111,6 +117,8 @@ def _put(into: dict[str, Any], known: dict[str, _Shape], name: str, value: str) 
 def _add(holder: dict[str, Any], name: str, line: str) -> None:
     """One more line of the last value."""
     held = holder[name]
+    if len(held[-1] if isinstance(held, list) else held) > MAX_FIELD_CHARS:
+        return
     if isinstance(held, list):
         held[-1] = f"{held[-1]}\n{line}".strip()
     else:

@@ -240,6 +240,6 @@ def expected_tokens(call: ModelCall) -> int:
     return round(size / BYTES_A_TOKEN) + TOKENS_AROUND
 
 
-def _is_worth_keeping(reply: Reply) -> bool:
+async def _is_worth_keeping(reply: Reply) -> bool:
     """Whether so much of a cut answer came that the rest is asked for, and not all of it again."""
     return len(reply.text.strip()) >= WORTH

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, RootModel, ValidationError
 
-from deep_research.models.characters import whole
+from deep_research.logs import cut
+from deep_research.models.characters import in_all_texts, whole, whole_characters
 from deep_research.models.coercion import coerced
 from deep_research.models.lenient_json import Lenient, lenient
 from deep_research.models.thoughts import TAG
@@ -25,6 +26,7 @@ _T = TypeVar("_T", bound=BaseModel)
 LONGEST = 2_000_000  # characters of an answer that are looked at
 WORK = 20_000_000  # characters that may be looked at in vain, at brackets that begin no value
 CANDIDATES = 40  # values, the last ones, that are held against the type
+MAX_FIELD_CHARS = 20_000  # of one text in an object
 LONGEST_PROBLEM = 600  # characters of what was wrong
 OPENINGS = 20  # places at which an object may begin that is looked at leniently
 
@@ -137,7 +139,7 @@ def _has_fields(value: Any, answer: type[BaseModel]) -> bool:
 
 def validated(value: Any, answer: type[_T]) -> _T:
     """The value as the type has it, or as it is once `coerced`. Raises `Unreadable` with the places that do not fit. JSON
-    can name half a character, so texts are made `whole`."""
+    can name half a character, so texts are made `whole`; they are cut at 20,000 characters."""
     try:
         return _validated(value, answer)
     except Unreadable:
@@ -146,7 +148,7 @@ def validated(value: Any, answer: type[_T]) -> _T:
 
 def _validated(value: Any, answer: type[_T]) -> _T:
     try:
-        return answer.model_validate(whole(value))
+        return answer.model_validate(in_all_texts(value, _bounded))
     except ValidationError as error:
         problem = _complaint(error)
     except Exception as error:  # a type's own validators may stumble over anything
@@ -217,6 +219,10 @@ def _thoughts(text: str, values: Sequence[_Value]) -> list[tuple[int, int]]:
         if not "".join([*said, text[place:opened]]).strip():
             found.append((opened, len(text)))
     return found
+
+
+def _bounded(text: str) -> str:
+    return whole_characters(cut(text, MAX_FIELD_CHARS))
 
 
 def _within(place: int, spans: Sequence[tuple[int, int]]) -> bool:

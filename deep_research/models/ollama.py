@@ -71,6 +71,7 @@ class Ollama(ModelProvider):
     """
 
     service = "ollama"
+    own_url = f"http://127.0.0.1:{OWN_PORT}"
     forms = ("schema",)
     tells_window = True
 

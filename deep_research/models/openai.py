@@ -53,6 +53,7 @@ class OpenAIResponses(OpenAIService):
     """
 
     service = "openai"
+    own_url = OWN_URL
 
     def __init__(
         self, model: str, *, api_key: SecretStr | str | None = None, base_url: str | None = None
@@ -67,6 +68,7 @@ class OpenAIResponses(OpenAIService):
             base_url=checked_url(url, of=self.service),
             wishes=Wishes("temperature", "reasoning", "prompt_cache_key", "store"),
         )
+        self.sent_key = KEY_VARIABLE if api_key is None else ""
 
     async def count(self, call: ModelCall) -> int | None:
         whole_request = self._request(call, stream=False)

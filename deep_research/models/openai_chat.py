@@ -7,11 +7,11 @@ import os
 from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
-from urllib.parse import urlsplit
 
 import openai
 from pydantic import SecretStr
 
+from deep_research.addresses import is_same_server
 from deep_research.errors import ConfigurationError
 from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole_characters
@@ -81,7 +81,7 @@ class OpenAIChat(OpenAIService):
                 hint=f"Write '{self.service}:{model}@http://127.0.0.1:8000/v1', or set {URL_VARIABLE}.",
             )
         url = checked_url(url, of=self.service)
-        is_own = urlsplit(url).hostname == urlsplit(OWN_URL).hostname
+        is_own = is_same_server(url, OWN_URL)
         trusted = is_own or base_url is None
         key = secret_key(api_key, variable=KEY_VARIABLE if trusted else None)
         self._limit, other = ("max_completion_tokens", "max_tokens")[:: 1 if is_own else -1]
@@ -92,6 +92,7 @@ class OpenAIChat(OpenAIService):
             wishes=Wishes("stream_options", "temperature", "reasoning_effort", instead={self._limit: other}),
             is_stranger=not trusted,
         )
+        self.sent_key = KEY_VARIABLE if key and api_key is None else ""
 
     def _method(self, client: openai.AsyncOpenAI) -> Any:
         return client.chat.completions.with_streaming_response.create

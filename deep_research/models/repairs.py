@@ -33,6 +33,7 @@ Path = tuple[str | int, ...]
 
 MOST_PLACES = 25  # that one request asks for
 LONGEST_SHOWN = 1_500  # characters of an item that is wrong, or of where an answer stops
+MAX_ITEMS = 1_000  # of a list that was cut
 MOST_OUTPUT = 2_000  # tokens, unless less was asked for
 LEFT_OUT = 0.5  # of the items of a list, at most, that may be left out since they stay wrong
 SYSTEM = (
@@ -129,7 +130,8 @@ def joined(draft: Draft, text: str, answer: type[_T]) -> _T:
         if name not in value:
             value[name] = held
         elif name == draft.cut and isinstance(value[name], list) and isinstance(held, list):
-            value[name] = [*value[name], *(item for item in held if item not in value[name])]
+            kept = value[name][:MAX_ITEMS]
+            value[name] = [*kept, *(item for item in held[:MAX_ITEMS] if item not in kept)]
     return with_what_fits(value, answer)
 
 

@@ -17,10 +17,10 @@ from typing import Any, Protocol
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.stop import stop_base
 
-from deep_research.calls import contained, first
-from deep_research.errors import DeepResearchError, ModelError, StopResearch
+from deep_research.calls import TEXT_UNIT, contained, first, off_loop
+from deep_research.errors import DeepResearchError, ModelError, StopResearch, bounded_line
 from deep_research.limits import Gate
-from deep_research.logs import told
+from deep_research.logs import cut, told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole
 from deep_research.models.failures import LONGEST_WAIT, Verdict, failure
@@ -36,6 +36,9 @@ UNIT = 2.5  # times that a request may take has the unit: one that hung leaves t
 SHORTEST = 0.001  # seconds that a request gets at least: no stack knows what to do with fewer than none
 GRACE = 0.05  # seconds after which a provider that does not keep its deadline is left
 JITTER = 1.0  # seconds at most, so that many runs do not come back at the same moment
+
+MAX_ANSWER_CHARS = 400_000  # twice the longest report that one may want
+MAX_NAME_CHARS = 300  # of a model, and of a request
 
 OnWait = Callable[[float, ModelError], None]  # seconds to wait, and for what
 Sleep = Callable[[float], Awaitable[None]]
@@ -90,7 +93,7 @@ class Tries:
         return self.deadline - self.clock()
 
 
-def _never(_outcome: Reply | ModelError) -> bool:
+def _never(_outcome: ModelError) -> bool:
     return False
 
 
@@ -113,7 +116,7 @@ class Persistence:
         tries: Tries,
         pieces: Pieces | None = None,
         *,
-        usable: Callable[[Reply], bool] = _never,
+        usable: Callable[[Reply], Awaitable[bool]] | None = None,
         in_vain: Callable[[ModelError], bool] = _never,
     ) -> Reply:
         """The reply, asked for again while that may help and ``tries`` lasts, but not after an error that says that it is
@@ -132,7 +135,7 @@ class Persistence:
             if pieces is not None:
                 pieces.void()
             reply = await self._once(provider, call, tries, pieces, wording)
-            if reply.stop is StopReason.INCOMPLETE and not usable(reply):
+            if reply.stop is StopReason.INCOMPLETE and not (usable and await usable(reply)):
                 if reply.text.strip():
                     tries.partial.append(reply)
                 raise failure(
@@ -249,9 +252,19 @@ async def _sent(
         problem = f"the provider raised {told(error)}"
     else:
         if isinstance(reply, Reply):
-            return whole(reply.model_copy(update={"text": answer_text(reply.text)}))
+            return await _readable(reply)
         problem = f"the provider gave a {type(reply).__name__} in place of a Reply"
     return failure(Verdict.FATAL, problem, model=provider.name, maybe_billed=True)
+
+
+async def _readable(reply: Reply) -> Reply:
+    """The reply with the text of its answer, within bounds: anybody may have written the provider."""
+    raw = cut(reply.text, MAX_ANSWER_CHARS)
+    text = await off_loop(len(raw) // TEXT_UNIT, answer_text, raw)
+    beside = {"model": bounded_line(reply.model, MAX_NAME_CHARS)}
+    if reply.request_id is not None:
+        beside["request_id"] = bounded_line(reply.request_id, MAX_NAME_CHARS)
+    return whole(reply.model_copy(update={"text": text, **beside}))
 
 
 def _may_help(error: BaseException) -> bool:

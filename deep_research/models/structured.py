@@ -4,13 +4,13 @@ repair, which asks for what was wrong and keeps what was right; never more reque
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
+from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.logs import get_log, told
 from deep_research.models import key_values, repairs
@@ -23,6 +23,7 @@ from deep_research.models.retry import Persistence, Tries, with_books
 from deep_research.patterns import regex
 
 _T = TypeVar("_T", bound=BaseModel)
+_Any = TypeVar("_Any")
 
 LONGEST_ECHO = 4_000  # characters of an unusable answer that are shown to the model again
 _NOT_THIS_WAY = (400, 404, 405, 415, 422, 501)  # what a service answers that does not know a form
@@ -110,7 +111,7 @@ class _Ladder(Generic[_T]):
             answered = True
             self._learn()
             try:
-                value = _read(rung, reply, self.answer)
+                value = await _in_turn(reply.text, _read, rung, reply, self.answer)
             except Unreadable as unreadable:
                 said = str(unreadable)
             else:
@@ -119,14 +120,14 @@ class _Ladder(Generic[_T]):
             self.problem = _verdict(self.provider, reply, said, self.tries)
             if reply.stop is StopReason.REFUSAL:
                 raise self.problem
-            draft = _drafted(rung, reply, self.answer)
+            draft = await _in_turn(reply.text, _drafted, rung, reply, self.answer)
             if draft is not None and (found := await self._mended(rung, shaped, reply, draft)) is not None:
                 return found
             if reply.stop is StopReason.LENGTH:
                 shaped = self._larger(shaped, self.problem)
             elif not self.repaired and self.tries.left > 0:
                 self.repaired = True
-                shaped = _repairing(shaped, reply, said, self.answer)
+                shaped = await _in_turn(reply.text, _repairing, shaped, reply, said, self.answer)
             else:
                 self.abilities.failed(self.provider.identity, rung)
                 return None
@@ -135,16 +136,21 @@ class _Ladder(Generic[_T]):
     async def _mended(self, rung: Rung, shaped: ModelCall, reply: Reply, draft: Draft) -> Found[_T] | None:
         """The answer with what was wrong in it put right, and with what was cut off it, by one request; without that, or
         where it gives nothing of use, what fits of the answer. Raises what the request did where nothing fits."""
-        wrong = {} if draft.cut is not None else repairs.faults(draft.value, self.answer)
+        said = reply.text
+        wrong = (
+            {} if draft.cut is not None else await _in_turn(said, repairs.faults, draft.value, self.answer)
+        )
         text, failed = "", None
         needed = bool(wrong) or draft.cut is not None
         if needed and not self.repaired and self.tries.left > 0 and self.tries.seconds > 0:
             self.repaired = True
             capped = reply.stop is not StopReason.END
             if draft.cut is not None:
-                call = repairs.asking_rest(shaped, draft, self.answer, reply.text, capped=capped)
+                call = await _in_turn(
+                    said, repairs.asking_rest, shaped, draft, self.answer, said, capped=capped
+                )
             else:
-                call = repairs.asking(shaped, draft, wrong)
+                call = await _in_turn(said, repairs.asking, shaped, draft, wrong)
             try:
                 reply = await self.persistence.send(self.provider, call, self.tries, usable=_has_text)
                 text = "" if reply.stop is StopReason.REFUSAL else reply.text
@@ -152,9 +158,9 @@ class _Ladder(Generic[_T]):
                 failed = error
         try:
             if draft.cut is not None:
-                value = repairs.joined(draft, text, self.answer)
+                value = await _in_turn(said + text, repairs.joined, draft, text, self.answer)
             else:
-                value = repairs.mended(draft, wrong, text, self.answer)
+                value = await _in_turn(said + text, repairs.mended, draft, wrong, text, self.answer)
         except Unreadable as unreadable:
             log.info("answer_not_mended", provider=self.provider.name, error=str(unreadable))
             if failed is not None:
@@ -175,7 +181,7 @@ class _Ladder(Generic[_T]):
             self.provider,
             shaped,
             self.tries,
-            usable=partial(_is_of_use, rung, answer=self.answer),
+            usable=lambda reply: _in_turn(reply.text, _is_of_use, rung, reply, self.answer),
             in_vain=in_vain,
         )
 
@@ -198,6 +204,11 @@ class _Ladder(Generic[_T]):
             raise problem
         self.output = larger
         return shaped.model_copy(update={"max_output": larger})
+
+
+async def _in_turn(text: str, work: Callable[..., _Any], *args: Any, **kwargs: Any) -> _Any:
+    """Reads a text, off the loop where it is long."""
+    return await off_loop(len(text) // TEXT_UNIT, work, *args, **kwargs)
 
 
 def _shaped(rung: Rung, call: ModelCall, answer: type[BaseModel], provider: ModelProvider) -> ModelCall:
@@ -265,7 +276,7 @@ def _drafted(rung: Rung, reply: Reply, answer: type[BaseModel]) -> Draft | None:
     return None if draft is not None and draft.cut is not None and not any(draft.value.values()) else draft
 
 
-def _has_text(reply: Reply) -> bool:
+async def _has_text(reply: Reply) -> bool:
     return bool(reply.text.strip())
 
 

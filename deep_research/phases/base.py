@@ -25,10 +25,11 @@ from deep_research.errors import (
     ModelError,
     PhaseStateError,
     StopResearch,
+    bounded_line,
 )
 from deep_research.evidence.inquiry import question_parts
-from deep_research.logs import told
-from deep_research.models.characters import whole
+from deep_research.logs import cut, told
+from deep_research.models.characters import in_all_texts, whole
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.hearing import hearing
 from deep_research.phases.proposed_queries import Asked, Proposal
@@ -46,6 +47,9 @@ from deep_research.state import (
 from deep_research.state.events import LimitReached
 from deep_research.state.journal import Journal
 from deep_research.state.transitions import opens_iteration
+
+MAX_FIELD_CHARS = 20_000  # of one text in the answer of an agent
+MAX_REPORT_CHARS = 400_000  # twice the longest that one may want
 
 _In_contra = TypeVar("_In_contra", contravariant=True)
 _Out_co = TypeVar("_Out_co", covariant=True)
@@ -290,8 +294,11 @@ class Phase(ABC, Generic[_In, _Out]):
 def _checked(answer: Any, wanted: type[_Answer], role: AgentRole) -> _Answer:
     try:
         made = answer if isinstance(answer, wanted) else wanted.model_validate(answer)
-        # Of a gatherer's the texts are long: to encode them all costs more than to look at each.
-        return made if role is not AgentRole.GATHERER and _is_text(made) else whole(made)
+        if role is AgentRole.GATHERER:  # whose texts are bounded where they are collected
+            return whole(made)
+        most = MAX_REPORT_CHARS if role is AgentRole.SYNTHESIZER else MAX_FIELD_CHARS
+        made = in_all_texts(made, lambda text: cut(text, most))
+        return made if _is_text(made) else whole(made)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "the answer"
@@ -313,17 +320,7 @@ def _is_text(answer: BaseModel) -> bool:
 
 def noted(notes: Iterable[str], name: str = "window") -> list[LimitReached]:
     """What an agent could only do in part, as limits of the run."""
-    return [LimitReached(limit=Limit(name=name, message=note)) for note in notes]
-
-
-SMALL_WORK = 40  # items that take well under a millisecond: a thread would cost more than the work
-
-
-async def off_loop(size: int, work: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
-    """Text work of ``size`` items, in a thread unless it is small."""
-    if size <= SMALL_WORK:
-        return work(*args, **kwargs)
-    return await asyncio.to_thread(work, *args, **kwargs)
+    return [LimitReached(limit=Limit(name=name, message=bounded_line(note))) for note in notes]
 
 
 def _nothing() -> None:

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules, Count, Fitted, fit
 from deep_research.budget.tokens import Counter
 from deep_research.budget.window import answer_cap
+from deep_research.calls import off_loop
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence.plain import clean
 from deep_research.models.base import Effort, ModelCall
@@ -24,7 +25,7 @@ from deep_research.models.base import Message as Turn
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
-from deep_research.phases.base import Handoff, off_loop
+from deep_research.phases.base import Handoff
 from deep_research.phases.hearing import latest
 from deep_research.state import DeepResearchState, Sending, SentItem
 

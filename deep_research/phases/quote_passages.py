@@ -6,9 +6,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 
+from deep_research.calls import off_loop
 from deep_research.errors import ContentMissingError
 from deep_research.evidence.passages import blocks
-from deep_research.phases.base import off_loop
 from deep_research.state import Finding, Quote, Span
 from deep_research.state.journal import Journal
 

@@ -15,8 +15,18 @@ from deep_research.evidence.inquiry import expected
 from deep_research.evidence.language import vocabulary, written_in
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.plain import plainly
+from deep_research.evidence.restatement import LONG
 from deep_research.evidence.statements import Kind, Reader, reader
-from deep_research.evidence.support import BELOW, FEW, SPECIFIC, SourceText, Support, check, is_doubted
+from deep_research.evidence.support import (
+    BELOW,
+    FEW,
+    MAX_STATEMENT_CHARS,
+    SPECIFIC,
+    SourceText,
+    Support,
+    check,
+    is_doubted,
+)
 from deep_research.patterns import regex
 from deep_research.report.cells import misplaced, placed
 from deep_research.report.cited import Cited, about
@@ -188,6 +198,8 @@ class Checker:
             return _Carried(replace(_NOTHING, reasons=(reason,)), basis=ClaimBasis.RUN)
         if told.cites:
             return self._by(told, told.cites, language, inherited=False)
+        if len(told.text) > MAX_STATEMENT_CHARS:
+            return _Carried(_NOTHING)
         if not self._reader(language).read(told.text).tokens:
             return None
         near = self._by(told, told.near, language, inherited=True) if told.near else None
@@ -241,13 +253,14 @@ class Checker:
         """Of a cell what the sources say of it and of its row; of one that says something by itself, a value with its
         unit or several words, what they say of that, where they have nothing against the row. A row that is headed by
         the title of a source tells who says it, and of what no more than the source does."""
+        strict = told.kind is not ClaimKind.CELL or len(_WORD.findall(told.text)) >= LONG
         if told.kind is ClaimKind.CELL and plainly(told.row) in self._titles(cites):
-            return self.cited.support(told.text, cites, language)
-        found, evidence = self.cited.support(_statement(told), cites, language)
+            return self.cited.support(told.text, cites, language, strict=strict)
+        found, evidence = self.cited.support(_statement(told), cites, language, strict=strict)
         few = len(self._reader(language).keys(told.text)) < WORDS_OF_A_CELL
         if found.verdict is ClaimVerdict.SUPPORTED or told.kind is not ClaimKind.CELL or few:
             return found, evidence
-        alone = self.cited.support(told.text, cites, language)
+        alone = self.cited.support(told.text, cites, language, strict=strict)
         against = found.verdict is ClaimVerdict.CONTRADICTED or any(
             reason.aspect in SPECIFIC for reason in found.reasons
         )
@@ -267,7 +280,7 @@ class Checker:
         """Of a claim that cites nothing: what the findings that it repeats rest on; else what the log says of it."""
         best = near
         if repeated := self._repeated(told, language):
-            found, evidence = self.cited.support(_statement(told), repeated, language)
+            found, evidence = self._of_cell(told, repeated, language)
             found, evidence = self._in_place(told, repeated, found, evidence)
             again = _Carried(found, evidence, repeated, inherited=True)
             if again.is_supported or best is None or found.score > best.support.score:
@@ -342,6 +355,8 @@ class Checker:
 
     def _repeated(self, told: DraftClaim, language: str) -> tuple[str, ...]:
         key = _statement(told), language
+        if len(key[0]) > MAX_STATEMENT_CHARS:
+            return ()
         if len(self._reader(language).read(key[0]).tokens) < FEW:
             return ()  # one word may stand anywhere
         if key not in self._repeats:

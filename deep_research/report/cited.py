@@ -76,7 +76,9 @@ class _Found:
 
 # What was said of the same statement by the same texts: a draft is looked at several times, the next one repeats most of
 # it, and the texts of a run are not all kept prepared.
-_VERDICTS: dict[tuple[str, tuple[tuple[str, str], ...], str, int], tuple[Support, tuple[Quote, ...]]] = {}
+_VERDICTS: dict[
+    tuple[str, tuple[tuple[str, str], ...], str, int, bool], tuple[Support, tuple[Quote, ...]]
+] = {}
 
 
 @dataclass
@@ -96,15 +98,18 @@ class Cited:
         return tuple(dict.fromkeys(each for each in hashes if each and each not in self.texts))
 
     def support(
-        self, text: str, cites: Sequence[str], language: str = ""
+        self, text: str, cites: Sequence[str], language: str = "", *, strict: bool = True
     ) -> tuple[Support, tuple[Quote, ...]]:
-        """What the sources of some findings say of a statement, and the passages that hold most of it."""
+        """What the sources of some findings say of a statement, and the passages that hold most of it. ``strict`` as in
+        `check`."""
         texts = [text_ for source in self.sources(cites) for text_ in self._texts_of(source, cites)]
         quotes = sum(len(self.findings[i].quotes) for i in cites if i in self.findings)
         most = min(MOST_SENTENCES, max(SENTENCES, quotes))
-        key = text, tuple((each.key, about(each.source)) for each in texts), language, most
+        key = text, tuple((each.key, about(each.source)) for each in texts), language, most, strict
         if (said := _VERDICTS.get(key)) is None:
-            found = check(text, [self._prepare(each) for each in texts], language=language, most=most)
+            found = check(
+                text, [self._prepare(each) for each in texts], language=language, most=most, strict=strict
+            )
             passages = (texts[place.source].quote(place.span.start, place.span.end) for place in found.places)
             said = found, tuple(passages)
             if len(_VERDICTS) >= MOST_VERDICTS:

@@ -10,7 +10,7 @@ Every function takes time linear in its text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
 from functools import lru_cache
 from html import unescape
 from urllib.parse import quote
@@ -44,15 +44,13 @@ _MARK = regex(r"\{\{#|\b(?:find|src)-[0-9a-f]{12}\b")  # stands for a file, or l
 # What acts in code where a renderer knows no fences: HTML, links, images, addresses of mail also over two lines.
 _ACTS = regex(r"<[A-Za-z/!?]|\]\(|!\[|<[^<> !@]*+@")
 # Code, or what begins or ends a formula.
-_CODE_OR_SIGN = regex(
-    r"(?P<code>^[ \t]*```[^\n]*\n[\s\S]*?^[ \t]*```$|(?<!`)(?P<ticks>`{1,2})(?!`)[^`\n]++(?P=ticks)(?!`))"
-    r"|\$|\\[()]",
-    re.MULTILINE,
-)
+_CODE_OR_SIGN = regex(r"(?P<code>(?<!`)(?P<ticks>`{1,2})(?!`)[^`\n]++(?P=ticks)(?!`))|\$|\\[()]")
 _PARAGRAPHS = regex(r"(\n[ \t]*\n)")
 _COMMAND = regex(r"\\(?=[A-Za-z])")
 _OPEN_LABEL = regex(r"^[^\w\n[]*+(?:\d+[.)][^\w\n[]*+)*+\[", re.MULTILINE)  # also of an item or a quote
-_BLOCK = regex(r"^```[^\n]*\n.*?^```$", re.MULTILINE | re.DOTALL)
+# Where a block of code begins and ends: at the margin, or anywhere.
+_BEGINS_BLOCK, _ENDS_BLOCK = regex(r"^```[^\n]*\n", re.MULTILINE), regex(r"^```$", re.MULTILINE)
+_BEGINS_ANY, _ENDS_ANY = regex(r"^[ \t]*+```[^\n]*\n", re.MULTILINE), regex(r"^[ \t]*+```$", re.MULTILINE)
 # Code inside a line: no other backticks near, no bar that could end a cell of a table, nothing that could end a deletion.
 _CODE = regex(r"(?<![\\`])(`{1,2})(?!`)((?:[^`|~\n]|~(?!~))++)\1(?!`)")
 
@@ -112,10 +110,9 @@ _SET_ASIDE = "\0"
 _KEPT = regex(r"\0(\d+)\0")
 # What was written so that no renderer makes more of it than a character; code, and what breaks an address, is none.
 _WRITTEN = regex(
-    r"^[ \t]*```[^\n]*\n[\s\S]*?^[ \t]*```$|`(?P<backslashes>\\++)`(?=[A-Za-z])"
+    r"`(?P<backslashes>\\++)`(?=[A-Za-z])"
     r"|(?<!`)(?P<ticks>`{1,2})(?!`)[^`\n]++(?P=ticks)(?!`)"
-    r"|\\(?P<sign>[!-.:-@\[-`{-~])|(?P<entity>&(?:amp|lt|#(?!47;)\d{1,3});)",
-    re.MULTILINE,
+    r"|\\(?P<sign>[!-.:-@\[-`{-~])|(?P<entity>&(?:amp|lt|#(?!47;)\d{1,3});)"
 )
 
 
@@ -197,13 +194,23 @@ def without_formulas(text: str) -> str:
 def _without_formulas(paragraph: str) -> str:
     if "\\" not in paragraph:
         return paragraph
-    signs = [match.start() for match in _CODE_OR_SIGN.finditer(paragraph) if not match["code"]]
-
-    def inert(match: re.Match[str]) -> str:
-        between = match["code"] and signs[0] < match.start() < signs[-1]
-        return _COMMAND.sub(r"\\ ", match[0]) if between else match[0]
-
-    return _CODE_OR_SIGN.sub(inert, paragraph) if signs else paragraph
+    signs: list[int] = []
+    code: list[tuple[int, int]] = []
+    at = 0
+    for start, end in (*_blocks(paragraph, _BEGINS_ANY, _ENDS_ANY), (len(paragraph), len(paragraph))):
+        for match in _CODE_OR_SIGN.finditer(paragraph, at, start):
+            code += [match.span()] if match["code"] else []
+            signs += [] if match["code"] else [match.start()]
+        code.append((start, end))
+        at = end
+    if not signs:
+        return paragraph
+    made, at = list[str](), 0
+    for start, end in code:
+        if signs[0] < start < signs[-1]:
+            made += [paragraph[at:start], _COMMAND.sub(r"\\ ", paragraph[start:end])]
+            at = end
+    return "".join([*made, paragraph[at:]])
 
 
 def plain(text: str) -> str:
@@ -213,12 +220,28 @@ def plain(text: str) -> str:
 
 def without_code(report: str) -> str:
     """A report in which its blocks of code are nothing but characters, at the same offsets."""
-    return str(_BLOCK.sub(lambda block: "." * len(block.group()), report))
+    return _with_blocks(report, lambda block: "." * len(block))
 
 
 def prose(report: str) -> str:
     """A report without its blocks of code."""
-    return _BLOCK.sub("", report)
+    return _with_blocks(report, lambda _: "")
+
+
+def _with_blocks(report: str, change: Callable[[str], str]) -> str:
+    made, at = list[str](), 0
+    for start, end in _blocks(report, _BEGINS_BLOCK, _ENDS_BLOCK):
+        made += [report[at:start], change(report[start:end])]
+        at = end
+    return "".join([*made, report[at:]])
+
+
+def _blocks(text: str, begins: re.Pattern[str], ends: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Where the blocks of code are. After a beginning that has no end there is none."""
+    at = 0
+    while (opening := begins.search(text, at)) and (closing := ends.search(text, opening.end())):
+        yield opening.start(), closing.end()
+        at = closing.end()
 
 
 def readable(report: str) -> str:
@@ -229,14 +252,19 @@ def readable(report: str) -> str:
     Example:
         readable(r"see \[1\] of cache\_key &lt;b>")  # "see [1] of cache_key <b>"
     """
-    return _WRITTEN.sub(
-        lambda match: (
+
+    def shown(match: re.Match[str]) -> str:
+        return (
             match["sign"]
             or match["backslashes"]
             or (unescape(match["entity"]) if match["entity"] else match[0])
-        ),
-        report,
-    )
+        )
+
+    made, at = list[str](), 0
+    for start, end in _blocks(report, _BEGINS_ANY, _ENDS_ANY):
+        made += [_WRITTEN.sub(shown, report[at:start]), report[start:end]]
+        at = end
+    return "".join([*made, _WRITTEN.sub(shown, report[at:])])
 
 
 def linkable(url: str) -> bool:

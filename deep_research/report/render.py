@@ -30,7 +30,6 @@ from deep_research.state import (
     Claim,
     ClaimVerdict,
     ConfidenceSummary,
-    Discrepancy,
     Finding,
     ReportMetadata,
     Source,
@@ -134,20 +133,21 @@ def _explained(body: str, claims: Sequence[Claim]) -> Iterator[str]:
 
 def lack_of(claim: Claim) -> str:
     """What no passage of its sources has of a claim, in a few words."""
-    told = [_lack(reason) for reason in claim.reasons if reason.aspect in SPECIFIC]
+    reasons = [reason for reason in claim.reasons if reason.aspect in SPECIFIC]
+    alone = [f"“{r.claimed}”" for r in reasons if not r.found]
+    other = [
+        f"says the opposite of “{r.found}”"
+        if r.aspect in OPPOSING
+        else f"has “{r.claimed}”, its source “{r.found}”"
+        for r in reasons
+        if r.found
+    ]
     missing = claim.judgement.missing if claim.judgement is not None else ""
+    if not reasons and missing:
+        alone.append(f"“{missing}”")
     return "; ".join(
-        dict.fromkeys([*told, *([f"no passage has “{missing}”"] if missing and not told else [])])
+        [*dict.fromkeys(other), *([f"no passage has {', '.join(dict.fromkeys(alone))}"] if alone else [])]
     )
-
-
-def _lack(reason: Discrepancy) -> str:
-    if reason.aspect in OPPOSING:
-        return (
-            f"says the opposite of “{reason.found}”" if reason.found else f"no passage has “{reason.claimed}”"
-        )
-    found = f", its source has “{reason.found}”" if reason.found else ""
-    return f"no passage has “{reason.claimed}”{found}"
 
 
 def _stop(text: str) -> str:

@@ -42,6 +42,7 @@ class CommonArguments(TypedDict, total=False):
     max_task_seconds: float | None
     task_sources: str | Sequence[str] | None
     task_tools: str | Sequence[str] | None
+    task_public_after_private: bool | None
     approve_plan: bool | None
     clarify: Literal["never", "when_unsure"] | None
     on_cap: Literal["report", "ask"] | None

@@ -57,7 +57,7 @@ from deep_research.supervisor.hooks import SupervisorHooks
 from deep_research.supervisor.opening import checked_question, new_run_id
 
 if TYPE_CHECKING:
-    from deep_research.assembly import MakeSupervisor, Models, Parts
+    from deep_research.assembly import Destination, MakeSupervisor, Models, Parts
     from deep_research.budget.estimate import Estimate
     from deep_research.budget.shared_budget import SharedBudget
     from deep_research.packs import Manifest, Verification
@@ -554,6 +554,16 @@ class DeepResearch:
     async def askipped(self) -> Sequence[Skipped]:
         return await asyncio.to_thread(self._parts.skipped)
 
+    async def _destinations(
+        self, research_id: str | None = None, *, new: bool = False
+    ) -> tuple[Destination, ...]:
+        """Where the requests go of a new run, or of one that is gone on with. Raises as `aresume`."""
+        if research_id is None:
+            return self._parts.destinations
+        row, setup = await self._runs.row(research_id), await self._runs.asetup(research_id)
+        parts = await asyncio.to_thread(self._variants.of_run, setup, row.places, new=new)
+        return parts.destinations
+
     @property
     def _files_read(self) -> int | None:
         """Local documents read by the indexing that is under way before a run; None when there is none."""
@@ -755,6 +765,8 @@ class DeepResearch:
             parts.store.open()
             if parts not in self._prepared:
                 parts.tidy()
+                for each in parts.destinations:
+                    log.info("requests_go_to", server=each.server, uses=each.uses, variable=each.key)
             self._prepared.add(parts)
 
     def _handle(self, run_id: str, task: asyncio.Task[ResearchResult]) -> ResearchHandle:

@@ -1,57 +1,95 @@
 """The bounds of a settings file that nobody named: the `deep-research.toml` of the current folder.
 
 A folder may come from anybody. Its file changes how a run works, but sends no key and no document to another place, and
-reaches no file outside of the folder.
+reaches no file outside of the folder. The same holds for what it names: a file of models, and the runs of a database.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from deep_research.addresses import is_loopback
 from deep_research.errors import SettingsError
+from deep_research.files import read_regular
 from deep_research.settings.values import shown
 
 # Words for models and reports, and sites that no request goes to on account of them.
 FREE_TEXTS = (
     *("system_prompt", "audience", "language", "contact", "domains", "not_domains"),
-    *("high_quality", "medium_quality", "low_quality"),
+    *("high_quality", "medium_quality", "low_quality", "protected"),
 )
+MODEL_SETTINGS = ("model", "models", "summarization_provider", "summarization_providers", "model_file")
 KEYLESS_MODELS = ("ollama:", "openai-compatible:")  # services that no key of another place goes to
+MAX_MODEL_FILE_BYTES = 1_000_000
 _FILE_MODEL = "replay:"
 
 
-def check_reach(values: Mapping[str, Any], paths: frozenset[str], folder: Path, where: str) -> None:
-    """Raises `SettingsError` for a setting by which the file reaches out. ``paths`` are the settings that hold paths."""
-    for name, value in values.items():
-        for text in _texts(value):
-            if name in paths:
-                _check_path(name, text, folder, where)
-            elif name not in FREE_TEXTS:
-                _check_text(name, text, folder, where)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderFile:
+    """The file of the current folder. ``where`` is its path as it is shown, ``path_settings`` are the settings that hold
+    paths, ``in_force`` those whose value is the file's."""
 
+    folder: Path
+    where: str
+    path_settings: frozenset[str] = field(repr=False)
+    in_force: frozenset[str] = frozenset()
 
-def _check_text(name: str, text: str, folder: Path, where: str) -> None:
-    model = (text.partition("=")[2] if name == "models" and "=" in text else text).strip()
-    if "://" in text or name == "search_urls":
-        is_keyless = name in ("model", "models") and model.startswith(KEYLESS_MODELS)
-        if not (is_keyless and _is_here(model.partition("@")[2])):
-            raise _refusal(name, text, "an address, to which keys or documents would go", where)
-    elif _FILE_MODEL in model:
-        _check_path(name, model.partition(_FILE_MODEL)[2], folder, where)
-    elif name == "dense_model" and Path(text).expanduser().exists():
-        raise _refusal(name, text, "a model that is a file", where)
+    def check(self, values: Mapping[str, Any], source: str = "") -> None:
+        """Raises `SettingsError` for a value that reaches out of the folder. ``source`` is what the values stand in, if
+        not in the file itself."""
+        source = source or self.where
+        for name, value in values.items():
+            for text in _texts(value):
+                if name in self.path_settings:
+                    self._check_path(name, text, source)
+                elif name not in FREE_TEXTS:
+                    self._check_text(name, text, source)
+                if name == "model_file":
+                    self._check_model_file(text)
 
+    def _check_text(self, name: str, text: str, source: str) -> None:
+        model = (text.partition("=")[2] if name == "models" and "=" in text else text).strip()
+        if "://" in text or name == "search_urls":
+            is_keyless = name in MODEL_SETTINGS and model.startswith(KEYLESS_MODELS)
+            if not (is_keyless and _is_here(model.partition("@")[2])):
+                raise self._refusal(name, text, "an address, to which keys or documents would go", source)
+        elif _FILE_MODEL in model:
+            self._check_path(name, model.partition(_FILE_MODEL)[2], source)
+        elif name == "dense_model" and Path(text).expanduser().exists():
+            raise self._refusal(name, text, "a model that is a file", source)
 
-def _check_path(name: str, text: str, folder: Path, where: str) -> None:
-    try:
-        is_within = (folder / Path(text).expanduser()).resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError, ValueError):  # a loop of links, an unknown user, a NUL
-        is_within = False
-    if not is_within:
-        raise _refusal(name, text, "a path outside of its folder", where)
+    def _check_path(self, name: str, text: str, source: str) -> None:
+        try:
+            is_within = (
+                (self.folder / Path(text).expanduser()).resolve().is_relative_to(self.folder.resolve())
+            )
+        except (OSError, RuntimeError, ValueError):  # a loop of links, an unknown user, a NUL
+            is_within = False
+        if not is_within:
+            raise self._refusal(name, text, "a path outside of its folder", source)
+
+    def _check_model_file(self, text: str) -> None:
+        """A profile names the model that is asked in place of another. A file that cannot be read is left to whoever
+        reads it."""
+        import tomllib  # here, because importing the package must stay cheap
+
+        path = self.folder / Path(text).expanduser()
+        try:
+            profiles = tomllib.loads(read_regular(path, MAX_MODEL_FILE_BYTES).decode("utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return
+        for each in _texts(profiles):
+            self._check_text("model_file", each, path.name)
+
+    def _refusal(self, name: str, text: str, what: str, source: str) -> SettingsError:
+        return SettingsError(
+            f"{name} in {source} names {what}: {shown(text)}.",
+            hint=f"If you trust the folder, name its file: --config {self.where}, or config={self.where!r}.",
+            setting=name,
+        )
 
 
 def _is_here(address: str) -> bool:
@@ -62,20 +100,12 @@ def _is_here(address: str) -> bool:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in a value of a TOML file."""
-    if isinstance(value, str):
-        yield value
+    """All texts and paths in a value."""
+    if isinstance(value, str | Path):
+        yield str(value)
     elif isinstance(value, Mapping):
         for each in value.values():
             yield from _texts(each)
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for each in value:
             yield from _texts(each)
-
-
-def _refusal(name: str, text: str, what: str, where: str) -> SettingsError:
-    return SettingsError(
-        f"{name} in {where} names {what}: {shown(text)}.",
-        hint=f"If you trust the file, name it: --config {where}, or config={where!r}.",
-        setting=name,
-    )

@@ -100,6 +100,11 @@ class Settings(BaseModel):
     task_tools: Names = Field(
         default=(), description="Tools that tasks may use, by name; empty: all there are."
     )
+    task_public_after_private: bool = Field(
+        default=False,
+        description="Let tasks that were shown something of a private data source or tool go on to search the web and "
+        "read its pages.",
+    )
     approve_plan: bool = Field(
         default=False,
         description="Park the run with its plan before anything is searched, until its owner agrees or changes it.",

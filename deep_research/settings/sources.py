@@ -6,14 +6,14 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from deep_research.errors import SettingsError, UnknownNameError
 from deep_research.files import read_regular
-from deep_research.settings.folder_file import check_reach
+from deep_research.settings.folder_file import FolderFile
 from deep_research.settings.model import Settings, kind, optional
 from deep_research.settings.values import EVERY_SETTING, one_line, plain, shown
 
@@ -36,10 +36,12 @@ _PRESET_FOLDERS = (_PACKAGE / "data" / "config", _PACKAGE.parent / "config")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedSettings:
     """The settings in force. ``origins`` names for each setting where its value came from: «argument», the
-    name of the environment variable, the path of the file, «preset NAME» or «default»."""
+    name of the environment variable, the path of the file, «preset NAME» or «default». ``folder_file`` is the file of
+    the current folder that nobody named, None where no setting is in force that comes from one."""
 
     settings: Settings
     origins: dict[str, str]
+    folder_file: FolderFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class _Layer:
     values: Mapping[str, Any]
     origins: Mapping[str, str]
     base: Path
+    folder_file: FolderFile | None = None
 
 
 def load_settings(
@@ -105,12 +108,18 @@ def env_variable(name: str) -> str:
 def _merged(layers: tuple[_Layer, ...]) -> ResolvedSettings:
     values: dict[str, Any] = {}
     origins = dict.fromkeys(Settings.model_fields, "default")
+    of_layer: dict[str, _Layer] = {}
     for layer in layers:
         for name, value in layer.values.items():
             values[name] = _absolute(name, value, layer)
             origins[name] = layer.origins[name]
+            of_layer[name] = layer
+    file = next((layer.folder_file for layer in layers if layer.folder_file), None)
+    in_force = frozenset(name for name, layer in of_layer.items() if layer.folder_file)
     return ResolvedSettings(
-        settings=Settings.model_validate(values, context={"origins": origins}), origins=origins
+        settings=Settings.model_validate(values, context={"origins": origins}),
+        origins=origins,
+        folder_file=replace(file, in_force=in_force) if file and in_force else None,
     )
 
 
@@ -228,7 +237,9 @@ def _config_file(named: Path | str | None, cwd: Path) -> _Layer:
         if document is not None:
             layer = _file_layer(path, document, where)
             if path.parent == cwd != _user_config_dir():
-                check_reach(layer.values, _path_settings(), cwd, where)
+                file = FolderFile(folder=cwd, where=where, path_settings=_path_settings())
+                file.check(layer.values)
+                return replace(layer, folder_file=file)
             return layer
     return _Layer({}, {}, cwd)
 

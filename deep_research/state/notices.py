@@ -1,7 +1,7 @@
 """Notices that are the same are told once, with how often and of what else. Pure.
 
-They are the same where they have one name and differ in nothing but what is quoted, or in one word beside figures: in the
-search, hook or agent that each is of.
+They are the same where they have one name and differ in nothing but what is quoted, or beside figures in one word at
+their beginning: in the search, hook or agent that each is of. Any other word may say the opposite.
 """
 
 from __future__ import annotations
@@ -15,9 +15,14 @@ HOOK = "hook"  # whose ``used`` is how often it failed
 EACH = ("wish", "option")  # are told one by one: they are what the owner of the run asked for
 MAX_NAMED, MAX_NAME_CHARS = 3, 40  # of what a notice holds as well
 MIN_SHARED_WORDS = 4
+MAX_SUBJECT_WORDS = 3  # at the beginning, of which one may name what a notice is of: "The hook gate …"
 MAX_COMPARED = 50  # notices before one that it may be the same as
 _QUOTED = regex(r"'[^'\n]{1,500}'|“[^”\n]{1,500}”|\"[^\"\n]{1,500}\"")
 _BLANK = "'…'"
+_NO_NAMES = frozenset(
+    ("all", "any", "both", "each", "every", "few", "many", "most", "neither", "never", "no", "nobody", "none", "not",
+     "nothing", "one", "only", "other", "some", "that", "the", "these", "this", "those")
+)  # fmt: skip
 _SENTENCE_END = regex(r"[.?!]")
 
 
@@ -48,12 +53,24 @@ def _blanked(message: str) -> str:
 
 
 def _odd_word(first: Limit, other: Limit) -> str | None:
-    """The word of ``other`` by which it differs, beside figures; None where it is not the only one."""
+    """The name at the beginning of ``other`` by which it differs, beside figures; None where it differs in anything
+    else."""
     words, others = first.message.split(), other.message.split()
     if len(words) != len(others) or len(words) <= MIN_SHARED_WORDS:
         return None
-    odd = [b for a, b in zip(words, others, strict=True) if a != b and not _has_figure(a + b)]
-    return odd[0].strip("'“”\".,:;()") if len(odd) == 1 else None
+    pairs = enumerate(zip(words, others, strict=True))
+    odd = [(place, _bare(a), _bare(b)) for place, (a, b) in pairs if a != b and not _has_figure(a + b)]
+    if (
+        len(odd) != 1
+        or odd[0][0] >= MAX_SUBJECT_WORDS
+        or not _NO_NAMES.isdisjoint(map(str.lower, odd[0][1:]))
+    ):
+        return None
+    return odd[0][2]
+
+
+def _bare(word: str) -> str:
+    return word.strip("'“”\".,:;()")
 
 
 def _has_figure(word: str) -> bool:

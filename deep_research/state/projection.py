@@ -241,6 +241,11 @@ def _weighed(row: Projector, event: ev.EvidenceWeighed) -> None:
         row.parts, row.verdicts = event.parts or row.parts, event.verdicts
 
 
+@_on(ev.ReportWritten)
+def _written(row: Projector, event: ev.ReportWritten) -> None:
+    row.verdicts = event.verdicts or row.verdicts
+
+
 @_on(ev.ModelReserved)
 def _reserved(row: Projector, event: ev.ModelReserved) -> None:
     row.reservations[event.reservation.call_id] = event.reservation

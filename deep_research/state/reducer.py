@@ -51,7 +51,7 @@ from deep_research.state.run import Abort, DeepResearchState, RunOptions
 from deep_research.state.sending import Extent, ReadingPlan, Sending, SentItem
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Reservation, Spent, Usage
-from deep_research.state.tasks import TaskFinding, TaskState
+from deep_research.state.tasks import TaskState
 
 _COLLECTIONS = frozenset(
     {
@@ -491,12 +491,17 @@ def _sub_query_failed(state: Fold, event: ev.SubQueryFailed) -> None:
 def _task_dispatched(state: Fold, event: ev.TaskDispatched) -> None:
     _ = state.sub_queries[event.task.sub_query_id]
     known = state.tasks.get(event.task.id)
-    earlier: tuple[TaskFinding, ...] = ()
-    asked: tuple[str, ...] = ()
-    if known is not None:
-        earlier = (*known.earlier, *((known.finding,) if known.finding else ()))
-        asked = (*known.asked, known.task.question)
-    state.tasks[event.task.id] = TaskState(task=event.task, earlier=earlier, asked=asked)
+    if known is None:
+        state.tasks[event.task.id] = TaskState(task=event.task, private=event.task.private)
+        return
+    state.tasks[event.task.id] = TaskState(
+        task=event.task,
+        earlier=(*known.earlier, *((known.finding,) if known.finding else ())),
+        asked=(*known.asked, known.task.question),
+        private=known.private,
+        offered=known.offered,
+        refusals=known.refusals,
+    )
 
 
 def _at_work(state: Fold, event: ev.TaskStepped | ev.TaskFinished | ev.TaskReviewed) -> TaskState:
@@ -513,9 +518,16 @@ def _at_work(state: Fold, event: ev.TaskStepped | ev.TaskFinished | ev.TaskRevie
 @_on(ev.TaskStepped)
 def _task_stepped(state: Fold, event: ev.TaskStepped) -> None:
     task = _at_work(state, event)
-    state.tasks[event.task_id] = task.model_copy(update={"steps": (*task.steps, event.step)})
-    _add_sources(state, event.sources)
     step = event.step
+    state.tasks[event.task_id] = task.model_copy(
+        update={
+            "steps": (*task.steps, step),
+            "private": tuple(dict.fromkeys((*task.private, *step.private))),
+            "offered": (*task.offered, *step.offered),
+            "refusals": task.refusals + sum(use.refused for use in step.uses),
+        }
+    )
+    _add_sources(state, event.sources)
     _count_searches(state, step.searches, fetches=step.fetches, failed=step.failed_searches)
 
 

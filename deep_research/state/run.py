@@ -50,7 +50,8 @@ class RunOptions(Record):
     that must be supported. ``provider_id`` is the model (a name such as ``anthropic:MODEL``) of all agents of
     this run, before those of the engine. ``gathering`` is how sub-queries are worked on; the ``max_task_…`` are limits of
     one attempt at a task, and ``max_task_retries`` None is as many as ``max_supervisor_retries``; ``task_sources`` and
-    ``task_tools`` are the names of what tasks may use, empty: all there is. ``approve_plan``: the run waits for its
+    ``task_tools`` are the names of what tasks may use, empty: all there is; ``task_public_after_private`` lets those that
+    were shown something of a private source search others too. ``approve_plan``: the run waits for its
     owner's word on the plan; ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
@@ -82,6 +83,7 @@ class RunOptions(Record):
     max_task_seconds: float = Field(default=600.0, ge=0, le=86_400)
     task_sources: tuple[str, ...] = ()
     task_tools: tuple[str, ...] = ()
+    task_public_after_private: bool = False
     approve_plan: bool = False
     clarify: Literal["never", "when_unsure"] = "never"
     on_cap: Literal["report", "ask"] = "report"

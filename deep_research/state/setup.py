@@ -12,7 +12,7 @@ from deep_research.state.phases import ModelRole
 from deep_research.state.records import Record
 
 # The roles whose agents ask the model of all roles where they have none of their own.
-_ROLES = (
+ROLES = (
     ModelRole.PLANNER,
     ModelRole.ANALYZER,
     ModelRole.SYNTHESIZER,
@@ -93,7 +93,7 @@ class SetUp(Record):
     def chains(self) -> dict[str, tuple[Choice, ...]]:
         """Who is asked for each role that may ask a model. Texts are shortened by a model only where one is named for it;
         the analyzer's model judges unless one is named."""
-        chains = {role.value: self.models.get(role.value) or self.model for role in _ROLES}
+        chains = {role.value: self.models.get(role.value) or self.model for role in ROLES}
         judge = ModelRole.JUDGE.value
         chains[judge] = (
             self.models.get(judge) or chains[ModelRole.ANALYZER.value] if self.judge != "off" else ()
@@ -199,7 +199,7 @@ def _of_models(
         if pair[0] != pair[1]:
             pairs.setdefault(pair, []).append(role)
     for (was, now), roles in pairs.items():
-        every = set(roles) >= set(_ROLES)
+        every = set(roles) >= set(ROLES)
         yield Difference(what="model" if every else f"model of the {_listed(roles)}", old=was, new=now)
 
 

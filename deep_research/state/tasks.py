@@ -33,7 +33,8 @@ class TaskLimits(Record):
 class Task(Record):
     """One attempt at a sub-query. ``data_sources`` and ``tools`` are the names of what it may use; ``context_hash`` is
     the saved text of what the run knew of its question; ``attempt`` counts from 0, and ``critique`` is what the reviewer
-    said of the attempt before."""
+    said of the attempt before. ``private`` are the names of private sources of which the run knew something when the task
+    was made."""
 
     id: str
     sub_query_id: str
@@ -43,28 +44,34 @@ class Task(Record):
     context_hash: str | None = None
     attempt: int = 0
     critique: str = ""
+    private: tuple[str, ...] = ()
     limits: TaskLimits
 
 
 class ToolUse(Record):
     """One call of a tool within a step: its arguments without secrets, and the saved text of what it gave.
-    ``failed``: that text says why it gave nothing."""
+    ``failed``: that text says why it gave nothing; ``refused``: since it could have told others what the task was
+    shown."""
 
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
     result_hash: str | None = None
     failed: bool = False
+    refused: bool = False
 
 
 class TaskStep(Record):
     """What an agent did at once: it asked for tools, which worked side by side. ``source_ids`` are the sources that came
-    with it, new or known; ``tokens`` and ``cost_usd`` (None: unknown) what its model took, ``seconds`` how long it
-    lasted."""
+    with it, new or known; ``private`` the names of private sources and tools that gave something; ``offered`` the sites
+    of links that pages named and that were offered, for each link both: whose page named it and where it leads;
+    ``tokens`` and ``cost_usd`` (None: unknown) what its model took, ``seconds`` how long it lasted."""
 
     number: int
     thought: str = ""
     uses: tuple[ToolUse, ...] = ()
     source_ids: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
+    offered: tuple[str, ...] = ()
     tokens: TokenUsage = TokenUsage()
     cost_usd: float | None = 0.0
     seconds: float = 0.0
@@ -112,8 +119,10 @@ class TaskReview(Record):
 
 class TaskState(Record):
     """A task as it stands: its latest attempt with its steps, finding and review, and of the attempts before it their
-    findings (``earlier``) and questions (``asked``). ``settled``: it is worked on no more;
-    ``taken``: what it found is among the findings of the run."""
+    findings (``earlier``) and questions (``asked``). ``private``, ``offered`` and ``refusals`` are of all attempts: the
+    private sources of which it was shown something, the sites of links that were offered (see `TaskStep`), how many uses
+    of tools were refused. ``settled``: it is worked on no more; ``taken``: what it found is among the findings of the
+    run."""
 
     task: Task
     steps: tuple[TaskStep, ...] = ()
@@ -121,6 +130,9 @@ class TaskState(Record):
     review: TaskReview | None = None
     earlier: tuple[TaskFinding, ...] = ()
     asked: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
+    offered: tuple[str, ...] = ()
+    refusals: int = 0
     settled: bool = False
     taken: bool = False
 

@@ -7,11 +7,13 @@ run. A hook that fails is passed over and recorded. `StopResearch` is the one ex
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from deep_research.errors import UnknownNameError
+from deep_research.errors import UnknownNameError, bounded_line
+from deep_research.logs import cut
+from deep_research.models.characters import in_all_texts
 from deep_research.state import (
     AgentDecision,
     DeepResearchPhase,
@@ -27,6 +29,7 @@ from deep_research.state.events import Event
 DECISION_HOOKS = ("before_phase", "after_phase", "think_pause", "gate", "decide_iteration", "review")
 OBSERVERS = ("event", "error")
 HOOKS = (*DECISION_HOOKS, *OBSERVERS)
+MAX_CHARS = 20_000  # of one text that a hook answers with
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,13 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "decide_iteration": (Verdict, Park),
     "review": (TaskVerdict, Park),
 }
+
+
+def bounded(answer: Any) -> Any:
+    """What a hook answered, with its texts cut as what the owner of a run tells it; what he is asked is a line."""
+    if isinstance(answer, Park):
+        answer = replace(answer, waiting_for=bounded_line(str(answer.waiting_for)))
+    return in_all_texts(answer, lambda text: cut(text, MAX_CHARS))
 
 
 class SupervisorHooks:

@@ -16,7 +16,7 @@ from typing import Any
 from deep_research.budget.metered import ModelRoles, RunModels
 from deep_research.budget.refusals import limit_of, share_of
 from deep_research.budget.shared_budget import SharedBudget
-from deep_research.calls import Calls
+from deep_research.calls import Calls, off_loop
 from deep_research.errors import (
     ConfigurationError,
     DeepResearchError,
@@ -27,6 +27,7 @@ from deep_research.errors import (
     UsageError,
     WorkError,
 )
+from deep_research.evidence.disclosure import PROMPT_UNIT, confidential
 from deep_research.logs import bind, get_log, told
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
@@ -78,6 +79,7 @@ from deep_research.supervisor.hooks import (
     SupervisorHooks,
     TaskVerdict,
     Verdict,
+    bounded,
     overridden,
 )
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
@@ -313,6 +315,11 @@ class SupervisorOrchestrator:
                     raise asyncio.CancelledError
                 if self._roles is not None:
                     self._models = self._roles.of_run(journal, self._clock, self._shared)
+                instructions = journal.state.options.system_prompt or ""
+                # Looked up from here on: to make it anew may take long.
+                await off_loop(
+                    len(instructions) // PROMPT_UNIT, confidential, instructions, journal.state.query
+                )
                 self._thinking = Thinking(self._models, self._reflection, self._clock)
                 await self._to_the_end(journal)
             except asyncio.CancelledError:
@@ -747,6 +754,7 @@ class SupervisorOrchestrator:
             return None
         if isinstance(answer, str) and not answer.strip():
             return None
+        answer = bounded(answer)
         if isinstance(answer, Park):
             parking = Parking(
                 waiting_for=answer.waiting_for,

@@ -30,7 +30,9 @@ from deep_research.state import Claim
 
 MARK = "[unsupported]"
 _NUMBERS = re.compile(r"[ \t]*\[(\d+(?:, ?\d+)*)\]")
-_MARK = re.compile(rf"[ \t]*{re.escape(MARK)}")
+_EXPLAINED = re.compile(r"^\*\[partly\] stands after .*?(?:\n\n|\Z)", re.M | re.S)
+_EITHER = r"\[(?:unsupported|partly)\]"
+_MARK = re.compile(rf"[ \t]*{_EITHER}")
 _END = re.compile(r"(?<=[.!?])[ \t]+(?=[A-Z])")
 _REFERENCES = re.compile(r"^## References$.*", re.M | re.S)
 ALIKE = 0.6  # of a sentence's words, from which on another may be the same reworded
@@ -142,7 +144,7 @@ def researched(
     given each document that the plan quotes."""
     model = LyingModel(plan, repairs)
     with DeepResearch(
-        model=model, corpus=FOLDER, store="memory", data_dir=data_dir, max_iterations=1
+        model=model, corpus=FOLDER, store="memory", data_dir=data_dir, max_iterations=1, judge="off"
     ) as research:
         # A request that is refused is asked again, and nobody waits for that here.
         research._parts.models.pool.persistence = Persistence(sleep=_at_once)
@@ -207,7 +209,7 @@ def sentences(result: ResearchResult) -> list[Written]:
     url = {source.id: source.url or "" for source in result.sources}
     numbered = {citation.number: url[citation.source_id] for citation in result.citations}
     found = []
-    for line in _REFERENCES.sub("", (result.report or "").replace("\\", "")).splitlines():
+    for line in _EXPLAINED.sub("", _REFERENCES.sub("", (result.report or "").replace("\\", ""))).splitlines():
         if line.startswith("#") or set(line) <= set("|- "):
             continue
         for cell in line.strip("| ").split(" | "):
@@ -217,16 +219,14 @@ def sentences(result: ResearchResult) -> list[Written]:
 
 def _pieces(prose: str) -> Iterator[str]:
     """Sentences with what stands behind them: a reference or a mark after a full stop belongs to what is before it."""
-    tied = re.sub(
-        rf"([.!?])((?:[ \t]*(?:\[\d+(?:, ?\d+)*\]|{re.escape(MARK)}))+)", r"\2\1", prose.removeprefix("- ")
-    )
+    tied = re.sub(rf"([.!?])((?:[ \t]*(?:\[\d+(?:, ?\d+)*\]|{_EITHER}))+)", r"\2\1", prose.removeprefix("- "))
     yield from _END.split(tied)
 
 
 def _written(piece: str, numbered: dict[int, str]) -> Written:
     numbers = [int(n) for match in _NUMBERS.findall(piece) for n in match.split(",")]
     cites = frozenset(numbered[n] for n in numbers if n in numbered)
-    return Written(_plain(piece), cites, MARK in piece)
+    return Written(_plain(piece), cites, _MARK.search(piece) is not None)
 
 
 def _plain(text: str) -> str:

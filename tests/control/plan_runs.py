@@ -11,7 +11,7 @@ from deep_research.phases.planning.handoff import PlannedQuery, PlannerOutput
 from deep_research.store import MemoryStore
 from deep_research.testing import ScriptedSearch, scripted_agents
 
-QUESTION = "What is known of the keepers of the Bell Rock light?"
+QUESTION = "What is known of the keepers of the light?"
 SUBJECTS = (
     "keepers of the Bell Rock light",
     "lamps of the Skerryvore tower",

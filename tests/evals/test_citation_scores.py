@@ -46,7 +46,7 @@ def sets(tmp_path):
     write(tmp_path, "scifact/corpus.jsonl", {"_id": "1", "title": "Oil", "sentences": ABSTRACT})
     claims = {
         "SUPPORT": "The lamps were not dim in 1843.",
-        "CONTRADICT": "The lamps were dim at all in the year 1843.",
+        "CONTRADICT": "The lamps were not dim at all in the year 1844.",
     }
     records = [
         {

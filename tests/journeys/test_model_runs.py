@@ -309,7 +309,7 @@ def test_a_text_is_streamed_to_who_watches_and_asked_for_whole_where_nobody_does
 
     agents = {**scripted_agents(without=["gatherer"]), "synthesizer": Writer()}
     with ModelServer(answer) as server:
-        options = {"model": f"openai-compatible:m@{server.base_url}/v1", "agents": agents}
+        options = {"model": f"openai-compatible:m@{server.base_url}/v1", "agents": agents, "judge": "off"}
         with DeepResearch(search=[ScriptedSearch()], data_dir=tmp_path, **options) as research:
             research.run(QUESTION)
             assert [served.stream for served in server.log] == [False]

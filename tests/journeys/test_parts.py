@@ -99,6 +99,10 @@ class Planner(ReadingModel):
             plan["sub_queries"][0]["part"] = 1
             plan["sub_queries"][1]["part"] = 7  # none of the parts
             return json.dumps(plan)
+        if call.system.startswith("You check a report"):
+            checked = json.loads(text)
+            checked["parts"][1].update(answered=False, claims=[])
+            return json.dumps(checked)
         if call.system.startswith("You read sources"):
             read = json.loads(text)
             for finding in read["findings"]:

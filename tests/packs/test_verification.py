@@ -187,7 +187,7 @@ def _counted(body: dict[str, Any]) -> None:
 
 def _by_a_judge(body: dict[str, Any]) -> None:
     body["claims"][1].update(
-        verdict="supported", judgement={"verdict": "supported", "reason": "", "model": "m"}
+        verdict="supported", judgement={"key": "claim-1", "verdict": "supported", "model": "m"}
     )
 
 

@@ -181,7 +181,7 @@ def test_a_mark_that_an_agent_puts_in_is_none(work):
 def test_a_text_that_is_missing_is_no_word_against_a_claim():
     lamp = f"The lamp burned whale oil until 1843 {F1}."
     assert written(lamp).state.claims[0].verdict is ClaimVerdict.SUPPORTED
-    journal = written(f"{BUILT[:-1]} {F1}. The tower stands on a reef {F2}.", texts={})
+    journal = written(f"{BUILT[:-1]} {F1}. Its tower is 90 feet tall {F2}.", texts={})
     assert {claim.verdict for claim in journal.state.claims} == {ClaimVerdict.SUPPORTED}
 
 
@@ -237,6 +237,7 @@ class Models:
         return self._repair(call) if callable(self._repair) else self._repair
 
     def written(self, *, scope=JudgeScope.DOUBTFUL, journal=None, **more):
+        scope = scope if self.judge else JudgeScope.OFF
         by_role = {ModelRole.JUDGE: (self.judge,)} if self.judge else {}
         return self._work(
             SynthesisPhase(LLMSynthesizer(), judge=scope),
@@ -346,7 +347,7 @@ KEEP = {"claims": []}
 def verdicts(*given):
     """An answer of the judge, with the given verdicts in the order of what it is asked."""
     return {
-        "claims": [{"claim": f"C{n}", "verdict": each, "reason": "So."} for n, each in enumerate(given, 1)]
+        "verdicts": [{"claim": f"C{n}", "verdict": each, "quotes": ["P1"]} for n, each in enumerate(given, 1)]
     }
 
 
@@ -355,8 +356,10 @@ def test_the_judge_sees_what_code_is_in_doubt_of_with_its_passages(work):
     journal = models.written()
     (call,) = models.judge.calls
     asked = re.findall(r"^C\d+ (.*)$", call.messages[-1].content, re.M)
-    assert asked == ["(Said): Ada Brook raised the Orm lighthouse from the reef."]
-    assert f'  - "{BUILT}"' in call.messages[-1].content
+    assert asked == [
+        "(Said): Ada Brook raised the Orm lighthouse from the reef. — P1, P2",
+    ]
+    assert f"P1 (The Orm Light): {BUILT}" in call.messages[-1].content
     assert units(journal) == ["report.drafted", "claims.judged", "report.drafted", "report.written"]
 
 
@@ -374,19 +377,20 @@ def test_the_verdict_of_the_judge_counts(work):
     journal = models.written(scope=JudgeScope.ALL)
     told = [(claim.checked.value, claim.verdict.value, claim.marked) for claim in journal.state.claims]
     assert told == [
-        ("supported", "contradicted", True),
-        ("supported", "supported", False),
-        ("contradicted", "supported", False),
+        ("supported", "supported", False),  # its source's own sentence
+        ("partial", "supported", False),
     ]
     assert {claim.judgement.model for claim in journal.state.claims} == {"scripted:judge"}
-    assert journal.state.report_metadata.claims.judged == 3
+    assert (
+        journal.state.report_metadata.claims.judged == 2
+    )  # the third has another year than its quote, and went
 
 
 SILENT = {
     "its failure": failure(Verdict.MALFORMED, "it broke", model="judge"),
     "no answer of use": "I would rather not.",
-    "its silence": {"claims": []},
-    "a claim that it was not asked about": {"claims": [{"claim": "C9", "verdict": "contradicted"}]},
+    "its silence": {"verdicts": []},
+    "a claim that it was not asked about": {"verdicts": [{"claim": "C9", "verdict": "contradicted"}]},
 }
 
 
@@ -397,12 +401,16 @@ def test_a_judge_that_says_nothing_usable_is_no_word_against_a_claim(work, answe
     journal = models.written(scope=JudgeScope.ALL)
     without = Models(work, draft=draft).written()
     assert journal.state.report == without.state.report
+    assert [claim.verdict for claim in journal.state.claims] == [
+        ClaimVerdict.SUPPORTED,
+        ClaimVerdict.UNCHECKED,
+    ]
+    assert [claim.checked for claim in journal.state.claims] == [ClaimVerdict.SUPPORTED, ClaimVerdict.PARTIAL]
     for claim in journal.state.claims:
-        assert claim.verdict is claim.checked
         assert claim.judgement.verdict is None
         assert claim.judgement.reason
     counts = journal.state.report_metadata.claims
-    assert (counts.judged, counts.unchecked, counts.supported) == (0, 2, 2)
+    assert (counts.judged, counts.unasked, counts.unchecked, counts.supported) == (0, 2, 1, 1)
 
 
 def test_a_cap_that_the_repair_meets_leaves_it_to_code(work):
@@ -418,7 +426,7 @@ def test_a_cap_that_the_judge_meets_ends_no_run(work):
         models = Models(work, draft=draft, judge=[verdicts("supported")])
         options = RunOptions(budget=Budget(max_model_calls=most))
         journal = models.written(scope=JudgeScope.ALL, options=options)
-        assert journal.state.report_metadata.claims.unchecked == (2 if most == 1 else 1)
+        assert journal.state.report_metadata.claims.unasked == (2 if most == 1 else 1)
         for claim in journal.state.claims:
             assert claim.verdict is ClaimVerdict.SUPPORTED
             assert most > 1 or "max_model_calls" in claim.judgement.reason
@@ -445,7 +453,8 @@ def test_new_words_are_judged_too_and_known_ones_not_again(work):
     )
     journal = models.written()
     asked = [
-        re.findall(r"^C\d+ \(Said\): (.*)$", call.messages[-1].content, re.M) for call in models.judge.calls
+        re.findall(r"^C\d+ \(Said\): (.*?) — ", call.messages[-1].content, re.M)
+        for call in models.judge.calls
     ]
     assert asked == [
         ["Ada Brook raised the Orm lighthouse from the reef."],

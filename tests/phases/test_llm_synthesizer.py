@@ -11,7 +11,7 @@ from deep_research.models.base import Reply, StopReason, TokenUsage
 from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.models.profiles import Profile
 from deep_research.phases.prompting import Room
-from deep_research.phases.synthesis.handoff import SynthesizerInput
+from deep_research.phases.synthesis.handoff import JudgeScope, SynthesizerInput
 from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.phases.synthesis.model_drafts import Draft, body_of, given, is_cut, with_ids
 from deep_research.phases.synthesis.phase import SynthesisPhase
@@ -196,7 +196,7 @@ def test_a_draft_that_the_wire_or_its_cap_cut_is_refused_too(work):
     provider = ScriptedProvider([cut])
     with pytest.raises(ModelError):
         work(
-            SynthesisPhase(LLMSynthesizer()),
+            SynthesisPhase(LLMSynthesizer(), judge=JudgeScope.OFF),
             state(),
             provider,
             profile=Profile(context=200_000, output=4_000),
@@ -329,7 +329,7 @@ def state(**options):
 
 
 def test_an_answer_is_told_to_watchers_piece_by_piece(work):
-    journal = work(SynthesisPhase(LLMSynthesizer()), state(), ScriptedProvider([GOOD]))
+    journal = work(SynthesisPhase(LLMSynthesizer(), judge=JudgeScope.OFF), state(), ScriptedProvider([GOOD]))
     pieces = [note for note in journal.notes if isinstance(note, Written)]
     assert {note.label for note in pieces} == {"report"}
     assert len(pieces) > 1
@@ -339,7 +339,9 @@ def test_an_answer_is_told_to_watchers_piece_by_piece(work):
 
 def test_references_that_were_never_given_show_in_the_metadata(work):
     journal = work(
-        SynthesisPhase(LLMSynthesizer()), state(), ScriptedProvider([GOOD.replace("[F2]", "[F2, F40]")])
+        SynthesisPhase(LLMSynthesizer(), judge=JudgeScope.OFF),
+        state(),
+        ScriptedProvider([GOOD.replace("[F2]", "[F2, F40]")]),
     )
     assert journal.state.report_metadata.removed_references == 1
 

@@ -10,6 +10,7 @@ from orm_light import BUILT, FINDINGS, ORM, ORM_TEXT, TALL, TEXTS, WHITE, findin
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.prompting import Aliases, Room
 from deep_research.phases.synthesis import SynthesisPhase
+from deep_research.phases.synthesis.handoff import JudgeScope
 from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.phases.synthesis.model_drafts import Given
 from deep_research.phases.synthesis.revision import (
@@ -63,7 +64,7 @@ class Writes:
         return self._again if call.label == "revision" else {"claims": []}
 
     def written(self, at, journal=None):
-        phase = SynthesisPhase(LLMSynthesizer())
+        phase = SynthesisPhase(LLMSynthesizer(), judge=JudgeScope.OFF)
         return self._work(phase, at, ScriptedProvider(self._answer), texts=TEXTS.values(), journal=journal)
 
     def first(self, **more):
@@ -186,21 +187,21 @@ def test_findings_that_became_part_of_others_are_carried_over():
 
 # Which of two versions is better
 
-VERSION = Version(parts=2, supported=10, failing=1, conflicts=1, words=300)
+VERSION = Version(parts=2, standing=10, failing=1, conflicts=1, words=300)
 BETTER = {
     "nothing is another": ({}, True),
     "a part more": ({"parts": 3, "failing": 4}, True),
-    "a part less": ({"parts": 1, "supported": 20, "failing": 0}, False),
+    "a part less": ({"parts": 1, "standing": 20, "failing": 0}, False),
     "a claim more that nothing carries": ({"failing": 2}, False),
-    "many more that are supported with it": ({"failing": 2, "supported": 16}, True),
-    "one less that nothing carries": ({"failing": 0, "supported": 9}, True),
-    "much less is said for it": ({"failing": 0, "supported": 5, "words": 140}, False),
+    "many more that are supported with it": ({"failing": 2, "standing": 16}, True),
+    "one less that nothing carries": ({"failing": 0, "standing": 9}, True),
+    "much less is said for it": ({"failing": 0, "standing": 5, "words": 140}, False),
     "a contradiction is hidden": ({"conflicts": 0}, False),
-    "a contradiction is shown": ({"conflicts": 2, "supported": 9}, True),
-    "fewer that are supported, and a lesser share": ({"supported": 9, "share": 0.8}, False),
-    "fewer that are supported, of as large a share": ({"supported": 9}, True),
+    "a contradiction is shown": ({"conflicts": 2, "standing": 9}, True),
+    "fewer that are supported, and a lesser share": ({"standing": 9, "share": 0.8}, False),
+    "fewer that are supported, of as large a share": ({"standing": 9}, True),
     "far too long": ({"words": 800}, False),
-    "far too short": ({"words": 100, "supported": 4}, False),
+    "far too short": ({"words": 100, "standing": 4}, False),
 }
 
 

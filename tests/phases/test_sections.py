@@ -8,6 +8,7 @@ from orm_light import FINDINGS, ORM, ORM_TEXT, TEXTS, finding, state
 from deep_research.errors import ModelError
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.synthesis import SynthesisPhase
+from deep_research.phases.synthesis.handoff import JudgeScope
 from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.phases.synthesis.sections import keeping, piece
 from deep_research.state import Budget, DeepResearchPhase, RunOptions
@@ -65,7 +66,7 @@ def long(**more):
 def write(work, provider, journal=None, **more):
     made = long(**more)
     journal = journal or MemoryJournal(made, texts=TEXTS.values())
-    return work(SynthesisPhase(LLMSynthesizer()), made, provider, journal=journal)
+    return work(SynthesisPhase(LLMSynthesizer(), judge=JudgeScope.OFF), made, provider, journal=journal)
 
 
 def told(journal):

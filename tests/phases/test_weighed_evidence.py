@@ -5,10 +5,12 @@ import pytest
 from deep_research.evidence.inquiry import may_hold, question_parts
 from deep_research.evidence.language import vocabulary
 from deep_research.phases.analysis.weighed_evidence import fills, part_of, verdicts
-from deep_research.state import ConfidenceLevel, DeepResearchState, Finding, Found, Gap
+from deep_research.state import ConfidenceLevel, DeepResearchState, Finding, Found, Gap, Source
 
 QUESTION = "Who built the tower of Skerryvore, and how much did it cost?"
-STATE = DeepResearchState(query=QUESTION)
+STATE = DeepResearchState(
+    query=QUESTION, sources=(Source(id="src-1", sub_query_id="subq-1", title="The Skerryvore lighthouse"),)
+)
 WHO, COST = question_parts(QUESTION)
 
 
@@ -41,6 +43,13 @@ def said(content, *, part=None, confidence=ConfidenceLevel.LOW):
 )
 def test_a_part_is_answered_by_a_finding_of_the_kind_that_it_expects(findings, found):
     assert tuple(v.verdict for v in verdicts((WHO, COST), findings, STATE)) == found
+
+
+def test_a_part_whose_name_nothing_that_was_found_has_is_not_answered():
+    question = "How tall is the Lindesnes lighthouse?"
+    state = STATE.model_copy(update={"query": question})
+    (verdict,) = verdicts(question_parts(question), [said("The tower is 48 metres tall.")], state)
+    assert verdict.verdict is Found.NOT_FOUND
 
 
 def test_a_part_that_was_never_named_is_looked_for():

@@ -10,6 +10,7 @@ from deep_research.phases.planning.llm import LLMPlanner
 from deep_research.phases.refinement import RefinementPhase
 from deep_research.phases.refinement.llm import LLMRefiner
 from deep_research.phases.synthesis import SynthesisPhase
+from deep_research.phases.synthesis.handoff import JudgeScope
 from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.report.render import finished
 from deep_research.state import (
@@ -42,7 +43,7 @@ MORE = tuple(finding(n, f"{WHITE[:-1]} and {n} times more.", HARE, HARE_TEXT, WH
 REPORT = f"# The Orm\n\n## Said\n\n{BUILT[:-1]} [F1].\n\n## More\n\n{WHITE[:-1]} [F3].\n"
 PHASES = {
     P.PLANNING: lambda: PlanningPhase(LLMPlanner()),
-    P.SYNTHESIS: lambda: SynthesisPhase(LLMSynthesizer()),
+    P.SYNTHESIS: lambda: SynthesisPhase(LLMSynthesizer(), judge=JudgeScope.OFF),
     P.REFINEMENT: lambda: RefinementPhase(LLMRefiner()),
 }
 

@@ -28,7 +28,9 @@ from orm_light import (
 from deep_research.evidence.support import SourceText
 from deep_research.phases.synthesis.repair import marked
 from deep_research.report import checking, cited
-from deep_research.report.checking import CHECKER, Checker, checked_claims, judged_as
+from deep_research.report.checking import CHECKER, Checker, checked_claims
+from deep_research.report.cited import Cited
+from deep_research.report.judging import key_of
 from deep_research.report.own_lines import IN_THEIR_WORDS
 from deep_research.state import ClaimBasis, ClaimVerdict, Judgement, Limit
 
@@ -53,14 +55,14 @@ CITING = {
     "a quote in other marks": (f"**the Orm** lighthouse was built in 1811 by Ada Brook! {F1}", SUPPORTED, set()),
     "the words of a finding that its quote carries": (f"{TALL[:-1]} {F2}.", SUPPORTED, set()),
     "another sentence of the source": (f"The lamp burned whale oil until 1843 {F1}.", SUPPORTED, set()),
-    "two sentences of it": (f"The Orm lighthouse by Ada Brook has a tower of 90 feet {F1}.", SUPPORTED, set()),
+    "two sentences of it": (f"The Orm lighthouse by Ada Brook has a tower of 90 feet {F1}.", PARTIAL, set()),
     "another source": (f"{BUILT[:-1]} {F3}.", UNSUPPORTED, {"date", "entity"}),
     "another date": (f"The Orm lighthouse was built in 1812 by Ada Brook {F1}.", CONTRADICTED, {"date"}),
     "another number": (f"The tower of the Orm lighthouse is 91 feet tall {F2}.", CONTRADICTED, {"number"}),
     "another unit": (f"The tower of the Orm lighthouse is 90 metres tall {F2}.", CONTRADICTED, {"unit"}),
     "another name": (f"The Orm lighthouse was built in 1811 by Carl Moor {F1}.", PARTIAL, {"entity"}),
-    "a denial": (f"The Orm lighthouse was not built in 1811 by Ada Brook {F1}.", CONTRADICTED, {"polarity"}),
-    "a denial that is dropped": (f"The keepers were paid in gold {F1}.", CONTRADICTED, {"polarity"}),
+    "a denial": (f"The Orm lighthouse was not built in 1811 by Ada Brook {F1}.", PARTIAL, {"polarity"}),
+    "a denial that is dropped": (f"The keepers were paid in gold {F1}.", PARTIAL, {"polarity"}),
     "what no source says": (f"The baker sold bread to travellers {F1}.", UNSUPPORTED, set()),
     "a finding that there is not": ("The lamp burned whale oil until 1843 [find-00000000000f].", UNSUPPORTED, set()),
     "a source by its own id": (f"{WHITE[:-1]} [{HARE.id}].", SUPPORTED, set()),
@@ -71,7 +73,7 @@ CITING = {
 def test_a_claim_is_set_against_the_sources_that_it_cites(draft, verdict, aspects):
     found = claim(draft)
     assert found.verdict is found.checked is verdict
-    assert {reason.aspect.value for reason in found.reasons} - {"words"} == aspects
+    assert {reason.aspect.value for reason in found.reasons} - {"words", "order"} == aspects
     assert (found.checker, found.basis, found.inherited) == (CHECKER, ClaimBasis.SOURCES, False)
     for quote in found.evidence:
         text = TEXTS[quote.content_hash]
@@ -94,7 +96,7 @@ def test_what_is_doubted_fails_and_what_holds_or_may_hold_does_not():
 UNCITED = {
     "repeats a finding": ("The Orm lighthouse was built by Ada Brook in 1811.", SUPPORTED, (FIRST,)),
     "repeats one with another year": ("The Orm lighthouse was built by Ada Brook in 1911.", PARTIAL, (FIRST,)),
-    "stands beside a citation": (f"{BUILT[:-1]} {F1}. Its tower stands on granite.", SUPPORTED, (FIRST,)),
+    "stands beside a citation": (f"{BUILT[:-1]} {F1}. Its tower stands on granite.", PARTIAL, (FIRST,)),
     "stands beside one of another source": (f"{WHITE[:-1]} {F3}. {BUILT}", SUPPORTED, (FIRST,)),
     "nothing says it": ("The tower was sold to a baker from Lisbon.", UNSUPPORTED, ()),
 }  # fmt: skip
@@ -173,7 +175,7 @@ CELLS = {
     "a value with its unit": ("Tower", "90 feet", SUPPORTED),
     "another value": ("Tower", "91 feet", CONTRADICTED),
     "a sentence of its own": ("Keepers", "they were never paid in gold", SUPPORTED),
-    "a sentence against it": ("Keepers", "they were paid in gold", CONTRADICTED),
+    "a sentence against it": ("Keepers", "they were paid in gold", PARTIAL),
     "a name that no text has": ("Builder", "Carl Moor", None),
     "a value of the source that the row is named after": ("The Orm Light", "90 feet", SUPPORTED),
     "another value under its title": ("The Orm Light", "91 feet", None),
@@ -219,7 +221,7 @@ def test_words_of_another_language_carry_nothing_and_are_doubted_for_figures_alo
 
 
 def test_of_a_text_that_is_not_there_the_quotes_are_looked_at_alone():
-    draft = f"The tower stands on a reef of granite {F2}. The lamp burned whale oil until 1843 {F1}."
+    draft = f"Its tower is 90 feet tall {F2}. The lamp burned whale oil until 1843 {F1}."
     assert [found.verdict for found in claims(draft)] == [SUPPORTED, SUPPORTED]
     assert [found.verdict for found in claims(draft, texts={})] == [SUPPORTED, UNSUPPORTED]
     (quote,) = claims(draft, texts={})[0].evidence
@@ -272,19 +274,43 @@ def test_a_claim_is_the_same_after_marks_were_put_in():
     assert marked(draft, after) == marked(draft, [each for each in after if not each.marked])
 
 
-def test_the_judge_counts_and_what_code_found_stays_beside_it():
-    (before,) = claims(f"The keepers were paid in gold {F1}.")
-    said = Judgement(verdict=SUPPORTED, reason="It says so.", model="m")
-    (after,) = checked_claims(
-        f"The keepers were paid in gold {F1}.", state(), TEXTS, {judged_as(before): said}
+MEASURED = "Its tower is 90 feet tall"
+JUDGED = {  # what the judge says, its quotes, and what counts
+    "supported, by a sentence that has its figures": (SUPPORTED, MEASURED, SUPPORTED),
+    "supported, by one that has another figure": (SUPPORTED, BUILT, PARTIAL),
+    "supported, by words that no source has": (SUPPORTED, "The tower measures 90 feet.", PARTIAL),
+    "supported, by nothing": (SUPPORTED, "", PARTIAL),
+    "contradicted": (CONTRADICTED, MEASURED, CONTRADICTED),
+    "unsupported": (UNSUPPORTED, "", UNSUPPORTED),
+    "nothing": (None, "", ClaimVerdict.UNCHECKED),
+}
+
+
+@pytest.mark.parametrize(("said", "words", "counts"), JUDGED.values(), ids=JUDGED)
+def test_the_word_of_the_judge_counts_where_quotes_back_it(said, words, counts):
+    draft = f"The height of the Orm tower comes to 90 feet {F2}."
+    (before,) = claims(draft)
+    assert before.verdict is PARTIAL
+    quote = Cited(state(), TEXTS).locate(words, (SECOND,)) if words else None
+    judgement = Judgement(
+        key=key_of(before),
+        verdict=said,
+        quotes=(quote,) if quote else (),
+        model="m",
+        reason="" if said else "A cap.",
     )
-    assert (after.verdict, after.checked, after.judgement) == (SUPPORTED, CONTRADICTED, said)
-    assert not Checker(state(), TEXTS).fails(after)
-    silent = Judgement(reason="It was not asked.")
-    (after,) = checked_claims(
-        f"The keepers were paid in gold {F1}.", state(), TEXTS, {judged_as(before): silent}
-    )
-    assert after.verdict is CONTRADICTED
+    (after,) = checked_claims(draft, state(), TEXTS, {key_of(before): judgement})
+    assert (after.verdict, after.checked, after.judgement) == (counts, PARTIAL, judgement)
+    assert after.evidence == (judgement.quotes if said and quote and counts is said else before.evidence)
+
+
+@pytest.mark.parametrize("said", [PARTIAL, CONTRADICTED, UNSUPPORTED, None])
+def test_a_claim_that_is_its_sources_own_sentence_stays_supported(said):
+    draft = f"{TALL[:-1]} {F2}."
+    (before,) = claims(draft)
+    judgement = Judgement(key=key_of(before), verdict=said, model="m")
+    (after,) = checked_claims(draft, state(), TEXTS, {key_of(before): judgement})
+    assert after.verdict is SUPPORTED
 
 
 # Order

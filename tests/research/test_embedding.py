@@ -212,6 +212,24 @@ def test_certificates_that_cannot_be_read_are_told_with_the_variable(monkeypatch
         tls.cache_clear()
 
 
+@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
+def test_a_run_on_the_web_without_certificates_does_not_begin(monkeypatch, tmp_path, name):
+    for each in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(each, raising=False)
+    monkeypatch.setenv(name, str(tmp_path / "nope"))
+    tls.cache_clear()
+    web = {"search": ["searxng"], "search_urls": {"searxng": "https://127.0.0.1:9"}}
+    try:
+        with (
+            DeepResearch(store="memory", data_dir=tmp_path, **web) as engine,
+            pytest.raises(ConfigurationError, match=f"{name} names certificates that cannot be read.*nope"),
+        ):
+            engine.run("How tall is the tower?")
+    finally:
+        monkeypatch.undo()
+        tls.cache_clear()
+
+
 def test_a_file_that_holds_no_certificates_is_told_as_well(monkeypatch, tmp_path):
     (tmp_path / "certificates.pem").write_text("none", encoding="utf-8")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificates.pem"))

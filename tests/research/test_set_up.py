@@ -118,7 +118,7 @@ DIFFERENCES = {
     "the model of a role": (
         {"model": "ollama:a", "models": {"analyzer": "ollama:x"}},
         {"model": "ollama:a", "models": {"analyzer": "ollama:y"}},
-        "model of the analyzer was ollama:x and is ollama:y",
+        "model of the analyzer and judge was ollama:x and is ollama:y",
     ),
     "a model at all": ({}, {"model": "ollama:a"}, "model was none and is ollama:a"),
     "who shortens texts": (

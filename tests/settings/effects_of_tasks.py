@@ -76,9 +76,17 @@ def tools_that_tasks_may_use(tmp_path):
         assert _worked(tmp_path, _found, task_tools=wanted).task.tools == names
 
 
+def whether_tasks_search_others_after_private_sources(tmp_path):
+    for allowed, searches in ((False, 2), (True, 3)):  # the planner's first look is one
+        web, own = orm(), orm()
+        more = {"search": [web], "data_sources": {"company_db": own}, "max_task_retries": 0}
+        _worked(tmp_path, (SEARCH, SEARCH, FOUND), task_public_after_private=allowed, **more)
+        assert (len(web.requests), len(own.requests)) == (searches, 2)
+
+
 def limits_of_tasks_without_any(tmp_path):
     given = {"max_task_steps": 3, "max_task_retries": 1, "max_task_tokens": 9, "max_task_usd": 1.0}
-    given |= {"task_tools": ["search"], "task_sources": ["web"]}
+    given |= {"task_tools": ["search"], "task_sources": ["web"], "task_public_after_private": True}
     with engine(None, gathering="search", data_dir=tmp_path) as research:
         result = research.run(QUESTION, **given)
     told = {limit.message.partition(" has no effect: ")[0] for limit in result.limits if limit.name == OPTION}

@@ -255,8 +255,8 @@ def an_order_by_meaning(tmp_path, monkeypatch):
     asked = []
 
     class SentenceTransformer:
-        def __init__(self, name):
-            asked.append(name)
+        def __init__(self, name, *, local_files_only):
+            asked.append((name, local_files_only))
 
         def encode(self, texts, show_progress_bar):
             return [[1.0, 0.0] if "bell" in text.lower() else [0.0, 1.0] for text in texts]
@@ -276,8 +276,9 @@ def an_order_by_meaning(tmp_path, monkeypatch):
             search=(),
             corpus=tmp_path,
             dense_model=model,
+            local_only=local_only,
         ).status
-        for model in (None, "small-model")
+        for model, local_only in ((None, False), ("small-model", False), ("other-model", True))
     }
-    assert found == {None: "completed", "small-model": "completed"}
-    assert asked == ["small-model"]
+    assert set(found.values()) == {"completed"}
+    assert asked == [("small-model", False), ("other-model", True)]

@@ -66,6 +66,14 @@ def of(name, *messages, **more):
             ["The cap of 'a' was met.", "The cap of 'b' was met."],
         ),
         (of("agent", "One thing.", "Another."), ["One thing.", "Another."]),
+        *(
+            (of("sources", one, other), [one, other])
+            for one, other in (
+                ("x says that it is allowed.", "x says that it is refused."),
+                ("All pages of x were read.", "No pages of x were read."),
+                ("The pages were found and read.", "The pages were found and left."),
+            )
+        ),
         (
             [*of("hook", "The hook a failed: oops."), *of("agent", "The hook b failed: oops.")],
             ["The hook a failed: oops.", "The hook b failed: oops."],

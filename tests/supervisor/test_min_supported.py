@@ -42,7 +42,7 @@ class Writer:
         self.asked.append(handoff)
         true, false = self.shares[min(len(self.asked), len(self.shares)) - 1]
         cite = handoff.findings[0].id
-        told = ["The Orm lighthouse was built by Ada Brook", "Whale oil was burned by the lamp"][:true]
+        told = ["The Orm lighthouse was built in 1811 by Ada Brook", "The lamp burned whale oil"][:true]
         said = " ".join(f"{sentence} [{cite}]." for sentence in (*told, *[FALSE] * false))
         return SynthesizerOutput(
             report=f"# The Orm\n\n## Said of the light and of those who kept it\n\n{said}\n"
@@ -115,7 +115,9 @@ def test_the_share_that_is_asked_for_is_enough(research, least, status):
     assert result.status == status
     if result.report:
         assert result.report.count("[unsupported]") == 4  # three marks, explained once
-        assert "3 claims of the report are carried by no source." in [x.message for x in result.limits]
+        assert "3 claims of the report are not borne out by the cited sources." in [
+            x.message for x in result.limits
+        ]
 
 
 def test_a_run_that_ended_so_writes_another_report_when_it_is_resumed(research):
@@ -170,6 +172,6 @@ def test_the_gate_blocks_by_the_share_of_supported_claims(counts, least, blockin
     found = validate_synthesis(state)
     assert found.blocking == blocking
     marked = counts is not None and counts.marked
-    assert ("1 claim of the report is carried by no source." in found.issues) is bool(marked)
+    assert ("1 claim of the report is not borne out by the cited sources." in found.issues) is bool(marked)
     whole = validate_synthesis(state.model_copy(update={"report_metadata": None})).quality_score
     assert found.quality_score == pytest.approx(whole * (counts.share if counts else 1.0))

@@ -206,4 +206,4 @@ def test_a_run_resumed_after_it_was_interrupted_asks_no_finished_unit_again(tmp_
     assert result.status is RunStatus.COMPLETED
     assert result.report_metadata.writer == "synthesizer"
     after = [call.system[:20] for call in model.calls][len(before) :]
-    assert after == [AGENTS["synthesis"], "You judge what is mi"]
+    assert after == [AGENTS["synthesis"], "You check a report. ", "You judge what is mi"]

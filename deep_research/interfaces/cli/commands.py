@@ -12,6 +12,7 @@ from deep_research.interfaces.cli import pack_command, show, waiting_command
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.output_file import check_output
+from deep_research.interfaces.cli.request_lines import folder_file_line
 from deep_research.interfaces.cli.session import (
     Interrupted,
     Look,
@@ -21,7 +22,6 @@ from deep_research.interfaces.cli.session import (
 )
 from deep_research.interfaces.cli.signals import Signals
 from deep_research.interfaces.cli.store_check import without_store
-from deep_research.settings.sources import CONFIG_NAME
 
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch
@@ -79,11 +79,9 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
 
 def _note_folder_file(session: Session) -> None:
     """A file that nobody named is in force without a word otherwise."""
-    origins = session.engine.settings.origins
-    if session.args.command in PARKS and session.talks:
-        names = [name for name, origin in origins.items() if origin == CONFIG_NAME]
-        if names:
-            session.console.note(f"Settings from {CONFIG_NAME} of this folder: {', '.join(names)}.")
+    line = folder_file_line(session.engine.settings)
+    if line and session.args.command in PARKS and session.talks:
+        session.console.note(line)
 
 
 def _carried_out(

@@ -64,7 +64,8 @@ def _task(event: ev.TaskDispatched | ev.TaskStepped | ev.TaskFinished | ev.TaskR
             return f"{event.task.id}{attempt}: {event.task.question}"
         case ev.TaskStepped():
             uses = ", ".join(
-                f"{use.tool} {' '.join(map(str, use.arguments.values()))}".strip() + " failed" * use.failed
+                f"{use.tool} {' '.join(map(str, use.arguments.values()))}".strip()
+                + (" refused" if use.refused else " failed" * use.failed)
                 for use in event.step.uses
             )
             return f"{event.task_id} step {event.step.number}: {uses or 'done'}"

@@ -26,8 +26,9 @@ from deep_research.interfaces.cli.doctor_models import models
 from deep_research.interfaces.cli.doctor_search import search
 from deep_research.interfaces.cli.doctor_tokens import archive, tokens
 from deep_research.interfaces.cli.exits import Exit
+from deep_research.interfaces.cli.request_lines import folder_file_line, requests
 from deep_research.interfaces.cli.session import setting_arguments
-from deep_research.logs import get_log, redact, redact_value
+from deep_research.logs import get_log, redact, redact_value, told
 from deep_research.settings import ResolvedSettings, Settings, load_settings
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def doctor(args: Namespace, console: Console) -> int:
         checks += _checked("corpus", partial(_corpus, found.settings, all_files=args.skipped))
         checks += _checked("search", partial(search, found.settings, probe=args.probe))
         checks += _checked("models", partial(models, found.settings, probe=args.probe))
+        checks += _checked("requests", partial(requests, found.settings))
         checks += _checked("tokens", partial(tokens, found.settings))
         checks += _checked("archive", partial(archive, found.settings))
     checks += _checked("packages", _packages)
@@ -98,7 +100,7 @@ def _checked(name: str, look: Callable[[], Iterator[Check]]) -> list[Check]:
         found.append(Check(name, BROKEN, str(error)))
     except Exception as error:
         log.debug("check_failed", check=name, exc_info=error)
-        found.append(Check(name, BROKEN, f"{type(error).__name__}: {error}"))
+        found.append(Check(name, BROKEN, told(error)))
     return [Check(check.name, check.state, text.line(redact(check.detail))) for check in found]
 
 
@@ -130,6 +132,8 @@ def _settings(args: Namespace, resolved: list[ResolvedSettings]) -> Iterator[Che
         OK,
         f"{text.count(len(found.origins), 'setting')}, {changed} not at their default",
     )
+    if line := folder_file_line(found):
+        yield Check("settings", NOTE, line)
 
 
 def _data_dir(settings: Settings) -> Iterator[Check]:

@@ -14,27 +14,20 @@ from deep_research.settings import Settings
 
 if TYPE_CHECKING:
     from deep_research.sources.search.policy import Service
+    from deep_research.sources.search.service_choice import Chosen
 
 _PROBE = "lighthouse"
 
 
 def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
     """One line for what a run would search, another for each service. ``probe`` asks each that a run would ask."""
-    from deep_research.calls import Calls
     from deep_research.sources.search.combined_search import listed
-    from deep_research.sources.search.service_choice import chosen, in_order
+    from deep_research.sources.search.service_choice import in_order
 
     if settings.local_only:
         yield _local(settings)
         return
-    found = chosen(
-        settings.search,
-        documents=bool(settings.corpus),
-        urls=settings.search_urls,
-        calls=Calls(),
-        timeout=settings.operation_timeout,
-        per_minute=settings.search_requests_per_minute,
-    )
+    found = chosen_services(settings)
     names = (["the documents"] if settings.corpus else []) + [service.name for service in found.services]
     if names:
         yield Check("search", OK, f"a run asks {listed(names)}")
@@ -49,6 +42,21 @@ def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
         yield _state(name, settings, named=name in settings.search)
         if probe and name in by_name:
             yield asyncio.run(_asked(by_name[name]))
+
+
+def chosen_services(settings: Settings) -> Chosen:
+    """What a run would ask. Raises `UnknownNameError`, `ConfigurationError`."""
+    from deep_research.calls import Calls
+    from deep_research.sources.search.service_choice import chosen
+
+    return chosen(
+        settings.search,
+        documents=bool(settings.corpus),
+        urls=settings.search_urls,
+        calls=Calls(),
+        timeout=settings.operation_timeout,
+        per_minute=settings.search_requests_per_minute,
+    )
 
 
 def _local(settings: Settings) -> Check:

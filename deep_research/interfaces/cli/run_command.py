@@ -22,6 +22,7 @@ from deep_research.interfaces.cli.estimate_command import estimate
 from deep_research.interfaces.cli.exits import of_run
 from deep_research.interfaces.cli.plan_editor import PlanEditor, at_a_terminal, waits_for_word
 from deep_research.interfaces.cli.progress import Watching, watching
+from deep_research.interfaces.cli.request_lines import requests_note
 from deep_research.interfaces.cli.session import (
     Interrupted,
     Session,
@@ -46,10 +47,20 @@ def read_question(args: Namespace) -> None:
 async def run(session: Session) -> int:
     if session.args.estimate:
         return await estimate(session)
+    await _say_where_requests_go(session)
     async with watching(session) as watch:  # from here on: documents are indexed before a run begins
         handle = await session.engine.astart(session.args.question)
         result = await _carry_out(session, watch, handle.research_id, handle.aresult())
     return _told(session, await _agreed(session, result))
+
+
+async def _say_where_requests_go(session: Session, run_id: str | None = None) -> None:
+    """Only of what may surprise: another server than a service's own, or a file of the folder that had a part in it."""
+    engine = session.engine
+    is_over = run_id is not None and (await engine.astatus(run_id)).status is RunStatus.COMPLETED
+    if session.talks and not (is_over and _caps(session) is None):
+        found = await engine._destinations(run_id, new=getattr(session.args, "with_new_setup", False))
+        session.console.note(*requests_note(found, every=engine.settings.folder_file is not None))
 
 
 async def resume(session: Session) -> int:
@@ -91,6 +102,7 @@ async def resume_with(session: Session, answer: Any) -> int:
         take_over=getattr(args, "take_over", False),
     )
     try:
+        await _say_where_requests_go(session, args.id)
         result = await _taken_up(session, args.id, work)
     except SetUpError as error:
         raise SetUpError(error.problem, hint=_as_it_began(args), **error.data) from None

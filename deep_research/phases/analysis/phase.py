@@ -9,6 +9,7 @@ from functools import partial
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import RunModels
 from deep_research.budget.tokens import Counter
+from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.logs import get_log
 from deep_research.phases.analysis.handoff import (
@@ -52,7 +53,6 @@ from deep_research.phases.base import (
     Phase,
     WorkLimits,
     noted,
-    off_loop,
     shared,
     together,
     with_latest,

@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
+from deep_research.calls import off_loop
 from deep_research.errors import WorkError
 from deep_research.evidence.ranking import Questions
 from deep_research.models.language_model import LanguageModel
@@ -25,7 +26,7 @@ from deep_research.phases.analysis.triage import (
     read_on,
     triaged,
 )
-from deep_research.phases.base import Handoff, off_loop
+from deep_research.phases.base import Handoff
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, listed, one_line, opening
 from deep_research.state import Extent, Limit, Record, Source, SubQuery, Triage
 from deep_research.state.events import LimitReached

@@ -11,12 +11,12 @@ from deep_research.budget.allocation import Item, ItemClass, allocate_what_fits
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import RunModels, shorter
 from deep_research.budget.priority import Weights
+from deep_research.calls import off_loop
 from deep_research.phases.analysis.handoff import AnalyzerInput
 from deep_research.phases.analysis.lost_quotes import A_READING
 from deep_research.phases.analysis.reading_choice import Chosen, Decide, DoubtInput, DoubtOutput, chosen
 from deep_research.phases.analysis.source_texts import Texts, batched
 from deep_research.phases.analysis.triage import limits_of
-from deep_research.phases.base import off_loop
 from deep_research.phases.prompting import Room
 from deep_research.state import (
     DeepResearchPhase,

@@ -9,6 +9,7 @@ from deep_research.evidence.finding_clusters import confidence, level_of
 from deep_research.evidence.language import written_in
 from deep_research.evidence.quality import counted
 from deep_research.evidence.quotes import QuoteFinder, quote_at, references
+from deep_research.logs import cut
 from deep_research.phases.analysis.foundations import LONGEST_FINDING, WholeTexts, founded
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -38,6 +39,7 @@ from deep_research.state import (
 from deep_research.state.events import SourcesAnalyzed
 from deep_research.state.identity import finding_id
 
+MAX_PASSAGE_CHARS = 8_000  # of a finding that is the words of a source
 GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
 
 OF_OWNER = "Only the owner of the research can say: "  # opens the gap of a question that a task has to ask
@@ -133,7 +135,7 @@ def finding_of(
     ``quoted``, only a source whose quote was found does, and the quotes have to say it, see `founded`; ``language`` is
     that of its words; ``wholes`` and ``finder`` are made once for several findings; ``may_reword`` is that of
     `founded`."""
-    content = " ".join(item.content.split())
+    content = " ".join(cut(item.content, MAX_PASSAGE_CHARS).split())
     source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in given)
     if not content or not source_ids or (quoted and len(content) > LONGEST_FINDING):
         return None

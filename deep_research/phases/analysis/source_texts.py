@@ -8,12 +8,13 @@ from functools import partial
 
 from deep_research.budget.condense import condense
 from deep_research.budget.tokens import Counter, counts
+from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, WorkError
 from deep_research.evidence.ranking import Questions
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import SourceText
 from deep_research.phases.analysis.triage import Looked, excerpt, look
-from deep_research.phases.base import off_loop, together
+from deep_research.phases.base import together
 from deep_research.phases.summarizing import Summarizer
 from deep_research.state import Extent, Portion, Source, Triage
 from deep_research.state.journal import Journal

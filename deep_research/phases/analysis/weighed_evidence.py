@@ -270,16 +270,14 @@ def verdicts(
 
 
 def _named(part: QuestionPart, findings: Iterable[Finding], state: DeepResearchState) -> float:
-    """The share of a part's names that its findings and the titles of their sources have; 1 where it has none."""
+    """The share of a part's names that its findings have, or what was found with their sources; 1 where it has none."""
     inquiry = standing(part, state.query)
     names = whole_names(inquiry)
-    titles = {source.id: source.title for source in state.sources}
-    told = (
-        " ".join(
-            (f.content, f.heading, *(q.quote for q in f.quotes), *(titles.get(i, "") for i in f.source_ids))
-        )
-        for f in findings
-    )
+    sources = {source.id: source for source in state.sources}
+    told: list[str] = []
+    for finding in findings:
+        told += (finding.content, finding.heading, *(quote.quote for quote in finding.quotes))
+        told += (f"{sources[i].title} {sources[i].snippet}" for i in finding.source_ids if i in sources)
     terms = set(inquiry.words.terms(" ".join(told)))
     return sum(name <= terms for name in names) / len(names) if names else 1.0
 

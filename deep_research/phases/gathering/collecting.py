@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from deep_research.evidence.page_identity import canonical_url
 from deep_research.evidence.plain import clean
-from deep_research.logs import blotted, blotted_bytes, holds_secret, masked
+from deep_research.logs import blotted, blotted_bytes, cut, holds_secret, masked
+from deep_research.phases.gathering.bounds import bounded_source
 from deep_research.phases.gathering.handoff import GatheredSource, Snapshot
+from deep_research.sources.search.fields import MAX_ADDRESS_CHARS, MAX_SHOWN_CHARS
 from deep_research.state import Source
 from deep_research.state.identity import sha256_hex, source_id
 from deep_research.state.journal import Content, PageHead
@@ -44,6 +46,12 @@ def collected(
     notes: list[str] = []
     new = twice = 0
     for item in found:
+        item = bounded_source(item)
+        if item.url and len(item.url) > MAX_ADDRESS_CHARS:
+            notes.append(
+                f"'{item.title}' was left out: its address is longer than {MAX_ADDRESS_CHARS:,} characters."
+            )
+            continue
         name = canonical_url(item.url) if item.url else f"{item.title}\n{item.content or item.snippet}"
         key = source_id(name)
         if key in sources:
@@ -87,7 +95,7 @@ def _source(
         sub_query_id=sub_query_id,
         title=" ".join(clean(item.title).split()) or (item.url or "Untitled"),
         url=item.url,
-        snippet=clean(item.snippet),
+        snippet=clean(cut(item.snippet, MAX_SHOWN_CHARS)),
         kind=item.kind,
         quality=item.quality,
         rank=rank,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from deep_research.budget.shared_budget import Purse
-from deep_research.phases.base import WorkLimits, off_loop
+from deep_research.calls import off_loop
+from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering.caps import unread_limits
 from deep_research.phases.gathering.collecting import collected, work_of
 from deep_research.phases.gathering.fetching import Fetching

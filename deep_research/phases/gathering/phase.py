@@ -9,9 +9,11 @@ from typing import Any
 
 from deep_research.budget.metered import RunModels
 from deep_research.budget.shared_budget import Purse
+from deep_research.calls import off_loop
 from deep_research.errors import BudgetError
 from deep_research.evidence.page_identity import canonical_url
-from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, off_loop, shared, together, with_latest
+from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, shared, together, with_latest
+from deep_research.phases.gathering.bounds import bounded_output
 from deep_research.phases.gathering.caps import (
     affordable,
     capped,
@@ -272,6 +274,9 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         events += [LimitReached(limit=Limit(name="sources", message=note)) for note in new]
         events += unread_limits(answer.unread, state.options.budget.max_fetches)
         await journal.record(*events, contents=found.contents)
+
+    async def ask(self, handoff: GathererInput, models: RunModels | None = None) -> GathererOutput:
+        return bounded_output(await super().ask(handoff, models))
 
     def handoff(self, sub_query: SubQuery, state: DeepResearchState, known: frozenset[str]) -> GathererInput:
         return GathererInput(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Protocol
 
+from deep_research.calls import SMALL_WORK
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.evidence.near_duplicates import copied, fingerprint
 from deep_research.evidence.page_identity import without_credentials
@@ -16,7 +17,7 @@ from deep_research.evidence.quality import QualityLists, SourceFacts, judged, pr
 from deep_research.evidence.ranking import matching
 from deep_research.limits import Gate
 from deep_research.logs import masked
-from deep_research.phases.base import SMALL_WORK
+from deep_research.phases.gathering.bounds import bounded_document
 from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, Snapshot, Unread
 from deep_research.sources.search import Scholarly, SearchFilters, SearchResult
@@ -134,7 +135,8 @@ class Reading:
         self, found: Sequence[tuple[int, SearchResult, Page | None]], query: str, question: str
     ) -> dict[int, GatheredSource]:
         """Much text is looked through by one thread at a time: more would only keep the loop waiting longer."""
-        if _size(found) <= SMALL_WORK:
+        asked = len(found) * (len(query) + len(question))  # it is looked for names once for each
+        if _size(found) + asked // TEXT_UNIT <= SMALL_WORK:
             return self._made(found, query, question)
         async with self.desk.entered():
             return await asyncio.to_thread(self._made, found, query, question, pause=0.0)
@@ -342,7 +344,7 @@ def _plain(result: SearchResult) -> GatheredSource:
 
 def _with_page(result: SearchResult, page: Page) -> GatheredSource:
     """A source with what was read of it, and what its provider said where the page does not say."""
-    document = page.document
+    document = bounded_document(page.document)
     told = _told(result)
     told |= {"author": document.author} if document.author else {}
     told |= {"language": document.language} if document.language else {}

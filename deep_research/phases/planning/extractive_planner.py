@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deep_research.calls import off_loop
 from deep_research.evidence.inquiry import Inquiry, question_parts, read_question
 from deep_research.evidence.names import question_names, spelled
-from deep_research.phases.base import off_loop
 from deep_research.phases.planning.handoff import (
     PlannedPart,
     PlannedQuery,

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import ContentMissingError
 from deep_research.evidence.support import SUPPORTED
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import noted, off_loop
+from deep_research.phases.base import noted
 from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope, RepairOutput
 from deep_research.phases.synthesis.judge import Judge
 from deep_research.phases.synthesis.repair import marked, repaired_by_code, repaired_by_model
@@ -32,6 +33,7 @@ from deep_research.state.events import ClaimsJudged, ReportDrafted
 from deep_research.state.journal import Journal
 from deep_research.state.records import OF_REPORT
 
+DRAFT_UNIT = 30  # characters of a draft, of which each sentence is compared dozens of times
 CHARACTERS = 2_000  # of texts that are checked against, in the time of one small item
 NEAR = 0.1  # above the least score of what is supported, up to which it is doubtful
 
@@ -61,25 +63,31 @@ class ClaimWork:
             claims = await self._checked(draft.text, checker)
         failing = [claim for claim in claims if checker.fails(claim)]
         if failing:
-            draft = draft.model_copy(update={"text": marked(draft.text, failing)})
+            text = await off_loop(len(draft.text) // TEXT_UNIT, marked, draft.text, failing)
+            draft = draft.model_copy(update={"text": text})
             claims = await self._checked(draft.text, checker)
         return draft, tuple(map(with_repair(draft.repairs or ()), claims))
 
     async def _checked(self, text: str, checker: Checker) -> tuple[Claim, ...]:
         """Its claims with their verdicts; those that the judge is to see are judged."""
-        missing = await off_loop(len(self.journal.state.findings), checker.needed, text)
-        await self._load(missing)
-        size = sum(map(len, self._texts.values())) // CHARACTERS
+        await self._load(await off_loop(self._work(text), checker.needed, text))
+        size = self._work(text)
         claims = await off_loop(size, checker.claims, text, self._known_judgements())
         if self.judge is None:
             return claims
         for_judge = _to_judge(claims, self.scope)
         if not for_judge:
             return claims
-        judge = Judge(self.judge, self.journal.state, checker.cited)
+        judge = Judge(self.judge, self.journal.state, checker.cited, size)
         judgements, parts = await judge.judge(for_judge)
         await self.journal.record(ClaimsJudged(judgements=judgements, parts=parts))
         return await off_loop(size, checker.claims, text, self._known_judgements())
+
+    def _work(self, text: str) -> int:
+        """How much there is to compare, in small items: the draft, the findings, and the texts of sources."""
+        findings = self.journal.state.findings
+        said = len(text) // DRAFT_UNIT + sum(len(finding.content) for finding in findings) // TEXT_UNIT
+        return len(findings) + said + sum(map(len, self._texts.values())) // CHARACTERS
 
     def _known_judgements(self) -> dict[str, Judgement]:
         return known_judgements(self.journal.state)
@@ -98,20 +106,26 @@ class ClaimWork:
         failing = [claim for claim in claims if checker.fails(claim)]
         if not failing:
             return draft.model_copy(update={"repairs": ()})
-        findings = await off_loop(len(failing) * len(self.journal.state.findings), _near, failing, checker)
+        many = len(failing) * len(self.journal.state.findings)
+        findings = await off_loop(many + self._work(draft.text), _near, failing, checker)
         await self._load(checker.cited.missing(finding.id for finding in findings))
         answer = await self.repairs(tuple(map(_failed, failing)), findings)
         if answer is None:
-            size = sum(map(len, self._texts.values())) // CHARACTERS
-            text, repairs = await off_loop(size, repaired_by_code, draft.text, claims, checker)
+            text, repairs = await off_loop(
+                self._work(draft.text), repaired_by_code, draft.text, claims, checker
+            )
             draft = draft.model_copy(update={"text": text, "repairs": repairs})
             if self.problems:  # nobody is asked again
                 await self.journal.record(ReportDrafted(draft=draft), *noted(self.problems, OF_REPORT))
             return draft
-        words = {item.claim_id: self.withheld(item.text) for item in answer.claims}
-        text, repairs = repaired_by_model(draft.text, failing, words, answer.by)
-        await self._load(await off_loop(len(self.journal.state.findings), checker.needed, text))
-        size = sum(map(len, self._texts.values())) // CHARACTERS
+        words = {
+            item.claim_id: await off_loop(len(item.text) // TEXT_UNIT, self.withheld, item.text)
+            for item in answer.claims
+        }
+        size = self._work(draft.text)
+        text, repairs = await off_loop(size, repaired_by_model, draft.text, failing, words, answer.by)
+        await self._load(await off_loop(size, checker.needed, text))
+        size = self._work(text)
         # Nobody judges before what the model made is in the log.
         every = await off_loop(size, checker.claims, text, self._known_judgements())
         left = [claim for claim in _new_in(draft, every) if claim.text not in _made(repairs)]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from math import exp
 
+from deep_research.calls import off_loop
 from deep_research.evidence import unspaced
 from deep_research.evidence.candidates import STEP
 from deep_research.evidence.comparison import Figure, figures
@@ -18,7 +19,6 @@ from deep_research.evidence.quality import RANKS
 from deep_research.evidence.quotes import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable, shortened
 from deep_research.evidence.selection import DEFAULT_WORDS, FLOOR
 from deep_research.patterns import regex
-from deep_research.phases.base import off_loop
 from deep_research.phases.synthesis.conflicts import conflicts, published
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.wishes import new_words

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from deep_research.calls import off_loop
 from deep_research.errors import WorkError
 from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
@@ -21,7 +22,6 @@ from deep_research.state import (
     DeepResearchState,
     Judgement,
     PartJudgement,
-    QuestionPart,
     Quote,
     merge_parts,
 )
@@ -75,11 +75,12 @@ class JudgedReport(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Asks ``model`` about claims of a run."""
+    """Asks ``model`` about claims of a run. ``work`` is how much there is to compare, in small items."""
 
     model: LanguageModel
     state: DeepResearchState
     cited: Cited
+    work: int = 0
 
     async def judge(self, claims: Sequence[Claim]) -> tuple[dict[str, Judgement], tuple[PartJudgement, ...]]:
         """What the model says of claims, by their keys, and of the parts of the question. A claim that it could not be
@@ -95,7 +96,7 @@ class Judge:
     async def _at_once(
         self, claims: Sequence[Claim]
     ) -> tuple[dict[str, Judgement], tuple[PartJudgement, ...]]:
-        shown = [passages(claim, self.cited) for claim in claims]
+        shown = await off_loop(self.work, lambda: [passages(claim, self.cited) for claim in claims])
         try:
             answer, message = await asked(
                 self.model,
@@ -108,12 +109,17 @@ class Judge:
             )
         except WorkError as error:
             return {key: self._silent(key, error.problem) for key in map(key_of, claims)}, ()
+        return await off_loop(self.work, self._read, claims, answer, message)
+
+    def _read(
+        self, claims: Sequence[Claim], answer: JudgedReport, message: _Request
+    ) -> tuple[dict[str, Judgement], tuple[PartJudgement, ...]]:
         by_name = {claim.id: claim for claim in claims}
         given: dict[str, Judgement] = {}
         for item in answer.verdicts:
             claim = by_name.get(message.claims.id(item.claim) or "")
-            if claim is not None:
-                given.setdefault(key_of(claim), self._judgement(claim, item, message))
+            if claim is not None and key_of(claim) not in given:
+                given[key_of(claim)] = self._judgement(claim, item, message)
         said = {key: given.get(key) or self._silent(key, UNSAID) for key in map(key_of, claims)}
         return said, tuple(self._parts(answer.parts, by_name, message))
 
@@ -187,8 +193,8 @@ class _Request(Message):
         self.passages = Aliases("P", list(self.by_key))
         self.parts = Aliases("Q", [part.id for part in state.parts])
         self.add(today_of(state))
-        self.add(f"Question: {one_line(state.query)}")
-        self.material("parts", "\n".join(_part(part, self.parts) for part in state.parts))
+        parts = (f"{self.parts.names[part.id]} {one_line(part.text)}" for part in state.parts)
+        self.material("parts", "\n".join((f"asked: {one_line(state.query)}", *parts)))
         names = self.passages.names
         claimed = [
             f"{self.claims.names[claim.id]} {_shown(claim)} — {_list(names[_key(q)] for q in quotes)}"
@@ -205,10 +211,6 @@ class _Request(Message):
 
 def _key(quote: Quote) -> str:
     return f"{quote.content_hash} {quote.source_id} {quote.start} {len(quote.quote)}"
-
-
-def _part(part: QuestionPart, names: Aliases) -> str:
-    return f"{names.names[part.id]} {one_line(part.text)}"
 
 
 def _shown(claim: Claim) -> str:

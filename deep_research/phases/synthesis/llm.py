@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.budget.report_cost import AT_ONCE, report_output
+from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence import unspaced
 from deep_research.models.base import Effort
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import off_loop
 from deep_research.phases.prompting import Message, Room, manner, room_for
 from deep_research.phases.synthesis.conflicts import with_conflicts
 from deep_research.phases.synthesis.handoff import (
@@ -96,8 +96,9 @@ class LLMSynthesizer:
             notes = (*notes, "Findings of less weight were left out of the report for want of room.")
         elif material.shortened:
             notes = (*notes, "Findings were shortened before the report was written, for want of room.")
+        report = await off_loop(len(report) // TEXT_UNIT, with_conflicts, report, handoff)
         return SynthesizerOutput(
-            report=with_notes(with_conflicts(report, handoff), handoff, notes),
+            report=await off_loop(len(report) // TEXT_UNIT, with_notes, report, handoff, notes),
             unknown=material.names.unknown,
             notes=notes,
             sent=message.sending,
@@ -144,7 +145,8 @@ class LLMSynthesizer:
                 WHOLE, report_output(handoff.words, model.profile), effort=Effort.MEDIUM, label="report"
             )
             answer = await model.text(call)
-            draft = Draft.of(answer.value, handoff.original_query, material)
+            size = len(answer.value) // TEXT_UNIT
+            draft = await off_loop(size, Draft.of, answer.value, handoff.original_query, material)
             if not complete(answer, model):
                 why = "the draft was cut off"
                 problem = f"The last draft was cut off. Keep to {handoff.words} words."

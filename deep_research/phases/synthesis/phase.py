@@ -9,8 +9,9 @@ from typing import Any
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.metered import RunModels
 from deep_research.budget.report_cost import INPUT
+from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import WorkError
-from deep_research.evidence.disclosure import Confidential
+from deep_research.evidence.disclosure import PROMPT_UNIT, Confidential
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.keeping import Original, sent
@@ -88,18 +89,20 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
                 await journal.record(ReportDrafted(draft=draft), *told)
         problems: list[str] = []
         repairs = partial(self._repairs, state, models, problems)
-        hidden = partial(withheld, state=state)
+        secret = await off_loop(_size(state), confidential_of, state)
+        hidden = partial(secret.without, mark=MARK, rows=False)
         work = ClaimWork(journal, repairs, problems, hidden, self._judging(models), self._judge)
         revised = draft.revised is not None
         draft, claims = await work.finished(draft)
-        report = written(journal.state, draft, claims)
+        report = await _written(journal.state, draft, claims)
         compared: list[Event] = []
         if revised and state.report_draft:
-            kept, because = compare(journal.state, report)
+            size = (len(state.report_draft) + len(report.draft)) // TEXT_UNIT
+            kept, because = await off_loop(size, compare, journal.state, report)
             compared.append(ReportCompared(kept=kept, because=because))
             if not kept:
                 draft, claims = await work.finished(earlier_draft(journal.state))
-                report = written(journal.state, draft, claims)
+                report = await _written(journal.state, draft, claims)
         untold_ = untold(journal.state.parts, report.verdicts)
         await journal.record(*compared, report, *noted(untold_, OF_REPORT))
 
@@ -118,7 +121,8 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             handoff = handoff.model_copy(update={"requests": requests})
         with keeping(journal):
             answer = await self.ask(handoff, models)
-        text = unmarked(withheld(plain(answer.report), state))  # marks are ours to put in
+        size = len(answer.report) // TEXT_UNIT + _size(state)
+        text = await off_loop(size, _own_words, answer.report, state)
         cut = MARK in text and MARK not in answer.report
         told: list[Event] = [
             *noted((*answer.notes, *([WITHHELD] if cut else [])), OF_REPORT),
@@ -143,7 +147,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         because = f"The report was not revised: {error.problem}"
         await journal.record(
             ReportCompared(kept=False, because=(because,)),
-            written(journal.state, draft, claims),
+            await _written(journal.state, draft, claims),
             *noted((because,), OF_REPORT),
         )
 
@@ -176,8 +180,10 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             return None
 
     def _judging(self, models: RunModels | None) -> LanguageModel | None:
-        """The judge's model, where there is one and it is to be asked."""
-        if models is None or self._judge is JudgeScope.OFF or not models.roles.chain_of(ModelRole.JUDGE):
+        """The judge's model, where a model wrote the report and there is one to judge it."""
+        if models is None or not self._uses_model or self._judge is JudgeScope.OFF:
+            return None
+        if not models.roles.chain_of(ModelRole.JUDGE):
             return None
         return models.model(ModelRole.JUDGE, self.phase)
 
@@ -194,10 +200,28 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
 def withheld(draft: str, state: DeepResearchState) -> str:
     """The draft without codes of the owner's instructions, which no question and no source has: a page may have ordered
     them to be told."""
+    return confidential_of(state).without(draft, MARK, rows=False)
+
+
+def _size(state: DeepResearchState) -> int:
+    """How much work it is to find what is confidential, in small items."""
+    return len(state.options.system_prompt or "") // PROMPT_UNIT
+
+
+def confidential_of(state: DeepResearchState) -> Confidential:
     quotes = [quote.quote for finding in state.findings for quote in finding.quotes]
     titles = [f"{source.title} {source.url or ''}" for source in state.sources]
     known = "\n".join((state.query, *quotes, *titles))
-    return Confidential(state.options.system_prompt or "", known).without(draft, MARK, rows=False)
+    return Confidential(state.options.system_prompt or "", known)
+
+
+def _own_words(report: str, state: DeepResearchState) -> str:
+    """What an agent wrote, without what nobody may tell, and without marks, which are ours to put in."""
+    return unmarked(withheld(plain(report), state))
+
+
+async def _written(state: DeepResearchState, draft: Draft, claims: Sequence[Claim]) -> ReportWritten:
+    return await off_loop(len(draft.text) // TEXT_UNIT, written, state, draft, claims)
 
 
 def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:

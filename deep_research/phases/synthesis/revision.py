@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.budget.report_cost import AT_ONCE, report_output
+from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.evidence import unspaced
 from deep_research.evidence.finding_clusters import numbers
@@ -17,7 +18,6 @@ from deep_research.evidence.words import content_stems
 from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
-from deep_research.phases.base import off_loop
 from deep_research.phases.evidence_lines import with_names
 from deep_research.phases.prompting import Message, listed, manner, one_line, opening, room_for
 from deep_research.phases.synthesis.conflicts import HEADING as CONFLICTS
@@ -202,7 +202,9 @@ async def revise(
         return None
     output = report_output(min(handoff.words, AT_ONCE), model.profile)
     answer = await model.text(message.call(REVISION, output, effort=Effort.MEDIUM, label="revision"))
-    return revised(draft, answer.value, material, whole=complete(answer, model)), message
+    size = (len(draft) + len(answer.value)) // TEXT_UNIT
+    whole = complete(answer, model)
+    return await off_loop(size, revised, draft, answer.value, material, whole=whole), message
 
 
 async def last_pass(
@@ -221,7 +223,10 @@ async def last_pass(
         return draft, ()
     try:
         answer = await model.text(message.call(LAST_PASS, output, effort=Effort.LOW, label="last pass"))
-        return revised(draft, answer.value, material, adding=False, whole=complete(answer, model)).text, ()
+        size = (len(draft) + len(answer.value)) // TEXT_UNIT
+        whole = complete(answer, model)
+        made = await off_loop(size, revised, draft, answer.value, material, adding=False, whole=whole)
+        return made.text, ()
     except (BudgetError, ModelError, WindowError) as error:
         return draft, (f"The sections of the report were not gone over once more: {error.problem}",)
 
@@ -271,14 +276,17 @@ def _key(heading: str) -> str:
     return " ".join(heading.strip("#* :").casefold().split())
 
 
+_STANDING = (ClaimVerdict.SUPPORTED, ClaimVerdict.PARTIAL, ClaimVerdict.UNCHECKED)
+
+
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What counts in a version: how many ``parts`` of the question it tells of, how many of its claims are
-    ``supported`` and ``failing``, which ``share`` that is, how many ``conflicts`` it shows with two sides, and its
-    ``words``."""
+    """What counts in a version: how many ``parts`` of the question it tells of, how many of its claims are not doubted
+    (``standing``) and ``failing``, which ``share`` is supported, how many ``conflicts`` it shows with two sides, and
+    its ``words``."""
 
     parts: int
-    supported: int
+    standing: int
     failing: int
     conflicts: int
     words: int
@@ -295,7 +303,7 @@ class Version:
         cited = {each for mark in marks_in(draft) for each in ids_in(mark.group())}
         return cls(
             parts=sum(bool(verdict.claim_ids) for verdict in verdicts),
-            supported=sum(c.verdict is ClaimVerdict.SUPPORTED for c in claims),
+            standing=sum(not c.marked and c.verdict in _STANDING for c in claims),
             failing=sum(claim.marked for claim in claims),
             conflicts=sum(len(cited.intersection(c.finding_ids)) > 1 for c in contradictions),
             words=unspaced.size(draft),
@@ -308,8 +316,8 @@ def better(
 ) -> tuple[bool, tuple[str, ...]]:
     """Whether the new version is to be kept, and why. In this order decide the ``least`` share of supported claims that
     its owner asks for, the parts of the question, claims that nothing carries, contradictions, a length that is far from
-    the ``wanted`` words, and supported claims that are fewer and of a lesser share; where nothing does, the new one has
-    the refiner's advice in it."""
+    the ``wanted`` words, and claims that stand, where they are fewer and a lesser share is supported; where nothing
+    does, the new one has the refiner's advice in it."""
     if least is not None and (new.share >= least) is not (earlier.share >= least):
         shares = f"{new.share:.0%} of its claims are supported, before {earlier.share:.0%}"
         return new.share >= least, (f"{shares}; {least:.0%} are asked for",)
@@ -318,7 +326,7 @@ def better(
             f"it tells of {_counted(new.parts, 'part')}, before {earlier.parts}",
         )
     more = new.failing - earlier.failing
-    gained = new.supported - earlier.supported
+    gained = new.standing - earlier.standing
     if more > 0 and gained < WORTH * more:
         return False, (f"{_counted(new.failing, 'claim')} of it nothing carries, before {earlier.failing}",)
     if more < 0 and -gained < -WORTH * more:
@@ -331,12 +339,14 @@ def better(
         return not _is_off(new.words, wanted), (length,)
     if gained < 0 and new.words < earlier.words * TOO_SHORT:
         return False, (
-            f"it says less: {_counted(new.supported, 'supported claim')}, before {earlier.supported}",
+            f"it says less: {_counted(new.standing, 'claim')} that nothing speaks against, before {earlier.standing}",
         )
     if gained < 0 and new.share < earlier.share:
         shares = f"{new.share:.0%} of its claims are supported, before {earlier.share:.0%}"
         return False, (shares,)
-    return True, (f"it has {_counted(new.supported, 'supported claim')}, before {earlier.supported}",)
+    return True, (
+        f"it has {_counted(new.standing, 'claim')} that nothing speaks against, before {earlier.standing}",
+    )
 
 
 def _is_off(words: int, wanted: int) -> bool:

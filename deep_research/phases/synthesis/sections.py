@@ -16,11 +16,12 @@ from functools import partial
 from pydantic import BaseModel, Field
 
 from deep_research.budget.report_cost import text_output
+from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import ContentMissingError
 from deep_research.logs import masked
 from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import off_loop, together
+from deep_research.phases.base import together
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
@@ -179,7 +180,8 @@ async def in_sections(
     before = _headed(frame.answer_heading, "Summary", frame.answer, opened)
     after = _headed(frame.open_heading, "What remains open", frame.open, opened)
     title = one_line(outline.title) or one_line(handoff.original_query)
-    draft = Draft.of("\n\n".join([f"# {title}", before, *written, after]), handoff.original_query, material)
+    text = "\n\n".join([f"# {title}", before, *written, after])
+    draft = await off_loop(len(text) // TEXT_UNIT, Draft.of, text, handoff.original_query, material)
     if draft.problem:
         raise unusable(model, f"the report cannot be used: {draft.problem}")
     if handoff.requests is not None and handoff.requests < len(shares) + BESIDE_SECTIONS:
@@ -269,7 +271,8 @@ async def _section(
             label=share.heading,
         )
         answer = await model.text(call)
-        body = _without_heading(body_of(answer.value), share.heading)
+        size = len(answer.value) // TEXT_UNIT
+        body = _without_heading(await off_loop(size, body_of, answer.value), share.heading)
         if not complete(answer, model) or is_cut(body):
             problem = f"The last draft broke off. Keep to {words} words."
         elif not body or not with_ids(body, Aliases("F", share.part.names.ids))[1]:

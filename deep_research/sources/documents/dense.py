@@ -6,6 +6,7 @@ package. The word index still finds the candidates; the two orders are fused by 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -20,6 +21,8 @@ from deep_research.state.identity import sha256_hex
 WIDER = 4  # candidates looked at for each hit wanted
 CONSTANT = 60  # of reciprocal rank fusion, as in Cormack, Clarke and Buettcher (2009)
 MAX_REMEMBERED = 20_000  # vectors
+HUB_URL = "https://huggingface.co"
+HUB_KEY, HUB_VARIABLE = "HF_TOKEN", "HF_ENDPOINT"  # the hub's own client reads them
 
 Vector = Sequence[float]
 Embed = Callable[[Sequence[str]], Sequence[Vector]]
@@ -62,8 +65,14 @@ class DenseStage:
         return [_cosine(asked, self._vectors[key]) for key in keys]
 
 
-def load_stage(model: str) -> DenseStage:
-    """A stage with the sentence-embedding model of that name or folder, loaded at the first search.
+def hub_url() -> str:
+    """Where models come from that are no folder."""
+    return os.environ.get(HUB_VARIABLE) or HUB_URL
+
+
+def load_stage(model: str, *, local_only: bool = False) -> DenseStage:
+    """A stage with the sentence-embedding model of that name or folder, loaded at the first search. With ``local_only``
+    it is not looked for on the network.
 
     Raises `ConfigurationError` when the extra is not installed.
     """
@@ -78,7 +87,7 @@ def load_stage(model: str) -> DenseStage:
         if not loaded:
             from sentence_transformers import SentenceTransformer
 
-            loaded.append(SentenceTransformer(model))
+            loaded.append(SentenceTransformer(model, local_files_only=local_only))
         vectors: Sequence[Vector] = loaded[0].encode(list(texts), show_progress_bar=False)
         return vectors
 

@@ -7,7 +7,8 @@ entry point is that of the format, its object fits `Reader`; its version is that
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -15,6 +16,7 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, v
 from importlib.util import find_spec
 from typing import Protocol
 
+from deep_research.calls import contained
 from deep_research.evidence.language import language_by_script, language_of
 from deep_research.patterns import regex
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document
@@ -202,12 +204,21 @@ def _version(library: str) -> str:
 @cache
 def _brought() -> tuple[list[Brought], tuple[str, ...]]:
     """The readers of other packages, and a line for each that cannot be loaded: none takes another one away."""
+    points = entry_points(group=GROUP)
+    if not points:
+        return [], ()
+    with ThreadPoolExecutor(1) as pool:  # where an interrupt is never from the keyboard
+        return pool.submit(_loaded_of, points).result()
+
+
+def _loaded_of(points: Iterable[EntryPoint]) -> tuple[list[Brought], tuple[str, ...]]:
     loaded: list[Brought] = []
     broken: list[str] = []
-    for point in entry_points(group=GROUP):
+    for point in points:
         try:
-            loaded.append(_loaded(point))
-        except (Exception, SystemExit) as error:
+            with contained():
+                loaded.append(_loaded(point))
+        except Exception as error:
             from deep_research.logs import told  # where all is well nobody needs it
 
             why = f"cannot be loaded ({told(error)}); reinstall the package that brings it"

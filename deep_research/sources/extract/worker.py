@@ -69,7 +69,7 @@ def main(memory: int, cpu_seconds: int, seconds: float, parent: int) -> None:
             answer = {"why": why, "limit": "memory", "passing": True, "leaving": True}
         except RecursionError:
             answer = {"why": "nested too deeply to be read", "limit": "size", "leaving": True}
-        except Exception as error:
+        except BaseException as error:
             reader = brought_for(suffix_of(job["name"]), job["media_type"])
             answer = _failure(error, reader.point.name if reader else "")
         del raw, piece
@@ -77,7 +77,7 @@ def main(memory: int, cpu_seconds: int, seconds: float, parent: int) -> None:
         send(answers, {**answer, "job": number})
 
 
-def _failure(error: Exception, reader: str) -> dict[str, Any]:
+def _failure(error: BaseException, reader: str) -> dict[str, Any]:
     """Whose fault it is that a file was not read: that of the ``reader`` of another package, ours, or its own."""
     if reader and _refused:
         return {"why": f"the reader '{reader}' may not {_refused[0]}", "passing": True, "leaving": True}
@@ -85,6 +85,12 @@ def _failure(error: Exception, reader: str) -> dict[str, Any]:
         package = f"the package of the reader '{reader}'" if reader else "deep-research"
         why = f"a library that reads it is missing ({error.name}); reinstall {package}"
         return {"why": why, "passing": True}
+    if reader and not isinstance(error, Exception):  # it would have ended the process, whatever the file is
+        return {
+            "why": f"the reader '{reader}' raised {type(error).__name__}",
+            "passing": True,
+            "leaving": True,
+        }
     return {"why": f"a damaged file ({type(error).__name__})", "leaving": True}
 
 

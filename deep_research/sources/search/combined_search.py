@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from deep_research.calls import first
 from deep_research.errors import SearchError
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, SourceType
+from deep_research.sources.search.fields import bounded_look
 from deep_research.sources.search.fusion import fused
 from deep_research.sources.search.policy import Service
-from deep_research.state import FirstLook
+from deep_research.state import FirstLook, SourceKind
 
 CORPUS, WEB = "corpus", "web"  # the lanes of a pool: the user's documents, services of the web
 
@@ -24,11 +25,12 @@ _Lane = tuple[_Answers, list[tuple[str, SearchError]]]  # the latter: by name wh
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a search found, best first, each thing once. ``failures`` say who did not answer, ``notes`` what is to be
-    known of those who did."""
+    known of those who did; ``private`` are the addresses that private sources gave, each with the name of its source."""
 
     results: tuple[SearchResult, ...]
     failures: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    private: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +85,7 @@ class SearchPool:
                 await service.calls(look, question, timeout=service.timeout) if look else None
             )
             if found is not None:
-                return found
+                return bounded_look(found)
         return None
 
     def asks_services(self, request: SearchRequest) -> bool:
@@ -94,6 +96,11 @@ class SearchPool:
     def is_local(self) -> bool:
         """Whether all that it searches is on this machine."""
         return all(service.local for service in self.services)
+
+    def is_own(self, result: SearchResult) -> bool:
+        """Whether a result comes from what is on this machine: a document, or something of a service that is."""
+        local = {service.name for service in self.services if service.local}
+        return result.kind is SourceKind.DOCUMENT or result.provider in local
 
     @property
     def looks(self) -> bool:

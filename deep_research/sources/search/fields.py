@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
+from deep_research.errors import bounded_line
 from deep_research.evidence.plain import clean
+from deep_research.logs import cut
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients_wire import record, records, text
 from deep_research.patterns import regex
+from deep_research.sources.search.base import SearchResult
+from deep_research.state import FirstLook, Mention
 
 __all__ = [
     "address",
+    "bounded",
+    "bounded_look",
     "count",
     "day",
     "domains",
+    "is_bounded_address",
     "language",
     "line",
     "names",
@@ -36,6 +45,12 @@ LONGEST_SNIPPET = 1_000
 LONGEST_NAME = 200
 LONGEST_ADDRESS = 2_000
 LONGEST_TEXT = 2_000_000
+# Of what services of others give.
+MAX_ADDRESS_CHARS = 4_096
+MAX_SHOWN_CHARS = 8_000  # of a snippet
+MAX_NOTE_CHARS = 1_000
+MAX_FACT_CHARS, MAX_FACTS = 1_000, 50
+MAX_MENTIONS, MAX_WORDS = 200, 2_000
 MOST_AUTHORS = 50
 
 _RAW = 8  # times the bound: characters that are looked at, since tags and entities go
@@ -133,6 +148,64 @@ def names(values: Iterable[Any]) -> tuple[str, ...]:
     """Names of people, in their order, 50 at most."""
     found = (line(value, LONGEST_NAME) for value in values)
     return tuple(name for name in found if name)[:MOST_AUTHORS]
+
+
+def bounded(result: SearchResult) -> SearchResult:
+    """A result of anybody's service with short fields cut and cleaned. Its texts are as they were: what is longer than a
+    source may be is left out as a whole."""
+    record = result.scholarly
+    changed: dict[str, Any] = {
+        "title": bounded_line(result.title, LONGEST_TITLE),
+        "snippet": cut(result.snippet, MAX_SHOWN_CHARS),
+        "extract": result.extract and cut(result.extract, LONGEST_TEXT),
+        "authors": tuple(bounded_line(name, LONGEST_NAME) for name in result.authors[:MOST_AUTHORS]),
+        "language": result.language and bounded_line(result.language, LONGEST_NAME),
+        "provider": bounded_line(result.provider, LONGEST_NAME),
+        "snapshot_hash": result.snapshot_hash and bounded_line(result.snapshot_hash, LONGEST_NAME),
+        "scholarly": record
+        and replace(
+            record,
+            doi=record.doi and bounded_line(record.doi, LONGEST_NAME),
+            arxiv=record.arxiv and bounded_line(record.arxiv, LONGEST_NAME),
+            venue=record.venue and bounded_line(record.venue, LONGEST_NAME),
+        ),
+        "mentions": _bounded_mentions(result.mentions),
+        "metadata": {
+            bounded_line(name, LONGEST_NAME): bounded_line(value, MAX_FACT_CHARS)
+            for name, value in islice(result.metadata.items(), MAX_FACTS)
+        },
+    }
+    return replace(result, **changed)
+
+
+def bounded_look(look: FirstLook) -> FirstLook:
+    """A first look of anybody's service, with short names and few of them."""
+    return look.model_copy(
+        update={
+            "names": _bounded_mentions(look.names),
+            "words": {
+                word: weight
+                for word, weight in islice(look.words.items(), MAX_WORDS)
+                if len(word) <= LONGEST_NAME
+            },
+            "titles": tuple(bounded_line(title, LONGEST_TITLE) for title in look.titles[:MAX_FACTS]),
+            "snippets": tuple(bounded_line(text, LONGEST_SNIPPET) for text in look.snippets[:MAX_FACTS]),
+        }
+    )
+
+
+def _bounded_mentions(mentions: Sequence[Mention]) -> tuple[Mention, ...]:
+    return tuple(
+        mention
+        if len(mention.name) <= LONGEST_NAME
+        else mention.model_copy(update={"name": bounded_line(mention.name, LONGEST_NAME)})
+        for mention in mentions[:MAX_MENTIONS]
+    )
+
+
+def is_bounded_address(result: SearchResult) -> bool:
+    """Whether its addresses can be asked for and shown: a part of one is another."""
+    return all(len(at) <= MAX_ADDRESS_CHARS for at in (result.address, result.text_at or ""))
 
 
 def only(facts: Mapping[str, Any]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import functools
 import random
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
@@ -20,7 +20,7 @@ from deep_research.calls import Calls
 from deep_research.errors import DeepResearchError, SearchError, StopResearch, bounded_line
 from deep_research.forks import renew_in_children
 from deep_research.limits import Gate, Gates
-from deep_research.logs import masked, redact, told
+from deep_research.logs import get_log, masked, redact, told
 from deep_research.models.characters import whole
 from deep_research.sources.search.base import (
     SearchProvider,
@@ -30,6 +30,13 @@ from deep_research.sources.search.base import (
     search_failure,
 )
 from deep_research.sources.search.breaker import Breaker, Health
+from deep_research.sources.search.fields import (
+    LONGEST_NAME,
+    MAX_FACTS,
+    MAX_NOTE_CHARS,
+    bounded,
+    is_bounded_address,
+)
 from deep_research.sources.search.filters import fits
 from deep_research.state import SourceKind
 
@@ -42,6 +49,7 @@ QUOTA_REST = (
 )
 REFUSED_REST = 600.0  # seconds for which one is left alone that refuses the key
 LONGEST_REST = 3_600.0
+log = get_log("search")
 _ABOUT_THE_REQUEST = frozenset(
     (400, 404, 405, 413, 414, 422)
 )  # statuses that say nothing of the next request
@@ -131,7 +139,7 @@ class Service:
 
     @property
     def name(self) -> str:
-        return str(getattr(self.provider, "name", type(self.provider).__name__))
+        return bounded_line(str(getattr(self.provider, "name", type(self.provider).__name__)), LONGEST_NAME)
 
     @property
     def local(self) -> bool:
@@ -140,7 +148,8 @@ class Service:
     @property
     def notes(self) -> tuple[str, ...]:
         told = getattr(self.provider, "notes", None) or ()
-        return (told,) if isinstance(told, str) else tuple(map(str, told))
+        notes = (told,) if isinstance(told, str) else told[:MAX_FACTS]
+        return tuple(bounded_line(str(note), MAX_NOTE_CHARS) for note in notes)
 
     @property
     def types(self) -> frozenset[str]:
@@ -175,12 +184,18 @@ class Service:
         return [
             replace(
                 result,
-                title=bounded_line(result.title),
                 provider=result.provider or (self.name if result.kind is SourceKind.WEB else ""),
             )
-            for result in map(whole, found)
+            for result in self._bounded(found)
             if result.address not in request.exclude and fits(result, request.filters)
         ]
+
+    def _bounded(self, found: Sequence[SearchResult]) -> Iterator[SearchResult]:
+        for result in found:
+            if is_bounded_address(result):
+                yield whole(bounded(result))
+            else:
+                log.warning("result_left_out", provider=self.name, why="its address is too long")
 
     async def _persistently(
         self, request: SearchRequest, requests: int, *, last: bool

@@ -56,6 +56,7 @@ class HttpSearch(SearchProvider):
     longest_query: ClassVar[int] = 400  # characters; what is longer is cut at a word
     says_who: ClassVar[bool] = False  # whether the service wants a contact
     contact: str | None = None  # else that of the environment
+    sent_key: str = ""  # the variable of the environment whose key goes with each request, if one does
 
     def __init__(
         self,
@@ -67,6 +68,7 @@ class HttpSearch(SearchProvider):
         self.base_url = self._checked(base_url or self.url)
         self.timeout = timeout
         self._key = secret_key(api_key, variable=self.key_variable)
+        self.sent_key = self.key_variable or "" if self._key and api_key is None else ""
         if self._key is None and self.key_variable in self.needs.required:
             raise missing(self.name, self.needs.required)
         self._clients = PerLoop(self._client, httpx.AsyncClient.aclose)

@@ -12,6 +12,7 @@ from pathlib import Path
 import made
 import pytest
 
+from deep_research import DeepResearch, RunStatus
 from deep_research.errors import CorpusError, ExtractionError
 from deep_research.sources.documents import IndexReport, LocalCorpus, Skipped
 from deep_research.sources.extract import Extractor, readers
@@ -224,7 +225,8 @@ def test_a_folder_is_read_with_the_readers_of_other_packages(install: Install, r
 BROKEN = {
     "import nothing_of_this_name": "ModuleNotFoundError: No module named 'nothing_of_this_name'",
     "raise RuntimeError('it is Monday')": "RuntimeError: it is Monday",
-    "import sys; sys.exit(3)": "SystemExit: 3",
+    "import sys; sys.exit(3)": "RuntimeError: it raised SystemExit 3",
+    "raise KeyboardInterrupt": "RuntimeError: it raised KeyboardInterrupt",
     "Other = 1": "AttributeError: module 'broken_reader' has no attribute 'Notes'",
     "class Notes:\n    def __init__(self): raise OSError('no device')": "OSError: no device",
     "class Notes:\n    suffixes = ('.note',)\n    media_types = ()": "AttributeError: 'Notes' object has no",
@@ -425,3 +427,29 @@ def test_a_file_is_read_again_by_a_newer_reader(tmp_path: Path, monkeypatch: pyt
         assert report.added + report.changed == changed
         assert [file.path for file in report.skipped] == ["none.txt"]
         asyncio.run(corpus.aclose())
+
+
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "SystemExit(3)"])
+def test_a_reader_that_would_end_the_process_ends_its_call(
+    install: Install, extractor: Extractor, raised: str
+) -> None:
+    install("notes", within=f"raise {raised}")
+    name = raised.partition("(")[0]
+    with pytest.raises(ExtractionError, match=f"the reader 'notes' raised {name}"):
+        extractor.submit(b"the wall", name="a.note").result()
+    assert extractor.submit(b"the wall stood", name="a.txt").result().text == "the wall stood"
+
+
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "SystemExit(3)"])
+@pytest.mark.parametrize("place", ["load", "read"])
+def test_a_run_over_files_of_a_reader_that_would_end_the_process_comes_to_its_end(
+    install: Install, root: Path, place: str, raised: str
+) -> None:
+    install("broken", **({"code": f"raise {raised}"} if place == "load" else {"within": f"raise {raised}"}))
+    (root / "wall.note").write_text("the wall")
+    (root / "wall.md").write_text("# Wall\n\nThe wall of Hull is ninety feet long, says the board.\n")
+    with DeepResearch(corpus=root, store="memory", data_dir=root.parent / "data") as research:
+        result = research.run("How long is the wall of Hull?")
+    assert result.status is RunStatus.COMPLETED
+    told = " ".join(limit.message for limit in result.limits)
+    assert raised.partition("(")[0] in told

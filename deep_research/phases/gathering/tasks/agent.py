@@ -141,7 +141,9 @@ def _told(handoff: TaskInput, desk: Desk, toolbox: Toolbox, number: int, last: b
         message.material("known", message.within(handoff.context, OF_CONTEXT, "what is known of a task"))
     message.add(f"Tools:\n{listed(toolbox.described())}")
     if "search" in toolbox.tools and len(task.data_sources) > 1:
-        message.add(f"Data sources: {', '.join(task.data_sources)}.")
+        message.add(f"Data sources: {', '.join(desk.data_sources) or 'none any more'}.")
+    if desk.egress.is_closed:
+        message.add("You were shown private material: nothing public is searched or opened any more.")
     inventory = desk.inventory()
     if inventory:
         message.add("What you have:")

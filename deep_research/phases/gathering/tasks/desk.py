@@ -4,6 +4,7 @@ showed. All of it follows from the task's steps in the log, so that a resumed ta
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pydantic import Field
@@ -12,6 +13,7 @@ from deep_research.errors import ContentMissingError, ToolError
 from deep_research.evidence.sites import host_of
 from deep_research.logs import masked
 from deep_research.phases.gathering.source_reading import KEYED
+from deep_research.phases.gathering.tasks.egress import Egress
 from deep_research.phases.gathering.tasks.tool import Link, Shown, ToolResult
 from deep_research.phases.prompting import Aliases, one_line
 from deep_research.state import Record, Source, SourceKind, Span, TaskStep, ToolUse
@@ -37,11 +39,13 @@ class Showing(Record):
 
 @dataclass(slots=True)
 class Desk:
-    """A `TaskView`. ``sources`` are those of the run by id; the names are given in the order in which they came."""
+    """A `TaskView`. ``named`` are the data sources of the task, ``sources`` those of the run by id; the names are given
+    in the order in which they came."""
 
     question: str
-    data_sources: Sequence[str]
+    named: Sequence[str]
     journal: Journal
+    egress: Egress = field(default_factory=Egress)
     sources: dict[str, Source] = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
     showings: list[tuple[TaskStep, tuple[Showing, ...]]] = field(default_factory=list)
@@ -50,6 +54,11 @@ class Desk:
     _texts: dict[str, str] = field(default_factory=dict)
 
     # What tools may look at
+
+    @property
+    def data_sources(self) -> tuple[str, ...]:
+        """Those that may be searched by now."""
+        return self.egress.open_to(self.named)
 
     def source(self, name: str) -> Source:
         known = Aliases("S", list(self._order)).id(name)
@@ -108,16 +117,25 @@ class Desk:
         self.known(sources)
         for source_id, text in texts.items():
             self._hold(source_id, text)
+        self.egress.note(result.private)
         given = [_masked(link) for link in _once(result.links) if not _keyed(link)]
-        places = {link.address: place for place, link in enumerate(self.links, 1)}
-        links = [link for link in given if link.address not in places]
-        places |= {link.address: place for place, link in enumerate(links, len(self.links) + 1)}
+        known = {_identity(link): place for place, link in enumerate(self.links, 1)}
+        places = [next((known[i] for i in _identities(link) if i in known), None) for link in given]
+        fresh = [link for link, place in zip(given, places, strict=True) if place is None]
+        links = self.egress.offered_of(fresh)
+        names = {link.address: place for place, link in enumerate(links, len(self.links) + 1)}
         self.links += links
         shown_to: dict[str, int] = {}
         lines = [result.text.strip()] if result.text.strip() else []
         lines += [self._excerpt(source, texts.get(source.id, ""), shown_to) for source in sources]
         lines += [self._part(shown, texts, shown_to) for shown in result.shown]
-        lines += [f"L{places[link.address]}: {_of_link(link)}" for link in given]
+        lines += [
+            f"L{name}: {_of_link(link)}"
+            for link, place in zip(given, places, strict=True)
+            if (name := place or names.get(link.address))
+        ]
+        if withheld := len(fresh) - len(links):
+            lines.append(f"{withheld} more links of pages are not offered: {self.egress.reason}.")
         lines += [f"Not read: {one_line(link.title)[:200]}: {KEYED}" for link in result.links if _keyed(link)]
         lines += [
             f"Not read: {one_line(page.url)[:200]}: {one_line(page.why)[:200]}" for page in result.unread
@@ -142,6 +160,10 @@ class Desk:
                 self.links += showing.links
                 self._shown_to |= showing.shown_to
             self.noted(step, made)
+            for use in step.uses:
+                if use.tool == "fetch" and not use.refused:
+                    with suppress(ToolError):  # there was no such link
+                        self.egress.followed.append(self.link(str(use.arguments.get("link", ""))))
 
     def inventory(self) -> list[str]:
         """A line for each source and for the latest links, for the agent to know what it has."""
@@ -187,6 +209,17 @@ def _once(links: Iterable[Link]) -> list[Link]:
     return list({link.address: link for link in reversed(tuple(links))}.values())[::-1]
 
 
+def _identity(link: Link) -> tuple[str, bool, bool]:
+    """By what a link is known: one that a page named and a search finds later is another one."""
+    return link.address, bool(link.origin), link.private
+
+
+def _identities(link: Link) -> list[tuple[str, bool, bool]]:
+    """Those of known links that will do for this one: what was found may be followed where what was named may."""
+    origins, privates = {False, bool(link.origin)}, {link.private, True}
+    return [(link.address, origin, private) for origin in sorted(origins) for private in sorted(privates)]
+
+
 def _keyed(link: Link) -> bool:
     """Whether a key of ours stands in an address, which no site may see."""
     return any(masked(at) != at for at in (link.address, link.text_at or ""))
@@ -205,8 +238,13 @@ def kept(showing: Showing) -> Content:
     return Content.of(showing.model_dump_json())
 
 
-def use_of(tool: str, arguments: Mapping[str, object], showing: Showing, *, failed: bool) -> ToolUse:
-    return ToolUse(tool=tool, arguments=dict(arguments), result_hash=kept(showing).hash, failed=failed)
+def use_of(
+    tool: str, arguments: Mapping[str, object], showing: Showing, *, failed: bool, refused: bool = False
+) -> ToolUse:
+    result_hash = kept(showing).hash
+    return ToolUse(
+        tool=tool, arguments=dict(arguments), result_hash=result_hash, failed=failed, refused=refused
+    )
 
 
 def _of_source(source: Source) -> str:

@@ -33,6 +33,11 @@ class DataSources:
         return (*pool, *self.own)
 
     @property
+    def public(self) -> frozenset[str]:
+        """The names of those that are not the owner's own: what is searched there, others hear."""
+        return frozenset() if self.pool.is_local else frozenset({WEB})
+
+    @property
     def corpus_is_there(self) -> bool:
         return self.pool.corpus is not None
 
@@ -40,9 +45,12 @@ class DataSources:
         """Of the named ones, as one list. Raises `SearchError` where none of them answers."""
         lists: list[Found] = []
         problems: list[str] = []
-        for pool in self._pools(names):
+        private: list[tuple[str, str]] = []
+        for name, pool in self._pools(names):
             try:
-                lists.append(await pool.search(request, spare=spare))
+                found = await pool.search(request, spare=spare)
+                lists.append(found)
+                private += [(name, r.address) for r in found.results if name != CORPUS or pool.is_own(r)]
             except SearchError as error:
                 problems.append(error.problem)
         if not lists:
@@ -53,16 +61,18 @@ class DataSources:
         notes = tuple(note for found in lists for note in found.notes)
         failures = (*problems, *(failure for found in lists for failure in found.failures))
         if len(lists) == 1:
-            return Found(lists[0].results, tuple(dict.fromkeys(failures)), notes)
+            return Found(lists[0].results, tuple(dict.fromkeys(failures)), notes, tuple(private))
         results = fused([found.results for found in lists])
-        return Found(tuple(results), tuple(dict.fromkeys(failures)), tuple(dict.fromkeys(notes)))
+        notes = tuple(dict.fromkeys(notes))
+        return Found(tuple(results), tuple(dict.fromkeys(failures)), notes, tuple(private))
 
-    def _pools(self, names: Sequence[str]) -> list[SearchPool]:
-        """The run's own pool with those lanes of it that are named, then one for each source that was handed over."""
+    def _pools(self, names: Sequence[str]) -> list[tuple[str, SearchPool]]:
+        """The run's own pool with those lanes of it that are named, as the documents, then one for each source that was
+        handed over."""
         pools = []
         if pool := self.limited(names):
-            pools.append(pool)
-        pools += [SearchPool(services=(self.own[name],)) for name in names if name in self.own]
+            pools.append((CORPUS, pool))
+        pools += [(name, SearchPool(services=(self.own[name],))) for name in names if name in self.own]
         return pools
 
     def limited(self, names: Sequence[str]) -> SearchPool | None:

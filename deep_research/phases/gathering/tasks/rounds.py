@@ -3,18 +3,21 @@ with the critique, as often as the run allows. A step, a finding, a verdict are 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
 from deep_research.budget.metered import RunModels
+from deep_research.calls import off_loop
 from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import askable
-from deep_research.phases.base import WorkLimits, off_loop, shared, together
+from deep_research.phases.base import WorkLimits, shared, together
 from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput
 from deep_research.phases.gathering.tasks.context import context_of
 from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.egress import Egress
 from deep_research.phases.gathering.tasks.own_limits import ended_by_them
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts, allowed
 from deep_research.phases.gathering.tasks.review_rules import nothing_found, reviewed_by_rules
@@ -147,6 +150,7 @@ class TaskRounds:
                     "tool",
                 ),
                 context_hash=context.hash if context.body else None,
+                private=tuple(dict.fromkeys(name for task in state.tasks for name in task.private)),
                 limits=limits_of(state, place, len(fresh)),
             )
             events.append(TaskDispatched(task=task))
@@ -167,7 +171,7 @@ class TaskRounds:
         task, state = stands.task, self._journal.state
         sub_query = next(s for s in state.sub_queries if s.id == task.sub_query_id)
         told = self._handoff(sub_query, state)
-        model, desk = self._place.model, self._desk(task)
+        model, desk = self._place.model, self._desk(stands)
         if model is None:
             await self._search(stands, desk, told)
             return
@@ -198,8 +202,15 @@ class TaskRounds:
         stands = next(t for t in self._journal.state.tasks if t.task.id == task.id)
         await self._search(stands, desk, told, ended)
 
-    def _desk(self, task: Task) -> Desk:
-        return Desk(task.question, task.data_sources, self._journal)
+    def _desk(self, stands: TaskState) -> Desk:
+        egress = Egress(
+            self._journal.state.query,
+            self._parts.sources.public,
+            self._journal.state.options.task_public_after_private,
+            dict.fromkeys(stands.private),
+            Counter(stands.offered),
+        )
+        return Desk(stands.task.question, stands.task.data_sources, self._journal, egress)
 
     def _library(self, task: Task, stands: TaskState, told: GathererInput) -> Library:
         made = sum(step.fetches for step in stands.steps)
@@ -366,6 +377,9 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
     if outcome.stopped:
         how = "was searched without its agent" if outcome.by_search else "ended early"
         told.append(f"The task {of} {how}: {_short(outcome.stopped)}")
+    if stands.refusals:
+        often = "once" if stands.refusals == 1 else f"{stands.refusals} times"
+        told.append(f"The task {of} was refused {often} what could have told others what it was shown")
     if outcome.owner_question:
         told.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
     limits: list[Event] = [LimitReached(limit=Limit(name=TASK, message=_ended(text))) for text in told]

@@ -8,14 +8,14 @@ from typing import Any
 
 from deep_research.errors import BudgetError, DeepResearchError
 from deep_research.phases.gathering.gatherer import outgoing
-from deep_research.phases.gathering.handoff import GathererInput
+from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.queries import Asked
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.step_record import Used, Workplace, kept_step, step_of
 from deep_research.phases.gathering.tasks.tool import ToolResult
 from deep_research.phases.gathering.tasks.tools import Library
 from deep_research.sources.search.combined_search import CORPUS, WEB
-from deep_research.state import TaskFinding, TaskState, TaskStep
+from deep_research.state import SourceKind, TaskFinding, TaskState, TaskStep
 from deep_research.state.events import TaskFinished
 
 USED_UP = "The cap on searches leaves no more to this task."
@@ -45,13 +45,18 @@ class Searching:
         nothing where something is found: the model had seen no source. Raises `StoreError` and what stops a run."""
         began = asyncio.get_running_loop().time()
         uses: list[Used] = []
-        names, handoff = self._task.data_sources, self._library.handoff
+        names, handoff = self._desk.data_sources, self._library.handoff
         own = [name for name in names if name in self._library.sources.own]
         if (
             not set(names).isdisjoint((CORPUS, WEB)) or not self._library.sources.names
         ):  # a gatherer of one's own
             uses.append(await self._gathered(ask, self._bounded(_limited(handoff, names), beside=len(own))))
         uses += [await self._searched(name) for name in own]
+        for name in self._task.data_sources:
+            if name not in names:
+                arguments = {"query": self._task.question, "data_source": name}
+                problem = self._desk.egress.left_out((name,))
+                uses.append(Used("search", arguments, problem=problem, refused=True))
         if not uses:
             uses.append(Used("search", {"query": self._task.question}, problem=NOWHERE))
         events, contents, showings = await kept_step(
@@ -95,6 +100,7 @@ class Searching:
             sources=came.answer.sources,
             unread=came.answer.unread,
             notes=came.answer.notes,
+            private=(CORPUS,) if any(map(self._is_own, came.answer.sources)) else (),
             searches=came.searches,
             failed_searches=came.failed,
             fetches=came.fetches,
@@ -125,6 +131,9 @@ class Searching:
             use.problem, use.searches = error.problem, 1
             use.fetches = library.fetching.made - before
         return use
+
+    def _is_own(self, source: GatheredSource) -> bool:
+        return source.kind is SourceKind.DOCUMENT or not self._library.sources.public
 
     def _took(self, searches: int) -> None:
         if self._searches is not None:

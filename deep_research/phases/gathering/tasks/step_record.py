@@ -9,16 +9,18 @@ from typing import Any
 
 from deep_research.budget.metered import RunModels
 from deep_research.budget.shared_budget import Purse
+from deep_research.calls import off_loop
 from deep_research.errors import ToolError
 from deep_research.evidence.page_identity import canonical_url
 from deep_research.logs import masked_value
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import WorkLimits, off_loop
+from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering.caps import unread_limits
 from deep_research.phases.gathering.collecting import Collected, collected, work_of
 from deep_research.phases.gathering.handoff import GathererInput, Unread
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent
 from deep_research.phases.gathering.tasks.desk import Desk, Showing, failed, kept, use_of
+from deep_research.phases.gathering.tasks.egress import sites_of
 from deep_research.phases.gathering.tasks.tool import ToolResult
 from deep_research.state import (
     DeepResearchPhase,
@@ -70,12 +72,15 @@ class Workplace:
 
 @dataclass(slots=True)
 class Used:
-    """One use of a tool that was tried."""
+    """One use of a tool that was tried. ``refused``: it could have told others what the task was shown; ``private`` are
+    the names of private tools that were used."""
 
     tool: str
     arguments: Mapping[str, Any]
     result: ToolResult | None = None
     problem: str = ""
+    refused: bool = False
+    private: tuple[str, ...] = ()
     searches: int = 0  # that failed
     fetches: int = 0
 
@@ -99,6 +104,7 @@ async def kept_step(
     notes: list[str] = []
     unread: list[Unread] = []
     held = {source.id: source for source in place.journal.state.sources}
+    private: dict[str, None] = {}
     for use in uses:
         result, whole = use.result, dict[str, str]()
         if result is not None:
@@ -107,6 +113,8 @@ async def kept_step(
             except ToolError as error:
                 use.problem, use.searches, use.fetches = str(error), result.searches, result.fetches
                 use.result = result = None
+        private |= dict.fromkeys((*use.private, *(result.private if result else ())))
+        desk.egress.note(use.private)
         if result is None:
             showing = failed(use.problem)
         else:
@@ -133,12 +141,21 @@ async def kept_step(
             showing = desk.take(found.sources, whole | read, result.model_copy(update={"notes": told}))
         showings.append(showing)
         contents.append(kept(showing))
-        kept_uses.append(use_of(use.tool, masked_value(dict(use.arguments)), showing, failed=result is None))
+        arguments = masked_value(dict(use.arguments))
+        kept_uses.append(use_of(use.tool, arguments, showing, failed=result is None, refused=use.refused))
     results = [use.result for use in uses if use.result is not None]
     done = step.model_copy(
         update={
             "uses": tuple(kept_uses),
             "source_ids": tuple(of_step),
+            "private": tuple(private),
+            "offered": tuple(
+                site
+                for showing in showings
+                for link in showing.links
+                if link.origin
+                for site in sites_of(link)
+            ),
             "seconds": round(asyncio.get_running_loop().time() - began, 3),
             "searches": sum(r.searches for r in results) + sum(use.searches for use in uses),
             "failed_searches": sum(r.failed_searches for r in results) + sum(use.searches for use in uses),

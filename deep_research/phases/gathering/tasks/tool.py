@@ -39,7 +39,8 @@ TIMEOUT = 60.0  # seconds that one use may take, where the tool says nothing els
 
 class Link(Record):
     """A result whose text nobody has read: what a service says of it. ``text_at`` is where its text is, if not at its
-    address. The agent knows it by a name, and nothing else fetches it."""
+    address. The agent knows it by a name, and nothing else fetches it. ``origin`` is the site whose page named it, empty:
+    it was found by a search; ``private``: a private source gave it. The engine sets both."""
 
     address: str
     title: str
@@ -49,6 +50,8 @@ class Link(Record):
     published: date | None = None
     relevance: float | None = None
     provider: str = ""
+    origin: str = ""
+    private: bool = False
 
 
 class Shown(Record):
@@ -61,8 +64,8 @@ class Shown(Record):
 class ToolResult(Record):
     """What a tool found. ``text`` are its own words to the agent, which nothing can quote; ``sources`` come with their
     texts, of which the ``passages`` are shown, else the beginning; ``shown`` are parts of sources that are known.
-    ``unread`` are pages that could not be read. ``searches`` and ``fetches`` count what it asked of
-    services, as the caps do."""
+    ``unread`` are pages that could not be read. ``private`` are the names of private sources that gave something of it.
+    ``searches`` and ``fetches`` count what it asked of services, as the caps do."""
 
     text: str = ""
     sources: tuple[GatheredSource, ...] = ()
@@ -70,6 +73,7 @@ class ToolResult(Record):
     shown: tuple[Shown, ...] = ()
     unread: tuple[Unread, ...] = ()
     notes: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
     searches: int = Field(default=0, ge=0)
     failed_searches: int = Field(default=0, ge=0)
     fetches: int = Field(default=0, ge=0)
@@ -100,7 +104,8 @@ class TaskView(Protocol):
 class Tool(ABC):
     """``arguments`` is a model of plain fields (texts, numbers, truth values), each with a description; ``timeout`` is in
     seconds; ``searches`` and ``fetches`` are what one use may ask of services, which has to fit the caps before it
-    begins. ``reads_on``: used again with the same arguments it shows more, until it raises `ToolError`."""
+    begins. ``reads_on``: used again with the same arguments it shows more, until it raises `ToolError`. ``private``: what
+    it gives is the owner's alone, and what it is asked stays with them."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -110,6 +115,7 @@ class Tool(ABC):
     searches: ClassVar[int] = 0
     fetches: ClassVar[int] = 0
     reads_on: ClassVar[bool] = False
+    private: ClassVar[bool] = False
 
     @abstractmethod
     async def __call__(self, arguments: Any, view: TaskView) -> ToolResult:

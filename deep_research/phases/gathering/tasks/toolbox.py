@@ -11,19 +11,26 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, Field, ValidationError, create_model
 
-from deep_research.calls import Calls
+from deep_research.calls import TEXT_UNIT, Calls, contained, off_loop
 from deep_research.errors import (
     ConfigurationError,
     DeepResearchError,
     StopResearch,
     StoreError,
     ToolError,
+    bounded_line,
 )
-from deep_research.logs import told
-from deep_research.phases.gathering.tasks.tool import BUILT_IN, NAME, TaskView, Tool, ToolResult
+from deep_research.evidence.plain import clean
+from deep_research.logs import cut, told
+from deep_research.models.characters import whole
+from deep_research.phases.gathering.bounds import bounded_notes, bounded_unread
+from deep_research.phases.gathering.tasks.tool import BUILT_IN, NAME, Link, TaskView, Tool, ToolResult
+from deep_research.sources.search.fields import LONGEST_NAME, LONGEST_TITLE, MAX_ADDRESS_CHARS, MAX_FACT_CHARS
 
 GROUP = "deep_research.tools"
 DONE, THINK = "done", "think"  # are no tools: the first ends a task, the second does nothing
+MAX_TEXT_CHARS = 100_000  # of a tool's own words
+MAX_LINKS = 500
 MOST_AT_ONCE = 4  # uses of one step
 LONGEST_THOUGHT = 1_000  # characters that are kept of what an agent thinks aloud
 
@@ -90,7 +97,8 @@ def checked_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
 
 def _loaded(name: str, load: Any) -> Tool:
     try:
-        return cast(Tool, load()())
+        with contained():
+            return cast(Tool, load()())
     except Exception as error:
         raise ConfigurationError(
             f"The tool '{name}' cannot be loaded: {told(error)}.",
@@ -162,7 +170,36 @@ class Toolbox:
             raise ToolError(f"{tool.name} failed: {told(error)}.", asked=True) from error
         if not isinstance(result, ToolResult):
             raise ToolError(f"{tool.name} gave a {type(result).__name__} and no ToolResult.")
-        return result
+        return await off_loop(len(result.text) // TEXT_UNIT, _bounded, result)
+
+
+def _bounded(result: ToolResult) -> ToolResult:
+    """What a tool gave, with its own words and what names things cut and cleaned. Its sources are bounded where they are
+    collected. A link whose address is too long is none: a part of one is another."""
+    return whole(
+        result.model_copy(
+            update={
+                "text": clean(cut(result.text, MAX_TEXT_CHARS)),
+                "links": tuple(_bounded_link(link) for link in result.links[:MAX_LINKS] if _is_bounded(link)),
+                "notes": bounded_notes(result.notes),
+                "unread": bounded_unread(result.unread),
+            }
+        )
+    )
+
+
+def _is_bounded(link: Link) -> bool:
+    return all(len(at) <= MAX_ADDRESS_CHARS for at in (link.address, link.text_at or ""))
+
+
+def _bounded_link(link: Link) -> Link:
+    return link.model_copy(
+        update={
+            "title": bounded_line(link.title, LONGEST_TITLE),
+            "snippet": bounded_line(link.snippet, MAX_FACT_CHARS),
+            "provider": bounded_line(link.provider, LONGEST_NAME),
+        }
+    )
 
 
 @lru_cache(maxsize=64)

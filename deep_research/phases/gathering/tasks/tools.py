@@ -7,14 +7,17 @@ from typing import ClassVar
 
 from pydantic import BaseModel, Field
 
+from deep_research.calls import off_loop
 from deep_research.errors import ToolError
 from deep_research.evidence.passages import blocks
 from deep_research.evidence.quotes import references
+from deep_research.evidence.ranking import matching
 from deep_research.patterns import regex
 from deep_research.phases.gathering.fetching import Fetching, OneUse
-from deep_research.phases.gathering.handoff import GathererInput
-from deep_research.phases.gathering.source_reading import Reading
+from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
+from deep_research.phases.gathering.source_reading import TEXT_UNIT, Reading
 from deep_research.phases.gathering.tasks.desk import PART
+from deep_research.phases.gathering.tasks.egress import site
 from deep_research.phases.gathering.tasks.resources import DataSources
 from deep_research.phases.gathering.tasks.tool import Link, Shown, TaskView, Tool, ToolResult
 from deep_research.phases.prompting import one_line
@@ -22,7 +25,7 @@ from deep_research.sources.search import SearchRequest, SearchResult
 from deep_research.sources.search.base import SourceType
 from deep_research.sources.search.combined_search import CORPUS, Found
 from deep_research.sources.search.filters import in_domains
-from deep_research.state import SourceKind, Span
+from deep_research.state import Reference, SourceKind, Span
 
 MOST_LINKS = 10  # of one search
 SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read
@@ -70,6 +73,7 @@ class Library:
             sources=tuple(sources),
             unread=tuple(unread),
             notes=(*found.failures, *found.notes),
+            private=_givers(found),
             searches=1,
             fetches=fetching.made,
         )
@@ -86,12 +90,18 @@ class Library:
             handoff=self.handoff,
             fetching=Fetching(0),
         )
-        links = [_link(result) for result in found.results if result.text is None and not unopened]
+        own = {address for name, address in found.private if name != CORPUS}
+        links = [
+            _link(result).model_copy(update={"private": result.address in own})
+            for result in found.results
+            if result.text is None and not unopened
+        ]
         return ToolResult(
             sources=tuple(sources),
             links=tuple(links[:MOST_LINKS]),
             unread=tuple(page for page in unread if not page.capped),
             notes=(*found.failures, *found.notes),
+            private=_givers(found),
             searches=1,
         )
 
@@ -157,19 +167,27 @@ class Fetch(Tool):
         sources, unread = await library.reading.read(
             [_result(link)], query=view.question, limit=1, handoff=library.handoff, fetching=fetching
         )
-        links = tuple(
-            _pointed_to(reference.target, reference.text)
+        origin = link.origin or site(link.address)
+        links = [
+            Link(address=reference.target, title=reference.text, origin=origin)
             for source in sources
-            for reference in references("", source.content or "", source.passages)
+            for reference in await self._references(source)
             if reference.target.startswith(("http://", "https://"))
             and in_domains(reference.target, library.handoff.filters)
-        )
+        ]
         return ToolResult(
             sources=tuple(sources),
             unread=tuple(unread),
-            links=links,
+            links=tuple(links),
             fetches=fetching.made,
         )
+
+    async def _references(self, source: GatheredSource) -> tuple[Reference, ...]:
+        """What a page points to where it speaks of the question of the run. Not of the task: that a page, by way of a
+        model, may have had a say in, and so in which links are offered."""
+        text, question = source.content or "", self._library.handoff.original_query
+        passages, _ = await off_loop(len(text) // TEXT_UNIT, matching, question, text, source.title)
+        return references("", text, passages)
 
 
 class Section(BaseModel):
@@ -273,8 +291,9 @@ def _link(result: SearchResult) -> Link:
     )
 
 
-def _pointed_to(address: str, words: str) -> Link:
-    return Link(address=address, title=words)
+def _givers(found: Found) -> tuple[str, ...]:
+    """The private sources that gave something."""
+    return tuple(dict.fromkeys(name for name, _ in found.private))
 
 
 def _result(link: Link) -> SearchResult:

@@ -11,12 +11,13 @@ from pydantic import BaseModel
 
 from deep_research.budget.refusals import limit_of, share_of
 from deep_research.budget.shared_budget import Counted
+from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, ModelError, ToolError, WindowError
 from deep_research.evidence.quotes import QuoteFinder, quote_at
 from deep_research.logs import masked_value
 from deep_research.models.failures import Verdict
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import off_loop, together, with_latest
+from deep_research.phases.base import together, with_latest
 from deep_research.phases.gathering.tasks.agent import Said, TaskInput
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.own_limits import Left, left
@@ -177,10 +178,11 @@ class TaskWork:
                 tool, arguments = self._toolbox.arguments(action)
                 arguments = self._askable(arguments)
                 use.arguments = _logged(arguments)
+                self._check_egress(tool, arguments)
                 self._check_room(tool, searches + tool.searches, fetches + tool.fetches)
                 searches, fetches = searches + tool.searches, fetches + tool.fetches
             except ToolError as error:
-                use.problem = str(error)
+                use.problem, use.refused = str(error), bool(error.data.get("refused"))
                 continue
             ready.append((use, tool, arguments))
         said = ", ".join(
@@ -193,6 +195,8 @@ class TaskWork:
 
     async def _one(self, use: Used, tool: Tool, arguments: BaseModel) -> None:
         own = tool.name not in BUILT_IN
+        use.private = (tool.name,) if tool.private else ()
+        left_out = "" if own else self._left_out(tool, arguments)
         try:
             result = await self._toolbox.use(tool, arguments, self._desk)
         except ToolError as error:
@@ -202,6 +206,10 @@ class TaskWork:
             else:
                 self._place.purse.charge("max_searches", -tool.searches)
             return
+        if own:
+            result = _of_tool(tool, result)
+        elif left_out:
+            result = result.model_copy(update={"notes": (*result.notes, left_out)})
         strange = [shown.source_id for shown in result.shown if shown.source_id not in self._desk.sources]
         if strange:
             use.problem = f"{tool.name} showed a source that this task does not have."
@@ -212,6 +220,20 @@ class TaskWork:
         self._place.purse.charge("max_searches", (use.searches or result.searches) - tool.searches)
         if own:  # ours takes each page as it asks for it
             self._place.purse.charge("max_fetches", (use.fetches or result.fetches) - tool.fetches)
+
+    def _check_egress(self, tool: Tool, arguments: BaseModel) -> None:
+        """Raises `ToolError` where a use could tell others what the task was shown."""
+        desk = self._desk
+        desk.egress.check(tool, getattr(arguments, "data_source", None), desk.named)
+        if tool.name == "fetch":
+            name = str(getattr(arguments, "link", ""))
+            desk.egress.follow(one_line(name)[:40], desk.link(name), desk.links)
+
+    def _left_out(self, tool: Tool, arguments: BaseModel) -> str:
+        """What is told of a search that does not ask all that its task could at first."""
+        if tool.name != "search" or getattr(arguments, "data_source", None) is not None:
+            return ""
+        return self._desk.egress.left_out(self._desk.named)
 
     def _check_room(self, tool: Tool, searches: int, fetches: int) -> None:
         """Raises `ToolError` where a cap leaves nothing for a use, of the task's own limits or of budgets that are shared
@@ -359,6 +381,13 @@ def _facts(given: Sequence[Fact], found: Mapping[int, tuple[Quote, ...]]) -> tup
         KeyFact(content=content, confidence=min(levels, key=order.index), quotes=tuple(quotes))
         for content, levels, quotes in facts.values()
     )
+
+
+def _of_tool(tool: Tool, result: ToolResult) -> ToolResult:
+    """What a tool of the caller's gave: links of one that reads pages are taken to be named by these."""
+    origin = tool.name if result.fetches or tool.fetches else ""
+    mark = {"origin": origin, "private": tool.private}
+    return result.model_copy(update={"links": tuple(link.model_copy(update=mark) for link in result.links)})
 
 
 def _logged(arguments: BaseModel) -> dict[str, Any]:
