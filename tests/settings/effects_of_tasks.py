@@ -77,10 +77,11 @@ def tools_that_tasks_may_use(tmp_path):
 
 
 def whether_tasks_search_others_after_private_sources(tmp_path):
+    other = {"actions": [{"tool": "search", "query": "Orm tower"}]}
     for allowed, searches in ((False, 2), (True, 3)):  # the planner's first look is one
         web, own = orm(), orm()
         more = {"search": [web], "data_sources": {"company_db": own}, "max_task_retries": 0}
-        _worked(tmp_path, (SEARCH, SEARCH, FOUND), task_public_after_private=allowed, **more)
+        _worked(tmp_path, (SEARCH, other, FOUND), task_public_after_private=allowed, **more)
         assert (len(web.requests), len(own.requests)) == (searches, 2)
 
 
