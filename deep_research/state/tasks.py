@@ -91,7 +91,8 @@ class KeyFact(Record):
 class TaskFinding(Record):
     """What a task came to. ``source_ids`` are all sources it found, best first; ``missing`` is what it could not find,
     and ``owner_question`` what only the owner of the run can answer. ``unlocated`` counts quotes that no source has.
-    ``stopped`` says why it ended before its agent was done, ``error`` why it found nothing; both are empty as a rule."""
+    ``stopped`` says why it ended before its agent was done, ``error`` why it found nothing; both are empty as a rule.
+    ``by_search``: it is the sources of a search without a model, which are still to be read."""
 
     answer: str = ""
     facts: tuple[KeyFact, ...] = ()
@@ -102,6 +103,7 @@ class TaskFinding(Record):
     unlocated: int = 0
     stopped: str = ""
     error: str = ""
+    by_search: bool = False
 
 
 class TaskReview(Record):
@@ -142,12 +144,16 @@ class TaskState(Record):
         return tuple(known)
 
     @property
+    def findings(self) -> tuple[TaskFinding, ...]:
+        """Those of all attempts, the latest last."""
+        return (*self.earlier, *((self.finding,) if self.finding else ()))
+
+    @property
     def outcome(self) -> TaskFinding:
-        """What goes on into the run: what was approved, else the latest finding that has facts, else the latest."""
-        if self.finding is not None and self.review is not None and self.review.approved:
-            return self.finding
-        every = (*self.earlier, *((self.finding,) if self.finding else ()))
-        return next((f for f in reversed(every) if f.facts), every[-1] if every else TaskFinding())
+        """What goes on into the run: the latest finding, without the facts of one that was rejected."""
+        latest = self.findings[-1] if self.findings else TaskFinding()
+        approved = self.finding is not None and (self.review is None or self.review.approved)
+        return latest if approved else latest.model_copy(update={"answer": "", "facts": ()})
 
     @property
     def quoted_source_ids(self) -> frozenset[str]:

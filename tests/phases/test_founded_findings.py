@@ -12,9 +12,9 @@ from deep_research.phases.analysis import (
     AnalyzedFinding,
     AnalyzedQuote,
     AnalyzerOutput,
-    recorded_findings,
+    foundations,
 )
-from deep_research.phases.analysis.recorded_findings import WholeTexts, founded
+from deep_research.phases.analysis.foundations import WholeTexts, founded
 from deep_research.research import ResearchResult
 from deep_research.state import DeepResearchPhase, Quote, Source, SubQuery
 from deep_research.state.journal import MemoryJournal
@@ -105,6 +105,56 @@ def test_the_quote_that_comes_nearest_gives_the_words_and_others_stay():
     assert quotes == [STANDS, GOLD]
 
 
+def test_quotes_that_come_near_give_their_sentences_joined():
+    words, quotes = held(
+        "The tower is 95 feet tall, and its lamp burned whale oil until 1899.",
+        quote("90 feet tall"),
+        quote("burned whale oil"),
+        quote(GOLD),
+    )
+    assert words == f"{STANDS} {OIL}"
+    assert quotes == [STANDS, OIL, GOLD]
+
+
+ITEMS_TEXT = """# Mole
+
+- 90 feet tall
+- Its lamp burned whale oil
+
+| Lighthouse | Height |
+| --- | --- |
+| Mole | 90 feet |
+| Skerry | 70 feet |
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "said", "expected"),
+    [
+        ("The Mole lighthouse is 95 feet tall.", "90 feet tall", None),
+        ("The lamp of Mole burned whale oil until 1843.", "Its lamp burned whale oil", None),
+        (
+            "The Mole lighthouse has a height of 95 feet.",
+            "| Mole | 90 feet |",
+            "Lighthouse: Mole; Height: 90 feet",
+        ),
+    ],
+    ids=["no subject", "no figure", "a row"],
+)
+def test_a_fragment_takes_no_place_of_a_finding_unless_it_has_subject_and_figures(content, said, expected):
+    source = Source(id="a", title="A list", sub_query_id="q", content_hash="a", length=len(ITEMS_TEXT))
+    here = locate(said, ITEMS_TEXT, source_id="a", content_hash="a")
+    made = founded(content, (here,), {"a": source}, {"a": ITEMS_TEXT})
+    assert (made and made[0]) == expected
+
+
+def test_where_the_model_was_asked_already_no_words_give_way():
+    args = "The tower is 95 feet tall.", (quote(STANDS),), SOURCES, WHOLE
+    assert founded(*args)[0] == STANDS
+    assert founded(*args, may_reword=False) is None
+    assert founded("The tower is 90 feet tall.", *args[1:], may_reword=False)
+
+
 DROPPED = {
     "nothing of it is said": ("A baker sold bread to sailors.", [quote("90 feet tall")], ""),
     "it quotes nothing": (BUILT, [], ""),
@@ -192,26 +242,26 @@ def test_an_agent_that_gives_no_quotes_word_for_word_is_taken_at_its_word():
 
 def test_a_text_is_read_once_for_all_findings_of_a_batch(monkeypatch):
     read = []
-    prepare = recorded_findings.SourceText
+    prepare = foundations.SourceText
 
     def counted(text, **more):
         read.append(text)
         return prepare(text, **more)
 
-    monkeypatch.setattr(recorded_findings, "SourceText", counted)
+    monkeypatch.setattr(foundations, "SourceText", counted)
     analyzed(*LIES, *((f"The Orm lighthouse was built in 17{n} by Ada Brook.", BUILT) for n in range(10, 40)))
     assert read.count(ORM_TEXT) == 1
 
 
 def test_a_source_is_prepared_once_for_all_findings_that_are_set_against_it(monkeypatch):
     made = []
-    prepare = recorded_findings.SourceText
+    prepare = foundations.SourceText
 
     def counting(text, *, title=""):
         made.append(text)
         return prepare(text, title=title)
 
-    monkeypatch.setattr(recorded_findings, "SourceText", counting)
+    monkeypatch.setattr(foundations, "SourceText", counting)
     sources = {"a": Source(id="a", title="Mole", sub_query_id="q", content_hash="a", length=len(MOLE_TEXT))}
     quote = locate("The lake of Mole is very deep.", MOLE_TEXT, source_id="a", content_hash="a")
     wholes = WholeTexts(sources, {"a": MOLE_TEXT})

@@ -1,4 +1,4 @@
-"""Quotes of a reading: found in whichever source has them, and asked for once more where none has."""
+"""Quotes of a reading: found in whichever source has them. Findings that they do not carry are asked for once more."""
 
 import asyncio
 import re
@@ -9,7 +9,7 @@ from deep_research.errors import BudgetError
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
-from deep_research.phases.analysis.lost_quotes import MOST_QUOTES
+from deep_research.phases.analysis.lost_quotes import MOST_FINDINGS
 from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, RunOptions, Source, SubQuery
 from deep_research.state.events import SourcesAnalyzed
 from deep_research.state.journal import Content, MemoryJournal
@@ -71,7 +71,7 @@ class Reader(ScriptedProvider):
             return {"findings": list(self._findings)}
         if call.form.name == "Requotes":
             answer = self._again(call) if callable(self._again) else self._again
-            return answer or {"quotes": []}
+            return answer or {"findings": []}
         return {}
 
     @property
@@ -127,11 +127,18 @@ def test_a_quote_under_another_sources_name_is_one_of_the_source_that_has_it(wor
 
 WRONG = "Ada Brook had the Orm lighthouse built on a rock in 1911"
 TALL = "Gold Reef has a tower with 47 metres, lit in 1904"
+LIT = "The tower of Gold Reef is 47 metres high and was lit in 1904."
+
+
+def again(name, *quotes, words=""):
+    return {"finding": name, "quotes": list(quotes), "words": words}
+
+
 ONCE_MORE = {
-    "quotes": [
-        {"name": "Q1", "quote": "The Orm lighthouse was built in 1911, by Ada Brook"},
-        {"name": "(Q2)", "quote": "The tower of Gold Reef is 47 metres high and was lit in 1904."},
-        {"name": "Q9", "quote": "Gulls breed on it."},
+    "findings": [
+        again("F1", "The Orm lighthouse was built in 1911, by Ada Brook"),
+        again("(F2)", LIT),
+        again("F9", "Gulls breed on it."),
     ]
 }
 
@@ -140,12 +147,12 @@ def test_quotes_that_are_in_no_source_go_back_once_all_together_with_the_nearest
     provider = Reader(finding(BUILT, "S1", WRONG), finding(HIGH, "S2", TALL), again=ONCE_MORE)
     made = read(work, provider).state
     (first,) = [call for call in provider.asked if call.form.name == "Reading"]
-    (again,) = provider.requests
-    said = again.messages[-1].content
-    assert len(again.system + said) < len(first.system + first.messages[-1].content) / 2
+    (asked,) = provider.requests
+    said = asked.messages[-1].content
+    assert len(asked.system + said) < len(first.system + first.messages[-1].content) / 2
     for told in (WRONG, TALL, "was built in 1911, by Ada Brook", "is 47 metres high and was lit in 1904"):
         assert told in said
-    assert len(re.findall(r"passage of Q\d+>>", said)) == 2
+    assert len(re.findall(r"passage P\d+>>", said)) == 2
     assert sorted(stored(made)) == [
         "The **Orm lighthouse** was built in 1911, by Ada Brook",
         "The tower of Gold Reef is 47 metres high and was lit in 1904.",
@@ -154,17 +161,16 @@ def test_quotes_that_are_in_no_source_go_back_once_all_together_with_the_nearest
 
 
 def test_what_stays_unfound_is_counted_and_told(work):
-    provider = Reader(
-        finding(BUILT, "S1", WRONG), again={"quotes": [{"name": "Q1", "quote": "Built by nobody."}]}
-    )
+    provider = Reader(finding(BUILT, "S1", WRONG), again={"findings": [again("F1", "Built by nobody.")]})
     made = read(work, provider).state
     assert (made.unfounded, made.unlocated, len(provider.requests)) == (1, 1, 1)
     (limit,) = [x for x in limitations(made) if x.name == "evidence"]
     assert "1 quote was left out, since no source has the words." in limit.message
 
 
-def test_a_quote_that_is_near_nothing_is_invented_and_not_asked_for(work):
-    provider = Reader(finding(BUILT, "S1", "Bakers sold warm bread to hungry sailors every winter"))
+def test_what_is_near_nothing_is_invented_and_not_asked_for(work):
+    bread = "Bakers sold warm bread to hungry sailors every winter"
+    provider = Reader(finding(f"{bread}.", "S1", bread))
     made = read(work, provider).state
     assert (made.unlocated, provider.requests) == (1, [])
 
@@ -173,7 +179,7 @@ def test_a_quote_that_is_near_nothing_is_invented_and_not_asked_for(work):
     "answer",
     [
         "no object at all",
-        {"quotes": "none"},
+        {"findings": "none"},
         failure(Verdict.MALFORMED, "cannot be used", model="m"),
         failure(Verdict.UNAVAILABLE, "not there", model="m")
         if hasattr(Verdict, "UNAVAILABLE")
@@ -182,13 +188,13 @@ def test_a_quote_that_is_near_nothing_is_invented_and_not_asked_for(work):
     ],
 )
 def test_without_a_usable_answer_the_first_one_stands(work, answer):
-    def again(call):
+    def answers(call):
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     right = finding(HIGH, "S2", "The tower of Gold Reef is 47 metres high")
-    made = read(work, Reader(finding(BUILT, "S1", WRONG), right, again=again)).state
+    made = read(work, Reader(finding(BUILT, "S1", WRONG), right, again=answers)).state
     assert stored(made) == ["The tower of Gold Reef is 47 metres high"]
     assert made.unlocated == 1
 
@@ -210,10 +216,88 @@ def test_a_reading_that_is_in_the_log_asks_for_nothing_again(work):
     assert len(provider.requests) == 1
 
 
-def test_no_more_quotes_are_asked_for_than_a_small_request_holds(work):
-    wrong = [finding(BUILT, "S1", f"{WRONG} and {n} times") for n in range(MOST_QUOTES + 9)]
+def test_no_more_findings_are_asked_for_than_a_small_request_holds(work):
+    wrong = [finding(BUILT, "S1", f"{WRONG} and {n} times") for n in range(MOST_FINDINGS + 9)]
     provider = Reader(*wrong)
     made = read(work, provider).state
-    (again,) = provider.requests
-    assert len(re.findall(r"quote Q\d+>>", again.messages[-1].content)) == MOST_QUOTES
-    assert made.unlocated == MOST_QUOTES + 9
+    (asked,) = provider.requests
+    said = asked.messages[-1].content
+    assert len(re.findall(r"finding F\d+>>", said)) == MOST_FINDINGS
+    assert len(re.findall(r"passage P\d+>>", said)) == 1  # they have the same one
+    assert made.unlocated == MOST_FINDINGS + 9
+
+
+# Findings that their quotes do not carry
+
+OLD = "The Orm lighthouse was built in 1811 by Ada Brook."  # the text has 1911
+QUOTE = "The Orm lighthouse was built in 1911, by Ada Brook"
+RIGHT = "Ada Brook built the Orm lighthouse in 1911."
+BOTH = "The Orm lighthouse was built in 1911 and the tower of Gold Reef lit in 1904."
+GERMAN = "Der Leuchtturm auf dem Felsen wurde im Jahr {} von Ada Brook gebaut."
+ROCK = "in 1911, by Ada Brook, on a rock."
+
+ASKED = {
+    "other words, by its own quote": (OLD, QUOTE, again("F1", words=RIGHT), [(RIGHT, [QUOTE])]),
+    "other words and a quote": (OLD, ROCK, again("F1", QUOTE, words=RIGHT), [(RIGHT, [QUOTE])]),
+    "in another language": (
+        GERMAN.format(1811),
+        QUOTE,
+        again("F1", words=GERMAN.format(1911)),
+        [(GERMAN.format(1911), [QUOTE])],
+    ),
+    "a further quote": (BOTH, QUOTE, again("F1", LIT), [(BOTH, [QUOTE, LIT])]),
+    "the same quote again": (OLD, QUOTE, again("F1", QUOTE), []),
+    "a quote that is in no source": (OLD, QUOTE, again("F1", "It was built in 1811."), []),
+    "other words that are as wrong": (OLD, QUOTE, again("F1", words="Ada Brook built it in 1711."), []),
+    "nothing": (OLD, QUOTE, again("F1"), []),
+}
+
+
+@pytest.mark.parametrize(("content", "quote", "answer", "findings"), ASKED.values(), ids=ASKED)
+def test_a_finding_that_its_quotes_do_not_carry_goes_back_once_and_stands_or_is_left_out(
+    work, content, quote, answer, findings
+):
+    provider = Reader(finding(content, "S1", quote), again={"findings": [answer]})
+    made = read(work, provider).state
+    assert len(provider.requests) == 1
+    assert [(f.content, [q.quote.replace("**", "") for q in f.quotes]) for f in made.findings] == findings
+    assert made.unfounded == 1 - len(findings)
+
+
+def test_the_model_is_told_what_no_source_has_and_reads_each_passage_once(work):
+    provider = Reader(finding(OLD, "S1", QUOTE), finding(BUILT, "S1", WRONG))
+    read(work, provider)
+    said = provider.requests[0].messages[-1].content
+    for told in (OLD, f"Quoted: {QUOTE}", "Not in the sources quoted: 1811", f"In no source: {WRONG}"):
+        assert told in said.replace("**", "")
+    assert len(re.findall(r"passage P\d+>>", said)) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "answer"),
+    [
+        ({}, failure(Verdict.MALFORMED, "cannot be used", model="m")),
+        ({"options": RunOptions(budget=Budget(max_model_calls=2))}, None),
+        ({}, {"findings": [again("F7", words=RIGHT)]}),
+    ],
+    ids=["the request fails", "a cap has no room for it", "it says nothing of it"],
+)
+def test_where_the_model_has_no_say_the_words_give_way_to_their_source(work, more, answer):
+    def answers(call):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    made = read(work, Reader(finding(OLD, "S1", QUOTE), again=answers), **more).state
+    (stands,) = made.findings
+    assert (
+        stands.content.replace("**", "") == "The Orm lighthouse was built in 1911, by Ada Brook, on a rock."
+    )
+    assert made.unfounded == 0
+
+
+def test_a_finding_that_is_carried_is_not_asked_for(work):
+    provider = Reader(finding(RIGHT, "S1", QUOTE), finding(HIGH, "S2", LIT))
+    made = read(work, provider).state
+    assert len(made.findings) == 2
+    assert not provider.requests

@@ -55,9 +55,9 @@ def dollars_of_a_task(tmp_path):
 
 
 def seconds_of_a_task(tmp_path):
-    for most, steps in ((0.0, 0), (600.0, 2)):
+    for most, is_searched in ((0.0, True), (600.0, False)):
         task = _worked(tmp_path, _found, max_task_seconds=most, max_task_retries=0)
-        assert len(task.steps) == steps
+        assert task.finding.by_search is is_searched
 
 
 def times_that_a_task_is_done_again(tmp_path):
@@ -77,10 +77,11 @@ def tools_that_tasks_may_use(tmp_path):
 
 
 def whether_tasks_search_others_after_private_sources(tmp_path):
+    other = {"actions": [{"tool": "search", "query": "Orm tower"}]}
     for allowed, searches in ((False, 2), (True, 3)):  # the planner's first look is one
         web, own = orm(), orm()
         more = {"search": [web], "data_sources": {"company_db": own}, "max_task_retries": 0}
-        _worked(tmp_path, (SEARCH, SEARCH, FOUND), task_public_after_private=allowed, **more)
+        _worked(tmp_path, (SEARCH, other, FOUND), task_public_after_private=allowed, **more)
         assert (len(web.requests), len(own.requests)) == (searches, 2)
 
 

@@ -57,15 +57,20 @@ def test_a_settled_task_leaves_its_sources_and_what_it_took() -> None:
     assert task.quoted_source_ids == frozenset(task.source_ids)
 
 
-def test_what_goes_on_is_what_was_approved_else_the_latest_that_has_facts() -> None:
-    found, none = TASK[6].finding, TaskFinding()  # type: ignore[attr-defined]
+def test_what_goes_on_is_the_latest_finding_without_the_facts_of_one_that_was_rejected() -> None:
+    found = TASK[6].finding  # type: ignore[attr-defined]
     task_id = TASK[0].task.id  # type: ignore[attr-defined]
-    for approved, facts in ((True, 0), (False, 1)):
+    for first, last, approved, facts in (
+        (found, TaskFinding(), True, 0),
+        (found, TaskFinding(), False, 0),
+        (TaskFinding(), found, True, 1),
+        (TaskFinding(), found, False, 0),
+    ):
         log = [
             *TASK[:2],
-            ev.TaskFinished(task_id=task_id, attempt=0, finding=found),
+            ev.TaskFinished(task_id=task_id, attempt=0, finding=first),
             *TASK[3:5],
-            ev.TaskFinished(task_id=task_id, attempt=1, finding=none),
+            ev.TaskFinished(task_id=task_id, attempt=1, finding=last),
             ev.TaskReviewed(task_id=task_id, attempt=1, review=TaskReview(approved=approved)),
         ]
         (task,) = fold(stamped(*log)).snapshot().tasks

@@ -22,7 +22,7 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.models.profiles import Price
 from deep_research.phases.gathering.tasks.own_limits import Left, left
 from deep_research.phases.gathering.tasks.tool import Shown
-from deep_research.state import ConfidenceLevel, Span, TaskLimits, TaskStep, TokenUsage
+from deep_research.state import Span, TaskLimits, TaskStep, TokenUsage
 from deep_research.testing import ScriptedSearch
 
 REJECTED = {"approved": False, "critique": "That is another lighthouse."}
@@ -281,11 +281,13 @@ def test_what_only_the_owner_can_say_at_the_last_attempt_is_a_gap_and_the_reject
     assert not state.tasks[0].outcome.facts
 
 
-def test_a_rejected_finding_is_speculation_and_a_gap():
+def test_a_rejected_finding_is_a_gap_and_no_finding():
     with engine(TaskModel([SEARCH, FOUND], [REJECTED]), max_task_retries=0) as research:
-        state = research.run(QUESTION).state
+        result = research.run(QUESTION)
+        (taken, *_) = [e for e in research.events(result.research_id) if e.name == "sources.analyzed"]
+    state = result.state
+    assert (taken.task_ids, taken.findings) == ((state.tasks[0].task.id,), ())
     assert any(gap.description.startswith("Not settled by its task") for gap in state.gaps)
-    assert {f.confidence for f in state.findings} <= {ConfidenceLevel.SPECULATION}
 
 
 class Listening(SupervisorHooks):

@@ -99,7 +99,7 @@ def test_a_task_goes_out_as_often_as_the_run_allows_and_its_shortfall_is_told(re
     assert len(model.judged) == retries + 1
     (told,) = messages(result)
     assert CRITIQUE in told
-    assert [f.content for f in result.findings] == [HEIGHT]  # what there is goes on
+    assert any("Read these sources" in call.messages[-1].content for call in model.calls)
     assert result.status == "completed"
 
 
@@ -174,10 +174,10 @@ def test_a_model_that_reaches_its_cap_in_the_third_step_leaves_what_there_is():
     ("limits", "why", "steps"),
     [
         ({"max_task_steps": 2}, "2 steps", 2),
-        ({"max_task_steps": 0}, "0 steps", 0),
-        ({"max_task_tokens": 0}, "0 tokens", 0),
+        ({"max_task_steps": 0}, "0 steps", 1),  # a search, since nothing was found
+        ({"max_task_tokens": 0}, "0 tokens", 1),
         ({"max_task_tokens": 1}, "1 tokens", 1),
-        ({"max_task_seconds": 0}, "0 seconds", 0),
+        ({"max_task_seconds": 0}, "0 seconds", 1),
     ],
     ids=lambda value: str(value),
 )

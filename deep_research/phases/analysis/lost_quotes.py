@@ -1,17 +1,25 @@
-"""Quotes of a reading that are in none of its sources: set against the nearest passage, and asked for once more."""
+"""Findings of a reading that their quotes do not carry: set beside the nearest passages, and asked for once more."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.evidence.alignment import View
+from deep_research.evidence.language import written_in
 from deep_research.evidence.passages import passages
 from deep_research.evidence.quotes import QuoteFinder
 from deep_research.models.language_model import LanguageModel
+from deep_research.phases.analysis.foundations import (
+    LONGEST_FINDING,
+    Passage,
+    WholeTexts,
+    foundation,
+)
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedQuote,
@@ -20,125 +28,227 @@ from deep_research.phases.analysis.handoff import (
     SourceText,
 )
 from deep_research.phases.base import Handoff
-from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, today
+from deep_research.phases.prompting import (
+    RULES,
+    Aliases,
+    Message,
+    Room,
+    asked,
+    listed,
+    manner,
+    one_line,
+    today,
+)
 from deep_research.state import Record
 
-MOST_OUTPUT = 2_000  # tokens, thoughts included
-MOST_QUOTES = 20  # of one request
+MOST_OUTPUT = 3_000  # tokens, thoughts included
+MOST_FINDINGS = 20  # of one request
+MOST_QUOTES = 4  # of a finding
 LONGEST_QUOTE = 800  # characters that are shown
-NEAR = (
-    0.4  # of the words of a quote that its nearest passage has; with fewer it is invented, and not asked for
-)
+LONGEST_PASSAGE = 1_500
+MOST_PASSAGES = 2  # that come near the words of a finding
+MOST_SHOWN = 5  # passages beside a finding
+NEAR = 0.4  # of the words that a passage has; what has fewer in each is invented, and not asked for
 A_READING = 20_000, 6_000  # tokens in and out, that are left for each reading that is still to come
 
 SYSTEM = f"""\
-You have quoted sources, and some of the quotes (Q1, Q2 …) are in none of them as they were written down. With each \
-stands the passage that comes nearest. Give for each the words of its passage that say the same, copied letter by \
-letter, one to three sentences. Where the passage does not say it, leave the quote empty.
+You have written down findings with quotes from sources. The findings below (F1, F2 …) are not carried by their quotes: \
+a quote is in no source as it was written down, or the quotes do not have all that the finding says. With each stand \
+the names of the passages (P1, P2 …) that come nearest. Give for each finding
+- other quotes: words of the passages from which it follows, copied letter by letter, one to three sentences each, as \
+many quotes as it takes;
+- where the passages say something else, also other words for the finding: one statement that follows from the quotes, \
+understandable by itself, with its subject and its figures. Else leave the words empty.
+Where the passages say nothing of it leave both empty: the finding is left out then.
 
 {RULES}"""
 
 
 class Requote(BaseModel):
-    name: str = Field(description="name of the quote, such as Q1")
-    quote: str = Field(
-        default="", description="the words of its passage, copied letter by letter; empty for none"
+    finding: str = Field(description="name of the finding, such as F1")
+    quotes: list[str] = Field(
+        default_factory=list, description="words of passages, copied letter by letter; empty for none"
     )
+    words: str = Field(default="", description="other words for the finding; empty where its words stand")
 
 
 class Requotes(BaseModel):
-    quotes: list[Requote] = Field(default_factory=list)
+    findings: list[Requote] = Field(default_factory=list)
 
 
-class LostQuote(Record):
-    """A quote that is in no source, and the ``passage`` of ``source_id`` that comes nearest."""
+class DoubtfulFinding(Record):
+    """A finding that its quotes do not carry, with the ``passages`` that come nearest: ``lost`` are quotes that are in no
+    source, ``lacking`` the words that neither its ``quotes`` nor their sources have."""
 
-    quote: str
-    source_id: str
-    passage: str
+    content: str
+    quotes: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    passages: tuple[str, ...] = ()
 
 
 class RequoteInput(Handoff):
-    """The quotes of one reading that are to be given in the words of their passages."""
+    """The findings of one reading that are to be quoted otherwise, or said in other words."""
 
-    quotes: tuple[LostQuote, ...] = ()
+    findings: tuple[DoubtfulFinding, ...] = ()
+
+
+class Restatement(Record):
+    """What is to stand in place of a finding's words and quotes; empty for nothing."""
+
+    content: str = ""
+    quotes: tuple[str, ...] = ()
 
 
 class RequoteOutput(Record):
-    """For each quote, in order, the words of its passage, or nothing."""
+    """For each finding, in order, up to the last that was asked about; None for one of which nothing was said."""
 
-    quotes: tuple[str, ...] = ()
+    findings: tuple[Restatement | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An answer whose quotes are in the words of the sources that have them. ``lost`` are those that none has, with their
-    places: of the finding, and of the quote in it."""
+    """An answer whose quotes are in the words of the sources that have them. ``lost`` are the places of those that none
+    has, by the place of their finding."""
 
     answer: AnalyzerOutput
-    lost: Mapping[tuple[int, int], LostQuote]
+    lost: Mapping[int, frozenset[int]]
+
+    def located(self, place: int) -> tuple[AnalyzedQuote, ...]:
+        """The quotes of a finding that are in a source."""
+        quotes = self.answer.findings[place].quotes
+        return tuple(quote for n, quote in enumerate(quotes) if n not in self.lost[place])
 
 
 def found_quotes(answer: AnalyzerOutput, handoff: AnalyzerInput) -> Found:
     """Looks for the quotes in all sources of a call, as its agent was given them."""
-    finder = QuoteFinder({source.id: source.content for source in handoff.sources})
+    finder = _finder(handoff)
     finder.together((q.quote, q.source_id, q.start) for finding in answer.findings for q in finding.quotes)
-    missing: dict[tuple[int, int], AnalyzedQuote] = {}
+    lost: dict[int, frozenset[int]] = {}
     findings = []
     for place, finding in enumerate(answer.findings):
         quotes: list[AnalyzedQuote] = []
+        missing: set[int] = set()
         for quote in finding.quotes:
-            if words := _words(quote, finder, handoff.sources):
-                quotes += words
-            else:
-                missing[place, len(quotes)] = quote
-                quotes.append(quote)
+            words = _words(quote, finder, handoff.sources)
+            missing |= set() if words else {len(quotes)}
+            quotes += words or [quote]
         findings.append(_with(finding, quotes))
-    texts = _Passages(handoff.sources)
-    nearest = {place: texts.nearest(quote) for place, quote in missing.items()}
-    lost = {place: quote for place, quote in nearest.items() if quote is not None}
+        lost[place] = frozenset(missing)
     return Found(answer.model_copy(update={"findings": tuple(findings)}), lost)
 
 
-def with_requotes(found: Found, given: RequoteOutput, handoff: AnalyzerInput) -> AnalyzerOutput:
-    """The answer with the quotes that were given again and are in a source now."""
-    finder = QuoteFinder({source.id: source.content for source in handoff.sources})
-    better: dict[tuple[int, int], list[AnalyzedQuote]] = {}
-    for (place, lost), quote in zip(found.lost.items(), given.quotes, strict=False):
-        again = AnalyzedQuote(source_id=lost.source_id, quote=quote)
-        if words := _words(again, finder, handoff.sources):
-            better[place] = words
-    findings = []
-    for number, finding in enumerate(found.answer.findings):
-        rows = (better.get((number, n), [quote]) for n, quote in enumerate(finding.quotes))
-        findings.append(_with(finding, [quote for row in rows for quote in row]))
+def doubtful_findings(found: Found, handoff: AnalyzerInput) -> dict[int, DoubtfulFinding]:
+    """The findings that their quotes do not carry, or of which a quote is in no source, by their places: as many as one
+    request may ask about, without those that nothing comes near."""
+    texts = {source.id: source.content for source in handoff.sources}
+    wholes = WholeTexts({source.id: source for source in handoff.sources}, texts)
+    language = written_in(" ".join(finding.content for finding in found.answer.findings))
+    read = _Passages(handoff.sources)
+    doubtful: dict[int, DoubtfulFinding] = {}
+    for place, finding in enumerate(found.answer.findings):
+        quotes = [_passage(quote, texts[quote.source_id]) for quote in found.located(place)]
+        lost = [quote for n, quote in enumerate(finding.quotes) if n in found.lost[place]]
+        held = foundation(one_line(finding.content), quotes, wholes, language) if quotes else None
+        is_carried = held is not None and not held.doubts
+        if is_carried and not lost:
+            continue
+        if near := read.near(quotes, lost, None if is_carried else finding):
+            doubtful[place] = DoubtfulFinding(
+                content=finding.content,
+                quotes=tuple(quote.words for quote in quotes),
+                lost=tuple(quote.quote for quote in lost),
+                lacking=held.lacking if held else (),
+                passages=near,
+            )
+        if len(doubtful) == MOST_FINDINGS:
+            break
+    return doubtful
+
+
+def with_requotes(
+    found: Found, places: Iterable[int], given: RequoteOutput, handoff: AnalyzerInput
+) -> AnalyzerOutput:
+    """The answer with what was given for the findings at these places, as far as it is in a source: quotes beside those
+    that are, other words with their own quotes."""
+    finder = _finder(handoff)
+    findings = list(found.answer.findings)
+    for place, again in zip(places, given.findings, strict=False):
+        if again is None:
+            continue
+        content, located = one_line(again.content), found.located(place)
+        source_id = next(iter(findings[place].source_ids), "")
+        wanted = [AnalyzedQuote(source_id=source_id, quote=quote) for quote in again.quotes[:MOST_QUOTES]]
+        fresh = [words for quote in wanted for words in _words(quote, finder, handoff.sources)]
+        if not (fresh or (content and located)):
+            continue
+        quotes = tuple(dict.fromkeys(fresh if content and fresh else (*located, *fresh)))
+        changed = {
+            "content": content or findings[place].content,
+            "source_ids": tuple(dict.fromkeys(quote.source_id for quote in quotes)),
+            "quotes": quotes,
+        }
+        findings[place] = findings[place].model_copy(update=changed)
     return found.answer.model_copy(update={"findings": tuple(findings)})
+
+
+def _passage(quote: AnalyzedQuote, text: str) -> Passage:
+    start = max(0, text.find(quote.quote, quote.start))
+    return Passage.at(quote.source_id, text, start, start + len(quote.quote))
+
+
+def _finder(handoff: AnalyzerInput) -> QuoteFinder:
+    return QuoteFinder({source.id: source.content for source in handoff.sources})
 
 
 async def requote(
     handoff: RequoteInput, model: LanguageModel, rules: ContentRules = DEFAULTS
 ) -> RequoteOutput:
-    """The words of the passages, by a model: one request for all quotes."""
-    told = handoff.quotes[:MOST_QUOTES]
-    names = Aliases("Q", [str(number) for number in range(len(told))])
-    requotes, _ = await asked(
-        model, SYSTEM, MOST_OUTPUT, Requotes, lambda room: _told(told, handoff, room), rules
+    """What a model gives for the findings: one request for as many of them, from the first on, as it has room for."""
+    requotes, message = await asked(
+        model, SYSTEM, MOST_OUTPUT, Requotes, lambda room: _Request(handoff, room), rules
     )
-    words = dict.fromkeys(names.ids, "")
-    for item in requotes.quotes:
-        if (number := names.id(item.name)) is not None:
-            words[number] = item.quote
-    return RequoteOutput(quotes=tuple(words.values()))
+    by_id: dict[str, Restatement | None] = dict.fromkeys(message.findings.ids)
+    for item in requotes.findings:
+        if (number := message.findings.id(item.finding)) is not None:
+            by_id[number] = Restatement(content=item.words, quotes=tuple(item.quotes))
+    return RequoteOutput(findings=tuple(by_id.values()))
 
 
-def _told(quotes: Sequence[LostQuote], handoff: RequoteInput, room: Room) -> Message:
-    message = Message(room)
-    message.add(today(handoff.day, handoff.as_of))
-    for number, lost in enumerate(quotes, 1):
-        message.material(f"quote Q{number}", lost.quote[:LONGEST_QUOTE])
-        message.material(f"passage of Q{number}", lost.passage)
-    message.add("Give the words of each passage that its quote stands for.")
-    return message
+class _Request(Message):
+    """The message, with the names of the findings that it has room for. A passage stands in it once."""
+
+    def __init__(self, handoff: RequoteInput, room: Room) -> None:
+        super().__init__(room)
+        self.add(today(handoff.day, handoff.as_of))
+        closing = (
+            f"Give other quotes for each finding, or other words. {manner(handoff)} Quotes stay in theirs."
+        )
+        left = room.tokens - self.size - self.count(closing)
+        names: dict[str, str] = {}
+        count = 0
+        for number, finding in enumerate(handoff.findings, 1):
+            fresh = [passage for passage in dict.fromkeys(finding.passages) if passage not in names]
+            known = names | {passage: f"P{n}" for n, passage in enumerate(fresh, len(names) + 1)}
+            parts = [self.fenced(f"passage {known[text]}", text[:LONGEST_PASSAGE]) for text in fresh]
+            parts.append(self.fenced(f"finding F{number}", _as_told(finding, known)))
+            left -= sum(map(self.count, parts))
+            if left < 0 and count and self.rules.enabled:
+                break
+            names, count = known, number
+            for part in parts:
+                self.add(part)
+        self.findings = Aliases("F", [str(n) for n in range(count)])
+        self.add(closing)
+
+
+def _as_told(finding: DoubtfulFinding, names: Mapping[str, str]) -> str:
+    lines = [f"Quoted: {one_line(quote)[:LONGEST_QUOTE]}" for quote in finding.quotes[:MOST_QUOTES]]
+    lines += [f"In no source: {one_line(quote)[:LONGEST_QUOTE]}" for quote in finding.lost[:MOST_QUOTES]]
+    if finding.lacking:
+        lines.append(f"Not in the sources quoted: {'; '.join(finding.lacking)}")
+    lines.append(f"Nearest: {', '.join(dict.fromkeys(names[passage] for passage in finding.passages))}")
+    return f"{one_line(finding.content)[:LONGEST_FINDING]}\n{listed(lines)}"
 
 
 def _words(quote: AnalyzedQuote, finder: QuoteFinder, sources: Sequence[SourceText]) -> list[AnalyzedQuote]:
@@ -167,25 +277,36 @@ def _with(finding: AnalyzedFinding, quotes: Sequence[AnalyzedQuote]) -> Analyzed
 
 
 class _Passages:
-    """The passages of sources with their words, read when the first quote is not found."""
+    """The passages of sources with their words, read when the first finding is doubtful."""
 
     def __init__(self, sources: Sequence[SourceText]) -> None:
         self._sources = sources
         self._read: list[tuple[str, str, frozenset[str]]] = []
 
-    def nearest(self, quote: AnalyzedQuote) -> LostQuote | None:
-        """The quote with the passage that has most of its words, one of the named source among equals; None where none
-        has enough."""
+    def near(
+        self, quotes: Iterable[Passage], lost: Iterable[AnalyzedQuote], finding: AnalyzedFinding | None
+    ) -> tuple[str, ...]:
+        """The passage that comes nearest to each lost quote; of a finding that is not carried those in which its quotes
+        stand, and those that come nearest to its words."""
         self._read = self._read or list(self._each())
-        wanted = _content(View(quote.quote[:LONGEST_QUOTE]))
-        best = max(
-            self._read,
-            key=lambda one: (len(wanted & one[2]), one[0] == quote.source_id),
-            default=None,
-        )
-        if not wanted or best is None or len(wanted & best[2]) < NEAR * len(wanted):
-            return None
-        return LostQuote(quote=quote.quote, source_id=best[0], passage=best[1])
+        wanted = [(quote.quote[:LONGEST_QUOTE], quote.source_id, 1) for quote in lost]
+        around: list[str] = []
+        if finding is not None:
+            around += (
+                text for q in quotes for i, text, _ in self._read if i == q.source_id and q.words in text
+            )
+            wanted.append(
+                (finding.content[:LONGEST_QUOTE], next(iter(finding.source_ids), ""), MOST_PASSAGES)
+            )
+        nearest = (text for each in wanted for text in self._nearest(*each))
+        return tuple(islice(dict.fromkeys((*around, *nearest)), MOST_SHOWN))
+
+    def _nearest(self, words: str, source_id: str, most: int) -> Iterator[str]:
+        """The passages that have most of the words, those of the named source among equals; none that has too few."""
+        wanted = _content(View(words))
+        ranked = sorted(self._read, key=lambda one: (-len(wanted & one[2]), one[0] != source_id))
+        near = (text for _, text, held in ranked if wanted and len(wanted & held) >= NEAR * len(wanted))
+        return islice(near, most)
 
     def _each(self) -> Iterator[tuple[str, str, frozenset[str]]]:
         for source in self._sources:

@@ -23,6 +23,7 @@ from deep_research.phases.analysis.lost_quotes import (
     A_READING,
     RequoteInput,
     RequoteOutput,
+    doubtful_findings,
     found_quotes,
     with_requotes,
 )
@@ -115,7 +116,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         if state.phase_done:
             return
         texts = Texts(journal, self.limits.batch_bytes)
-        taken = await self._take_tasks(texts)
+        taken = await self._take_tasks(texts, models)
         state = journal.state
         quoted = quoted_by_tasks(state)
         read_on = state.reading.read_on if state.reading is not None else frozenset()
@@ -136,7 +137,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         readings = max(total + taken + bool(earlier), 2 * bool(taken))
         await self._weigh(journal.state, total + taken, readings, texts, models, left)
 
-    async def _take_tasks(self, texts: Texts) -> int:
+    async def _take_tasks(self, texts: Texts, models: RunModels | None) -> int:
         """What tasks found becomes findings, a unit for each task; of how many that was in this iteration."""
         state = texts.journal.state
         for stands in untaken(state):
@@ -145,8 +146,10 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             sources = [by_id[i] for i in sorted(stands.quoted_source_ids) if i in by_id]
             known = await texts.of(sources)
             size = sum(map(len, known.values())) // TEXT_UNIT
-            answer = as_answer(stands, sub_query)
-            event = await off_loop(size, analyzed, answer, self._told(state), sources, known, state)
+            given = tuple(with_text(source, known[source.id]) for source in sources)
+            told = self._told(state).model_copy(update={"sources": given})
+            answer, asked = await self._quoted(as_answer(stands, sub_query), told, texts.journal, models)
+            event = await off_loop(size, analyzed, answer, told, sources, known, state, asked)
             await texts.journal.record(event.model_copy(update={"task_ids": (stands.task.id,)}))
         return taken_now(texts.journal.state)
 
@@ -226,39 +229,48 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
         given = await texts.given(sources, portion, triage, shortening)
         handoff = told.model_copy(update={"sources": given})
-        answer = await self._quoted(await self.ask(handoff, models), handoff, texts.journal, models)
+        given_first = await self.ask(handoff, models)
+        answer, asked_places = await self._quoted(given_first, handoff, texts.journal, models)
         quoted = {q.source_id for finding in answer.findings for q in finding.quotes}
         known = {s.id: s.content for s in handoff.sources if not s.tokens and not s.in_part}
         known |= await texts.of([s for s in sources if s.id in quoted and s.id not in known])
         size = sum(map(len, known.values())) // TEXT_UNIT  # findings may be set against all of it
-        event = await off_loop(size, analyzed, answer, handoff, sources, known, state)
+        event = await off_loop(size, analyzed, answer, handoff, sources, known, state, asked_places)
         events: list[Event] = [event, *noted(answer.notes), *_problems(shortening)]
         del handoff, known
         if portion.sizes:
             sending = answer.sent.model_copy(update={"available": portion.available})
             events += await self._sent(sending, sources, texts)
-        del answer
+        del answer, given_first
         await texts.journal.record(*events)
 
     async def _quoted(
         self, answer: AnalyzerOutput, handoff: AnalyzerInput, journal: Journal, models: RunModels | None
-    ) -> AnalyzerOutput:
-        """The answer with its quotes as the sources have them; those that none has are asked for once more, all together,
-        where that takes nothing from the readings to come. Without it what was answered stands."""
+    ) -> tuple[AnalyzerOutput, frozenset[int]]:
+        """The answer with its quotes as the sources have them; findings that they do not carry are asked for once more,
+        all together, where that takes nothing from the readings to come. Without it what was answered stands. And the
+        places of the findings that were asked for."""
         if not answer.quoted:
-            return answer
+            return answer, frozenset()
         size = sum(len(source.content) for source in handoff.sources) // TEXT_UNIT
         found = await off_loop(size, found_quotes, answer, handoff)
-        if not (found.lost and self._uses_model and models) or not self._can_ask_again(journal.state, models):
-            return found.answer
+        if not self._uses_model or models is None or not self._can_ask_again(journal.state, models):
+            return found.answer, frozenset()
+        doubtful = await off_loop(size, doubtful_findings, found, handoff)
+        if not doubtful:
+            return found.answer, frozenset()
         about = {name: getattr(handoff, name) for name in Handoff.model_fields}
-        asked = RequoteInput(**about, quotes=tuple(found.lost.values()))
+        asked = RequoteInput(**about, findings=tuple(doubtful.values()))
         try:
             given = await self.ask_also("requote", asked, RequoteOutput, models)
         except (BudgetError, ModelError, WindowError) as error:
-            log.info("quotes_not_asked_again", quotes=len(found.lost), error=error.problem)
-            return found.answer
-        return found.answer if given is None else with_requotes(found, given, handoff)
+            log.info("findings_not_asked_again", findings=len(doubtful), error=error.problem)
+            return found.answer, frozenset()
+        if given is None:
+            return found.answer, frozenset()
+        answers = zip(doubtful, given.findings, strict=False)
+        asked_places = frozenset(place for place, again in answers if again is not None)
+        return await off_loop(size, with_requotes, found, doubtful, given, handoff), asked_places
 
     def _can_ask_again(self, state: DeepResearchState, models: RunModels) -> bool:
         """Whether the caps leave a request beside one for each other reading that is not recorded, and one for what all

@@ -3,18 +3,14 @@ quotes carry. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Container, Mapping, Sequence
 
 from deep_research.evidence.finding_clusters import confidence, level_of
 from deep_research.evidence.language import written_in
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.plain import plainly
 from deep_research.evidence.quality import counted
-from deep_research.evidence.quotes import Prepared, QuoteFinder, quote_at, readable, references
-from deep_research.evidence.statements import likeness
-from deep_research.evidence.support import SENTENCES, SOME, SourceText, Support, check, is_doubted
+from deep_research.evidence.quotes import QuoteFinder, quote_at, references
 from deep_research.logs import cut
+from deep_research.phases.analysis.foundations import LONGEST_FINDING, WholeTexts, founded
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedGap,
@@ -30,7 +26,6 @@ from deep_research.phases.analysis.weighed_evidence import (
     parts_of,
 )
 from deep_research.state import (
-    ConfidenceLevel,
     DeepResearchState,
     Finding,
     QualityUpdate,
@@ -45,10 +40,7 @@ from deep_research.state.events import SourcesAnalyzed
 from deep_research.state.identity import finding_id
 
 MAX_PASSAGE_CHARS = 8_000  # of a finding that is the words of a source
-LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
 GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
-
-AROUND = 1_000  # characters in which the sentences of a quote begin and end
 
 OF_OWNER = "Only the owner of the research can say: "  # opens the gap of a question that a task has to ask
 FOR_OWNER, MISSING = 1, 2  # priorities
@@ -60,8 +52,10 @@ def analyzed(
     batch: Sequence[Source],
     texts: Mapping[str, str],
     state: DeepResearchState,
+    asked_places: Container[int] = (),
 ) -> SourcesAnalyzed:
-    """What an agent made of a batch: ``texts`` are the whole ones of the sources that it quotes, by id."""
+    """What an agent made of a batch: ``texts`` are the whole ones of the sources that it quotes, by id;
+    ``asked_places`` are those of findings that it was asked about once more: they stand now, or are left out."""
     given = {s.id: s for s in batch}
     language = written_in(" ".join(item.content for item in answer.findings)) if answer.quoted else ""
     wholes = WholeTexts(given, texts)
@@ -69,9 +63,17 @@ def analyzed(
     finder.together((q.quote, q.source_id, q.start) for item in answer.findings for q in item.quotes)
     findings = [
         finding_of(
-            item, given, texts, state, quoted=answer.quoted, language=language, wholes=wholes, finder=finder
+            item,
+            given,
+            texts,
+            state,
+            quoted=answer.quoted,
+            language=language,
+            wholes=wholes,
+            finder=finder,
+            may_reword=place not in asked_places,
         )
-        for item in answer.findings
+        for place, item in enumerate(answer.findings)
     ]
     drawn = [finding for finding in findings if finding is not None]
     open_gaps = {g.id: g for g in handoff.open_gaps}
@@ -127,10 +129,12 @@ def finding_of(
     language: str = "",
     wholes: WholeTexts | None = None,
     finder: QuoteFinder | None = None,
+    may_reword: bool = True,
 ) -> Finding | None:
     """The finding with its quotes in place, or None when no source that was given carries it. Where it has to be
     ``quoted``, only a source whose quote was found does, and the quotes have to say it, see `founded`; ``language`` is
-    that of its words; ``wholes`` and ``finder`` are made once for several findings."""
+    that of its words; ``wholes`` and ``finder`` are made once for several findings; ``may_reword`` is that of
+    `founded`."""
     content = " ".join(cut(item.content, MAX_PASSAGE_CHARS).split())
     source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in given)
     if not content or not source_ids or (quoted and len(content) > LONGEST_FINDING):
@@ -141,7 +145,9 @@ def finding_of(
     else:
         ids = dict.fromkeys((*source_ids, *(q.source_id for q in quotes)))
         source_ids = tuple(i for i in ids if any(q.source_id == i for q in quotes))
-        stands = founded(content, quotes, given, texts, language=language, wholes=wholes)
+        stands = founded(
+            content, quotes, given, texts, language=language, wholes=wholes, may_reword=may_reword
+        )
         if not source_ids or stands is None or len(stands[0]) > LONGEST_FINDING:
             return None
         content, quotes = stands
@@ -184,88 +190,6 @@ def _quotes(
     )
 
 
-class WholeTexts:
-    """The whole texts of sources, by id: each is prepared when a finding is first set against it, and those that were
-    used last are kept for the other findings of a batch. ``texts`` are those of the ``sources``, by id."""
-
-    def __init__(self, sources: Mapping[str, Source], texts: Mapping[str, str]) -> None:
-        self._sources = sources
-        self._texts = texts
-        self._prepared = Prepared[SourceText]()
-
-    def of(self, source_id: str) -> SourceText:
-        make = partial(SourceText, title=self._sources[source_id].title)
-        return self._prepared.of(source_id, self._texts[source_id], make)
-
-
-def founded(
-    content: str,
-    quotes: Sequence[Quote],
-    sources: Mapping[str, Source],
-    texts: Mapping[str, str],
-    *,
-    language: str = "",
-    wholes: WholeTexts | None = None,
-) -> tuple[str, tuple[Quote, ...]] | None:
-    """The words of a finding, and its quotes. Words that the quotes carry stand. Where another sentence of their sources
-    does, that is quoted as well. Else the words give way to those of the quote that comes nearest; None where none comes
-    near. ``texts`` are those of the sources, by id; ``language`` is that of the words. ``wholes`` are what
-    findings of the same sources share."""
-    if not quotes:
-        return None
-    if any(plainly(content) == plainly(quote.quote) for quote in quotes):
-        return content, tuple(quotes)
-    held = [SourceText(quote.quote, title=sources[quote.source_id].title) for quote in quotes]
-    most = max(SENTENCES, len(quotes))
-    found = check(content, held, language=language, most=most)
-    if _carried(content, found, held, language, most):
-        return content, tuple(quotes)
-    ids = list(dict.fromkeys(quote.source_id for quote in quotes))
-    wholes = WholeTexts(sources, texts) if wholes is None else wholes
-    prepared = [wholes.of(i) for i in ids]
-    whole = check(content, prepared, language=language)
-    if _carried(content, whole, prepared, language):
-        further = []
-        for place in whole.places:
-            name = ids[place.source]
-            quote = quote_at(place.span, texts[name], name, sources[name].content_hash or "")
-            if not any(_holds(held_, quote) for held_ in quotes):
-                further.append(quote)
-        return content, (*quotes, *further)
-    nearest = quotes[found.places[0].source] if found.places else quotes[0]
-    source = sources[nearest.source_id]
-    text = texts[nearest.source_id]
-    whole_sentences = _whole_sentences(text, nearest.start, nearest.end)
-    said = quote_at(whole_sentences, text, source.id, source.content_hash or "")
-    near = (likeness(content, said.quote, source.title), likeness(nearest.quote, content, source.title))
-    if max(near) < SOME:
-        return None  # neither says anything of the other
-    return readable(text, said.start, said.end), (said, *(q for q in quotes if not _holds(said, q)))
-
-
-def _carried(
-    content: str, found: Support, texts: Sequence[SourceText], language: str, most: int = SENTENCES
-) -> bool:
-    """Whether texts carry the words of a finding, of which all together ``found`` holds: each of its sentences."""
-    parts = [content[span.start : span.end] for span in sentences(content)]
-    each = [check(part, texts, language=language, most=most) for part in parts] if len(parts) > 1 else []
-    return not any(is_doubted(one.verdict, one.reasons, language=language) for one in (found, *each))
-
-
-def _holds(one: Quote, other: Quote) -> bool:
-    return one.source_id == other.source_id and one.start <= other.start and other.end <= one.end
-
-
-def _whole_sentences(text: str, start: int, end: int) -> Span:
-    """Where the sentences begin and end in which a passage stands."""
-    first = text.rfind("\n\n", max(0, start - AROUND), start)
-    last = text.find("\n\n", end, end + AROUND)
-    begin = first + 2 if first >= 0 else max(0, start - AROUND)
-    stop = last if last >= 0 else min(len(text), end + AROUND)
-    inside = [span for span in sentences(text, begin, stop) if span.start < end and span.end > start]
-    return Span(start=inside[0].start, end=inside[-1].end) if inside else Span(start=start, end=end)
-
-
 def untaken(state: DeepResearchState) -> tuple[TaskState, ...]:
     """The settled tasks that have something for the run which is not among its findings yet."""
     return tuple(t for t in state.tasks if t.settled and not t.taken and _has_something(t))
@@ -284,12 +208,10 @@ def quoted_by_tasks(state: DeepResearchState) -> frozenset[str]:
 
 def as_answer(stands: TaskState, sub_query: SubQuery) -> AnalyzerOutput:
     """A task's facts with their quotes, and a gap for each thing that it could not find, or that only the owner knows."""
-    outcome = stands.outcome
-    rejected = stands.review is not None and not stands.review.approved
     findings = tuple(
         AnalyzedFinding(
             content=fact.content,
-            confidence=ConfidenceLevel.SPECULATION if rejected else fact.confidence,
+            confidence=fact.confidence,
             source_ids=tuple(dict.fromkeys(quote.source_id for quote in fact.quotes)),
             quotes=tuple(
                 AnalyzedQuote(source_id=quote.source_id, quote=quote.quote, start=quote.start)
@@ -298,7 +220,7 @@ def as_answer(stands: TaskState, sub_query: SubQuery) -> AnalyzerOutput:
             sub_query_id=sub_query.id,
             part_id=sub_query.part_id,
         )
-        for fact in outcome.facts
+        for fact in stands.outcome.facts
     )
     return AnalyzerOutput(findings=findings, gaps=_gaps(stands, sub_query), quoted=True)
 
@@ -316,13 +238,11 @@ def _gaps(stands: TaskState, sub_query: SubQuery) -> tuple[AnalyzedGap, ...]:
 
 def _lacking(stands: TaskState) -> Sequence[tuple[str, int]]:
     """What is to be said of what a task did not find, each with its priority."""
-    outcome, review = stands.outcome, stands.review
-    latest = stands.finding or outcome
-    told = [(missing, MISSING) for missing in dict.fromkeys((*outcome.missing, *latest.missing))]
-    question = latest.owner_question or outcome.owner_question
-    if question:
-        told.insert(0, (f"{OF_OWNER}{question}", FOR_OWNER))
+    latest, review = stands.outcome, stands.review
+    told = [(missing, MISSING) for missing in dict.fromkeys(latest.missing)]
+    if latest.owner_question:
+        told.insert(0, (f"{OF_OWNER}{latest.owner_question}", FOR_OWNER))
     elif review is not None and not review.approved:
-        what = "Not settled" if outcome.facts else "Not found"
+        what = "Not settled" if any(finding.facts for finding in stands.findings) else "Not found"
         told.insert(0, (f"{what} by its task: {stands.task.question}", MISSING))
     return told

@@ -38,12 +38,10 @@ def nothing_found(task: TaskState, finding: TaskFinding) -> TaskReview | None:
     )
 
 
-def reviewed_by_rules(
-    task: Task, finding: TaskFinding, sources: Mapping[str, Source], *, by_model: bool
-) -> TaskReview:
-    """The verdict on a finding that has something. One of a task without a model (not ``by_model``) has sources alone,
-    which are read later: that is all that can be asked of it."""
-    if not by_model or (finding.owner_question and not finding.facts):
+def reviewed_by_rules(task: Task, finding: TaskFinding, sources: Mapping[str, Source]) -> TaskReview:
+    """The verdict on a finding that has something. One of a search has sources alone, which are read later: that is all
+    that can be asked of it."""
+    if finding.by_search or (finding.owner_question and not finding.facts):
         return TaskReview(approved=True, by=BY_RULES)
     if not finding.facts:
         lost = " None of its quotes is in a source." if finding.unlocated else ""

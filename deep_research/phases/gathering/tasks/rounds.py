@@ -171,14 +171,12 @@ class TaskRounds:
         task, state = stands.task, self._journal.state
         sub_query = next(s for s in state.sub_queries if s.id == task.sub_query_id)
         told = self._handoff(sub_query, state)
-        model = self._place.model
+        model, desk = self._place.model, self._desk(stands)
         if model is None:
-            asked = told.model_copy(update={"sub_queries": (task.question,)})
-            search = Searching(self._place, stands, self._desk(stands), self._library(task, stands, asked))
-            await search.run(self._ask)
+            await self._search(stands, desk, told)
             return
+        search = partial(self._search_instead, task, desk, told)
         told = told.model_copy(update={"known": frozenset()})
-        desk = self._desk(stands)
         by_id = {source.id: source for source in state.sources}
         found_before = (i for finding in stands.earlier for i in finding.source_ids)
         desk.known(by_id[i] for i in dict.fromkeys(found_before) if i in by_id)
@@ -190,7 +188,19 @@ class TaskRounds:
         handoff = TaskInput(
             **shared(state, PHASE), task=task, research_brief=state.research_brief, context=context[0]
         )
-        await TaskWork(self._place, handoff, desk, toolbox, model).run()
+        await TaskWork(self._place, handoff, desk, toolbox, model, search).run()
+
+    async def _search(
+        self, stands: TaskState, desk: Desk, told: GathererInput, ended: TaskFinding | None = None
+    ) -> None:
+        asked = told.model_copy(update={"sub_queries": (stands.task.question,)})
+        library = self._library(stands.task, stands, asked)
+        await Searching(self._place, stands, desk, library).run(self._ask, ended)
+
+    async def _search_instead(self, task: Task, desk: Desk, told: GathererInput, ended: TaskFinding) -> None:
+        """Without the model, after the steps that it made."""
+        stands = next(t for t in self._journal.state.tasks if t.task.id == task.id)
+        await self._search(stands, desk, told, ended)
 
     def _desk(self, stands: TaskState) -> Desk:
         egress = Egress(
@@ -228,9 +238,7 @@ class TaskRounds:
         quoted = {q.source_id for fact in finding.facts for q in fact.quotes}
         sources = {s.id: s for s in state.sources if s.id in quoted}
         size = sum(len(fact.content) for fact in finding.facts) // _UNIT * max(1, len(finding.facts))
-        ruled = await off_loop(
-            size, partial(reviewed_by_rules, by_model=by_model), stands.task, finding, sources
-        )
+        ruled = await off_loop(size, reviewed_by_rules, stands.task, finding, sources)
         models = self._models
         if (
             not by_model
@@ -291,13 +299,14 @@ class TaskRounds:
 
 
 def _goes_again(stands: TaskState, retries: int, *, by_model: bool) -> bool:
-    """Without a model the same question would find the same, unless it was the search that failed; and what ended at a
-    limit of its own would end there again."""
+    """A search of the same question would find the same, unless it failed; and what ended at a limit of its own would end
+    there again."""
     review = stands.review
     if review is None or review.approved or stands.task.attempt >= retries or ended_by_them(stands):
         return False
     failed = stands.finding is not None and bool(stands.finding.error)
-    return by_model or failed or review.follow_up_question is not None
+    searched = stands.finding is not None and stands.finding.by_search
+    return (by_model and not searched) or failed or review.follow_up_question is not None
 
 
 def _again(stands: TaskState, limits: TaskLimits) -> Task:
@@ -365,14 +374,14 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
         told.append(f"The task {of} was worked on {tries} and not approved: {_short(review.critique)}")
     if review is not None and review.unchecked:
         told.append(f"What the task {of} found was not reviewed: {_short(review.unchecked)}")
-    latest = stands.finding or outcome
-    if latest.stopped:
-        told.append(f"The task {of} ended early: {_short(latest.stopped)}")
+    if outcome.stopped:
+        how = "was searched without its agent" if outcome.by_search else "ended early"
+        told.append(f"The task {of} {how}: {_short(outcome.stopped)}")
     if stands.refusals:
         often = "once" if stands.refusals == 1 else f"{stands.refusals} times"
         told.append(f"The task {of} was refused {often} what could have told others what it was shown")
-    if question := latest.owner_question or outcome.owner_question:
-        told.append(f"The task {of} needs to know of you: {_short(question)}")
+    if outcome.owner_question:
+        told.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
     limits: list[Event] = [LimitReached(limit=Limit(name=TASK, message=_ended(text))) for text in told]
     if not stands.source_ids and outcome.error:
         failed = SubQueryFailed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from deep_research.errors import BudgetError, DeepResearchError
 from deep_research.phases.gathering.gatherer import outgoing
@@ -18,6 +19,7 @@ from deep_research.state import SourceKind, TaskFinding, TaskState, TaskStep
 from deep_research.state.events import TaskFinished
 
 USED_UP = "The cap on searches leaves no more to this task."
+NO_SOURCE = "Its agent was done before it had a source."
 NOWHERE = "The run allows none of the data sources that its sub-query names."
 
 
@@ -38,8 +40,9 @@ class Searching:
         most, made = stands.task.limits.searches, sum(step.searches for step in stands.steps)
         self._searches = None if most is None else max(0, most - made)  # that are left
 
-    async def run(self, ask: Ask) -> None:
-        """``ask`` is the gatherer. Raises `StoreError` and what stops a run."""
+    async def run(self, ask: Ask, ended: TaskFinding | None = None) -> None:
+        """``ask`` is the gatherer; ``ended`` is what a model said of the attempt whose place this takes. It counts for
+        nothing where something is found: the model had seen no source. Raises `StoreError` and what stops a run."""
         began = asyncio.get_running_loop().time()
         uses: list[Used] = []
         names, handoff = self._desk.data_sources, self._library.handoff
@@ -64,7 +67,10 @@ class Searching:
         finding = TaskFinding(
             source_ids=step.source_ids,
             error=" ".join(problems) if problems and not step.source_ids else "",
+            by_search=True,
         )
+        if ended is not None:
+            finding = finding.model_copy(update=_left_of(ended, is_found=bool(step.source_ids)))
         finished = TaskFinished(task_id=self._task.id, attempt=self._task.attempt, finding=finding)
         await self._place.journal.record(*events, finished, contents=contents)
         self._desk.noted(step, showings)
@@ -132,6 +138,15 @@ class Searching:
     def _took(self, searches: int) -> None:
         if self._searches is not None:
             self._searches = max(0, self._searches - searches)
+
+
+def _left_of(ended: TaskFinding, *, is_found: bool) -> dict[str, Any]:
+    """What is told of an attempt whose place a search took."""
+    if not is_found:
+        told = {"missing": ended.missing, "owner_question": ended.owner_question}
+        return told | {"stopped": ended.stopped or NO_SOURCE}
+    asked_back = f"Its agent asked back: {ended.owner_question}" if ended.owner_question else ""
+    return {"stopped": ended.stopped or asked_back or NO_SOURCE}
 
 
 def _limited(handoff: GathererInput, names: Sequence[str]) -> GathererInput:

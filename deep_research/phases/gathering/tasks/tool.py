@@ -104,7 +104,8 @@ class TaskView(Protocol):
 class Tool(ABC):
     """``arguments`` is a model of plain fields (texts, numbers, truth values), each with a description; ``timeout`` is in
     seconds; ``searches`` and ``fetches`` are what one use may ask of services, which has to fit the caps before it
-    begins. ``private``: what it gives is the owner's alone, and what it is asked stays with them."""
+    begins. ``reads_on``: used again with the same arguments it shows more, until it raises `ToolError`. ``private``: what
+    it gives is the owner's alone, and what it is asked stays with them."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -113,6 +114,7 @@ class Tool(ABC):
     timeout: ClassVar[float] = TIMEOUT
     searches: ClassVar[int] = 0
     fetches: ClassVar[int] = 0
+    reads_on: ClassVar[bool] = False
     private: ClassVar[bool] = False
 
     @abstractmethod

@@ -237,6 +237,7 @@ class ReadMore(Tool):
     name: ClassVar[str] = "read_more"
     description: ClassVar[str] = "Read on in a source, from where it was shown last."
     arguments: ClassVar[type[BaseModel]] = SourceName
+    reads_on: ClassVar[bool] = True
 
     async def __call__(self, arguments: SourceName, view: TaskView) -> ToolResult:
         source = view.source(arguments.source)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,12 +14,14 @@ from deep_research.budget.shared_budget import Counted
 from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, ModelError, ToolError, WindowError
 from deep_research.evidence.quotes import QuoteFinder, quote_at
+from deep_research.logs import masked_value
 from deep_research.models.failures import Verdict
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import together, with_latest
 from deep_research.phases.gathering.tasks.agent import Said, TaskInput
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.own_limits import Left, left
+from deep_research.phases.gathering.tasks.repetition import ENDED, MOST, SAME, repetitions
 from deep_research.phases.gathering.tasks.step_record import PHASE, Used, Workplace, kept_step, step_of
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, Tool, ToolResult
 from deep_research.phases.gathering.tasks.toolbox import (
@@ -42,6 +44,7 @@ from deep_research.state import (
     TaskFinding,
     TaskState,
     TaskStep,
+    ToolUse,
 )
 from deep_research.state.events import Event, LimitReached, Progress, TaskFinished, TaskStepped
 from deep_research.state.identity import normalised
@@ -54,7 +57,8 @@ _UNIT = 2_000  # characters of texts that quotes are looked for in, in the time 
 
 
 class TaskWork:
-    """The loop of one attempt with a model."""
+    """The loop of one attempt with a model. ``search`` finishes an attempt to which no source has come without the model,
+    given what the model said of it."""
 
     def __init__(
         self,
@@ -63,12 +67,14 @@ class TaskWork:
         desk: Desk,
         toolbox: Toolbox,
         model: LanguageModel,
+        search: Callable[[TaskFinding], Awaitable[None]],
     ) -> None:
         self._place = place
         self._handoff = handoff
         self._desk = desk
         self._toolbox = toolbox
         self._model = model
+        self._search = search
         self._requoted = False
 
     @property
@@ -136,10 +142,28 @@ class TaskWork:
             await self._finish(stands, finding, step=step, began=began)
             return
         actions = [action for action in said.actions if action.tool != THINK][:MOST_AT_ONCE]
-        used = await self._used(actions, stands)
-        await self._record(step, used or [Used(THINK, {}, ToolResult(text="Noted."))], began)
+        wanted = [self._as_logged(action) for action in actions]
+        reads_on = {name for name, tool in self._toolbox.tools.items() if tool.reads_on}
+        repeated = repetitions(wanted, thought, stands.steps, reads_on)
+        if repeated >= MOST:
+            await self._finish(stands, TaskFinding(stopped=ENDED), step=step, began=began)
+            return
+        if repeated:
+            used = [Used(use.tool, use.arguments, problem=SAME) for use in wanted]
+        else:
+            used = await self._used(actions, stands)
+        thinking = Used(THINK, {}, None if repeated else ToolResult(text="Noted."), SAME * bool(repeated))
+        await self._record(step, used or [thinking], began)
 
     # Tools
+
+    def _as_logged(self, action: BaseModel) -> ToolUse:
+        """A use that is asked for, as the log has it once it was tried."""
+        try:
+            arguments = _logged(self._askable(self._toolbox.arguments(action)[1]))
+        except ToolError:
+            arguments = {}
+        return ToolUse(tool=str(getattr(action, "tool", "")), arguments=masked_value(arguments))
 
     async def _used(self, actions: Sequence[BaseModel], stands: TaskState) -> list[Used]:
         """The uses of one step, side by side; what has no room under the caps, or cannot be understood, is told."""
@@ -275,6 +299,11 @@ class TaskWork:
                 step=step.model_copy(update={"seconds": took}),
             )
             events.append(stepped)
+        if not (stands.source_ids or self._place.journal.state.searching_stopped):
+            if events or more:
+                await self._place.journal.record(*events, *more)
+            await self._search(finding)
+            return
         finding = finding.model_copy(update={"source_ids": stands.source_ids})
         finished = TaskFinished(task_id=self.task.id, attempt=self.task.attempt, finding=finding)
         await self._place.journal.record(*events, *more, finished)
