@@ -174,7 +174,8 @@ class Marks:
     """Words by which a claim is set against a text. ``poles`` has for each word of two opposites its row and its side,
     ``values`` the numbers in letters. ``lacking`` words say that something is not known, and denials do beside ``looked``
     ones; ``nouns``: a capital is on every noun, and tells no name. ``joining`` words and those that open ``clauses``
-    bound a clause; ``roles`` and ``passive`` words say who does what to whom; ``saying`` ones name who says it,
+    bound a clause; ``roles`` and ``passive`` words say who does what to whom, the latter by
+    the first word of their tense; ``saying`` ones name who says it,
     ``framing`` ones also whether it is so; ``scope`` words say of how many it holds, ``causing`` ones that one thing
     follows from another."""
 
@@ -192,7 +193,7 @@ class Marks:
     joining: frozenset[str]
     clauses: frozenset[str]
     roles: frozenset[str]
-    passive: frozenset[str]
+    passive: Mapping[str, str]
     saying: frozenset[str]
     framing: frozenset[str]
     scope: frozenset[str]
@@ -205,7 +206,7 @@ class Marks:
 
 
 _LISTS = str.split(
-    "denying hedging certain small lacking looked joining clauses roles passive saying framing scope causing"
+    "denying hedging certain small lacking looked joining clauses roles saying framing scope causing"
 )
 _NO_POLES: frozenset[tuple[int, int]] = frozenset()
 
@@ -294,6 +295,7 @@ def _marks(table: Mapping[str, Any]) -> Marks:
     names, numbers = table["values"].split()[::2], table["values"].split()[1::2]
     return Marks(
         **{name: frozenset(table[name].split()) for name in _LISTS},
+        passive={word: form.split()[0] for form in table["passive"].split("|") for word in form.split()},
         poles={word: frozenset(sides) for word, sides in poles.items()},
         units=UNIT_WORDS | frozenset(table["units"].split()),
         nouns=table["nouns"],

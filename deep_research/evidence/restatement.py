@@ -7,14 +7,14 @@ out, unless it turns what it stands beside ("if", "only", "nobody believes that"
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import groupby, islice
 
 from deep_research.evidence.alignment import small_words
-from deep_research.evidence.language import Vocabulary
+from deep_research.evidence.language import Vocabulary, vocabularies
+from deep_research.evidence.sentences import ASKING_MARKS
 from deep_research.evidence.statements import Reader, reader
 from deep_research.evidence.units import measured
 from deep_research.patterns import regex
@@ -24,7 +24,9 @@ _BREAK = regex(r"[,;:()\[\]–—|\"“”«»]|[.!?](?=\s)|(?<=\s)-(?=\s)")
 _APART = frozenset(".!?;()[]–—")  # marks behind which a sentence may say something of its own
 _CURRENCY = regex(r"([$€£])\s?(\d[\d.,]*(?<=\d))")
 _JOINT = regex(r"(?:[;:]|\s…|,\s+(?P<word>[^\W\d_]+))\s+")
-_BRACKETS = regex(r"\([^()]{1,300}\)")
+_BRACKETS = regex(r"\((?:[^()]{0,60}\d[^()]{0,60}|[A-Z][A-Z\d-]{1,11})\)")
+_CLOSING = " \t\n\"'“”’)»"
+_OF = frozenset(("of", "von", "de"))
 _NOTHING = frozenset[str]()
 _NOT = "not"
 MOST_WORDS = 250  # of a sentence; none has more
@@ -64,8 +66,10 @@ class Restatement:
         self._small = small - marks.joining - marks.clauses
         if not exact:
             self._small |= marks.hedging | marks.certain
-        self._roles = marks.roles or self._small
-        self._passive = marks.passive
+        is_known = language in vocabularies()
+        self._roles = marks.roles if is_known else self._small
+        self._passive = marks.passive if is_known else {}
+        self._forms = frozenset(self._passive.values())
         self._months = {reader.key(month) for month in marks.months}
         self._joining = marks.joining
         self._clauses = marks.clauses | marks.joining
@@ -77,6 +81,7 @@ class Restatement:
             - self._opening
             - marks.units
         )
+        self._disowning = marks.framing
         self._framing = marks.framing | marks.denying | {_NOT}
         self._leaning = words.leaning
         self.words: Callable[[str], Words] = lru_cache(maxsize=4096)(self._words)
@@ -92,7 +97,13 @@ class Restatement:
         self, statement: str, sentence: str, before: str = "", context: frozenset[str] = frozenset()
     ) -> bool:
         """Whether a statement restates a sentence. It may have keys of the ``context`` besides (title and headings), and
-        of the subject of the sentence ``before``, where the sentence opens with a word that points back."""
+        of the subject of the sentence ``before``, where the sentence opens with a word that points back. A question says
+        nothing."""
+        if (
+            sentence.rstrip(_CLOSING)[-1:] in ASKING_MARKS
+            and statement.rstrip(_CLOSING)[-1:] not in ASKING_MARKS
+        ):
+            return False
         return any(
             self._holds(statement, read, before, context)
             for read in dict.fromkeys((sentence, self._without_brackets(sentence)))
@@ -110,25 +121,20 @@ class Restatement:
         )
 
     def _without_brackets(self, sentence: str) -> str:
-        """Without what stands in brackets, but for what weakens or denies."""
-
-        def kept(match: re.Match[str]) -> str:
-            inner = {word.word for word in self.words(match.group())}
-            return " " if inner.isdisjoint(self._weighing) else match.group()
-
-        return _BRACKETS.sub(kept, sentence)
+        """Without the figures and short forms that stand in brackets: other words may restrict what is said."""
+        return _BRACKETS.sub(" ", sentence)
 
     def _words(self, text: str) -> Words:
         found: list[Word] = []
         before: set[str] = set()
         end, mark = 0, ""
-        text = _CURRENCY.sub(r"\2 \1", text)
+        text = _CURRENCY.sub(r"\2 \1", self._reader.with_figures(text))
         for match in _WORD.finditer(text):
             mark = "".join(_BREAK.findall(text, end, match.start()))[-1:].strip() or mark
             end = match.end()
-            for word in _parts(match.group().casefold().replace("’", "'")):
+            for word in _parts(match.group().casefold()):
                 if word in self._passive:
-                    before.add(min(self._passive))
+                    before.add(self._passive[word])
                 elif word in self._small:
                     before |= {word} & self._roles
                 else:
@@ -140,7 +146,7 @@ class Restatement:
 
     def _with_dates(self, words: Sequence[Word]) -> Iterator[Word]:
         """The words with the parts of each date in one order, whatever theirs was."""
-        for is_date, run in groupby(words, lambda word: word.key in self._months or word.key.startswith("#")):
+        for (is_date, _), run in groupby(words, self._dated()):
             parts = list(run)
             if is_date and any(part.key in self._months for part in parts):
                 first = parts[0]
@@ -150,10 +156,25 @@ class Restatement:
                 parts[0] = replace(parts[0], before=first.before, mark=first.mark)
             yield from parts
 
+    def _dated(self) -> Callable[[Word], tuple[bool, int]]:
+        """Whether a word is of a date, and of the how many-th: another one begins behind a preposition."""
+        number = 0
+
+        def of(word: Word) -> tuple[bool, int]:
+            nonlocal number
+            is_date = self._is_date(word)
+            number += not is_date or not (word.before & self._roles).isdisjoint(self._roles - _OF)
+            return is_date, number if is_date else 0
+
+        return of
+
+    def _is_date(self, word: Word) -> bool:
+        return word.key in self._months or word.key.startswith("#")
+
     def _subjects(self, claimed: Words, context: frozenset[str]) -> Iterator[int]:
         """How many words at the beginning of a statement only name what the sentence stands under or points back to."""
         for n, word in enumerate(claimed[: min(MOST_SUBJECT, len(claimed) - 1)], start=1):
-            if word.key not in context:
+            if word.key not in context or self._is_date(word):
                 return
             yield n
 
@@ -163,7 +184,7 @@ class Restatement:
         if not before or first is None or first.group().casefold() not in self._leaning:
             return _NOTHING
         words = self.words(before)[:MOST_SUBJECT]
-        verb = next((n for n, word in enumerate(words) if n and not word.before.isdisjoint(self._passive)), 2)
+        verb = next((n for n, word in enumerate(words) if n and not word.before.isdisjoint(self._forms)), 2)
         return frozenset(word.key for word in words[:verb])
 
     def _orders(self, claimed: Words) -> Iterator[Words]:
@@ -181,13 +202,14 @@ class Restatement:
                 yield (replace(second[0], mark=","), *second[1:], replace(first[0], mark=","), *first[1:])
 
     def _opens(self, word: Word) -> bool:
-        return word.word in self._clauses or bool(word.before - self._passive) or word.word in self._turning
+        return word.word in self._clauses or bool(word.before - self._forms) or word.word in self._turning
 
     def _aligns(self, claimed: Words, found: Words, context: frozenset[str], *, whole: bool = False) -> bool:
         """Whether all words of a statement follow one another in a sentence; ``whole``: from its first word on."""
         starts = range(1 if whole else len(found))
         return any(
             found[at].key == claimed[0].key
+            and found[at].before == claimed[0].before
             and (
                 (self._may_begin(found, at) and self._follows(claimed, found, at, context))
                 or self._stands(claimed, found, at)
@@ -203,8 +225,8 @@ class Restatement:
             len(claimed) < LONG
             or len(found) < end
             or any(
-                one.key != other.key or (n and one.before != other.before)
-                for n, (one, other) in enumerate(zip(claimed, found[at:end], strict=True))
+                (one.key, one.before) != (other.key, other.before)
+                for one, other in zip(claimed, found[at:end], strict=True)
             )
         ):
             return False
@@ -214,6 +236,7 @@ class Restatement:
         rest = self._clause(found, end)
         return not (
             any(word.word in self._framing for word in (*found[beside:at], *rest[:1]))
+            or any(word.word in self._disowning for word in found[end:])
             or any(word.word in self._turning for word in found[own:at])
             or (
                 rest and not (rest[0].breaks or rest[0].word in self._clauses or rest[0].before & self._roles)
@@ -225,8 +248,15 @@ class Restatement:
             return True
         joined = found[at - 1].joins and not found[at].breaks
         apart = max((n for n in range(at + 1) if found[n].mark in _APART), default=0)
+        out = found[apart : at - joined]
         barring = self._framing if joined else self._turning
-        return found[at - joined].breaks and not any(word.word in barring for word in found[apart:at])
+        restricts = not joined and self._restricts(out)
+        return found[at - joined].breaks and not restricts and not any(word.word in barring for word in out)
+
+    def _restricts(self, words: Words) -> bool:
+        """Whether a clause that is left out may say of what, or under which condition, the rest holds: a preposition
+        opens it, and no date follows."""
+        return bool(words and words[0].before & self._roles) and not all(map(self._is_date, words))
 
     def _follows(self, claimed: Words, found: Words, at: int, context: frozenset[str]) -> bool:
         i, j = 1, at + 1
@@ -240,11 +270,21 @@ class Restatement:
                 j += 1
             elif (after := self._skipped(one, found, j)) is not None:
                 i, j = i + 1, after + 1
-            elif one.key in context:
+            elif self._names_subject(claimed, i, context):
                 i += 1
             else:
                 return False
         return self._may_end(found, j, at)
+
+    def _names_subject(self, claimed: Words, at: int, context: frozenset[str]) -> bool:
+        """Whether a word says no more than of what the subject is, before the verb: "the tower of the Orm lighthouse"."""
+        if at + 1 >= len(claimed) or any(
+            not word.before.isdisjoint(self._forms) for word in claimed[1 : at + 1]
+        ):
+            return False
+        verb = any(not word.before.isdisjoint(self._forms) for word in claimed[at + 1 :])
+        led = claimed[at].before or claimed[at - 1].key in context
+        return bool(verb and led) and claimed[at].key in context and not self._is_date(claimed[at])
 
     def _skipped(self, word: Word, found: Words, at: int) -> int | None:
         """Where a word stands behind a clause of the sentence that is left out."""
@@ -253,7 +293,8 @@ class Restatement:
                 continue
             out = found[at:n]
             beside = out[0].breaks and found[n].breaks and not any(w.word in self._turning for w in out)
-            goes_on = out[-1].breaks or not found[n].before.isdisjoint(self._passive)
+            beside = beside and not self._restricts(out)
+            goes_on = out[-1].breaks or not found[n].before.isdisjoint(self._forms)
             joined = out[-1].joins and goes_on and not any(w.word in self._weighing for w in out)
             return n if beside or joined else None
         return None
@@ -265,13 +306,14 @@ class Restatement:
         opens = found[at].breaks or found[at].word in self._clauses
         if found[at].joins and not found[at].breaks:  # what follows may be a part of the same phrase
             told = found[start:at]
-            opens = any(not word.before.isdisjoint(self._passive) for word in told[1:]) and not any(
+            opens = any(not word.before.isdisjoint(self._forms) for word in told[1:]) and not any(
                 word.word in self._weighing for word in told
             )
         return (
             opens
             and found[at].word not in self._turning
-            and not any(word.word in self._framing - {_NOT} for word in self._clause(found, at))
+            and not self._restricts(self._clause(found, at))
+            and not any(word.word in self._disowning for word in found[at:])
         )
 
     @staticmethod

@@ -145,6 +145,11 @@ class Reader:
         self._months = _with_abbreviations(words.marks.months)
         counted = sorted(words.marks.values.keys() & self._function) or ["\0"]
         self._counted = regex(rf"\b({'|'.join(counted)})(?=[ -](?:{'|'.join(_MEASURED)})\b)", re.IGNORECASE)
+        tens = {word for word, value in words.marks.values.items() if value in range(20, 100, 10)} or {"\0"}
+        ones = {word for word, value in words.marks.values.items() if value in range(1, 10)} or {"\0"}
+        self._compound = regex(rf"\b({'|'.join(sorted(tens))})-({'|'.join(sorted(ones))})\b", re.IGNORECASE)
+        units = sorted((u for u in words.marks.units if u.isalpha()), key=len, reverse=True)
+        self._joined_unit = regex(rf"(?<![\w.,-])(\d[\d.,]*)(?=(?:{'|'.join(units)})\b)", re.IGNORECASE)
         self._keys: Mapping[str, str] = Known(self._key, most=_MOST_KNOWN)
 
     def tells(self, key: str) -> bool:
@@ -153,13 +158,15 @@ class Reader:
 
     def keys(self, text: str) -> frozenset[str]:
         """What the words and numbers of a text are compared by, each once; a quicker look than `read`."""
-        return self._all(_TOKEN.findall(in_lower_case(self._with_figures(text))))
+        return self._all(_TOKEN.findall(in_lower_case(self.with_figures(text))))
 
-    def _with_figures(self, text: str) -> str:
-        """A text with a figure for a number word that else says nothing, where it counts a unit: "one percent"."""
-        return self._counted.sub(
-            lambda match: f"{self.vocabulary.marks.values[match[1].casefold()]:g}", unjoined(text)
-        )
+    def with_figures(self, text: str) -> str:
+        """A text as it is compared: "1 GB" for "1GB", "22" for "twenty-two", and a figure for a number word that else
+        says nothing, where it counts a unit ("one percent")."""
+        values = self.vocabulary.marks.values
+        text = self._joined_unit.sub(r"\1 ", unjoined(text).replace("’", "'"))
+        text = self._compound.sub(lambda m: f"{values[m[1].casefold()] + values[m[2].casefold()]:g}", text)
+        return self._counted.sub(lambda match: f"{values[match[1].casefold()]:g}", text)
 
     def plain(self, text: str) -> frozenset[str]:
         """The keys of the words that a text writes in lower case: a capital on one of them names nothing."""
@@ -174,7 +181,7 @@ class Reader:
 
     def read(self, text: str, is_plain: Callable[[str], bool] = lambda _: False) -> Statement:
         """What is compared of a sentence. ``is_plain`` says of a key whether its word is no name where it opens it."""
-        text = self._with_figures(text)
+        text = self.with_figures(text)
         tokens: list[Token] = []
         marks: list[Mark] = []
         end = -1  # of the last token

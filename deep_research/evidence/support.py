@@ -72,13 +72,15 @@ class Support:
 
 
 class SourceText:
-    """A text, prepared to have statements checked against it. What its ``title`` says need not stand in its sentences."""
+    """A text, prepared to have statements checked against it. What its ``title`` says, and what is told ``about`` it (who
+    published it, and when), need not stand in its sentences."""
 
-    def __init__(self, text: str, *, title: str = "") -> None:
+    def __init__(self, text: str, *, title: str = "", about: str = "") -> None:
         self.language = language_of(text)
         self.written_in = written_in(text)
         self.reader: Reader = reader(self.language)
-        self.context = self.reader.keys(title)
+        self.title = self.reader.keys(title)
+        self.context = self.title | self.reader.keys(about)
         self.plain = self.reader.plain(text)
         self.spans: list[tuple[int, int]] = []
         self.filed: dict[str, list[int]] = {}
@@ -116,6 +118,13 @@ class SourceText:
         place = bisect_right(self.spans, (offset, len(self._text))) - 1
         return self._headings[place] if place >= 0 else ""
 
+    def around(self, start: int, end: int) -> tuple[int, int]:
+        """From where to where the sentences go in which a span stands."""
+        first = bisect_right(self.spans, (start, len(self._text))) - 1
+        last = bisect_right(self.spans, (end - 1, len(self._text))) - 1
+        begin = self.spans[first][0] if first >= 0 else start
+        return min(begin, start), max(self.spans[last][1] if last >= 0 else end, end)
+
     def _keys_at(self, place: int) -> frozenset[str]:
         return self.reader.keys(self._written(place)) | self._keys_of[self._headings[place]]
 
@@ -146,7 +155,9 @@ class SourceText:
         before = (
             self._written(place - 1) if place and self._headings[place - 1] == self._headings[place] else ""
         )
-        context = self.context | self._keys_of[self._headings[place]]
+        own = self._keys_of[self._headings[place]]
+        # A title may name what is told in other sections.
+        context = own | (self.title - frozenset[str]().union(*(self._keys_of.values())))
         return restatement(self.language, exact=exact).holds(statement, self._written(place), before, context)
 
     def _written(self, place: int) -> str:
@@ -213,7 +224,7 @@ def _best(
     found: list[Support] = []
     for (in_other, _), group in groupby(sorted(range(len(sources)), key=group_of), key=group_of):
         pool = _Pool({n: sources[n] for n in group})
-        told = unattributed(sentence, pool.reader, pool.about)
+        told = unattributed(sentence, pool.reader, pool.about, pool.language)
         claim = pool.reader.read(told, pool.is_plain)
         if claim.tokens:
             comparison = _Comparison(claim, pool, most, strict=strict)

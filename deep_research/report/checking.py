@@ -291,26 +291,16 @@ class Checker:
         return of_run or best or _Carried(_NOTHING)
 
     def _of_sources(self, told: DraftClaim, language: str) -> _Carried | None:
-        """What is said of the sources of the report: their titles, authors and dates have to bear it out. None of what
-        names no source."""
-        marks = vocabulary(language).marks
-        if marks.looked.isdisjoint(_WORD.findall(told.text.casefold())) and not any(
-            title and title in plainly(told.text) for title in self._titles(self._source_ids)
-        ):
+        """What is said of the sources of the report, in words that name them as such: what they are called, who published
+        them and when has to bear it out, and nothing else may be said. None of any other claim."""
+        reads = self._reader(language)
+        marks = reads.vocabulary.marks
+        words = _WORD.findall(told.text.casefold())
+        if marks.looked.isdisjoint(words) or not marks.saying.isdisjoint(words):
             return None
-        found = check(told.text, [self._described], language=language)
-        if found.share < NEARLY or any(reason.aspect in SPECIFIC for reason in found.reasons):
-            return None
-        return _BY_THE_LOG
-
-    @cached_property
-    def _source_ids(self) -> tuple[str, ...]:
-        return tuple(source.id for source in self.state.sources)
-
-    @cached_property
-    def _described(self) -> SourceText:
-        """What the sources of the run are called, one after the other."""
-        return SourceText("\n\n".join(map(about, self.state.sources)))
+        named = reads.keys(" ".join(word for word in words if word not in marks.looked | marks.scope))
+        described = reads.keys(" ".join(map(about, self.state.sources)))
+        return _BY_THE_LOG if named and named <= described else None
 
     def _lack(self, told: DraftClaim, language: str) -> _Carried | None:
         """What is said to be unknown: a gap of the run has to tell it; where none does it is no more than likely. Under a

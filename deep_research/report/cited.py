@@ -241,6 +241,15 @@ class Cited:
             return text[quote.start : quote.start + len(quote.quote)] == quote.quote
         return any(quote.quote in known.quote for known in self._quotes_from.get(quote.source_id, ()))
 
+    def sentences(self, quote: Quote) -> str:
+        """The sentences of its source in which a quote stands; the quote where the text is not at hand."""
+        text = self.texts.get(quote.content_hash)
+        if text is None:
+            return quote.quote
+        prepared = self._prepare(_Text(self._known[quote.source_id], quote.content_hash, text, 0))
+        start, end = prepared.around(quote.start, quote.start + len(quote.quote))
+        return text[start:end]
+
     def context(self, quote: Quote) -> str:
         """What the words of a quote need not say: what their source is called, and the heading over them."""
         source = self._known[quote.source_id]
@@ -261,7 +270,9 @@ class Cited:
         return self._known[source_id].title if source_id in self._known else ""
 
     def _prepare(self, text: _Text) -> SourceText:
-        return self._prepared.of(text.key, text.text, partial(SourceText, title=about(text.source)))
+        return self._prepared.of(
+            text.key, text.text, partial(SourceText, title=text.source.title, about=about(text.source))
+        )
 
 
 def about(source: Source) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from deep_research.evidence.support import EXACT, SourceText, check
+from collections.abc import Sequence
+
+from deep_research.evidence.language import written_in
+from deep_research.evidence.support import EXACT, MAX_STATEMENT_CHARS, SENTENCES, SourceText, check
 from deep_research.report.cited import Cited
-from deep_research.state import Claim, ClaimVerdict, DeepResearchState, Judgement
+from deep_research.state import Aspect, Claim, ClaimVerdict, DeepResearchState, Judgement, Quote
 from deep_research.state.identity import claim_id
 
 V = ClaimVerdict
+FIGURES = frozenset((Aspect.NUMBER, Aspect.UNIT, Aspect.DATE))
 _CERTAIN = (V.SUPPORTED, V.CONTRADICTED)  # of code, without a judge
 
 
@@ -30,20 +34,31 @@ def judged(claim: Claim, judgement: Judgement | None, cited: Cited) -> Claim:
     if judgement is None:
         return claim
     backed, alone = verdicts(claim.checked, judgement)
-    verdict = backed if backed is alone or _is_backed(claim, judgement, cited) else alone
-    shown = judgement.quotes if judgement.quotes and verdict is judgement.verdict else claim.evidence
+    quotes = _standing(claim, judgement, cited)
+    is_backed = backed is not alone and _bear(claim, quotes, cited)
+    verdict = backed if is_backed or backed is alone else alone
+    decides = bool(quotes) and verdict is judgement.verdict and (is_backed or verdict is not V.SUPPORTED)
+    shown = quotes if decides else claim.evidence
     return claim.model_copy(update={"judgement": judgement, "verdict": verdict, "evidence": shown})
 
 
-def _is_backed(claim: Claim, judgement: Judgement, cited: Cited) -> bool:
-    """Whether the quotes stand in sources that the claim cites, and have with their titles and headings every figure,
-    unit, date and name of it."""
-    sources = {source.id: source for source in cited.sources(claim.finding_ids)}
-    quotes = [quote for quote in judgement.quotes if quote.source_id in sources and cited.holds(quote)]
-    if not quotes:
+def _standing(claim: Claim, judgement: Judgement, cited: Cited) -> tuple[Quote, ...]:
+    """Those of the judge's quotes that stand in sources which the claim cites."""
+    ids = {source.id for source in cited.sources(claim.finding_ids)}
+    return tuple(quote for quote in judgement.quotes if quote.source_id in ids and cited.holds(quote))
+
+
+def _bear(claim: Claim, quotes: Sequence[Quote], cited: Cited) -> bool:
+    """Whether the sentences of quotes, with their titles and headings, have every figure, unit, date and name of a
+    claim."""
+    if not quotes or len(claim.text) > MAX_STATEMENT_CHARS:
         return False
-    texts = [SourceText(quote.quote, title=cited.context(quote)) for quote in quotes]
-    found = check(claim.text, texts, most=len(texts) * 4)
+    texts = [SourceText(cited.sentences(quote), title=cited.context(quote)) for quote in quotes]
+    found = check(claim.text, texts, language=written_in(claim.text), most=len(texts) * SENTENCES)
+    if any(text.written_in != written_in(claim.text) for text in texts if text.written_in):
+        return not any(
+            reason.aspect in FIGURES for reason in found.reasons
+        )  # names are spelled otherwise there
     return not any(reason.aspect in EXACT for reason in found.reasons)
 
 
@@ -54,5 +69,6 @@ def key_of(claim: Claim) -> str:
 
 def known_judgements(state: DeepResearchState) -> dict[str, Judgement]:
     """The judgements of this draft, and of claims of the report before it that stand in it again, by their keys."""
-    earlier = {claim.judgement.key: claim.judgement for claim in state.claims if claim.judgement is not None}
-    return earlier | state.judgements
+    given = [claim.judgement for claim in state.claims if claim.judgement is not None]
+    # A claim about which it could not be asked is asked about again with the next draft.
+    return {one.key: one for one in given if one.verdict is not None} | state.judgements

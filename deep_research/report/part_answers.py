@@ -16,7 +16,6 @@ from deep_research.state import (
     ClaimVerdict,
     DeepResearchState,
     Found,
-    PartJudgement,
     PartVerdict,
     QuestionPart,
     Source,
@@ -56,15 +55,16 @@ def _answer(
         of_findings = [c for c in claims if not set(verdict.finding_ids).isdisjoint(c.finding_ids)]
         telling = [claim for claim in of_findings if _holds_kind(claim, inquiry)]
     else:
-        telling = [c for c in claims if key_of(c) in judgement.claims and _holds_kind(c, inquiry)]
+        answering, near = (
+            [c for c in claims if key_of(c) in keys and _holds_kind(c, inquiry)]
+            for keys in (judgement.claims, judgement.near)
+        )
+        telling = [*answering, *near]
         if not names_held(inquiry, " ".join(_context(claim, sources) for claim in telling)):
-            telling = []
-        found = _found(judgement, is_open=is_open) if telling else Found.NOT_FOUND
+            answering, telling = [], []
+        is_whole = bool(answering) and not judgement.open and not is_open
+        found = Found.ANSWERED if is_whole else Found.PARTLY if telling else Found.NOT_FOUND
     return verdict.model_copy(update={"verdict": found, "claim_ids": tuple(claim.id for claim in telling)})
-
-
-def _found(judgement: PartJudgement, *, is_open: bool) -> Found:
-    return Found.ANSWERED if judgement.answered and not judgement.open and not is_open else Found.PARTLY
 
 
 def _holds_kind(claim: Claim, inquiry: Inquiry) -> bool:

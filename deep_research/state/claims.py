@@ -76,26 +76,29 @@ class Judgement(Record):
 
 
 class PartJudgement(Record):
-    """What the judge's model says of a part of the question: whether the report answers it, by which claims (their keys),
-    and what is still ``open``."""
+    """What the judge's model says of a part of the question: the ``claims`` that answer it (their keys), those that are
+    ``near`` it only, and what is still ``open``."""
 
     part_id: str
-    answered: bool
     claims: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
     open: str = ""
 
 
 def merge_parts(parts: Iterable[PartJudgement]) -> dict[str, PartJudgement]:
-    """One judgement for each part, of what several requests said, of which each saw some of the claims: it is answered
-    where one says so."""
+    """One judgement for each part, of what several requests said, of which each saw some of the claims. The last one says
+    what is open, and counts for the claims that it names."""
     every: dict[str, PartJudgement] = {}
     for part in parts:
         known = every.get(part.part_id)
         if known is not None:
-            answered = known.answered or part.answered
-            claims = tuple(dict.fromkeys((*known.claims, *part.claims)))
-            left = "" if answered else part.open or known.open
-            part = part.model_copy(update={"answered": answered, "claims": claims, "open": left})
+            again = {*part.claims, *part.near}
+            part = part.model_copy(
+                update={
+                    "claims": (*(key for key in known.claims if key not in again), *part.claims),
+                    "near": (*(key for key in known.near if key not in again), *part.near),
+                }
+            )
         every[part.part_id] = part
     return every
 

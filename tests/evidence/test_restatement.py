@@ -7,7 +7,7 @@ from deep_research.evidence.restatement import restatement
 from deep_research.evidence.statements import reader
 
 RESTATED = [
-    ("The walls were painted white.", "The walls are painted white."),
+    ("The walls are painted white.", "The walls are painted white"),
     ("The server can't flush pages.", "The server cannot flush the pages."),
     ("No error can occur because steps are replayed.", "Because the steps are replayed, no error can occur."),
     ("You can raise the limit by lowering the load.", "By lowering the load, you can raise the limit."),
@@ -18,7 +18,7 @@ RESTATED = [
     ("The tower is 3 metres tall.", "The tower is three metres tall."),
     ("The cost was 612 pounds.", "The cost was £612."),
     ("John Smeaton thought of an oak.", "John Smeaton, who built the third tower, thought of an oak: wide at the foot."),
-    ("Journaling can reduce performance.", "In fact, journaling can reduce performance, especially on small disks."),
+    ("Journaling can reduce performance.", "Briefly, journaling can reduce performance, while disks are slow."),
     ("The beam was steel and was painted.", "The beam (of 1902) was steel (cast) and was painted (red)."),
     ("Limits are set for the cluster.", "Limits are set for the cluster, and cannot be changed for one table."),
     ("Limits cannot be changed for one table.", "Limits are set for the cluster, and cannot be changed for one table."),
@@ -39,6 +39,16 @@ CHANGED = [
     ("You can raise the load by lowering the limit.", "By lowering the load, you can raise the limit."),
     ("Journaling reduces performance.", "Journaling can reduce performance."),
     ("The tower is 90 feet.", "The tower is 90 feet below the sea."),
+    ("The tower is open.", "The tower was open."),
+    ("They attacked in 1870 at Kiel.", "They were attacked in 1870 at Kiel."),
+    ("He was in Kiel.", "He was from Kiel."),
+    ("The drug cures cancer.", "In mice, the drug cures cancer."),
+    ("The drug cures cancer.", "The drug, in theory, cures cancer."),
+    ("The drug cures cancer.", "The drug cures cancer (in mice)."),
+    ("The drug cures cancer.", "The drug cures cancer, at least in mice."),
+    ("The drug cures cancer.", "Does the drug cure cancer?"),
+    ("The service is free for students.", "The service is free for students, provided that they register."),
+    ("The strike lasted from 3 June to 5 May.", "The strike lasted from 3 May to 5 June."),
     ("The boost is large.", "The boost is large for small loads."),
     ("The duration is twice the delay.", "The duration is three times the delay."),
 ]
@@ -83,10 +93,11 @@ def test_a_statement_that_is_less_sure_restates_a_sentence_but_for_that():
         ("The sources may say that it is red.", "The sources may say that it is red."),
         ("No source says that it is red.", "No source says that it is red."),
         ("I said, it is red.", "I said, it is red."),
+        ("Both sources say that it is red.", "Both sources say that it is red."),
     ],
 )
 def test_an_opening_or_end_that_only_names_the_sources_is_left_out(statement, left):
-    assert unattributed(statement, reader("en"), reader("en").keys("The Orm Light")) == left
+    assert unattributed(statement, reader("en"), reader("en").keys("The Orm Light"), "en") == left
 
 
 @pytest.mark.parametrize("size", [1_000, 4_000])

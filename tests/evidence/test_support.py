@@ -131,7 +131,7 @@ def test_a_statement_in_its_own_words_is_partly_supported(statement):
         ("The keepers did leave the rock in winter.", Aspect.POLARITY),
         ("The tower of Bell Rock was not finished in 1810 by Robert Stevenson.", Aspect.POLARITY),
         ("The mortar will have come from Aberdeen, and the stone was cut in Arbroath.", Aspect.MODALITY),
-        ("The mortar came from Aberdeen, and the stone was cut in Arbroath.", Aspect.MODALITY),
+        ("The mortar has come from Aberdeen, and the stone was cut in Arbroath.", Aspect.MODALITY),
         ("Fewer than 110 men worked on it for four years.", Aspect.COMPARISON),
         ("The light was last shown on 1 February 1811.", Aspect.COMPARISON),
         ("Of the ships that passed, 20% saw no light after the reef.", Aspect.COMPARISON),

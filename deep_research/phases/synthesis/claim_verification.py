@@ -15,7 +15,7 @@ from deep_research.evidence.support import SUPPORTED
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import noted
 from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope, RepairOutput
-from deep_research.phases.synthesis.judge import Judge
+from deep_research.phases.synthesis.judge import CLAIMS_AT_ONCE, Judge
 from deep_research.phases.synthesis.repair import marked, repaired_by_code, repaired_by_model
 from deep_research.report.checking import Checker
 from deep_research.report.draft_claims import shown
@@ -79,8 +79,9 @@ class ClaimWork:
         if not for_judge:
             return claims
         judge = Judge(self.judge, self.journal.state, checker.cited, size)
-        judgements, parts = await judge.judge(for_judge)
-        await self.journal.record(ClaimsJudged(judgements=judgements, parts=parts))
+        for start in range(0, len(for_judge), CLAIMS_AT_ONCE):
+            judgements, parts = await judge.judge(for_judge[start : start + CLAIMS_AT_ONCE])
+            await self.journal.record(ClaimsJudged(judgements=judgements, parts=parts))
         return await off_loop(size, checker.claims, text, self._known_judgements())
 
     def _work(self, text: str) -> int:

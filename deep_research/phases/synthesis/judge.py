@@ -23,12 +23,11 @@ from deep_research.state import (
     Judgement,
     PartJudgement,
     Quote,
-    merge_parts,
 )
 
 CLAIMS_AT_ONCE = 40  # in a request
-EACH_OUTPUT = 70  # tokens of an answer for each claim, thoughts included
-LEAST_OUTPUT = 1_000
+EACH_OUTPUT = 100  # tokens of an answer for each claim, thoughts included
+LEAST_OUTPUT = 2_000
 MOST_OUTPUT = max(LEAST_OUTPUT, EACH_OUTPUT * CLAIMS_AT_ONCE)
 LONGEST_PASSAGE = 600  # characters
 MOST_PASSAGES = 6  # beside a claim
@@ -36,6 +35,7 @@ MOST_QUOTES = 3  # that decide a claim
 LONGEST_WORDS = 300  # characters of what is missing or open
 OF_CLAIMS, OF_PASSAGES = 0.4, 0.55  # of the room
 _NO_REMARK = (Aspect.WORDS, Aspect.ORDER, Aspect.LANGUAGE)
+_NOTHING = ("", "none", "nothing", "n/a", "no")  # as models say that nothing is open
 UNSAID = "The judge gave no verdict on it."
 
 SYSTEM = f"""\
@@ -83,19 +83,8 @@ class Judge:
     work: int = 0
 
     async def judge(self, claims: Sequence[Claim]) -> tuple[dict[str, Judgement], tuple[PartJudgement, ...]]:
-        """What the model says of claims, by their keys, and of the parts of the question. A claim that it could not be
-        asked about has a judgement without a verdict."""
-        given: dict[str, Judgement] = {}
-        parts: list[PartJudgement] = []
-        for start in range(0, len(claims), CLAIMS_AT_ONCE):
-            some, more = await self._at_once(claims[start : start + CLAIMS_AT_ONCE])
-            given |= some
-            parts += more
-        return given, tuple(merge_parts(parts).values())
-
-    async def _at_once(
-        self, claims: Sequence[Claim]
-    ) -> tuple[dict[str, Judgement], tuple[PartJudgement, ...]]:
+        """What the model says of `CLAIMS_AT_ONCE` claims at most, by their keys, and of the parts of the question. A
+        claim that it could not be asked about has a judgement without a verdict."""
         shown = await off_loop(self.work, lambda: [passages(claim, self.cited) for claim in claims])
         try:
             answer, message = await asked(
@@ -148,12 +137,13 @@ class Judge:
         for item in items:
             part = message.parts.id(item.part)
             if part is not None:
-                claims = (by_name[name] for name in message.claims.all(item.claims))
+                keys = tuple(key_of(by_name[name]) for name in message.claims.all(item.claims))
+                left = one_line(item.open)[:LONGEST_WORDS]
                 yield PartJudgement(
                     part_id=part,
-                    answered=item.answered,
-                    claims=tuple(map(key_of, claims)),
-                    open=one_line(item.open)[:LONGEST_WORDS],
+                    claims=keys if item.answered else (),
+                    near=() if item.answered else keys,
+                    open="" if left.strip(" .-").casefold() in _NOTHING else left,
                 )
 
 
