@@ -54,6 +54,7 @@ from enum import Enum
 from itertools import islice
 from typing import Any, ClassVar
 
+from deep_research.escapes import without_escapes
 from deep_research.secret_values import cut
 
 MAX_LINE_CHARS = 8_000  # of a problem, a hint, or what others raised
@@ -80,7 +81,7 @@ def one_line(text: str) -> str:
 def bounded_line(text: str, most: int = MAX_LINE_CHARS) -> str:
     """`one_line` of text that anybody wrote, of ``most`` characters at most, without control and direction characters.
     No secret is cut in two."""
-    line = one_line(cut(text, 2 * most).translate(_CONTROLS))
+    line = one_line(without_escapes(cut(text, 2 * most)).translate(_CONTROLS))
     return line if len(line) <= most else f"{cut(line, most - 1)}…"
 
 

@@ -14,7 +14,7 @@ from deep_research.settings import Settings
 from deep_research.sources.documents.dense import HUB_KEY, HUB_URL, hub_url
 from deep_research.sources.search.policy import Service
 from deep_research.state import ModelRole
-from deep_research.state.setup import NAMED
+from deep_research.state.setup import NAMED, ROLES
 
 FOUND_SITES = "sites that are found"
 _VARIABLE_PART = regex(r"\{\w{1,40}\}")  # of an address, such as the language of an edition
@@ -60,7 +60,7 @@ def _joined(found: Iterable[Destination]) -> Iterable[Destination]:
 
 
 def _of_models(roles: ModelRoles) -> Iterator[Destination]:
-    asked = frozenset(ModelRole) if roles.asked is None else roles.asked
+    asked = {*ROLES, ModelRole.JUDGE, *NAMED} if roles.asked is None else roles.asked
     chains = {
         role: tuple(roles.by_role.get(role, ()) if role in NAMED else roles.chain_of(role))
         for role in ModelRole

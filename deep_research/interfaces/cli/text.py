@@ -7,20 +7,15 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
 
-from deep_research.patterns import regex
+from deep_research.escapes import without_escapes
 
 COLUMNS, LINES = 80, 24
-_ESCAPES = regex(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor movement
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # titles, links, device strings
-    r"|\x1b[ -/]*[0-~]"
-)
 _JOINERS = "\u200c\u200d"  # several scripts cannot be written without them
 
 
 def clean(text: str) -> str:
     """Without escape sequences, control, bidirectional and invisible characters; lines and tabs stay."""
-    text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
+    text = without_escapes(text.replace("\r\n", "\n"))
     return "".join(c for c in text if c in "\n\t" or c in _JOINERS or not _acts(c))
 
 

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from deep_research.errors import bounded_line
-from deep_research.evidence.plain import clean
 from deep_research.logs import cut
 from deep_research.phases.gathering.handoff import GatheredSource, GathererOutput, Snapshot, Unread
 from deep_research.sources.search.fields import (
@@ -23,6 +22,7 @@ from deep_research.sources.search.fields import (
     MAX_MENTIONS,
     MAX_NOTE_CHARS,
     MAX_SHOWN_CHARS,
+    bounded_metadata,
 )
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 MAX_NOTES, MAX_UNREAD = 50, 500
 MAX_HASH_CHARS, MAX_FINGERPRINT_CHARS = 64, 1_000
 MAX_LABEL_CHARS = 80
-MAX_LABELS_CHARS = 100_000  # of the labels of pages, a line for each
-_LABELS = "page_labels"
 
 
 def bounded_source(item: GatheredSource) -> GatheredSource:
@@ -48,12 +46,7 @@ def bounded_source(item: GatheredSource) -> GatheredSource:
             else mention.model_copy(update={"name": bounded_line(mention.name, LONGEST_NAME)})
             for mention in item.mentions[:MAX_MENTIONS]
         ),
-        "metadata": {
-            bounded_line(name, LONGEST_NAME): cut(clean(cut(value, MAX_LABELS_CHARS)), MAX_LABELS_CHARS)
-            if name == _LABELS
-            else bounded_line(value, MAX_FACT_CHARS)
-            for name, value in islice(item.metadata.items(), MAX_FACTS)
-        },
+        "metadata": bounded_metadata(item.metadata),
         "snapshot": item.snapshot and _bounded_snapshot(item.snapshot),
     }
     changed = {name: value for name, value in changed.items() if value != getattr(item, name)}

@@ -50,6 +50,8 @@ MAX_ADDRESS_CHARS = 4_096
 MAX_SHOWN_CHARS = 8_000  # of a snippet
 MAX_NOTE_CHARS = 1_000
 MAX_FACT_CHARS, MAX_FACTS = 1_000, 50
+MAX_LABELS_CHARS = 100_000  # of the labels of pages, a line for each
+LABELS = "page_labels"
 MAX_MENTIONS, MAX_WORDS = 200, 2_000
 MOST_AUTHORS = 50
 
@@ -170,12 +172,19 @@ def bounded(result: SearchResult) -> SearchResult:
             venue=record.venue and bounded_line(record.venue, LONGEST_NAME),
         ),
         "mentions": _bounded_mentions(result.mentions),
-        "metadata": {
-            bounded_line(name, LONGEST_NAME): bounded_line(value, MAX_FACT_CHARS)
-            for name, value in islice(result.metadata.items(), MAX_FACTS)
-        },
+        "metadata": bounded_metadata(result.metadata),
     }
     return replace(result, **changed)
+
+
+def bounded_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Facts with short names and values. The labels of pages keep their lines, one for each page."""
+    return {
+        bounded_line(name, LONGEST_NAME): cut(clean(cut(value, MAX_LABELS_CHARS)), MAX_LABELS_CHARS)
+        if name == LABELS
+        else bounded_line(value, MAX_FACT_CHARS)
+        for name, value in islice(metadata.items(), MAX_FACTS)
+    }
 
 
 def bounded_look(look: FirstLook) -> FirstLook:

@@ -62,6 +62,7 @@ def test_it_shows_caps_spending_fidelity_and_advice_within_eighty_columns(plain:
     assert [row[:2] for row in table if row[-1:] == ["unknown"]][1:-1] == [
         ["planning", "planner"],
         ["analysis", "analyzer"],
+        ["synthesis", "judge"],
         ["synthesis", "synthesizer"],
         ["refinement", "refiner"],
     ]

@@ -116,8 +116,8 @@ def test_the_lines_of_events_say_it_too(cli: Cli, run_id: str) -> None:
 GISTS = [
     (PieceWritten(piece="section 1 of 2 of 0123456789ab", content_hash="a" * 64), "section 1 of 2"),
     (ReportDrafted(draft=Draft(text="one two three")), "a report of 3 words"),
-    (ClaimsJudged(judgements={"a": Judgement(), "b": Judgement()}), "2 claims"),
-    (ClaimsJudged(judgements={"a": Judgement()}), "1 claim"),
+    (ClaimsJudged(judgements={"a": Judgement(key="a"), "b": Judgement(key="b")}), "2 claims"),
+    (ClaimsJudged(judgements={"a": Judgement(key="a")}), "1 claim"),
     (ReportWritten(report="r", metadata=ReportMetadata(word_count=1)), "1 word, 0 citations"),
 ]
 
@@ -204,7 +204,7 @@ def test_whatever_a_claim_holds_stays_within_eighty_columns_and_does_not_act() -
             Discrepancy(aspect=Aspect.LANGUAGE),
         ),
         evidence=(Quote(source_id="src-1", quote=HOSTILE * 3, start=3, end=9, content_hash="h"),),
-        judgement=Judgement(reason=HOSTILE),
+        judgement=Judgement(key="a", reason=HOSTILE),
     )
     lines = shown(claim, partial=1, repaired=1, judged=1, unchecked=2, contradicted=3)
     assert all(len(line) <= 80 for line in lines)

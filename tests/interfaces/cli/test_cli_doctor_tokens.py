@@ -32,7 +32,7 @@ def test_without_a_model_nothing_has_to_fit(plain: Cli, home: Path) -> None:
 def test_each_role_is_told_what_its_model_can_be_sent(plain: Cli) -> None:
     *roles, shortening = found(plain("doctor", "--json", *LOCAL), "tokens")
     assert {name for _, said in roles for name in said.partition(":")[0].split(", ")} == {
-        *("planner", "task_agent", "reviewer", "analyzer", "synthesizer", "refiner", "supervisor")
+        *("planner", "task_agent", "reviewer", "analyzer", "synthesizer", "judge", "refiner", "supervisor")
     }
     assert roles[0][1] == (
         "planner, refiner: 4,490 of the 8,192 tokens of ollama:m are for content:"
@@ -55,7 +55,7 @@ def test_each_role_is_told_what_its_model_can_be_sent(plain: Cli) -> None:
             ("summarization_provider=ollama:a", "summarization_providers=ollama:b"),
             "shortened by ollama:a, then ollama:b",
         ),
-        (("summarization_provider=ollama:a",), "summarizer: "),
+        (("summarization_provider=ollama:a",), "summarizer"),
         (("token_management_enabled=false",), "what does not fit a window fails"),
     ],
 )

@@ -28,7 +28,7 @@ def test_it_is_a_table_of_phases_within_eighty_columns(plain: Cli, home: Path) -
     assert table[0] == ["PHASE", "REQUESTS", "TOKENS", "IN", "TOKENS", "OUT", "DOLLARS"]
     phases = ["planning", "analysis", "synthesis", "refinement"]
     assert [row[0] for row in table[1:]] == [*phases, "in"]
-    assert table[-1][-1].startswith("$0.00")
+    assert table[-1][-1].startswith("$0.01")
     assert "The cap max_usd of 0.2" in " ".join(lines)
     assert not home.exists()
 

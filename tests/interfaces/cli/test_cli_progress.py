@@ -259,7 +259,7 @@ MISHAPS = [
     ev.LimitReached(limit=LIMIT),
     ev.PieceWritten(piece="section 1 of 2 of 0123456789ab", content_hash="a" * 64),
     ev.ReportDrafted(draft=Draft(text="# T", writer="synthesizer")),
-    ev.ClaimsJudged(judgements={"claim-1": Judgement(verdict="supported")}),
+    ev.ClaimsJudged(judgements={"claim-1": Judgement(key="claim-1", verdict="supported")}),
     ev.ReportCompared(kept=False, because=("a part less is told of",)),
     ev.AgentFellBack(role="planner", error="oops"),
     ev.ModelFellBack(role="planner", model="a", next_model="b", error="oops"),

@@ -59,7 +59,7 @@ def with_keys(monkeypatch: pytest.MonkeyPatch) -> None:
                 ("note", "gateway.example:8443 for planner, with OPENAI_API_KEY"),
                 (
                     "ok",
-                    "api.anthropic.com for supervisor, analyzer, synthesizer, refiner, task_agent, reviewer,"
+                    "api.anthropic.com for supervisor, analyzer, synthesizer, refiner, task_agent, reviewer, judge,"
                     " with ANTHROPIC_API_KEY",
                 ),
             ],
