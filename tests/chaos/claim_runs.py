@@ -58,7 +58,8 @@ class Liar(ReadingModel):
 def _judged(said: str) -> str:
     names = re.findall(r"^(C\d+) (.*)$", said, re.M)
     verdicts = {True: "contradicted", False: "supported"}
-    return json.dumps({"claims": [{"claim": n, "verdict": verdicts["1822" in t]} for n, t in names]})
+    given = [{"claim": n, "verdict": verdicts["1822" in t], "quotes": ["P1"]} for n, t in names]
+    return json.dumps({"verdicts": given})
 
 
 def research(

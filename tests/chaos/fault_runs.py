@@ -135,7 +135,8 @@ def engine(
         max_sub_queries=2,
         reflection="always" if role == "supervisor" else "never",
         operation_timeout=seconds,
-        **{"read_sections": False} | more,  # of long sources all is read, in several calls
+        # Of long sources all is read, in several calls; faults of the judge are tried with the claims of a draft.
+        **{"read_sections": False, "judge": "off"} | more,
     )
     pool = research._parts.models.pool
     pool.common = Shared(gates=_Impatient(), abilities=Abilities())

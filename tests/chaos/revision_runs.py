@@ -113,6 +113,7 @@ def research(
         store=store,
         search=[Shelf()],
         model=Reviser(witness),
+        judge="off",
         clock=FakeClock(),
         report_words=WORDS,
         max_iterations=1,

@@ -134,6 +134,7 @@ async def told(tale: Tale, wire: str, *, watched: bool = False, **more: Any) -> 
         settings = {"operation_timeout": TIMEOUT, "reflection": "never", "max_iterations": 1, **more}
         engine = DeepResearch(
             model=provider,
+            judge="off",
             search=[ScriptedSearch(found)],
             store="memory",
             max_sub_queries=2,

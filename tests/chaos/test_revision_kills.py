@@ -129,6 +129,7 @@ def seconds(model: Reviser, **settings: Any) -> float:
         loop = asyncio.get_running_loop()
         begun = loop.time()
         async with DeepResearch(
+            judge="off",
             store="memory",
             search=[Shelf()],
             model=model,
@@ -163,6 +164,7 @@ def test_a_critique_without_a_remark_revises_nothing() -> None:
 def test_every_prompt_of_a_run_has_the_day_it_was_asked() -> None:
     model = Reviser()
     with DeepResearch(
+        judge="off",
         store="memory",
         search=[Shelf()],
         model=model,

@@ -47,7 +47,7 @@ def test_five_tasks_of_six_steps_take_the_time_of_six_steps_and_their_review_tha
 
     async def run():
         with engine(model, search=[search], max_sub_queries=5, max_task_steps=6) as research:
-            return await research.arun(QUESTION)
+            return await research.arun("What is known of the keepers of lights?")
 
     result = virtual_time.run(run())
     assert result.status == "completed"

@@ -75,7 +75,9 @@ def _lines(result: ResearchResult, columns: int) -> Iterator[str]:
 
 
 def _more(counts: ClaimCounts, usage: Usage) -> str:
-    share = f" with {usage.share(ModelRole.JUDGE):.0%} of the tokens"
+    judges = " and ".join(map(text.line, counts.judges)) or "a model"
+    share = usage.share(ModelRole.JUDGE)
+    judging = f"judged by {judges}" + (f" with {share:.0%} of the tokens" if share else "")
     told = [
         f"{number} {name}"
         for number, name in (
@@ -85,7 +87,7 @@ def _more(counts: ClaimCounts, usage: Usage) -> str:
             (counts.repaired, "repaired"),
             (counts.removed, "removed"),
             (counts.unchecked, "unchecked"),
-            (counts.judged, f"judged by {' and '.join(counts.judges)}{share}"),
+            (counts.judged, judging),
             (counts.unasked, "that the judge could not be asked about"),
         )
         if number

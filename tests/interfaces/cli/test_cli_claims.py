@@ -31,6 +31,7 @@ from deep_research.state import (
     Span,
 )
 from deep_research.state.events import ClaimsJudged, PieceWritten, ReportDrafted, ReportWritten
+from deep_research.state.spending import Usage
 
 pytestmark = pytest.mark.timed
 
@@ -47,7 +48,7 @@ class Writer:
     async def __call__(self, handoff: Any) -> SynthesizerOutput:
         found = {finding.content: finding.id for finding in handoff.findings}
         built = next(i for text, i in found.items() if "Robert Stevenson" in text)
-        said = f"The Bell Rock lighthouse was built by Robert Stevenson [{built}]. {FALSE} [{built}]."
+        said = f"Robert Stevenson built the Bell Rock lighthouse [{built}]. {FALSE} [{built}]."
         return SynthesizerOutput(report=f"# Bell Rock\n\n## Who built it\n\n{said} It had a cat.\n")
 
 
@@ -68,11 +69,8 @@ def test_claims_are_shown_under_their_headings_with_what_carries_them(cli: Cli, 
     assert all(len(line) <= 80 for line in lines)
     told = " ".join(done.out.split())
     assert lines[0].startswith(f"{run_id}: Who built the Bell Rock lighthouse?")
-    assert "1 of 2 claims supported, 1 marked [unsupported]. Of the others: 1 unsupported, 1 removed." in told
-    assert (
-        "\nWho built it\n- supported: The Bell Rock lighthouse was built by Robert Stevenson. [1]\n"
-        in done.out
-    )
+    assert "1 of 2 claims supported, 1 marked. Of the others: 1 unsupported, 1 removed." in told
+    assert "\nWho built it\n- supported: Robert Stevenson built the Bell Rock lighthouse. [1]\n" in done.out
     assert re.search(
         r'"Robert Stevenson built the Bell Rock lighthouse\." \(.*About bell-rock, 灯台, 0 to 48\)', told
     )
@@ -109,7 +107,7 @@ def test_the_closing_line_says_how_many_claims_are_supported(
 def test_the_lines_of_events_say_it_too(cli: Cli, run_id: str) -> None:
     lines = [line for line in cli("events", run_id).out.splitlines() if "report.written" in line]
     assert [line.partition("report.written")[2].strip() for line in lines] == [
-        "29 words, 1 citation, 1 of 2 claims supported…"
+        "27 words, 1 citation, 1 of 2 claims supported…"
     ]
 
 
@@ -131,7 +129,7 @@ LINES = [
     (None, ""),
     (ClaimCounts(), ""),
     (ClaimCounts(supported=1), "1 of 1 claim supported"),
-    (ClaimCounts(supported=1, partial=2, marked=1), "1 of 3 claims supported, 1 marked [unsupported]"),
+    (ClaimCounts(supported=1, partial=2, marked=1), "1 of 3 claims supported, 1 marked"),
 ]
 
 
@@ -181,6 +179,7 @@ def shown(claim: Claim, **counts: int) -> list[str]:
         claims=(claim,),
         repairs=repairs,
         sources=(SimpleNamespace(id="src-1", title=HOSTILE),),
+        usage=Usage(),
     )
     console = SimpleNamespace(columns=200, print=lambda text: lines.extend(text.split("\n")))
     show_claims(SimpleNamespace(console=console, args=SimpleNamespace(json=False)), result)  # type: ignore[arg-type]
@@ -206,7 +205,7 @@ def test_whatever_a_claim_holds_stays_within_eighty_columns_and_does_not_act() -
         evidence=(Quote(source_id="src-1", quote=HOSTILE * 3, start=3, end=9, content_hash="h"),),
         judgement=Judgement(key="a", reason=HOSTILE),
     )
-    lines = shown(claim, partial=1, repaired=1, judged=1, unchecked=2, contradicted=3)
+    lines = shown(claim, partial=1, repaired=1, judged=1, unasked=2, contradicted=3)
     assert all(len(line) <= 80 for line in lines)
     assert not re.search("[\x1b\u202e\r]", "\n".join(lines))
     told = " ".join(" ".join(lines).split())
@@ -216,7 +215,7 @@ def test_whatever_a_claim_holds_stays_within_eighty_columns_and_does_not_act() -
         "by the log of the run",
         "number: it says “",
         "its source is in another language",
-        "judge: not judged. ",
+        "judge: not asked. ",
         "- reworded: Old A",
         "now: New A",
     ):

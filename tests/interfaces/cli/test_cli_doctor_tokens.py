@@ -49,7 +49,7 @@ def test_each_role_is_told_what_its_model_can_be_sent(plain: Cli) -> None:
         (("runtime_overhead=0",), "overhead 0 (runtime_overhead)"),
         (("runtime=codex", "model_context_overrides=ollama:m=200000"), "overhead 30,000 (codex)"),
         (("token_safety_margin=0.5",), "margin 50 %"),
-        (("report_words=400",), "synthesizer: "),
+        (("report_words=400",), "synthesizer"),
         (("reading_tokens=5000",), "a round reads 5,000 tokens of sources"),
         (
             ("summarization_provider=ollama:a", "summarization_providers=ollama:b"),
