@@ -91,13 +91,16 @@ def discrepancies(
     pairs = matched(claim, sentence)
     yield from _units(claim, sentence, pairs, marks)
     quantities = list(measured(claim.text)), list(measured(sentence.text))
-    keys = {token.key for token in sentence.tokens}
+    said, keys = ({token.key for token in one.tokens} for one in (claim, sentence))
     for stretch in stretches(claim, sentence, pairs):
         if stretch.is_near and not (inner and stretch.is_end and not stretch.is_denied):
-            yield from _specifics(stretch, quantities)
+            yield from _specifics(stretch, quantities, said & keys)
             yield from _replaced_units(stretch, keys, marks)
-            yield from _comparisons(stretch, marks)
-            if stretch.claimed.denies != stretch.found.denies and not stretch.goes_on:
+            opposites = list(_comparisons(stretch, marks))
+            denies = stretch.claimed.denies ^ _is_prefixed(stretch, marks)
+            if denies == stretch.found.denies or stretch.goes_on:
+                yield from opposites
+            elif not opposites:  # what is denied of the opposite is the same
                 yield _difference(Aspect.POLARITY, *stretch.shown)
             yield from _modality(stretch, marks)
 
@@ -141,14 +144,16 @@ def stretches(claim: Statement, sentence: Statement, pairs: Sequence[tuple[int, 
         )
 
 
-def _specifics(stretch: Stretch, quantities: Quantities) -> Iterator[Discrepancy]:
-    """Numbers, dates and names, where the sentence has others of the kind."""
+def _specifics(stretch: Stretch, quantities: Quantities, shared: Set[str]) -> Iterator[Discrepancy]:
+    """Numbers, dates and names, where the sentence has others of the kind. Two numbers that both sides have, in another
+    order, may each be said of the same as there."""
     for is_kind in (_is_number, _is_month, _is_name):
         claimed = [token for token in stretch.claimed.tokens if is_kind(token)]
         found = [token for token in stretch.found.tokens if is_kind(token)]
         if {t.key for t in claimed}.isdisjoint(t.key for t in found):
             for one, other in zip(claimed, found, strict=False):
-                if not _converts(one, other, quantities):
+                reordered = one.value is not None and {one.key, other.key} <= shared
+                if not reordered and not _converts(one, other, quantities):
                     yield _difference(ASPECTS[one.kind], one.word, other.word)
 
 
@@ -204,6 +209,17 @@ def _comparisons(stretch: Stretch, marks: Marks) -> Iterator[Discrepancy]:
         for other in stretch.found.words:
             if marks.opposed(one, other) and one not in stretch.found.words:
                 yield _difference(Aspect.COMPARISON, one, other)
+
+
+def _is_prefixed(stretch: Stretch, marks: Marks) -> bool:
+    """Whether one side has a word of the other with a prefix that turns it: "unprofitable"."""
+    ours, theirs = ({token.key for token in side.tokens} for side in (stretch.claimed, stretch.found))
+    return any(
+        f"{prefix}{plain}" in turned
+        for turned, others in ((ours, theirs), (theirs, ours))
+        for plain in others - turned
+        for prefix in marks.prefixes
+    )
 
 
 def _modality(stretch: Stretch, marks: Marks) -> Iterator[Discrepancy]:

@@ -171,15 +171,16 @@ def stemmed(algorithm: str, word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Words by which a claim is set against a text. ``poles`` has for each word of two opposites its row and its side,
-    ``values`` the numbers in letters. ``lacking`` words say that something is not known, and denials do beside ``looked``
-    ones; ``nouns``: a capital is on every noun, and tells no name. ``joining`` words and those that open ``clauses``
-    bound a clause; ``roles`` and ``passive`` words say who does what to whom, the latter by
-    the first word of their tense; ``saying`` ones name who says it,
-    ``framing`` ones also whether it is so; ``scope`` words say of how many it holds, ``causing`` ones that one thing
-    follows from another."""
+    """Words by which a claim is set against a text. ``prefixes`` turn a word into its opposite, ``poles`` has for each
+    word of two opposites its row and its side, ``values`` the numbers in letters. ``lacking`` words say that something
+    is not known, and denials do beside ``looked`` ones; ``nouns``: a capital is on every noun, and tells no name.
+    ``joining`` words and those that open ``clauses`` bound a clause, ``stating`` ones open what is said or found;
+    ``roles`` and ``passive`` words say who does what to whom, the latter by the first word of their tense; ``saying``
+    ones name who says it, ``affirming`` ones say that it is so, ``framing`` ones also whether; ``scope`` words say of how
+    many it holds, ``causing`` ones that one thing follows from another."""
 
     denying: frozenset[str]
+    prefixes: frozenset[str]
     hedging: frozenset[str]
     certain: frozenset[str]
     poles: Mapping[str, frozenset[tuple[int, int]]]
@@ -192,9 +193,11 @@ class Marks:
     nouns: bool
     joining: frozenset[str]
     clauses: frozenset[str]
+    stating: frozenset[str]
     roles: frozenset[str]
     passive: Mapping[str, str]
     saying: frozenset[str]
+    affirming: frozenset[str]
     framing: frozenset[str]
     scope: frozenset[str]
     causing: frozenset[str]
@@ -206,7 +209,8 @@ class Marks:
 
 
 _LISTS = str.split(
-    "denying hedging certain small lacking looked joining clauses roles saying framing scope causing"
+    "denying prefixes hedging certain small lacking looked joining clauses stating roles saying "
+    "affirming framing scope causing"
 )
 _NO_POLES: frozenset[tuple[int, int]] = frozenset()
 

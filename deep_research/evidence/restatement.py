@@ -38,13 +38,15 @@ MOST_CUTS = 6  # places at which a statement is cut into two clauses
 @dataclass(frozen=True, slots=True)
 class Word:
     """A ``word`` that is not small, in lower case: its ``key``, the prepositions and passive verbs ``before`` it, the
-    last ``mark`` before it (a comma, a bracket), and whether it is a conjunction (``joins``), which may be missing."""
+    last ``mark`` before it (a comma, a bracket), whether it is a conjunction (``joins``), which may be missing, and
+    whether it begins the content of what somebody says or finds ("that")."""
 
     word: str
     key: str
     before: frozenset[str]
     mark: str
     joins: bool
+    is_content: bool = False
 
     @property
     def breaks(self) -> bool:
@@ -73,6 +75,7 @@ class Restatement:
         self._months = {reader.key(month) for month in marks.months}
         self._joining = marks.joining
         self._clauses = marks.clauses | marks.joining
+        self._stating = marks.stating
         self._opening = words.leaning | words.pointing | self._clauses
         self._weighing = marks.denying | marks.hedging | {_NOT}
         self._turning = (
@@ -127,7 +130,7 @@ class Restatement:
     def _words(self, text: str) -> Words:
         found: list[Word] = []
         before: set[str] = set()
-        end, mark = 0, ""
+        end, mark, is_content = 0, "", False
         text = _CURRENCY.sub(r"\2 \1", self._reader.with_figures(text))
         for match in _WORD.finditer(text):
             mark = "".join(_BREAK.findall(text, end, match.start()))[-1:].strip() or mark
@@ -137,11 +140,13 @@ class Restatement:
                     before.add(self._passive[word])
                 elif word in self._small:
                     before |= {word} & self._roles
+                    is_content |= word in self._stating
                 else:
+                    joins = word in self._joining
                     found.append(
-                        Word(word, self._reader.key(word), frozenset(before), mark, word in self._joining)
+                        Word(word, self._reader.key(word), frozenset(before), mark, joins, is_content)
                     )
-                    before, mark = set(), ""
+                    before, mark, is_content = set(), "", False
         return tuple(self._with_dates(found))
 
     def _with_dates(self, words: Sequence[Word]) -> Iterator[Word]:
@@ -234,13 +239,23 @@ class Restatement:
         apart = found[own].mark in _APART
         beside = own if apart else next((n for n in range(own - 1, 0, -1) if found[n].breaks), 0)
         rest = self._clause(found, end)
-        return not (
+        return self._is_apart(found[own : at + 1]) and not (
             any(word.word in self._framing for word in (*found[beside:at], *rest[:1]))
             or any(word.word in self._disowning for word in found[end:])
             or any(word.word in self._turning for word in found[own:at])
             or (
                 rest and not (rest[0].breaks or rest[0].word in self._clauses or rest[0].before & self._roles)
             )
+        )
+
+    def _is_apart(self, words: Words) -> bool:
+        """Whether the last of some words begins what holds without the others: these are a time or letters of a list, or
+        end in a conjunction or "that". Others may say of what it holds ("motor boats", "in dry summers boats")."""
+        *others, last = words
+        return (
+            last.is_content
+            or all(len(one.word) == 1 or one.key in self._months or one.key[0] == "#" for one in others)
+            or others[-1].word in self._clauses
         )
 
     def _may_begin(self, found: Words, at: int) -> bool:

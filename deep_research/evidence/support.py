@@ -17,6 +17,7 @@ from itertools import groupby, pairwise
 from deep_research.evidence.attribution import unattributed
 from deep_research.evidence.candidates import LONGEST, read_document
 from deep_research.evidence.discrepancies import ASPECTS, discrepancies
+from deep_research.evidence.exchanges import exchanges
 from deep_research.evidence.language import language_of, vocabulary, written_in
 from deep_research.evidence.passages import BlockKind, sentences
 from deep_research.evidence.plain import plainly
@@ -334,16 +335,18 @@ class _Comparison:
             *(
                 one
                 for one in different
-                if one.aspect is not Aspect.MODALITY or self._is_restated(exact=False)
+                if one.aspect is not Aspect.MODALITY or self._is_restated(self._claim.text, exact=False)
             ),
             *(Discrepancy(aspect=ASPECTS[token.kind], claimed=token.word) for token in gone),
         ]
         if reasons:
             score = min(score, BELOW)
-        if (not self._strict and not reasons and score >= SUPPORTED) or self._is_restated():
+        if (not self._strict and not reasons and score >= SUPPORTED) or self._is_restated(self._claim.text):
             score = score if reasons else max(score, SUPPORTED)
         else:
-            reasons += self._unborne(reasons)
+            exchanged = [] if reasons else self._exchanged()
+            different += exchanged
+            reasons += exchanged or self._unborne(reasons)
         return Support(
             self._verdict(share, different, reasons, is_lacking=bool(gone)),
             score,
@@ -409,7 +412,7 @@ class _Comparison:
             and all(map(is_of_another, holding))
         ]
 
-    def _is_restated(self, *, exact: bool = True) -> bool:
+    def _is_restated(self, text: str, *, exact: bool = True) -> bool:
         """Whether it is a text's own statement: of one of its sentences, or of each of two that it joins. What is not
         ``exact`` may be said more or less surely."""
         places = list(dict.fromkeys((*self._near[:_NEAREST_READ], *self._chosen)))
@@ -417,19 +420,32 @@ class _Comparison:
         def is_own(statement: str) -> bool:
             return any(self._pool.restates(statement, at, exact=exact) for at in places)
 
-        joined = restatement(self._pool.language).parts(self._claim.text)
-        return is_own(self._claim.text) or any(all(map(is_own, halves)) for halves in joined)
+        joined = restatement(self._pool.language).parts(text)
+        return is_own(text) or any(all(map(is_own, halves)) for halves in joined)
+
+    def _exchanged(self) -> list[Discrepancy]:
+        """Two parts in each other's place, where with both put back it is a text's own statement."""
+        if not self._weights.keys() <= self._held:
+            return []
+        found = exchanges(self._claim, self._pool.language)
+        return next(([wrong] for wrong, back in found if self._is_restated(back)), [])
 
     def _unborne(self, reasons: Sequence[Discrepancy]) -> list[Discrepancy]:
         """What none of the sentences that hold most of it has; that its order is its own, where they have all of it."""
         reads = restatement(self._pool.language).words
-        places = (*self._near[:1], *self._chosen)
-        known = {word.word for at in places for word in reads(self._pool.read(at).text)}
+        nearest, chosen = (
+            {word.word for at in places for word in reads(self._pool.read(at).text)}
+            for places in (self._near[:1], self._chosen)
+        )
         marks = self._pool.reader.vocabulary.marks
+        known = nearest | chosen | (frozenset[str]() if nearest.isdisjoint(marks.saying) else marks.saying)
         said = {word for reason in reasons for word in reason.claimed.casefold().split()}
         found: dict[Aspect, list[str]] = {}
         unheld = self._weights.keys() - self._held
-        kinds = _KINDS if self._share(self._held) >= ALIKE else ()
+        framing = {token.key for token in self._claim.tokens if token.word in marks.framing}
+        content = self._weights.keys() - framing
+        share = self._weight(content & self._held) / (self._weight(content) or 1.0)
+        kinds = _KINDS if share >= ALIKE else ()
         for each in {word.word: word for word in reads(self._claim.text)}.values():
             aspect = next((a for a, kind in kinds if each.word in getattr(marks, kind)), Aspect.WORDS)
             is_new = each.key in unheld if aspect is Aspect.WORDS else each.word not in known

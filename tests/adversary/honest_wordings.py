@@ -8,8 +8,10 @@ import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from lie_folder import Document
+from lie_folder import Document, documents
+from lies import dropped_not
 
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _OPENERS = frozenset(
@@ -38,7 +40,8 @@ _OPENERS = frozenset(
     ]
 )
 # What joins a second clause, or ties a time to one of several things: such sentences keep their order.
-_JOINED = re.compile(r"\b(?:and|but|when|while|after|before|since|because|who|which|that|until|than|or|if)\b")
+JOINED = re.compile(r"\b(?:and|but|when|while|after|before|since|because|who|which|that|until|than|or|if)\b")
+_PARTS = re.compile(rf"[,;:]|{JOINED.pattern}")
 _ACTIVE = "designed|founded|opened|built|directed|established|started|edited|developed|isolated|led"
 _NOT_A_MAKER = re.compile(r"\b(?:between|after|from|to|with|for|because)\b")
 # Openings that lean on what was said before, so that the sentence does not stand by itself.
@@ -49,10 +52,8 @@ _LEANS = re.compile(
     r"The boy|The whole|The reversal|The discovery|The library had|The jury|The wing|The heron|The inspector)\b"
     r"|[^.]*\b(?:that|this|these|those) (?:year|day|time|outbreak|trial|coast|purpose)\b"
 )
-# By the sentence, as its document has it.
-_BY_HAND: dict[str, str] = tomllib.loads(
-    (Path(__file__).parent / "by_hand.toml").read_text(encoding="utf-8")
-)["sentences"]
+TABLES: dict[str, Any] = tomllib.loads((Path(__file__).parent / "by_hand.toml").read_text(encoding="utf-8"))
+_BY_HAND: dict[str, str] = TABLES["sentences"]  # by the sentence, as its document has it
 
 
 def stands_alone(sentence: str) -> bool:
@@ -68,6 +69,28 @@ def named(sentence: str, document: Document) -> str:
 def lowered(sentence: str) -> str:
     """As it stands within another sentence; nothing where its first word may be a name."""
     return f"{sentence[0].lower()}{sentence[1:]}" if sentence.split()[0] in _OPENERS else ""
+
+
+def clause(sentence: str, document: Document) -> str:
+    """As it stands after "that"; nothing where its first word may be another name than that of its subject."""
+    return sentence and (lowered(sentence) or (sentence if sentence.startswith(document.subject) else ""))
+
+
+def by_hand(part: str, kind: str) -> dict[str, str]:
+    """What was written by hand for sentences of the folder, by the sentence, also with its subject for "It"."""
+    table: dict[str, str] = TABLES[part][kind]
+    return {
+        form: table[sentence]
+        for document in documents().values()
+        for sentence in document.sentences
+        if sentence in table
+        for form in (sentence, named(sentence, document))
+    }
+
+
+def written_by_hand(kind: str) -> frozenset[str]:
+    """The sentences for which there are lies or paraphrases of a kind."""
+    return frozenset(key for part in ("lies", "paraphrases") for key in TABLES[part].get(kind, ()))
 
 
 def according(sentence: str, document: Document) -> str:
@@ -93,7 +116,7 @@ def added(sentence: str, document: Document) -> str:
 def time_last(sentence: str, document: Document) -> str:
     """ "In 1903 the horses were sold." becomes "The horses were sold in 1903."""
     match = re.fullmatch(r"In (\d{4}) ([^,;:()]+)\.", sentence)
-    if not match or _JOINED.search(match[2]) or re.search(r"\bto [a-z]", match[2]):
+    if not match or JOINED.search(match[2]) or re.search(r"\bto [a-z]", match[2]):
         return ""
     return f"{match[2][0].upper()}{match[2][1:]} in {match[1]}."
 
@@ -103,7 +126,7 @@ def time_first(sentence: str, document: Document) -> str:
     match = re.fullmatch(
         rf"((?:The|A|An) [^,;:()]+) (in \d{{4}}|on \d{{1,2}} (?:{_MONTHS}) \d{{4}})\.", sentence
     )
-    if not match or _JOINED.search(match[1]) or re.search(r"\b(?:in|on) \d", match[1]):
+    if not match or JOINED.search(match[1]) or re.search(r"\b(?:in|on) \d", match[1]):
         return ""
     return f"{match[2][0].upper()}{match[2][1:]} {match[1][0].lower()}{match[1][1:]}."
 
@@ -114,7 +137,7 @@ def active(sentence: str, document: Document) -> str:
         rf"((?:The|A|An) [^,;:()]{{3,60}}?) was ({_ACTIVE}) by ([^,;:()]+?)((?: in| on) [^,;:()]*\d{{4}})?\.",
         sentence,
     )
-    if not match or _JOINED.search(f"{match[1]} {match[3]}") or _NOT_A_MAKER.search(match[3]):
+    if not match or JOINED.search(f"{match[1]} {match[3]}") or _NOT_A_MAKER.search(match[3]):
         return ""
     done = f"{match[1][0].lower()}{match[1][1:]}"
     return f"{match[3][0].upper()}{match[3][1:]} {match[2]} {done}{match[4] or ''}."
@@ -128,7 +151,7 @@ def passive(sentence: str, document: Document) -> str:
     )
     if (
         not match
-        or _JOINED.search(sentence)
+        or JOINED.search(sentence)
         or not re.match(r"(?: (?:for|in|by|with|from) .*)?\Z", match[5] or "")
     ):
         return ""
@@ -206,7 +229,7 @@ def merged(first: str, second: str, document: Document) -> str:
         or not short
         or leads_in
         or first.startswith("According")
-        or _JOINED.search(f"{first} {second}")
+        or JOINED.search(f"{first} {second}")
     ):
         return ""
     return f"{first.rstrip('.')}, and {inner}"
@@ -214,3 +237,28 @@ def merged(first: str, second: str, document: Document) -> str:
 
 def _has_article(document: Document) -> bool:
     return document.subject.startswith("The ")
+
+
+# The constructions of the lies in `distortions`, where they are true
+
+
+def affirmed(sentence: str, document: Document) -> str:
+    inner = clause(sentence, document)
+    return f"It is true that {inner}" if inner else ""
+
+
+def denied_twice(sentence: str, document: Document) -> str:
+    """ "The canal was not filled in." becomes "It is not true that the canal was filled in."""
+    inner = clause(dropped_not(sentence, document, random.Random(0)), document)
+    return f"It is not true that {inner}" if inner and not _PARTS.search(sentence) else ""
+
+
+def _of_hand(kind: str) -> Callable[[str, Document], str]:
+    table = by_hand("paraphrases", kind)
+    return lambda sentence, document: table.get(sentence, "")
+
+
+PARAPHRASES: dict[str, tuple[Callable[[str, Document], str], ...]] = {
+    kind: (_of_hand(kind),) for kind in TABLES["paraphrases"]
+}
+PARAPHRASES["frame"] += (affirmed, denied_twice)

@@ -8,7 +8,8 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from honest_wordings import merged, named, stands_alone, worded
+from distortions import DISTORTIONS
+from honest_wordings import PARAPHRASES, merged, named, stands_alone, worded, written_by_hand
 from lie_folder import LOOKALIKES, Document, documents, may_carry
 from lies import CHANGES, invented
 
@@ -23,11 +24,14 @@ KINDS = (
     "dropped not",
     "date shift",
     "invented sentence",
+    *DISTORTIONS,
 )
 # Where a lie may be told: in the finding, which the report repeats as it is given; in the report's sentence; in both.
 PLACES = {"finding against its quote": ("finding",), "sentence against its finding": ("report",)}
 ANYWHERE = ("finding", "report", "both")
 FEWEST, MOST = 6, 10  # findings of a run
+MOST_ATTEMPTS = 1_000  # draws of a run in which a kind has its place
+_CHANGES = {**CHANGES, **DISTORTIONS}
 
 
 @dataclass(frozen=True)
@@ -95,20 +99,23 @@ def lying_runs(count: int, seed: int = SEED) -> Iterator[tuple[Plan, Plan]]:
 
 
 def pair(number: int, seed: int = SEED) -> tuple[Plan, Plan]:
-    """The lying run of that number, and its twin."""
+    """The lying run of that number, and its twin. Where the kind is one of words that may be as true elsewhere, both have
+    such a sentence."""
     kind = KINDS[number % len(KINDS)]
-    for attempt in range(200):
+    for attempt in range(MOST_ATTEMPTS):
         draw = random.Random(f"{seed} {number} {attempt}")
-        twin = true_plan(f"{number} {kind}", draw)
-        if lying := with_lie(twin, kind, draw):
+        twin: Plan | None = true_plan(f"{number} {kind}", draw, written_by_hand(kind))
+        if twin is not None and kind in PARAPHRASES:
+            twin = with_paraphrase(twin, kind, draw)
+        if twin is not None and (lying := with_lie(twin, kind, draw)):
             return lying, twin
     raise AssertionError(f"No lie of the kind '{kind}' can be told in run {number}.")
 
 
-def true_plan(name: str, draw: random.Random) -> Plan:
-    """A run in which everything is true."""
+def true_plan(name: str, draw: random.Random, first: frozenset[str] = frozenset()) -> Plan:
+    """A run in which everything is true, and which quotes before others the sentences that come ``first``."""
     chosen = _chosen(draw)
-    findings = _findings(chosen, draw)
+    findings = _findings(chosen, draw, first)
     about = [
         f"{d.subject[0].lower()}{d.subject[1:]}" if d.subject.startswith("The ") else d.subject
         for d in chosen
@@ -137,14 +144,15 @@ def _chosen(draw: random.Random) -> list[Document]:
     return [known[name] for name in names]
 
 
-def _findings(chosen: Sequence[Document], draw: random.Random) -> list[PlannedFinding]:
+def _findings(chosen: Sequence[Document], draw: random.Random, first: frozenset[str]) -> list[PlannedFinding]:
     """Six to ten, spread over the documents: half of them in the words of their quotes."""
     wanted = draw.randint(FEWEST, MOST)
     findings = []
     for at, document in enumerate(chosen):
         share = wanted // len(chosen) + (at < wanted % len(chosen))
         passages = _passages(document, draw)
-        told = draw.sample(passages, len(passages))[:share]
+        drawn = draw.sample(passages, len(passages))
+        told = sorted(drawn, key=first.isdisjoint)[:share]
         findings += [_finding(quote, document, draw) for quote in told]
     return findings
 
@@ -226,6 +234,24 @@ def _summary(findings: Sequence[PlannedFinding], draw: random.Random) -> Section
     )
 
 
+def with_paraphrase(plan: Plan, kind: str, draw: random.Random) -> Plan | None:
+    """The run with one true sentence in the construction of a kind of lie, None where it has no room for one."""
+    place = draw.choice(ANYWHERE)
+    plain = [s for s in _alone(plan) if s.wording in ("verbatim", "subject")]
+    slots = [s for s in plain if s.follows or place == "report"]
+    wordings = draw.sample(PARAPHRASES[kind], len(PARAPHRASES[kind]))
+    for slot in draw.sample(slots, len(slots)):
+        told = (paraphrase(slot.text, documents()[slot.document]) for paraphrase in wordings)
+        if text := next(filter(None, told), ""):
+            said = replace(slot, text=text, wording=true_wording(kind), follows=place == "finding")
+            return _changed(plan, slot, said, place)
+    return None
+
+
+def true_wording(kind: str) -> str:
+    return f"{kind}, true"
+
+
 # Lies
 
 
@@ -239,18 +265,26 @@ def with_lie(twin: Plan, kind: str, draw: random.Random) -> Plan | None:
         return _with_invented(twin, draw)
     place = draw.choice(PLACES.get(kind, ANYWHERE))
     slots = [s for s in _alone(twin) if s.follows or place == "report"]
-    change = draw.choice(CHANGES[kind])
+    change = draw.choice(_CHANGES[kind])
     for slot in draw.sample(slots, len(slots)):
+        if slot.wording == true_wording(kind):
+            continue
         document = documents()[slot.document]
         text = change(slot.text, document, draw)
         if text and text != slot.text and text not in document.text:
             told = replace(slot, text=text, follows=place == "finding", stubborn=place != "finding")
-            findings = list(twin.findings)
-            if place != "report":
-                findings[slot.cites[0]] = replace(findings[slot.cites[0]], content=text)
             lie = Lie(kind, place, slot.text, text, slot.document)
-            return replace(_with(twin, {slot: (told,)}), findings=tuple(findings), lies=(lie,))
+            return replace(_changed(twin, slot, told, place), lies=(lie,))
     return None
+
+
+def _changed(plan: Plan, slot: PlannedSentence, said: PlannedSentence, place: str) -> Plan:
+    """The plan with a sentence in place of another one, and of its finding where the ``place`` has it."""
+    findings = list(plan.findings)
+    if place != "report":
+        wording = said.wording if said.wording != slot.wording else findings[slot.cites[0]].wording
+        findings[slot.cites[0]] = replace(findings[slot.cites[0]], content=said.text, wording=wording)
+    return replace(_with(plan, {slot: (said,)}), findings=tuple(findings))
 
 
 def _alone(plan: Plan) -> list[PlannedSentence]:

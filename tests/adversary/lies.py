@@ -94,7 +94,7 @@ _INVENTED_OF_WORKS = (
 
 def moved_decimal(sentence: str, document: Document, draw: random.Random) -> str:
     """A number ten times as large or as small: 12.5 becomes 1.25, 1,250 becomes 12,500."""
-    found = [m for m in _NUMBER.finditer(sentence) if _is_quantity(sentence, m)]
+    found = [m for m in numbers(sentence) if is_quantity(sentence, m)]
     draw.shuffle(found)
     for match in found:
         others = [_times_ten(match.group()), _by_ten(match.group())]
@@ -115,7 +115,7 @@ def swapped_name(sentence: str, document: Document, draw: random.Random) -> str:
         here = [
             name for name in names if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])(?! [A-Z])", sentence)
         ]
-        here = [n for n in here if n not in document.subject and not _within_name(sentence, n)]
+        here = [n for n in here if n not in document.subject and not is_within_name(sentence, n)]
         others = [name for name in names if not any(part in document.text for part in _parts(name, names))]
         others = [name for name in others if name not in _UNLIKE]
         if here and others:
@@ -146,9 +146,8 @@ def shifted_date(sentence: str, document: Document, draw: random.Random) -> str:
     if re.search(r"\b(?:[Nn]o|never|not)\b.* (?:since|after) ", sentence):
         return ""  # what did not happen since 1903 did not happen since 1913
     found = [
-        m
-        for m in (*_YEAR.finditer(sentence), *_DAY.finditer(sentence))
-        if not _OPEN.search(sentence[: m.start()])
+        *years(sentence),
+        *(m for m in _DAY.finditer(sentence) if not _OPEN.search(sentence[: m.start()])),
     ]
     draw.shuffle(found)
     for match in found:
@@ -227,7 +226,16 @@ def _turned() -> Iterator[tuple[str, str]]:
             yield new, old
 
 
-def _is_quantity(sentence: str, match: re.Match[str]) -> bool:
+def numbers(sentence: str) -> list[re.Match[str]]:
+    return list(_NUMBER.finditer(sentence))
+
+
+def years(sentence: str) -> list[re.Match[str]]:
+    """Those that say when something was, and not before when."""
+    return [match for match in _YEAR.finditer(sentence) if not _OPEN.search(sentence[: match.start()])]
+
+
+def is_quantity(sentence: str, match: re.Match[str]) -> bool:
     """Whether a number is one of something: no year, day, time of day, or name of a line."""
     before, after = sentence[: match.start()], sentence[match.end() :]
     is_date = _YEAR.match(sentence, match.start()) or _DAY.match(sentence, match.start())
@@ -258,7 +266,7 @@ def _parts(name: str, names: list[str] | tuple[str, ...]) -> list[str]:
     return [name, name.split()[-1]] if names is PERSONS else [name]
 
 
-def _within_name(sentence: str, name: str) -> bool:
+def is_within_name(sentence: str, name: str) -> bool:
     """Whether it stands in the sentence as a part of a longer name alone."""
     longer = [one for one in (*BODIES, *PERSONS, *SUBJECTS.values()) if name in one and name != one]
     return any(one in sentence for one in longer)

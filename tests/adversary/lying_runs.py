@@ -187,13 +187,17 @@ def _of_verdict(claim: Claim) -> Delivery:
 
 
 def _lies(text: str, lie: Lie) -> bool:
-    """Whether a sentence says the lie: in its words, or in like words with all that is false in it."""
+    """Whether a sentence says the lie: in its words, or in like words with all that is false in it. Where only the order
+    of the words is false, another order may be true."""
     said, false, true = _plain(text), _plain(lie.text), _plain(lie.truth)
     if false.rstrip(".") in said:
         return True
-    if lie.wrong or (true and said.rstrip(".").casefold() in true.casefold()):  # the words are true
-        return False
+    known = (true, *(document.text for document in documents().values()))
+    if lie.wrong or any(said.rstrip(".").casefold() in one.casefold() for one in known):
+        return False  # the words are true
     new, dropped = words(false) - words(true), words(true) - words(false)
+    if not new and not dropped:
+        return False
     told = words(said)
     alike = len(told & words(false)) >= ALIKE * len(words(false))
     return alike and new <= told and (bool(new) or not dropped & told)

@@ -4,12 +4,13 @@ import random
 from collections import Counter
 
 import pytest
-from honest_wordings import WORDINGS, merged, stands_alone
+from distortions import DISTORTIONS, caused, exchanged_figures, exchanged_names, framed
+from honest_wordings import PARAPHRASES, TABLES, WORDINGS, denied_twice, merged, stands_alone
 from lie_folder import FOLDER, LOOKALIKES, SUBJECTS, documents, figures, words
-from lie_plans import FEWEST, KINDS, MOST, pair
+from lie_plans import FEWEST, KINDS, MOST, pair, true_wording
 from lies import added_not, dropped_not, moved_decimal, opposite, shifted_date, swapped_name
 
-NUMBERS = range(90)
+NUMBERS = range(4 * len(KINDS))
 CANAL, FUNICULAR = "tolverne-canal.md", "castrel-funicular.txt"
 
 
@@ -81,7 +82,7 @@ def test_true_sentences_are_of_the_words_of_their_quotes_but_for_those_worded_by
     frame = words("according to the text on documents say that in addition and it was by km kg")
     for _, twin in pairs:
         for finding in twin.findings:
-            if finding.wording not in ("by hand", "subject"):
+            if finding.wording not in ("by hand", "subject", *map(true_wording, PARAPHRASES)):
                 subject = words(SUBJECTS[finding.document])
                 assert words(finding.content) <= words(finding.quote) | frame | subject
 
@@ -98,6 +99,26 @@ CHANGED = [
     (swapped_name, CANAL, "It lies on the way.", {""}),
     (opposite, FUNICULAR, "It was closed before the war.", {"It was closed after the war."}),
     (opposite, FUNICULAR, "It is named after a saint.", {""}),
+    (
+        exchanged_figures,
+        CANAL,
+        "The lock is 4.3 metres wide and 21.5 metres long.",
+        {"The lock is 21.5 metres wide and 4.3 metres long."},
+    ),
+    (exchanged_figures, CANAL, "She won it in 1907, 1909 and 1912.", {""}),
+    (exchanged_figures, CANAL, "The share rose from 4 to 9 percent.", {""}),
+    (
+        exchanged_names,
+        CANAL,
+        "The race was won by Anton Vireo, half a point ahead of Gustav Sell.",
+        {"The race was won by Gustav Sell, half a point ahead of Anton Vireo."},
+    ),
+    (exchanged_names, CANAL, "It stops at Thornby and at Lidden.", {""}),
+    (framed, CANAL, "The locks are old.", {"the locks are old", "The locks are old, or so critics claim."}),
+    (framed, CANAL, "Penholt has locks.", {""}),
+    (caused, CANAL, "The locks are old.", {""}),
+    (caused, CANAL, "In 2023 the locks were closed.", {""}),
+    (caused, CANAL, "The tunnel was closed in 1950.", {"The tunnel was closed in 1950 because "}),
 ]
 
 
@@ -105,6 +126,33 @@ CHANGED = [
 def test_one_thing_is_changed_or_nothing_where_the_result_might_be_true(change, document, sentence, expected):
     changed = change(sentence, documents()[document], random.Random(1))
     assert any(changed == one or (one and one in changed) for one in expected)
+
+
+def test_each_kind_of_distortion_has_sentences_that_are_as_true_in_its_construction(pairs):
+    assert PARAPHRASES.keys() == DISTORTIONS.keys()
+    for lying, twin in pairs:
+        kind = lying.lies[0].kind
+        for plan in (lying, twin):
+            told = [s for s in plan.sentences if s.wording == true_wording(kind)]
+            assert len(told) == (kind in PARAPHRASES)
+
+
+def test_what_is_written_by_hand_is_of_sentences_of_the_folder_and_no_document_has_it():
+    known = {sentence for document in documents().values() for sentence in document.sentences}
+    for part in ("lies", "paraphrases"):
+        for rows in TABLES[part].values():
+            assert rows.keys() <= known
+            assert all(map(stands_alone, rows))
+            assert not known & set(rows.values())
+    for kind, rows in TABLES["lies"].items():
+        assert rows.items().isdisjoint(TABLES["paraphrases"][kind].items())
+
+
+def test_a_denied_denial_is_made_of_simple_sentences_alone():
+    canal = documents()[CANAL]
+    assert denied_twice("The lock is not closed.", canal) == "It is not true that the lock is closed."
+    assert denied_twice("The lock is not closed, although it is old.", canal) == ""
+    assert denied_twice("The lock is closed.", canal) == ""
 
 
 REWORDED = [

@@ -4,7 +4,7 @@ counts by kind: ``pytest -n 0 -s -m sweep tests/adversary``."""
 from types import SimpleNamespace
 
 import pytest
-from lie_plans import Lie, pair
+from lie_plans import KINDS, Lie, pair
 from lying_model import LyingModel
 from lying_runs import Delivery, Fate, _delivered, _fate, printed, researched, sentences, tallied
 
@@ -12,11 +12,11 @@ from deep_research.errors import ModelError
 from deep_research.models.base import Message, ModelCall
 from deep_research.state import Claim, Span
 
-LET_THROUGH = 6 / 300  # of the lying runs, delivered unmarked as supported
+LET_THROUGH = 3 / 300  # of the lying runs, delivered unmarked as supported
 MARKED = 0.02  # of the true sentences
 
 
-@pytest.fixture(scope="module", params=[15, pytest.param(300, marks=pytest.mark.sweep)])
+@pytest.fixture(scope="module", params=[len(KINDS), pytest.param(300, marks=pytest.mark.sweep)])
 def tally(request, tmp_path_factory):
     counted = tallied(request.param, tmp_path_factory.mktemp("lies"))
     print("", *printed(counted), sep="\n")
@@ -78,6 +78,7 @@ LIE = Lie("moved decimal", "report", "The hall is 12.5 metres long.", "The hall 
 CITED = Lie(
     "wrong source", "report", "The hall is 12.5 metres long.", "The hall is 12.5 metres long.", "a.md", "b.md"
 )
+ORDER = Lie("exchanged names", "report", "Ann Lee beat Tom Hay.", "Tom Hay beat Ann Lee.", "a.md")
 FIRST, OTHER = "find-000000000001", "find-000000000002"
 
 
@@ -120,6 +121,8 @@ DELIVERIES = [
     (LIE, made(FALSE, claim(FALSE, "contradicted")), Delivery.REFUTED),
     (LIE, made(FALSE, claim(FALSE, "supported")), Delivery.SUPPORTED),
     (LIE, made(FALSE, claim("Long is the hall at 125 metres.", "supported")), Delivery.SUPPORTED),
+    (ORDER, made(ORDER.text), Delivery.UNCHECKED),
+    (ORDER, made("In the end Ann Lee beat Tom Hay [1]."), Delivery.GONE),
     (CITED, made(f"{TRUE} [1]", claim(TRUE, "supported")), Delivery.MENDED),
     (CITED, made(f"{TRUE} [1, 2]"), Delivery.MENDED),
     (CITED, made(f"{TRUE} [2]"), Delivery.UNCHECKED),

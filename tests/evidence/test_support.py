@@ -143,6 +143,62 @@ def test_what_the_text_says_otherwise_is_named(statement, aspect):
     assert aspect in aspects
 
 
+RULES = """# Rules
+
+Motor boats are not allowed to pass the lower lock of the canal. In dry summers the water board closes the
+flight at night. In 1977 the academy bought the old mine for one crown. Note that the upper pond is drained every year in
+May. Nearly all of the milk from the valley is made into cheese. The cheese has 33 percent fat and 26 percent protein. The
+race was won by Anton Vireo, half a point ahead of Gustav Sell. The dairy was not profitable until 2006. The seeds were
+judged to be unfit for use. The plan was not approved by the council. The mine was chosen because the rock is dry and
+hard. According to the county, the old bridge may stay in use."""
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("Boats are not allowed to pass the lower lock of the canal.", False),
+        ("The water board closes the flight at night every summer.", False),
+        ("All of the milk from the valley is made into cheese.", False),
+        ("The academy bought the old mine for one crown.", True),
+        ("The upper pond is drained every year in May.", True),
+        ("It is true that the dairy was not profitable until 2006.", True),
+        ("Rules: The text says that the dairy was not profitable until 2006.", True),
+        ("It is not true that the dairy was not profitable until 2006.", False),
+    ],
+)
+def test_words_that_say_of_what_a_sentence_holds_cannot_be_left_out(statement, expected):
+    assert (verdict(statement, RULES)[0] is ClaimVerdict.SUPPORTED) is expected
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("The cheese has 26 percent fat and 33 percent protein.", {Aspect.NUMBER}),
+        ("The cheese has 26 percent protein and 33 percent fat.", set()),
+        ("The race was won by Gustav Sell, half a point ahead of Anton Vireo.", {Aspect.ENTITY}),
+        ("Half a point ahead of Gustav Sell, the race was won by Anton Vireo.", set()),
+        ("The dairy was unprofitable until 2006.", set()),
+        ("The dairy was not unprofitable until 2006.", {Aspect.POLARITY}),
+        ("The seeds were judged to be fit for use.", {Aspect.POLARITY}),
+        ("The rock is dry and hard because the mine was chosen.", {Aspect.CAUSE}),
+        ("Because the rock is dry and hard, the mine was chosen.", set()),
+        ("The county says that the old bridge may stay in use.", set()),
+        ("The county says that in 1977 the academy bought the old mine.", {Aspect.FRAME}),
+        ("The plan was rejected by the council.", set()),
+        ("The plan was not rejected by the council.", {Aspect.COMPARISON}),
+        (
+            "Nobody believes that the plan was not approved by the council.",
+            {Aspect.FRAME, Aspect.POLARITY, Aspect.SCOPE},
+        ),
+    ],
+)
+def test_what_turns_a_statement_is_told_from_what_says_the_same(statement, expected):
+    found, aspects = verdict(statement, RULES)
+    assert aspects - {Aspect.WORDS, Aspect.ORDER} <= expected
+    assert bool(expected) is not aspects.isdisjoint(expected)
+    assert (found is ClaimVerdict.CONTRADICTED) is bool(expected & {Aspect.NUMBER, Aspect.ENTITY})
+
+
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
