@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from deep_research.calls import TEXT_UNIT, off_loop
+from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.logs import get_log, told
 from deep_research.models import key_values, repairs
@@ -25,6 +25,9 @@ from deep_research.patterns import regex
 _T = TypeVar("_T", bound=BaseModel)
 _Any = TypeVar("_Any")
 
+JSON_UNIT = (
+    200  # characters of an answer that are read in the time of one small item: brackets alone cost most
+)
 LONGEST_ECHO = 4_000  # characters of an unusable answer that are shown to the model again
 _NOT_THIS_WAY = (400, 404, 405, 415, 422, 501)  # what a service answers that does not know a form
 MAX_SILENT_FAILURES = (
@@ -208,7 +211,7 @@ class _Ladder(Generic[_T]):
 
 async def _in_turn(text: str, work: Callable[..., _Any], *args: Any, **kwargs: Any) -> _Any:
     """Reads a text, off the loop where it is long."""
-    return await off_loop(len(text) // TEXT_UNIT, work, *args, **kwargs)
+    return await off_loop(len(text) // JSON_UNIT, work, *args, **kwargs)
 
 
 def _shaped(rung: Rung, call: ModelCall, answer: type[BaseModel], provider: ModelProvider) -> ModelCall:
