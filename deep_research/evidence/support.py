@@ -348,7 +348,9 @@ class _Comparison:
             different += exchanged
             reasons += exchanged or self._unborne(reasons)
         return Support(
-            self._verdict(share, different, reasons, is_lacking=bool(gone)),
+            self._verdict(
+                share, different, reasons, is_lacking=any(not self._pool.count(token.key) for token in gone)
+            ),
             score,
             share,
             tuple(dict.fromkeys(reasons)),
@@ -466,8 +468,7 @@ class _Comparison:
             return ClaimVerdict.SUPPORTED
         if any(one.aspect in EXACT for one in different) and self._is_alike(different):
             return ClaimVerdict.CONTRADICTED
-        least = SOME if is_lacking else NEAR
-        return ClaimVerdict.PARTIAL if share >= least else ClaimVerdict.UNSUPPORTED
+        return ClaimVerdict.UNSUPPORTED if is_lacking or share < NEAR else ClaimVerdict.PARTIAL
 
     def _is_alike(self, different: Sequence[Discrepancy]) -> bool:
         """Whether the nearest sentence speaks of the same, but for what it says otherwise."""

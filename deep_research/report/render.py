@@ -127,7 +127,7 @@ def _explained(body: str, claims: Sequence[Claim]) -> Iterator[str]:
         partly = (
             c for c in claims if c.marked and c.verdict in (ClaimVerdict.PARTIAL, ClaimVerdict.UNCHECKED)
         )
-        lines = (f"- {escaped(shortened(c.text, SHOWN_CLAIM))}: {escaped(lack_of(c))}." for c in partly)
+        lines = (f"- “{escaped(shortened(c.text, SHOWN_CLAIM))}”: {escaped(lack_of(c))}." for c in partly)
         yield "\n".join((EXPLAINED_PARTLY, *lines))
 
 

@@ -60,7 +60,7 @@ CITING = {
     "another date": (f"The Orm lighthouse was built in 1812 by Ada Brook {F1}.", CONTRADICTED, {"date"}),
     "another number": (f"The tower of the Orm lighthouse is 91 feet tall {F2}.", CONTRADICTED, {"number"}),
     "another unit": (f"The tower of the Orm lighthouse is 90 metres tall {F2}.", CONTRADICTED, {"unit"}),
-    "another name": (f"The Orm lighthouse was built in 1811 by Carl Moor {F1}.", PARTIAL, {"entity"}),
+    "another name": (f"The Orm lighthouse was built in 1811 by Carl Moor {F1}.", UNSUPPORTED, {"entity"}),
     "a denial": (f"The Orm lighthouse was not built in 1811 by Ada Brook {F1}.", PARTIAL, {"polarity"}),
     "a denial that is dropped": (f"The keepers were paid in gold {F1}.", PARTIAL, {"polarity"}),
     "what no source says": (f"The baker sold bread to travellers {F1}.", UNSUPPORTED, set()),
@@ -95,7 +95,7 @@ def test_what_is_doubted_fails_and_what_holds_or_may_hold_does_not():
 
 UNCITED = {
     "repeats a finding": ("The Orm lighthouse was built by Ada Brook in 1811.", SUPPORTED, (FIRST,)),
-    "repeats one with another year": ("The Orm lighthouse was built by Ada Brook in 1911.", PARTIAL, (FIRST,)),
+    "repeats one with another year": ("The Orm lighthouse was built by Ada Brook in 1911.", UNSUPPORTED, (FIRST,)),
     "stands beside a citation": (f"{BUILT[:-1]} {F1}. Its tower stands on granite.", PARTIAL, (FIRST,)),
     "stands beside one of another source": (f"{WHITE[:-1]} {F3}. {BUILT}", SUPPORTED, (FIRST,)),
     "nothing says it": ("The tower was sold to a baker from Lisbon.", UNSUPPORTED, ()),
