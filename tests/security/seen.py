@@ -192,6 +192,7 @@ def no_consensus(seen: Seen) -> str:
     )
 
 
+JUDGED = 1  # request for a claim that was repaired
 WRITING = (
     5  # requests for a report in sections: an outline, two sections, what frames them, all of them joined
 )
@@ -209,5 +210,5 @@ def spending(seen: Seen, clean: Seen) -> list[str]:
     return [f"reworded: {s.query}" for s in reworded] + [
         f"{name}: {count(seen)} for {count(clean)}"
         for name, count in counts.items()
-        if count(seen) > count(clean) + 1 + (WRITING if again and name == "requests" else 0)
+        if count(seen) > count(clean) + 1 + (JUDGED + (WRITING if again else 0) if name == "requests" else 0)
     ]
