@@ -197,7 +197,7 @@ class Restatement:
         and with its clauses the other way round where a conjunction or preposition opens one of them."""
         yield claimed
         led = [n for n, word in enumerate(claimed) if n and word.before & self._roles][:MOST_CUTS]
-        for one, other, end in windowed([*led, len(claimed)]):
+        for one, other, end in triples([*led, len(claimed)]):
             yield (*claimed[:one], *claimed[other:end], *claimed[one:other], *claimed[end:])
         leads = self._opens(claimed[0])
         cuts = (n for n, word in enumerate(claimed) if n and (leads or word.breaks or self._opens(word)))
@@ -338,7 +338,7 @@ class Restatement:
         return found[at:end]
 
 
-def windowed(places: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+def triples(places: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """Each three places that follow one another."""
     return zip(places, places[1:], places[2:], strict=False)
 

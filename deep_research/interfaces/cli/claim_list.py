@@ -37,7 +37,7 @@ def claims_line(counts: ClaimCounts | None, *, verbatim: bool = False) -> str:
     if counts is None or not counts.total:
         return ""
     if verbatim and counts.supported == counts.total:
-        return f"{text.count(counts.total, 'sentence')}, all quoted from sources"
+        return f"{text.count(counts.total - counts.of_run, 'sentence')}, all quoted from sources"
     said = f"{counts.supported} of {text.count(counts.total, 'claim')} supported"
     return f"{said}, {counts.marked} marked" if counts.marked else said
 

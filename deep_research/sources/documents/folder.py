@@ -240,7 +240,7 @@ def real_path(root: Path | str) -> str:
     except (OSError, ValueError) as error:
         raise CorpusError(
             f"There is no corpus at {printable(str(root))}.",
-            hint=f"Name an existing folder with documents ({', '.join(readers.suffixes())}).",
+            hint="Name an existing folder with documents, such as .md, .html, .pdf or .docx.",
             root=str(root),
         ) from error
 
