@@ -11,11 +11,11 @@ from deep_research.evidence.plain import clean
 from deep_research.evidence.rows import MAX_HEADER
 from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
+from deep_research.sources.extract.day import parse_date
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode
 from deep_research.sources.extract.tables import line
-from deep_research.sources.extract.texts import parse_date
 
 MAX_DEPTH = 60
 _MAX_RAW = 20_000_000

@@ -22,10 +22,9 @@ from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.hiding import drop_hidden
 from deep_research.sources.extract.laid_out import tell_laid_out
 from deep_research.sources.extract.main_content import main_content, whole
-from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.plaintext import UnreadableError, decode_page
 from deep_research.sources.extract.superscripts import told_in_html
 from deep_research.sources.extract.table_signs import tell_ticks
-from deep_research.sources.extract.texts import decode_page
 
 MAX_RAW = 10_000_000  # bytes, with scripts, styles and images
 MAX_PAGE = 2_000_000  # characters without them

@@ -38,6 +38,12 @@ def native_code(kind: str) -> Iterator[None]:
 _CONTROLS = regex("[\x00-\x08\x0e-\x1b\x1f\x7f]")
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
+_CHARSET = regex(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
+_ENCODINGS = regex(
+    r"(?:windows-125\d|cp125\d|iso-8859-\d{1,2}|latin-?1|koi8-[ru]"
+    r"|shift_jis|euc-jp|euc-kr|gbk|gb2312|gb18030|big5)\Z"
+)
+
 
 def decode(raw: bytes, *, declared: str | None = None) -> str:
     """The text of ``raw``: by its byte order mark, as UTF-8, in the ``declared`` encoding, in the one that it is clearly
@@ -59,6 +65,15 @@ def decode(raw: bytes, *, declared: str | None = None) -> str:
     if not found or len(_CONTROLS.findall(found)) * 100 > len(found):
         raise UnreadableError("text in an unknown encoding; save it as UTF-8")
     return found
+
+
+def decode_page(raw: bytes, charset: str = "") -> str:
+    """The text of a web page, in the encoding that a header (``charset``) or the page itself names, if it is not UTF-8
+    all the same. Raises `UnreadableError`."""
+    declared = _CHARSET.search(raw[:2048])
+    named = declared.group(1).decode("ascii").lower() if declared else ""
+    encoding = next((each for each in (charset, named) if _ENCODINGS.match(each)), None)
+    return decode(raw, declared=encoding)
 
 
 def words(text: str) -> frozenset[str]:

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
 from deep_research.sources.extract import hyphens
+from deep_research.sources.extract.day import parse_date
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, finished
 from deep_research.sources.extract.formats import SUFFIXES, Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode
@@ -19,17 +20,6 @@ _MOST_PARSED = 1_500_000  # bytes of markup; more would take its parser longer t
 _HEADING = regex(r"^#{1,6} (\S[^\n]*)$", re.MULTILINE)
 _FENCED = regex(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 _SOFT_HYPHEN = regex("\xad[ \t]{0,5}\r?\n")
-_CHARSET = regex(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
-_ENCODINGS = regex(
-    r"(?:windows-125\d|cp125\d|iso-8859-\d{1,2}|latin-?1|koi8-[ru]"
-    r"|shift_jis|euc-jp|euc-kr|gbk|gb2312|gb18030|big5)\Z"
-)
-_ISO_DATE = regex(r"\b(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
-_NAMED_DATE = regex(
-    rf"\b(?:{_DAY}\.?[\s-]+)?({'|'.join(_MONTHS)})[a-z]*\.?[\s-]+(?:{_DAY},?\s+)?(\d{{4}})\b", re.IGNORECASE
-)
 _ADDRESS = regex(r"\s{0,9}<[^<>]{1,200}>")  # for letters, behind a name
 _DATE_FIELDS = (
     "date",
@@ -80,28 +70,6 @@ def read(raw: bytes, asked: Asked) -> Document:
         author=author,
         max_text_bytes=asked.max_text_bytes,
     )
-
-
-def parse_date(value: str) -> date | None:
-    """The first day that ``value`` names: ``2024-03-05…``, ``2024/3/5``, ``5 March 2024``."""
-    value = value[:100]
-    try:
-        if found := _ISO_DATE.search(value):
-            return date(int(found[1]), int(found[3]), int(found[4]))
-        if found := _NAMED_DATE.search(value):
-            return date(int(found[4]), _MONTHS.index(found[2].lower()) + 1, int(found[1] or found[3] or 1))
-    except ValueError:
-        return None
-    return None
-
-
-def decode_page(raw: bytes, charset: str = "") -> str:
-    """The text of a web page, in the encoding that a header (``charset``) or the page itself names, if it is not UTF-8
-    all the same. Raises `UnreadableError`."""
-    declared = _CHARSET.search(raw[:2048])
-    named = declared.group(1).decode("ascii").lower() if declared else ""
-    encoding = next((each for each in (charset, named) if _ENCODINGS.match(each)), None)
-    return decode(raw, declared=encoding)
 
 
 def _read_markdown(text: str, name: str) -> _Read:
