@@ -29,6 +29,7 @@ _TOKEN = regex(
     r"\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![^\W_])"
     rf"|[%$€£°]|[{_SPACELESS}]|(?:[^\W\d_]\.){{2,}}|[^\W_{_SPACELESS}]+(?:['’]\w+)*"
 )
+_DIGIT = regex(r"\d")
 _LOWER = regex(r"(?<!\w)[^\W\d_A-ZÀ-Þ][^\W\d_]*")
 GROUPED = regex(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _SIGNS = {"%": "percent", "$": "dollars", "€": "euros", "£": "pounds", "°": "degrees"}
@@ -164,8 +165,11 @@ class Reader:
         """A text as it is compared: "1 GB" for "1GB", "22" for "twenty-two", and a figure for a number word that else
         says nothing, where it counts a unit ("one percent")."""
         values = self.vocabulary.marks.values
-        text = self._joined_unit.sub(r"\1 ", unjoined(text).replace("’", "'"))
-        text = self._compound.sub(lambda m: f"{values[m[1].casefold()] + values[m[2].casefold()]:g}", text)
+        text = unjoined(text).replace("’", "'")
+        if _DIGIT.search(text):
+            text = self._joined_unit.sub(r"\1 ", text)
+        if "-" in text:
+            text = self._compound.sub(lambda m: f"{values[m[1].casefold()] + values[m[2].casefold()]:g}", text)
         return self._counted.sub(lambda match: f"{values[match[1].casefold()]:g}", text)
 
     def plain(self, text: str) -> frozenset[str]:

@@ -84,8 +84,7 @@ class SourceText:
         self.context = self.title | self.reader.keys(about)
         self.plain = self.reader.plain(text)
         self.spans: list[tuple[int, int]] = []
-        self.filed: dict[str, list[int]] = {}
-        self.counts: Counter[str] = Counter()
+        self._places: defaultdict[str, list[int]] = defaultdict(list)  # of each key
         self._text = text
         self._rows: set[int] = set()
         self._headings: list[str] = []
@@ -99,14 +98,16 @@ class SourceText:
                 self._keys_of[c.heading] = self.reader.keys(c.heading)
             self.spans.append((c.start, c.end))
             self._headings.append(c.heading)
-            keys = self._keys_at(place)
-            self.counts.update(keys)
-            for key in keys:
-                filed = self.filed.get(key)
-                if filed is None:
-                    self.filed[key] = [place]
-                elif len(filed) < _MOST_FILED:
-                    filed.append(place)
+            for key in self._keys_at(place):
+                self._places[key].append(place)
+
+    def count(self, key: str) -> int:
+        """How many sentences have a key."""
+        return len(self._places.get(key, ()))
+
+    def filed(self, key: str) -> Sequence[int]:
+        """The first places of a key."""
+        return self._places.get(key, ())[:_MOST_FILED]
 
     def keys(self, place: int) -> frozenset[str]:
         """What the sentence at a place, and the headings over it, are compared by."""
@@ -140,7 +141,7 @@ class SourceText:
         """Where the rows of tables stand that have all of some words. None where too many sentences have each of them: of
         those only the first are filed."""
         keys = self.reader.keys(words)
-        rarest = min((self.filed.get(key, ()) for key in sorted(keys)), key=len, default=())
+        rarest = min(map(self.filed, sorted(keys)), key=len, default=())
         if len(rarest) >= _MOST_FILED:
             return []
         return [self.spans[at] for at in rarest if at in self._rows and keys <= self.keys(at)]
@@ -280,11 +281,11 @@ class _Pool:
         return any(key in source.plain for source in self.sources.values())
 
     def count(self, key: str) -> int:
-        return sum(source.counts[key] for source in self.sources.values())
+        return sum(source.count(key) for source in self.sources.values())
 
     def filed(self, key: str) -> Iterator[tuple[int, int]]:
         for n, source in self.sources.items():
-            for place in source.filed.get(key, ()):
+            for place in source.filed(key):
                 yield n, place
 
     def keys(self, at: tuple[int, int]) -> frozenset[str]:
@@ -530,7 +531,7 @@ class _Comparison:
         for n, source in self._pool.sources.items():
             shared: dict[int, float] = defaultdict(float)
             for key, weight in self._weights.items():
-                for place in source.filed.get(key, ()):
+                for place in source.filed(key):
                     shared[place] -= weight
             found += [(less, (n, place)) for place, less in shared.items()]
         near = [
