@@ -1,4 +1,4 @@
-"""The secrets of this process, in every form that they may take, and cutting texts so that no half of one is left."""
+"""Secrets in every form that they may take, whose they are, and cutting texts so that no half of one is left."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import base64
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from urllib.parse import quote, quote_plus
+from weakref import WeakSet
 
 MASK = "***"
 BLOT = "*"
@@ -17,22 +20,15 @@ _KEY_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 
 
 class Secrets:
-    """Registered values, in all their forms, longest first: a form goes before one that is part of it."""
+    """Values to hide, in all their forms, longest first: a form goes before one that is part of it."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._forms: tuple[str, ...] = ()
-        self._bytes: tuple[bytes, ...] = ()
-
-    def add(self, value: str) -> None:
-        with self._lock:
-            forms = {*self._forms, *encodings(value)}
-            self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
-            # In JSON each form may stand as JSON writes it.
-            written = (json.dumps(form, ensure_ascii=False)[1:-1] for form in self._forms)
-            self._bytes = tuple(
-                dict.fromkeys(form.encode("utf-8", "surrogatepass") for form in (*self._forms, *written))
-            )
+    def __init__(self, forms: Iterable[str] = ()) -> None:
+        self._forms = tuple(sorted(set(forms), key=lambda form: (-len(form), form)))
+        # In JSON each form may stand as JSON writes it.
+        written = (json.dumps(form, ensure_ascii=False)[1:-1] for form in self._forms)
+        self._bytes = tuple(
+            dict.fromkeys(form.encode("utf-8", "surrogatepass") for form in (*self._forms, *written))
+        )
 
     def hide(self, text: str) -> str:
         for form in self._forms:
@@ -64,10 +60,80 @@ class Secrets:
         return end
 
 
-# Process-wide, because log handlers are: a line written for one engine may carry the key of another.
-SECRETS = Secrets()
-# Those that cannot be taken for a word: what is kept and sent is text, and many servers take "ollama" for a key.
-UNMISTAKABLE = Secrets()
+class Keyring:
+    """The secrets that belong together, such as those of an engine. It lives as long as its owner holds it.
+
+    Example:
+        keyring = Keyring()
+        with keyring.scope():
+            register_secret("sk-1234567890")  # of this keyring
+    """
+
+    def __init__(self) -> None:
+        self._forms: set[str] = set()
+        self._unmistakable_forms: set[str] = set()
+        self._views: tuple[tuple[int, int], Secrets, Secrets] | None = None
+        with _LOCK:
+            _KEYRINGS.add(self)
+
+    def add(self, value: str, *, unmistakable: bool) -> None:
+        """``unmistakable`` values cannot be taken for a word. The others are hidden in what is printed alone: many
+        servers take "ollama" for a key."""
+        global _version
+        forms = encodings(value)
+        with _LOCK:
+            self._forms |= forms
+            if unmistakable:
+                self._unmistakable_forms |= forms
+            _version += 1
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Within it secrets are registered here, and these and those of the process are hidden."""
+        token = _CURRENT.set(self)
+        try:
+            yield
+        finally:
+            _CURRENT.reset(token)
+
+
+_LOCK = threading.RLock()
+_version = 0  # of all keyrings, so that what is made of them is made anew after a change
+_KEYRINGS: WeakSet[Keyring] = WeakSet()
+_CURRENT: ContextVar[Keyring | None] = ContextVar("keyring", default=None)
+_PROCESS = Keyring()  # of what is registered outside of any scope
+
+
+def keyring() -> Keyring:
+    """The keyring of the scope; outside of any, that of the process."""
+    return _CURRENT.get() or _PROCESS
+
+
+def secrets() -> Secrets:
+    """What is hidden in all that is printed. Outside of a scope these are the secrets of all keyrings: nobody can tell
+    whose text it is."""
+    return _views()[0]
+
+
+def unmistakable_secrets() -> Secrets:
+    """Those that cannot be taken for a word, for what is kept and sent."""
+    return _views()[1]
+
+
+def _views() -> tuple[Secrets, Secrets]:
+    """Made of several keyrings together, since a key of one may be part of a key of another."""
+    own = _CURRENT.get()
+    holder = own or _PROCESS
+    views, now = holder._views, (_version, len(_KEYRINGS))
+    if views is None or views[0] != now:
+        with _LOCK:
+            rings = {own, _PROCESS} if own else set(_KEYRINGS)
+            views = holder._views = (
+                now,
+                Secrets(form for ring in rings for form in ring._forms),
+                Secrets(form for ring in rings for form in ring._unmistakable_forms),
+            )
+    return views[1], views[2]
 
 
 def cut(text: str, most: int) -> str:
@@ -76,7 +142,7 @@ def cut(text: str, most: int) -> str:
     characters, is cut where it must be."""
     if len(text) <= most:
         return text
-    end = SECRETS.end_before(text, most)
+    end = secrets().end_before(text, most)
     if text[end] not in _KEY_CHARS:
         return text[:end]
     start = end

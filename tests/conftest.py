@@ -33,13 +33,16 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 @pytest.fixture(autouse=True)
 def own_secrets() -> Iterator[None]:
-    """What a test registers as a secret is none for the next one."""
+    """What a test registers as a secret is none for the next one, nor are the keys of its engines."""
     from deep_research import secret_values
 
-    kept = [(each, each._forms, each._bytes) for each in (secret_values.SECRETS, secret_values.UNMISTAKABLE)]
+    process = secret_values.keyring()
+    forms = set(process._forms), set(process._unmistakable_forms)
     yield
-    for each, forms, raw in kept:
-        each._forms, each._bytes = forms, raw
+    process._forms, process._unmistakable_forms = forms
+    secret_values._KEYRINGS.clear()
+    secret_values._KEYRINGS.add(process)
+    secret_values._version += 1
 
 
 LONG = {"slow", "bench", "sweep"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -26,6 +26,7 @@ from deep_research.phases.gathering.tasks.tool import NAME
 from deep_research.phases.gathering.tasks.toolbox import checked_tools
 from deep_research.phases.summarizing import Choices, Summarizer
 from deep_research.phases.synthesis import JudgeScope
+from deep_research.secret_values import Keyring
 from deep_research.settings import Settings
 from deep_research.sources.documents import Skipped
 from deep_research.sources.documents.corpus import Standing
@@ -84,6 +85,7 @@ class Parts:
     searches: bool
     local_only: bool = False
     archive: Archive | None = None
+    keyring: Keyring = field(default_factory=Keyring)
 
     def ready(self) -> None:
         """What must hold before a run is started; reads the corpus. Blocking.
@@ -99,7 +101,8 @@ class Parts:
             )
         self.sources.check_certificates()
         if self.sources.corpus is not None:
-            self.sources.corpus.prepare(max_age=CORPUS_AGE)
+            with self.keyring.scope():
+                self.sources.corpus.prepare(max_age=CORPUS_AGE)
 
     @property
     def set_up_now(self) -> SetUp:
@@ -194,10 +197,16 @@ class Parts:
 def assemble(
     settings: Settings, given: Given, *, clock: Clock = utc_now, beside: Parts | None = None
 ) -> Parts:
-    """``beside`` are parts of the same engine: the store, threads and processes are theirs.
+    """``beside`` are parts of the same engine: the store, threads, processes and secrets are theirs.
 
     Raises `UnknownNameError`, `ConfigurationError`.
     """
+    keyring = beside.keyring if beside else Keyring()
+    with keyring.scope():
+        return replace(_assembled(settings, given, clock, beside), keyring=keyring)
+
+
+def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | None) -> Parts:
     calls = beside.calls if beside else Calls()
     archive = make_archive(settings, clock=clock) if settings.content_archive_enabled else None
     limits = WorkLimits(

@@ -169,7 +169,9 @@ class Reader:
         if _DIGIT.search(text):
             text = self._joined_unit.sub(r"\1 ", text)
         if "-" in text:
-            text = self._compound.sub(lambda m: f"{values[m[1].casefold()] + values[m[2].casefold()]:g}", text)
+            text = self._compound.sub(
+                lambda m: f"{values[m[1].casefold()] + values[m[2].casefold()]:g}", text
+            )
         return self._counted.sub(lambda match: f"{values[match[1].casefold()]:g}", text)
 
     def plain(self, text: str) -> frozenset[str]:

@@ -64,18 +64,18 @@ _BARE_PATH = regex(r"""(?<![\w.:/…])(?:file://)?(?P<path>/[^\s/'":;,()]{1,255}
 
 
 def register_secret(value: str) -> None:
-    """Never print this value again, nor its base64, URL-encoded or escaped forms. Values of fewer than 4
-    characters are left alone: hiding them would black out ordinary text."""
+    """Never print this value again, nor its base64, URL-encoded or escaped forms: within the scope of an engine in what
+    the engine does, else in the whole process. Values of fewer than 4 characters are left alone: hiding them would black
+    out ordinary text."""
     if len(value) >= _MIN_SECRET:
-        secret_values.SECRETS.add(value)
-    if len(value) >= MIN_CORE_CHARS and not (value.isalpha() and len(value) < _LONGEST_WORD):
-        secret_values.UNMISTAKABLE.add(value)
+        is_word = len(value) < MIN_CORE_CHARS or (value.isalpha() and len(value) < _LONGEST_WORD)
+        secret_values.keyring().add(value, unmistakable=not is_word)
 
 
 def masked(text: str) -> str:
     """What is kept or sent, with ``***`` for each registered secret that cannot be taken for a word: of 8 characters at
     least, and if they are letters alone of 16."""
-    return secret_values.UNMISTAKABLE.hide(text)
+    return secret_values.unmistakable_secrets().hide(text)
 
 
 def masked_value(value: Any) -> Any:
@@ -89,23 +89,23 @@ def masked_value(value: Any) -> Any:
 
 def blotted(text: str) -> str:
     """As `masked`, with an asterisk for each character, so that all others keep their places."""
-    return secret_values.UNMISTAKABLE.blot(text)
+    return secret_values.unmistakable_secrets().blot(text)
 
 
 def blotted_bytes(body: bytes) -> bytes:
     """As `blotted`, for the bytes of a page."""
-    return secret_values.UNMISTAKABLE.blot_bytes(body)
+    return secret_values.unmistakable_secrets().blot_bytes(body)
 
 
 def holds_secret(body: bytes) -> bool:
     """Whether anything in it would be masked."""
-    return secret_values.UNMISTAKABLE.stand_in(body)
+    return secret_values.unmistakable_secrets().stand_in(body)
 
 
 def redact(text: str) -> str:
     """The text with ``***`` for registered secrets, for what stands under a secret's name, and for what looks
     like a key. Redacting twice changes nothing more."""
-    return _shapeless(secret_values.SECRETS.hide(text))
+    return _shapeless(secret_values.secrets().hide(text))
 
 
 def kept(text: str) -> str:

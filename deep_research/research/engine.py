@@ -82,7 +82,8 @@ class DeepResearch:
 
     ``model``, ``models``: language models by name, for all roles or by role; a list is a chain, of which each is asked
     when the one before cannot answer. A `ModelProvider` of your own does as well as a name.
-    ``agents``: your own agent for a role. ``search``: providers, by name or your own, in the order of preference.
+    ``agents``: your own agent for a role. ``search``: a provider, by name or your own, or several in the order of
+    preference.
     ``pages``: what reads the pages that are found, in place of our own: an object with ``async read(url) -> WebPage``.
     ``corpus``: a folder or file of documents, or several. ``tools`` and ``data_sources`` (by name): what tasks may use
     beside, see docs/tasks.md. ``gates``: what a phase's blocking issues do
@@ -103,7 +104,7 @@ class DeepResearch:
         model: Models | None = None,
         models: Mapping[str, Models] | None = None,
         agents: Mapping[AgentRole | str, Any] | None = None,
-        search: Sequence[SearchProvider | str] | None = None,
+        search: SearchProvider | str | Sequence[SearchProvider | str] | None = None,
         pages: Pages | None = None,
         corpus: Path | str | Sequence[Path | str] | None = None,
         gates: Gates | None = None,
@@ -141,7 +142,7 @@ class DeepResearch:
             model=None if _is_named(model) else model,
             models=None if _is_named(models) else models,
             agents=agents,
-            search=search,
+            search=[search] if isinstance(search, SearchProvider | str) else search,
             pages=pages,
             tools=tools,
             data_sources=data_sources,
@@ -749,7 +750,8 @@ class DeepResearch:
             raise SettingsError(
                 "An option holds characters that are not text.", hint="Remove them and ask again."
             ) from None
-        return masked(question), in_all_texts(chosen, masked), shared, parts
+        with parts.keyring.scope():
+            return masked(question), in_all_texts(chosen, masked), shared, parts
 
     async def _prepare(self, parts: Parts) -> None:
         """Before every run, off the loop: the store is open, there is something to search, and documents that came

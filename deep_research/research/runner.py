@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Literal
+from functools import partial, wraps
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from deep_research.assembly import Going, Parts, Variants, without_effect
 from deep_research.budget.shared_budget import SharedBudget
@@ -104,6 +104,23 @@ class _Active:
         return self.journal.lane.owner.pid == os.getpid()
 
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _in_scope(
+    work: Callable[Concatenate[Runner, _P], Coroutine[Any, Any, _T]],
+) -> Callable[Concatenate[Runner, _P], Coroutine[Any, Any, _T]]:
+    """Within it the secrets of this engine are hidden, and no other's."""
+
+    @wraps(work)
+    async def in_scope(self: Runner, /, *args: _P.args, **options: _P.kwargs) -> _T:
+        with self._parts.keyring.scope():
+            return await work(self, *args, **options)
+
+    return in_scope
+
+
 class Runner:
     """All runs of one engine, on whatever loops they were started. ``lasting`` says of the running loop that it is
     the engine's own, on which connections may stay open between runs: nobody tells when another loop ends."""
@@ -129,6 +146,7 @@ class Runner:
         self._observers: set[Future[None]] = set()
         self._draining = 0
 
+    @_in_scope
     async def begin(
         self,
         run_id: str,
@@ -199,6 +217,7 @@ class Runner:
         if not active.journal.ended:
             raise refused(active.journal.lane, "another process asked for it")
 
+    @_in_scope
     async def resume(
         self,
         run_id: str,
@@ -250,6 +269,7 @@ class Runner:
             finally:
                 await self._deactivate(active)
 
+    @_in_scope
     async def abandon(self, run_id: str, why: str = "", *, parked_at: int | None = None) -> None:
         """Cancel a run that nobody works on, where it stands ``parked_at``. Raises `RunBusyError` when somebody does, or
         did since."""
