@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import Any
 
 from pydantic import BaseModel
+from servers import ModelServer, Served
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, TokenUsage
-from deep_research.testing.servers import ModelServer, Served
 from deep_research.testing.service_bench import PATIENCE, ServiceBench
 
 KEY = "sk-canary-Zm9yIHRlc3Rz-0123456789"

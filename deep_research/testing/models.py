@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
+from servers.caches import tokens
+from servers.server_exchange import DEFAULT_TEXT, as_json, deltas
 
 from deep_research.models.base import (
     ModelCall,
@@ -27,9 +29,7 @@ from deep_research.models.base import (
 from deep_research.models.language_model import Answer
 from deep_research.models.profiles import Profile
 from deep_research.models.stream import OnPiece
-from deep_research.testing.servers.caches import tokens
-from deep_research.testing.servers.instances import instance
-from deep_research.testing.servers.server_exchange import DEFAULT_TEXT, as_json, deltas
+from deep_research.testing.instances import instance
 
 __all__ = ["ScriptedModel", "ScriptedProvider"]
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from servers import Asked, Hit, SearchServer, hits
+
 from deep_research.errors import SearchError
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
-from deep_research.testing.servers import Asked, Hit, SearchServer, hits
 from deep_research.testing.service_bench import PATIENCE, ServiceBench
 
 KEY = "canary+Zm9y/IHRlc3Rz%9x&w=3v"

@@ -21,6 +21,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from types import ModuleType
 
+from servers import Hit
+
 from deep_research.testing import service_checks
 from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
@@ -33,7 +35,6 @@ from deep_research.testing.search_checks import (
     search_refusals,
     search_secrets,
 )
-from deep_research.testing.servers import Hit
 
 __all__ = [
     "KEY",

@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Coroutine, Iterator
 from typing import Any, Generic, Protocol, Self, TypeVar
 from urllib.parse import quote, quote_plus
 
+from servers import ModelServer, SearchServer
+
 from deep_research.errors import DeepResearchError
-from deep_research.testing.servers import ModelServer, SearchServer
 
 PATIENCE = 240.0  # seconds until a check gives up waiting, also where the machine stands still
 

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
+from servers import Fault
+
 from deep_research.errors import ConfigurationError
-from deep_research.testing.servers import Fault
 from deep_research.testing.service_bench import PATIENCE, ServiceBench, no_key_in, until
 from deep_research.testing.store_bench import expect
 

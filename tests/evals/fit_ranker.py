@@ -24,18 +24,20 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from deep_research import DeepResearch
-from deep_research.evals.answer_scores import holds
-from deep_research.evals.corpora import JsonlCorpus, build_index
-from deep_research.evals.datasets import find_dataset, read_records
-from deep_research.evals.folds import FILE as FOLDS_FILE
-from deep_research.evals.folds import fold_of
-from deep_research.evals.outcomes import BARE
-from deep_research.evals.suites import GROUPS, SUITES
 from deep_research.evidence.candidates import Pool, read_document
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.ranker import COLUMNS, FILE, Ranker, View, signals
 from deep_research.evidence.selection import choose, passages
+from evals.answer_scores import holds
+from evals.corpora import JsonlCorpus, build_index
+from evals.datasets import find_dataset, read_records
+from evals.folds import FILE as FOLDS_FILE
+from evals.folds import fold_of
+from evals.outcomes import BARE
+from evals.suites import GROUPS, SUITES
 
 COLUMNS_L2 = SIGNALS_L2 = 2.0
 SIGNAL_WORDS = 150  # of what is chosen, by which the probability is told

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from servers import Answer, Fault
+
 from deep_research.models.base import Message, StopReason
 from deep_research.testing.model_bench import CALL, MODEL, WAYS, Bench
-from deep_research.testing.servers import Answer, Fault
 from deep_research.testing.service_bench import until
 
 SAID = "The keeper of the light wrote it down: seven ships passed, and none of them was seen again."

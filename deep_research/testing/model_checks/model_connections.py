@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from servers import Fault, Served
+
 from deep_research.models.base import Message, ModelCall
 from deep_research.testing.model_bench import CALL, WAYS, Bench
-from deep_research.testing.servers import Fault, Served
 from deep_research.testing.service_bench import until
 
 

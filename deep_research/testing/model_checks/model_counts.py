@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from servers import FAULT_KINDS, Answer, Fault
+
 from deep_research.errors import ModelError
 from deep_research.models.base import Message, TokenUsage
 from deep_research.testing.model_bench import CALL, WAYS, Ability, Bench, Outcome
-from deep_research.testing.servers import FAULT_KINDS, Answer, Fault
 
 _LONG = "The log of the light, year by year. " * 60
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+from servers import Fault
+
 from deep_research.errors import ModelError
 from deep_research.models.base import Message
 from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import CALL, WAYS, Bench
 from deep_research.testing.pace import Lateness, Pace
-from deep_research.testing.servers import Fault
 from deep_research.testing.service_bench import PATIENCE, until
 
 _SECONDS = 0.25

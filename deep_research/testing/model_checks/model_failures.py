@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import socket
 
+from servers import FAULT_KINDS, Fault
+from servers.http import Reply
+
 from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import WAYS, Bench
-from deep_research.testing.servers import FAULT_KINDS, Fault
-from deep_research.testing.servers.http import Reply
 from deep_research.testing.service_bench import PATIENCE
 
 _SLOW = ("hang", "drip-body", "drip-headers", "sse-hang")

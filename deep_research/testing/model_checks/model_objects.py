@@ -6,11 +6,11 @@ import re
 from typing import Literal
 
 from pydantic import BaseModel, Field
+from servers import Fault
+from servers.server_exchange import PROSE
 
 from deep_research.models.base import Message, ModelCall, ModelProvider
 from deep_research.testing.model_bench import CALL, WAYS, Bench, form_of
-from deep_research.testing.servers import Fault
-from deep_research.testing.servers.server_exchange import PROSE
 
 FORMS = ("schema", "tool")
 

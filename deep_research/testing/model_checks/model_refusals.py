@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from servers import Fault
+from servers.http import Reply
+
 from deep_research.errors import ModelError
 from deep_research.models.failures import Verdict, is_too_long
 from deep_research.testing.model_bench import WAYS, Bench
-from deep_research.testing.servers import Fault
-from deep_research.testing.servers.http import Reply
 
 _STATUSES = {
     "400": Verdict.FATAL,

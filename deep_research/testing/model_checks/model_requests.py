@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
+from servers import Fault
 
 from deep_research.models.base import Effort, Message, ModelCall, ModelProvider
 from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import CALL, KEY, MODEL, WAYS, Ability, Bench, form_of
-from deep_research.testing.servers import Fault
 
 
 class _Shape(BaseModel):

@@ -8,9 +8,10 @@ import pickle
 import traceback
 from unittest.mock import patch
 
+from servers import Fault
+
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.testing.model_bench import CALL, KEY, WAYS, Bench
-from deep_research.testing.servers import Fault
 from deep_research.testing.store_bench import expect
 
 _STRANGER = "sk-stranger-0123456789"

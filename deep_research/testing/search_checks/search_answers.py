@@ -7,9 +7,10 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import date, datetime
 
+from servers import Asked, Hit, hits
+
 from deep_research.sources.search.base import SearchFilters, SearchResult, SourceType
 from deep_research.testing.search_bench import QUERY, Bench
-from deep_research.testing.servers import Asked, Hit, hits
 
 _FILTERS = (
     SearchFilters(since=date(2020, 2, 29)),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from servers import Fault
+
 from deep_research.testing.pace import Lateness, Pace
 from deep_research.testing.search_bench import Bench, Outcome
-from deep_research.testing.servers import Fault
 from deep_research.testing.service_bench import until
 
 # Tried in turn: a machine that stands still until the deadline asks nobody.

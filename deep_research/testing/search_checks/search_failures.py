@@ -7,9 +7,10 @@ import gzip
 import socket
 import zlib
 
+from servers import FAULT_KINDS, Fault
+from servers.http import Ending, Reply
+
 from deep_research.testing.search_bench import Bench, Outcome
-from deep_research.testing.servers import FAULT_KINDS, Fault
-from deep_research.testing.servers.http import Ending, Reply
 
 _SLOW = ("hang", "drip-body", "drip-headers", "sse-hang")
 _MEBIBYTE = 2**20

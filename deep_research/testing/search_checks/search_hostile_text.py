@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from servers import Hit, hits
+from servers.http import Reply
+
 from deep_research.testing.search_bench import Bench
 from deep_research.testing.search_checks.search_answers import well_formed
-from deep_research.testing.servers import Hit, hits
-from deep_research.testing.servers.http import Reply
 
 _NO_LINKS: tuple[Any, ...] = (
     "javascript:alert(1)",

@@ -6,9 +6,10 @@ import json
 import time
 from email.utils import formatdate
 
+from servers import Fault
+from servers.http import Reply
+
 from deep_research.testing.search_bench import QUERY, Ability, Bench
-from deep_research.testing.servers import Fault
-from deep_research.testing.servers.http import Reply
 
 _TRANSIENT = (408, 425, 429, 500, 502, 503, 504, 529)
 _REFUSED = (400, 401, 403, 404, 405, 410, 414, 422, 451)

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from unittest.mock import patch
 from urllib.parse import quote, quote_plus
 
+from servers import Fault, SearchServer
+from servers.http import Reply
+
 from deep_research.errors import ConfigurationError, MissingKeyError, SearchError
 from deep_research.sources.search.base import SearchRequest
 from deep_research.testing.search_bench import KEY, QUERY, Bench
-from deep_research.testing.servers import Fault, SearchServer
-from deep_research.testing.servers.http import Reply
 from deep_research.testing.service_bench import no_key_in
 from deep_research.testing.store_bench import expect
 
