@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from servers.instances import instance
+
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
 from deep_research.patterns import regex
-from deep_research.testing.instances import instance
 
 _BLOCK = regex(
     r"^<<(?P<mark>[0-9a-f]{16}) (?P<label>(?!end>>)[^>\n]*)>>\n(?P<body>.*?)\n<<(?P=mark) end>>", re.S | re.M

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 from servers import ModelServer
+from servers.instances import instance
 
 from deep_research.assembly import make_models
 from deep_research.errors import UnknownNameError
 from deep_research.evidence.quotes import locate
 from deep_research.settings import Settings
-from deep_research.testing.instances import instance
 from evals import suite_named
 from evals.agents import _figures, evaluate_agents, measured, repetition
 from evals.command_line import main

@@ -134,7 +134,6 @@ def _hooks(ends: str | None, parks: str | None) -> Any:
     from deep_research import SupervisorHooks
     from deep_research.errors import StopResearch
     from deep_research.state import DeepResearchPhase
-    from deep_research.testing import parking_hooks
 
     if parks:
         return parking_hooks("think_pause", phases=(DeepResearchPhase[parks],))

@@ -6,19 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from deep_research.testing.instances import instance
-from servers.caches import PrefixCache, prompt_tokens, tokens
+from deep_research.testing.models import DEFAULT_TEXT, as_json, tokens
+from servers.caches import PrefixCache, prompt_tokens
 from servers.faults import Fault, Stage
+from servers.instances import instance
 from servers.misdeeds import altered
-from servers.server_exchange import (
-    DEFAULT_TEXT,
-    PROSE,
-    Answer,
-    Asked,
-    Said,
-    Usage,
-    as_json,
-)
+from servers.server_exchange import PROSE, Answer, Asked, Said, Usage
 from servers.wire import Wire
 
 

@@ -8,11 +8,6 @@ from collections.abc import Sequence
 from servers.server_exchange import Segment
 
 
-def tokens(text: str) -> int:
-    """Four UTF-8 bytes to a token, rounded up."""
-    return _rounded_up(len(text.encode()))
-
-
 def prompt_tokens(segments: Sequence[Segment]) -> int:
     """Rounded up once for the whole prompt, so that the parts of a prompt add up."""
     return _rounded_up(sum(len(segment.text.encode()) for segment in segments))

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from deep_research.testing.models import as_json
 from servers.http import Reply
-from servers.server_exchange import Asked, as_json
+from servers.server_exchange import Asked
 from servers.wire import sse
 
 WINDOW_TOKENS = 4_096

@@ -9,10 +9,11 @@ from dataclasses import replace
 from email.utils import formatdate
 from typing import Any
 
+from deep_research.testing.models import as_json
 from servers.faults import Fault, Stage
 from servers.http import Ending, Reply
 from servers.openai_common import REFUSAL
-from servers.server_exchange import PROSE, Said, as_json
+from servers.server_exchange import PROSE, Said
 from servers.wire import Wire
 
 _ENDINGS = {"reset": Ending.RESET, "close": Ending.CLOSED, "hang": Ending.HANGING}

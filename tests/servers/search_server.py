@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
+from deep_research.testing.search_hits import Hit
+from servers.failing import FailingServer
 from servers.faults import Fault, Schedule
 from servers.http import Reply, Request
-from servers.loopback import LoopbackServer
 from servers.misdeeds import spoiled
-from servers.search_hits import Hit
 from servers.search_wire import Asked, RefusedError, SearchWire, as_body
 from servers.wire import Wire
 from servers.wire_google import GoogleSearch
@@ -33,7 +33,7 @@ _WIRES: tuple[SearchWire, ...] = (
 )
 
 
-class SearchServer(LoopbackServer):
+class SearchServer(FailingServer):
     """Speaks the formats of Tavily, Google, Semantic Scholar, OpenAlex, Wikipedia and SearXNG, each at its own path.
 
     ::

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 from types import TracebackType
 
 from servers.caches import PrefixCache
+from servers.failing import FailingServer
 from servers.faults import Fault, Schedule
 from servers.http import Reply
-from servers.loopback import LoopbackServer
-from servers.server_exchange import Served, Usage
+from servers.server_exchange import PROSE, Answer, Served, Usage
 from servers.service import (
     ABILITIES,
     Answers,
@@ -20,7 +20,7 @@ from servers.service import (
 )
 
 
-class ModelServer(LoopbackServer):
+class ModelServer(FailingServer):
     """Speaks the wire formats of Anthropic messages, OpenAI responses and chat completions, and Ollama.
 
     ::
@@ -41,6 +41,8 @@ class ModelServer(LoopbackServer):
     ``log`` holds what models were asked and what it cost, ``lookups`` what was asked about them, ``most_at_once`` the
     largest number of requests in work.
     """
+
+    prose = PROSE
 
     def __init__(
         self,
@@ -101,6 +103,10 @@ class ModelServer(LoopbackServer):
     @answers.setter
     def answers(self, answers: Answers | None) -> None:
         self._service.answers = answers
+
+    def say(self, text: str, *, stop: str = "end", reasoning: str = "") -> None:
+        """The answer to every request from now on."""
+        self.answers = [Answer(text, stop=stop, reasoning=reasoning)]
 
     @property
     def abilities(self) -> frozenset[str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-DEFAULT_TEXT = "The keeper of the light wrote it down: seven ships passed, and none of them was seen again."
 PROSE = "Certainly! Having thought about it, I would say that it depends on what one is looking for."
 
 
@@ -138,13 +136,3 @@ class Said:
     reasoning: str = ""
     tool: str | None = None
     usage: Usage | None = None
-
-
-def as_json(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False)
-
-
-def deltas(text: str) -> list[str]:
-    """A text in the pieces that a stream sends: of 16 characters, of more if that would make over 64 pieces."""
-    size = max(16, -(-len(text) // 64))
-    return [text[at : at + size] for at in range(0, len(text), size)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deep_research.errors import UnknownNameError
+from deep_research.testing.models import as_json
 from servers.answer_text import as_answer, default_answer, said
 from servers.caches import PrefixCache, prompt_tokens
 from servers.catalogue import models, ollama_details, ollama_tags
@@ -18,7 +19,7 @@ from servers.dialects import DIALECTS, Dialect
 from servers.faults import Fault, Schedule, Stage
 from servers.http import Reply, Request
 from servers.misdeeds import spoiled
-from servers.server_exchange import Answer, Asked, Said, Served, Usage, as_json
+from servers.server_exchange import Answer, Asked, Said, Served, Usage
 from servers.wire import Wire
 from servers.wire_anthropic import AnthropicMessages
 from servers.wire_chat import OpenAIChat

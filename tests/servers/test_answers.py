@@ -10,8 +10,8 @@ import httpx2
 import pytest
 from pydantic import BaseModel, Field
 
-from deep_research.testing.instances import instance
 from servers import Answer, Fault, ModelServer, Usage
+from servers.instances import instance
 
 pytestmark = pytest.mark.timed
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from servers.server_exchange import Asked, Said, Segment, as_json
+from deep_research.testing.models import as_json
+from servers.server_exchange import Asked, Said, Segment
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from servers.server_exchange import Asked, Said, Segment, Usage, as_json, deltas
+from deep_research.testing.models import as_json, deltas
+from servers.server_exchange import Asked, Said, Segment, Usage
 from servers.strictness import anthropic_objection
 from servers.wire import Stream, Wire, content_text, message, sse
 

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from deep_research.testing.models import as_json, deltas
 from servers.openai_common import REFUSAL
-from servers.server_exchange import Asked, Said, as_json, deltas
+from servers.server_exchange import Asked, Said
 from servers.wire import Stream, Wire, message, segments
 
 DEFAULT_CONTEXT = 4096

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from deep_research.testing.models import deltas
 from servers.openai_common import (
     CREATED,
     REFUSAL,
@@ -13,7 +14,7 @@ from servers.openai_common import (
     objection,
     unsupported,
 )
-from servers.server_exchange import Asked, Said, Usage, deltas
+from servers.server_exchange import Asked, Said, Usage
 from servers.wire import Stream, Wire, message, segments, sse
 
 _STATUSES = {"length": "incomplete", "content-filter": "incomplete", "failed": "failed"}

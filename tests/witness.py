@@ -15,6 +15,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from deep_research.sources.search import SearchRequest, SearchResult
+from deep_research.testing import ScriptedSearch
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -46,18 +49,21 @@ class Witness:
             return []
         return [Call(**json.loads(line)) for line in self.path.read_text().splitlines()]
 
-
-class Blind:
-    """A witness that sees nothing: the doubles' default."""
-
-    def note(self, unit: str, given: str = "") -> None:
-        """Nothing."""
+    async def see(self, handoff: Any) -> None:
+        """Note what an agent was handed: ``scripted_agents(before=witness.see)``."""
+        self.note(unit_of(handoff), digest(handoff))
 
 
-def as_witness(witness: Witness | Path | str | None) -> Witness | Blind:
-    if witness is None:
-        return Blind()
-    return witness if isinstance(witness, Witness) else Witness(witness)
+class WitnessedSearch(ScriptedSearch):
+    """A scripted search whose calls are noted in the file ``witness``."""
+
+    def __init__(self, answers: Any = None, *, witness: Path | str, **options: Any) -> None:
+        super().__init__(answers, **options)
+        self._witness = Witness(witness)
+
+    async def search(self, request: SearchRequest) -> Sequence[SearchResult]:
+        self._witness.note(f"search:{request.query}", str(request.limit))
+        return await super().search(request)
 
 
 def unit_of(handoff: Any) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from servers import Hit, hits
-from servers.http import Reply
-
 from deep_research.testing.search_bench import Bench
 from deep_research.testing.search_checks.search_answers import well_formed
+from deep_research.testing.search_hits import Hit, hits
 
 _NO_LINKS: tuple[Any, ...] = (
     "javascript:alert(1)",
@@ -124,7 +122,7 @@ async def more_items_than_were_asked_for_are_cut(bench: Bench) -> None:
     item = '{"url": "https://example.org/%d", "link": "https://example.org/%d", "title": "x", "display_name": "x"}'
     items = ",".join(item % (n, n) for n in range(200))
     body = f'{{"results": [{items}], "data": [{items}], "items": [{items}], "searchInformation": {{}}}}'
-    bench.server.canned = Reply(200, (body.encode(),))
+    bench.server.send(200, (body.encode(),))
     outcome = await bench.search(limit=3)
     assert outcome.error is not None or len(outcome.found) <= 3
 
@@ -132,11 +130,11 @@ async def more_items_than_were_asked_for_are_cut(bench: Bench) -> None:
 async def deep_nesting_is_no_harm(bench: Bench) -> None:
     deep = b'{"results": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
     for body in (deep, b"[" * 400_000, b'{"a":' * 200_000):
-        bench.server.canned = Reply(200, (body,))
+        bench.server.send(200, (body,))
         assert (await bench.search()).failure.data["trouble"] == "transient"
 
 
 async def numbers_beyond_reason_are_no_harm(bench: Bench) -> None:
     for body in (b'{"results": [{"url": "https://x.example", "score": 1e999}]}', b"9" * 5_000, b"NaN"):
-        bench.server.canned = Reply(200, (body,))
+        bench.server.send(200, (body,))
         await bench.search()
