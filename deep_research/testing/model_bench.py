@@ -35,8 +35,8 @@ class Ability(StrEnum):
 
 class ModelService(Service, Protocol):
     """A service of models. ``answers``: a sequence, whose last item is given again and again, or a function of the
-    request, plain or coroutine. ``abilities``: what it can do, by name; it refuses the others, or answers in prose those in
-    ``ignores``. ``prose``: the answer of the fault of that name."""
+    request, plain or coroutine. ``abilities``: what it can do, by name; it refuses the others, or answers in prose
+    those in ``ignores``. ``prose``: the answer of the fault of that name."""
 
     answers: Any
     abilities: Any

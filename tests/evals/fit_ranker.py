@@ -1,12 +1,13 @@
 """Fits the weights of `deep_research.evidence.ranker`: ``python tests/evals/fit_ranker.py DIR MANUALS``, which are
-``--data`` of `eval answers` and of `eval manuals`.
+``--data`` of `tests/evals answers` and of `tests/evals manuals`.
 
 Each question is researched once, and of the last look at all its sources the candidates are kept with their columns. A
 candidate is good that holds an accepted answer. The ranker's weights make the good ones likely among the candidates of
 their question; the probability's weights tell answered questions from those without evidence: passages without theirs,
 articles that do not answer, and the questions of a manual over the next one.
 Written are `ranker.json`, fitted on all questions, and `folds.json`, weights that were fitted without a fifth of the
-questions of `eval answers`, and without a manual: with those each question is answered by weights that never saw it.
+questions of `tests/evals answers`, and without a manual: with those each question is answered by weights that never saw
+it.
 """
 
 from __future__ import annotations

@@ -131,6 +131,8 @@ def _results(request: Any) -> list[Any]:
 
 
 def _hooks(ends: str | None, parks: str | None) -> Any:
+    from parking import parking_hooks
+
     from deep_research import SupervisorHooks
     from deep_research.errors import StopResearch
     from deep_research.state import DeepResearchPhase
