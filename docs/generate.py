@@ -192,8 +192,6 @@ shortened most), `limits`, `advice` |
 | `archive restore` | one object: `content_hash`, `content`, `item_id`, `item_type`, `archived_at`, `archive_reason`, \
 `original_tokens`, `metadata` |
 | `archive clean` | `{"removed": N}` |
-| `eval` | one object: `suite`, `titles`, `jobs`, the figures by their names (`hits@10`, `all@10`, …), `sets` (the same \
-by question set), `errors` |
 | `doctor` | one object: `ok`, `checks` (`name`, `state`, `detail`), `settings` (`name`, `value`, `origin`) |
 
 An error is one object on stderr: `{"error": {"code": …, "message": …, "hint": …}}`. After Ctrl-C its code is

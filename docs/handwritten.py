@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from prompt_reading import blocks
+
 from deep_research import DeepResearch, ResearchResult
 from deep_research.models import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
-from deep_research.testing.prompt_reading import blocks
 
 HERE = Path(__file__).resolve().parent
 ANSWERS = HERE / "examples" / "handwritten.toml"

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
-pytest.register_assert_rewrite("deep_research.testing")
+pytest.register_assert_rewrite("deep_research.testing", "servers")
 
 hypothesis_settings.register_profile(
     "suite", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True

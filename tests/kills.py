@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from warm_parent import Exit, WarmParent
+from witness import Witness, WitnessedSearch
 
 from deep_research.errors import RunBusyError
 from deep_research.models.base import ModelCall
@@ -32,8 +33,7 @@ from deep_research.state.reducer import Fold
 from deep_research.store.sqlite import SQLiteStore
 from deep_research.store.writer import Writer
 from deep_research.testing.casts import scripted_agents
-from deep_research.testing.doubles import FakeClock, ScriptedSearch, codeword, results
-from deep_research.testing.witness import Witness
+from deep_research.testing.doubles import FakeClock, codeword, results
 
 QUESTION = "Who kept the light?"
 _FENCE = re.compile(r"[0-9a-f]{16}")  # another one in each prompt
@@ -93,8 +93,8 @@ def research(
     store = MortalStore(database, kill=kill)
     engine = DeepResearch(
         store=store,
-        search=[ScriptedSearch(_uneven, witness=witness)],
-        agents=scripted_agents(without=["gatherer"], witness=witness, **script),
+        search=[WitnessedSearch(_uneven, witness=witness)],
+        agents=scripted_agents(without=["gatherer"], before=Witness(witness).see, **script),
         clock=FakeClock(),
         max_concurrent=max_concurrent,
         max_sub_queries=20,

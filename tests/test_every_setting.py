@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
+from servers import WebSite, web_reply
 
 from deep_research.assembly.option_effects import OPTION
 from deep_research.phases.analysis import ExtractiveAnalyzer
@@ -16,7 +17,6 @@ from deep_research.phases.synthesis import ExtractiveSynthesizer
 from deep_research.settings import Settings
 from deep_research.state import Budget, RunOptions
 from deep_research.supervisor.orchestrator import SupervisorOrchestrator
-from deep_research.testing.servers import WebSite, web_reply
 
 sys.path.insert(0, str(Path(__file__).parent / "settings"))
 pytest.register_assert_rewrite(

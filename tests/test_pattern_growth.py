@@ -94,7 +94,7 @@ def patterns() -> Iterator[tuple[str, Any]]:
     """All patterns of modules, also those in their tuples and tables, with what each is asked: search or match."""
     for found in pkgutil.walk_packages(deep_research.__path__, "deep_research."):
         name = found.name.removeprefix("deep_research.")
-        if name.split(".")[0] in ("testing", "evals") or name == "__main__":
+        if name.split(".")[0] == "testing" or name == "__main__":
             continue
         for at, value in vars(importlib.import_module(found.name)).items():
             several = value if isinstance(value, (tuple, list)) else (value,)

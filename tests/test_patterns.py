@@ -41,7 +41,7 @@ re._compiler.compile = seen
 
 def test_importing_the_package_compiles_no_pattern_of_it_and_loads_no_stemmer() -> None:
     program = """
-import deep_research.assembly, deep_research.evals, deep_research.evals.corruptions, deep_research.packs
+import deep_research.assembly, deep_research.packs
 import deep_research.interfaces.cli.main, deep_research.report.checking, deep_research.research.engine
 assert not compiled, compiled
 assert 'Stemmer' not in sys.modules

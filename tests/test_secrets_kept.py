@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, RunStatus, SupervisorHooks
 from deep_research.logs import blotted, blotted_bytes, holds_secret, masked, register_secret
@@ -31,7 +32,6 @@ from deep_research.state.events import (
 from deep_research.state.identity import sha256_hex
 from deep_research.supervisor.hooks import Park
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "What is known of the lighthouse towers?"
 

@@ -18,7 +18,9 @@ CLOCKS |= {f"{clock}_ns" for clock in CLOCKS}
 WAITS = {"acquire", "aresult", "communicate", "exception", "join", "result", "settimeout", "wait"}
 DEADLINE = re.compile(r"(?:.+_)?(?:timeout|deadline|patience|seconds)")
 SPANS = {"timedelta", "day", "picture", "Outcome", "ModelSettled"}  # whose seconds nobody waits for
-SUITES = re.compile(r"deep_research\.testing\.(?:.+_suite|fault_table|warm)(?:\..+)?")  # their checks wait
+SUITES = re.compile(
+    r"(?:deep_research\.testing\..+_suite|servers\.fault_table)(?:\..+)?"
+)  # their checks wait
 
 
 def is_span(node: ast.expr) -> bool:

@@ -2,9 +2,9 @@
 weights are data.
 
 What tells a candidate that answers is a column: one function, its name, and a figure of 0 to about 1. A new idea is a new
-column; `eval answers --without-column` tells what one is worth. ``tests/evals/fit_ranker.py`` writes the weights: the
-columns by a conditional logit over the candidates of each question, the probability by a logistic regression over what
-answered questions show and unanswered ones do not.
+column; `tests/evals answers --without-column` tells what one is worth. ``tests/evals/fit_ranker.py`` writes the weights:
+the columns by a conditional logit over the candidates of each question, the probability by a logistic regression over
+what answered questions show and unanswered ones do not.
 """
 
 from __future__ import annotations

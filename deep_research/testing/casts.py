@@ -1,10 +1,9 @@
-"""A full cast of scripted agents that drives the machine down any path, and hooks that park it."""
+"""A full cast of scripted agents that drives the machine down any path."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from deep_research.errors import UnknownNameError
@@ -16,14 +15,11 @@ from deep_research.phases.synthesis import SynthesizerOutput
 from deep_research.state import (
     AgentRole,
     ConfidenceLevel,
-    DeepResearchPhase,
     FollowUpQuery,
     GapAnalysis,
     IterationRecommendation,
 )
-from deep_research.supervisor.hooks import DECISION_HOOKS, Park, SupervisorHooks
 from deep_research.testing.doubles import ScriptedAgent, codeword, results
-from deep_research.testing.witness import Witness
 
 ROLES = tuple(role for role in AgentRole if role is not AgentRole.SUPERVISOR)
 
@@ -52,7 +48,7 @@ def scripted_agents(
     deterministic: bool = False,
     falls_back: bool = False,
     batch_bytes: int = 1_000_000,
-    witness: Witness | Path | str | None = None,
+    before: Callable[[Any], Awaitable[None]] | None = None,
 ) -> dict[AgentRole | str, ScriptedAgent]:
     """Agents for all five roles, as ``DeepResearch(agents=…)`` takes them.
 
@@ -75,27 +71,12 @@ def scripted_agents(
             deterministic=deterministic,
             falls_back=falls_back,
             batch_bytes=batch_bytes,
-            witness=witness,
+            before=before,
             name=f"scripted {role.value}",
         )
         for role in ROLES
         if role not in left_out
     }
-
-
-def parking_hooks(*names: str, phases: Collection[DeepResearchPhase | str] = ()) -> SupervisorHooks:
-    """Hooks of these names that ask to park, in these phases (all, if none is named). A pause that was answered
-    is not asked again, so the run gets one phase further with each answer."""
-
-    def park_at(state: Any, *_: Any) -> Park | None:
-        if phases and state.phase not in phases:
-            return None
-        return Park(waiting_for=f"a word on {state.phase}")
-
-    for name in names:
-        if name not in DECISION_HOOKS:
-            raise UnknownNameError.of("decision hook", name, DECISION_HOOKS)
-    return SupervisorHooks(**dict.fromkeys(names, park_at))
 
 
 def _by_role(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]:

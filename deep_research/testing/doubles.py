@@ -11,7 +11,6 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, TypeVar
 
 from deep_research.errors import SearchError
@@ -19,7 +18,6 @@ from deep_research.sources.search import SearchProvider, SearchRequest, SearchRe
 from deep_research.state import SourceQuality
 from deep_research.state.identity import sha256_hex
 from deep_research.state.journal import MemoryJournal
-from deep_research.testing.witness import Witness, as_witness, digest, unit_of
 
 __all__ = ["FakeClock", "MemoryJournal", "ScriptedAgent", "ScriptedSearch", "codeword", "page", "results"]
 
@@ -93,7 +91,7 @@ class ScriptedSearch(SearchProvider):
     ``answers``: a function of the request; a mapping of query to results (anything else finds nothing); a sequence,
     one item per call, the last one again and again; None for `results` of every query. An exception in place of
     results is raised. ``failing`` are queries that raise `SearchError`. ``before`` is awaited ahead of each answer,
-    given the request: the place to wait for an event. ``witness`` is told of each call before anything else.
+    given the request: the place to wait for an event.
 
     ``requests`` holds what was asked; ``most_at_once`` the largest number of calls in flight.
     """
@@ -104,7 +102,6 @@ class ScriptedSearch(SearchProvider):
         *,
         failing: Sequence[str] = (),
         before: Callable[[SearchRequest], Awaitable[None]] | None = None,
-        witness: Witness | Path | str | None = None,
         name: str = "scripted",
     ) -> None:
         self.name = name
@@ -113,11 +110,9 @@ class ScriptedSearch(SearchProvider):
         self._answers = answers
         self._failing = frozenset(failing)
         self._before = before
-        self._witness = as_witness(witness)
         self._in_flight = 0
 
     async def search(self, request: SearchRequest) -> Found:
-        self._witness.note(f"search:{request.query}", str(request.limit))
         self.requests.append(request)
         self._in_flight += 1
         self.most_at_once = max(self.most_at_once, self._in_flight)
@@ -146,8 +141,8 @@ class ScriptedAgent:
 
     ``answers``: a function of the handoff, plain or coroutine, or a sequence of outputs, one per call, the last one
     again and again. An exception in place of an output is raised. ``before`` is awaited ahead of each answer, given
-    the handoff. ``witness`` is told of each call before anything else. ``batch_bytes`` bounds the source text of
-    one call to an analyzer. ``handoffs`` holds what the agent was told.
+    the handoff. ``batch_bytes`` bounds the source text of one call to an analyzer. ``handoffs`` holds what the agent was
+    told.
     """
 
     def __init__(
@@ -157,7 +152,6 @@ class ScriptedAgent:
         deterministic: bool = False,
         falls_back: bool = False,
         before: Callable[[Any], Awaitable[None]] | None = None,
-        witness: Witness | Path | str | None = None,
         batch_bytes: int = 1_000_000,
         name: str = "scripted agent",
     ) -> None:
@@ -168,10 +162,8 @@ class ScriptedAgent:
         self.handoffs: list[Any] = []
         self._answers = answers
         self._before = before
-        self._witness = as_witness(witness)
 
     async def __call__(self, handoff: Any) -> Any:
-        self._witness.note(unit_of(handoff), digest(handoff))
         self.handoffs.append(handoff)
         if self._before is not None:
             await self._before(handoff)

@@ -1,18 +1,17 @@
-"""What a check of the model suite works with: a model service on loopback and providers that speak to it."""
+"""The bench of the model suite: a model service on loopback, and providers that speak to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, TokenUsage
-from deep_research.testing.servers import ModelServer, Served
-from deep_research.testing.service_bench import PATIENCE, ServiceBench
+from deep_research.testing.service_bench import PATIENCE, Service, ServiceBench
 
 KEY = "sk-canary-Zm9yIHRlc3Rz-0123456789"
 MODEL = "model-1"
@@ -30,15 +29,40 @@ class Ability(StrEnum):
     KEY = "nobody gets in without a key"
     REASONING = "it says how many tokens were thoughts"
     REFUSAL = "it says that it refused"
+    SERVICE = "it asks a service over HTTP"
     TEMPERATURE = "it takes a temperature"
+
+
+class ModelService(Service, Protocol):
+    """A service of models. ``answers``: a sequence, whose last item is given again and again, or a function of the
+    request, plain or coroutine. ``abilities``: what it can do, by name; it refuses the others, or answers in prose
+    those in ``ignores``. ``prose``: the answer of the fault of that name."""
+
+    answers: Any
+    abilities: Any
+    ignores: Any
+    prose: str
+
+    @property
+    def most_at_once(self) -> int:
+        """The largest number of requests in work."""
+
+    def say(self, text: str, *, stop: str = "end", reasoning: str = "") -> None:
+        """The answer from now on."""
+
+    def clear(self) -> None:
+        """Forget the log, faults and caches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What is checked. ``make``: a provider of `MODEL` for the base URL of a `ModelServer` and a key. ``optional``: the
-    fields of its requests that it leaves out once a service has refused them."""
+    """The provider to be checked. ``service`` starts with each check; ``make`` gives a provider of `MODEL` for its base
+    URL and a key. ``saying``: in place of both, a provider of a model that answers every request with this text.
+    ``optional``: the fields of its requests that it leaves out once a service has refused them."""
 
-    make: Callable[[str, str | None], ModelProvider]
+    service: Callable[[], ModelService] | None = None
+    make: Callable[[str, str | None], ModelProvider] | None = None
+    saying: Callable[[str], ModelProvider] | None = None
     lacks: frozenset[Ability] = frozenset()
     optional: tuple[str, ...] = ()
 
@@ -50,7 +74,7 @@ class Outcome:
     reply: Reply | None = None
     error: ModelError | None = None
     pieces: list[str] = field(default_factory=list)
-    served: Sequence[Served] = ()
+    served: Sequence[Any] = ()
 
     @property
     def answer(self) -> Reply:
@@ -67,19 +91,28 @@ class Outcome:
         return self.reply.usage if self.reply else TokenUsage.model_validate(self.failure.data["usage"])
 
 
-class Bench(ServiceBench[ModelProvider]):
+class Bench(ServiceBench[ModelProvider, ModelService]):
     """A model service, and providers over it."""
 
-    server: ModelServer
     key = KEY
 
     def __init__(self, subject: Subject) -> None:
-        super().__init__()
+        super().__init__(subject.service() if subject.service else None)
         self.subject, self.lacks = subject, subject.lacks
-        self.server = ModelServer(models=(MODEL,))
+        self._text = "Seven ships passed."
+
+    def model_says(self, text: str) -> None:
+        """From now on, the model answers this."""
+        self._text = text
+        if self._service is not None:
+            self._service.say(text)
 
     def provider(self, *, url: str = "", key: str | None = KEY) -> ModelProvider:
-        made = self.subject.make(url or self.server.base_url, key)
+        if self.subject.saying is not None:
+            made = self.subject.saying(self._text)
+        else:
+            assert self.subject.make is not None, "a subject has either make or saying"
+            made = self.subject.make(url or self.server.base_url, key)
         self._made.append(made)
         return made
 
@@ -96,14 +129,14 @@ class Bench(ServiceBench[ModelProvider]):
     ) -> Outcome:
         """One request. What is raised and is no `ModelError` fails the check."""
         if not provider:
-            provider = self._made[0] if self._made else self.provider()
-        before = len(self.server.log)
+            provider = self._made[0] if self._made and self.subject.make else self.provider()
+        before = len(self.server.log) if self._service else 0
         outcome = Outcome()
         try:
             outcome.reply = await provider.send(call, outcome.pieces.append if streamed else None)
         except ModelError as error:
             outcome.error = error
-        outcome.served = self.server.log[before:]
+        outcome.served = self.server.log[before:] if self._service else ()
         return outcome
 
 

@@ -1,15 +1,18 @@
-"""The conformance suite of model providers: one item a promise, for any that speaks a format of `ModelServer`.
+"""The conformance suite of model providers: one item a promise.
 
-::
+For a provider of a service, over a server on loopback that speaks its format (see `ModelService`)::
 
-    SUBJECT = Subject(make=lambda url, key: MyProvider(MODEL, base_url=url + "/v1", api_key=key))
+    SUBJECT = Subject(service=MyServer, make=lambda url, key: MyProvider(MODEL, base_url=url + "/v1", api_key=key))
 
     @pytest.mark.parametrize("check", checks_for(SUBJECT), ids=str)
     def test_my_provider(check: Check) -> None:
         with Bench(SUBJECT) as bench:
             check(bench)
 
-What a service cannot do for what it is, the subject names in ``lacks``.
+What a service cannot do for what it is, the subject names in ``lacks``. One without such a server is given what its model
+says::
+
+    SUBJECT = Subject(saying=MyProvider, lacks=frozenset(Ability))
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 
 from deep_research.testing import service_checks
-from deep_research.testing.model_bench import KEY, MODEL, Ability, Bench, Subject
+from deep_research.testing.model_bench import KEY, MODEL, Ability, Bench, ModelService, Subject
 from deep_research.testing.model_checks import (
     model_answers,
     model_connections,
@@ -33,8 +36,25 @@ from deep_research.testing.model_checks import (
 from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
 
-__all__ = ["KEY", "MODEL", "MODEL_CHECKS", "Ability", "Bench", "Check", "Subject", "checks_for"]
+__all__ = [
+    "KEY",
+    "MODEL",
+    "MODEL_CHECKS",
+    "Ability",
+    "Bench",
+    "Check",
+    "ModelService",
+    "Subject",
+    "checks_for",
+]
 
+# The checks that apply to any provider; the others need a service.
+_OF_ANY = (
+    model_answers.a_text_is_given_as_it_was_said,
+    model_answers.any_characters_come_through,
+    model_answers.the_pieces_are_the_text,
+    *service_checks.OF_ANY,
+)
 _NEEDS: dict[Callable[[Bench], object], frozenset[Ability]] = {
     model_answers.a_refusal_is_told: frozenset({Ability.REFUSAL}),
     model_counts.a_stable_beginning_is_read_from_the_cache: frozenset({Ability.CACHE}),
@@ -50,7 +70,8 @@ Check = Promise[Bench]
 
 def _of(module: ModuleType) -> Iterator[Check]:
     for name, function in promises(module):
-        yield Check(name, function, _NEEDS.get(function, frozenset()))
+        over_http = frozenset() if function in _OF_ANY else frozenset({Ability.SERVICE})
+        yield Check(name, function, _NEEDS.get(function, frozenset()) | over_http)
 
 
 MODEL_CHECKS: tuple[Check, ...] = tuple(

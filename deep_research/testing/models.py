@@ -10,6 +10,7 @@ language model that does, for agents. Neither sleeps.
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
@@ -22,16 +23,14 @@ from deep_research.models.base import (
     Reply,
     StopReason,
     TokenUsage,
-    json_schema,
 )
 from deep_research.models.language_model import Answer
 from deep_research.models.profiles import Profile
 from deep_research.models.stream import OnPiece
-from deep_research.testing.servers.caches import tokens
-from deep_research.testing.servers.instances import instance
-from deep_research.testing.servers.server_exchange import DEFAULT_TEXT, as_json, deltas
 
 __all__ = ["ScriptedModel", "ScriptedProvider"]
+
+DEFAULT_TEXT = "The keeper of the light wrote it down: seven ships passed, and none of them was seen again."
 
 _Object = TypeVar("_Object", bound=BaseModel)
 
@@ -83,12 +82,16 @@ class ScriptedProvider(ModelProvider):
 
 class ScriptedModel:
     """A `LanguageModel` for agents. ``answers``: a sequence, one per question, the last one again and again; a function
-    of the call and of the type that is wanted (None for a text), plain or coroutine; None for the smallest answer there
-    is. Data becomes an object of the wanted type, an exception is raised. ``calls`` holds the questions with the types,
-    ``usage`` the sum over all answers, a token for four bytes."""
+    of the call and of the type that is wanted (None for a text), plain or coroutine. Data becomes an object of the wanted
+    type, an exception is raised. ``calls`` holds the questions with the types, ``usage`` the sum over all answers, a
+    token for four bytes."""
 
     def __init__(
-        self, answers: Values | None = None, *, name: str = "scripted:model-1", profile: Profile | None = None
+        self,
+        answers: Values = (DEFAULT_TEXT,),
+        *,
+        name: str = "scripted:model-1",
+        profile: Profile | None = None,
     ) -> None:
         self.name = name
         self.profile = profile or Profile(context=200_000, output=32_000)
@@ -117,9 +120,7 @@ class ScriptedModel:
         self.calls.append((call, wanted))
         answers = self._answers
         said: Any
-        if answers is None:
-            said = DEFAULT_TEXT if wanted is None else instance(json_schema(wanted))
-        elif callable(answers):
+        if callable(answers):
             said = answers(call, wanted)
             said = await said if inspect.isawaitable(said) else said
         else:
@@ -132,6 +133,21 @@ class ScriptedModel:
         usage = _reply(call, said, self.name).usage
         self.usage += usage
         return Answer(value=value, stop=StopReason.END, usage=usage, requests=1, model=self.name)
+
+
+def as_json(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False)
+
+
+def deltas(text: str) -> list[str]:
+    """A text in the pieces that a stream sends: of 16 characters, of more if that would make over 64 pieces."""
+    size = max(16, -(-len(text) // 64))
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def tokens(text: str) -> int:
+    """Four UTF-8 bytes to a token, rounded up."""
+    return -(-len(text.encode()) // 4)
 
 
 def _text(said: Any) -> str:

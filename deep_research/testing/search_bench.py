@@ -1,16 +1,16 @@
-"""What a check of the search suite works with: a search service on loopback and providers that ask it."""
+"""The bench of the search suite: a search service on loopback, and providers that ask it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from deep_research.errors import SearchError
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
-from deep_research.testing.servers import Asked, Hit, SearchServer, hits
-from deep_research.testing.service_bench import PATIENCE, ServiceBench
+from deep_research.testing.search_hits import Hit, hits
+from deep_research.testing.service_bench import PATIENCE, Service, ServiceBench
 
 KEY = "canary+Zm9y/IHRlc3Rz%9x&w=3v"
 QUERY = "which ships passed the light"
@@ -24,12 +24,24 @@ class Ability(StrEnum):
     KEYED = "a key can be given"
 
 
+class SearchService(Service, Protocol):
+    """A service of searches. ``hits``: the results of every search, or a function of the request; ``key``: the only one
+    that it accepts, None for any."""
+
+    hits: Any
+    key: str | None
+
+    def reply_to(self, asked: Any) -> Any:
+        """The good reply to a request of the log; its ``pieces`` are the body."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What is checked. ``make``: a provider for the base URL of a `SearchServer`, a key and the seconds that a search may
-    take. ``holding``: in place of it, a provider that finds these hits and asks nobody. ``variables``: those of the
-    environment without which nothing is made, as `MissingKeyError` names them."""
+    """The provider to be checked. ``service`` starts with each check; ``make`` gives a provider for its base URL, a key
+    and the seconds that a search may take. ``holding``: in place of both, a provider that finds these hits and asks
+    nobody. ``variables``: those of the environment without which nothing is made, as `MissingKeyError` names them."""
 
+    service: Callable[[], SearchService] | None = None
     make: Callable[[str, str | None, float], SearchProvider] | None = None
     holding: Callable[[Sequence[Hit]], SearchProvider] | None = None
     lacks: frozenset[Ability] = frozenset()
@@ -42,7 +54,7 @@ class Outcome:
 
     results: list[SearchResult] | None = None
     error: SearchError | None = None
-    asked: Sequence[Asked] = field(default_factory=tuple)
+    asked: Sequence[Any] = field(default_factory=tuple)
 
     @property
     def found(self) -> list[SearchResult]:
@@ -59,16 +71,17 @@ class Outcome:
         return [result.address for result in self.found]
 
 
-class Bench(ServiceBench[SearchProvider]):
+class Bench(ServiceBench[SearchProvider, SearchService]):
     """A search service, and providers over it."""
 
-    server: SearchServer
     key = KEY
 
     def __init__(self, subject: Subject) -> None:
-        super().__init__()
+        super().__init__(subject.service() if subject.service else None)
         self.subject, self.lacks = subject, subject.lacks
-        self.server = SearchServer(hits(3), key=KEY if self.has(Ability.KEYED) else None)
+        self.holds(hits(3))
+        if self._service is not None:
+            self._service.key = KEY if self.has(Ability.KEYED) else None
 
     def calls(self, provider: SearchProvider) -> Iterator[Coroutine[Any, Any, Sequence[SearchResult]]]:
         yield provider.search(SearchRequest(query=QUERY, limit=5))
@@ -78,12 +91,13 @@ class Bench(ServiceBench[SearchProvider]):
 
     def holds(self, found: Sequence[Hit]) -> None:
         """From now on, this is what there is to find."""
-        self.server.hits = found
+        self._hits = found
+        if self._service is not None:
+            self._service.hits = found
 
     def provider(self, *, url: str = "", key: str | None = KEY, seconds: float = PATIENCE) -> SearchProvider:
         if self.subject.holding is not None:
-            assert not callable(self.server.hits)
-            made = self.subject.holding(self.server.hits)
+            made = self.subject.holding(self._hits)
         else:
             assert self.subject.make is not None, "a subject has either make or holding"
             made = self.subject.make(url or self.server.base_url, key, seconds)
@@ -96,11 +110,11 @@ class Bench(ServiceBench[SearchProvider]):
         """One search. What is raised and is no `SearchError` fails the check."""
         if provider is None:
             provider = self._made[0] if self._made and self.subject.make else self.provider()
-        before = len(self.server.log)
+        before = len(self.server.log) if self._service else 0
         outcome = Outcome()
         try:
             outcome.results = list(await provider.search(SearchRequest(query=query, limit=limit, **more)))
         except SearchError as error:
             outcome.error = error
-        outcome.asked = self.server.log[before:]
+        outcome.asked = self.server.log[before:] if self._service else ()
         return outcome

@@ -1,15 +1,18 @@
 """The conformance suite of search providers: one item a promise.
 
-For a provider of a service that speaks a format of `SearchServer`::
+For a provider of a service, over a server on loopback that speaks its format (see `SearchService`)::
 
-    SUBJECT = Subject(make=lambda url, key, seconds: MyProvider(base_url=url, api_key=key, timeout=seconds))
+    def made(url: str, key: str | None, seconds: float) -> MyProvider:
+        return MyProvider(base_url=url, api_key=key, timeout=seconds)
+
+    SUBJECT = Subject(service=MyServer, make=made)
 
     @pytest.mark.parametrize("check", checks_for(SUBJECT), ids=str)
     def test_my_provider(check: Check) -> None:
         with Bench(SUBJECT) as bench:
             check(bench)
 
-One that asks no service, or one of a format of its own, is given what there is to find::
+One that asks no service is given what there is to find::
 
     SUBJECT = Subject(holding=MyProvider, lacks=frozenset(Ability))
 
@@ -24,16 +27,15 @@ from types import ModuleType
 from deep_research.testing import service_checks
 from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
-from deep_research.testing.search_bench import KEY, QUERY, Ability, Bench, Outcome, Subject
+from deep_research.testing.search_bench import KEY, QUERY, Ability, Bench, Outcome, SearchService, Subject
 from deep_research.testing.search_checks import (
     search_answers,
     search_deadlines,
     search_failures,
-    search_hostile_text,
     search_refusals,
     search_secrets,
 )
-from deep_research.testing.servers import Hit
+from deep_research.testing.search_hits import Hit
 
 __all__ = [
     "KEY",
@@ -44,18 +46,13 @@ __all__ = [
     "Check",
     "Hit",
     "Outcome",
+    "SearchService",
     "Subject",
     "checks_for",
 ]
 
 # Every check of these modules needs a service, and so do those that are named here; the others apply to any provider.
-_OVER_HTTP = (search_failures, search_refusals, search_deadlines, search_secrets, search_hostile_text)
-_OF_ANY = (
-    service_checks.closing_twice_is_no_harm,
-    service_checks.what_was_closed_can_be_used_again,
-    service_checks.one_loop_after_another_may_use_it,
-    service_checks.several_threads_may_use_it_at_once,
-)
+_OVER_HTTP = (search_failures, search_refusals, search_deadlines, search_secrets)
 _NEEDS: dict[Callable[[Bench], object], frozenset[Ability]] = {
     search_secrets.without_a_key_nothing_is_made: frozenset({Ability.KEY}),
     search_secrets.a_wrong_key_is_refused: frozenset({Ability.KEYED}),
@@ -78,7 +75,9 @@ Check = Promise[Bench]
 def _of(module: ModuleType) -> Iterator[Check]:
     for name, function in promises(module):
         needs = _NEEDS.get(function, frozenset())
-        is_over_http = module in _OVER_HTTP or (module is service_checks and function not in _OF_ANY)
+        is_over_http = module in _OVER_HTTP or (
+            module is service_checks and function not in service_checks.OF_ANY
+        )
         yield Check(name, function, needs | {Ability.SERVICE} if is_over_http else needs)
 
 
@@ -86,7 +85,6 @@ SEARCH_CHECKS: tuple[Check, ...] = tuple(
     check
     for module in (
         search_answers,
-        search_hostile_text,
         search_refusals,
         search_failures,
         search_deadlines,

@@ -1,17 +1,54 @@
-"""What a check of any provider of a service works with: a service on loopback, and providers that ask it."""
+"""Benches of the suites for providers of services: a service on loopback, and providers that ask it."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Collection, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from typing import Any, Generic, Protocol, Self, TypeVar
 from urllib.parse import quote, quote_plus
 
 from deep_research.errors import DeepResearchError
-from deep_research.testing.servers import ModelServer, SearchServer
 
 PATIENCE = 240.0  # seconds until a check gives up waiting, also where the machine stands still
+
+
+class Service(Protocol):
+    """A service on loopback that a suite points providers at, and that fails as it is told.
+
+    ``log`` holds the requests in their order, ``fault_kinds`` the names of the faults there are. The services of the
+    engine's own tests, in ``tests/servers`` of its source, speak the formats of its providers; for another format, write
+    one with these members."""
+
+    fault_kinds: Sequence[str]
+
+    @property
+    def base_url(self) -> str: ...
+
+    @property
+    def log(self) -> Sequence[Any]: ...
+
+    @property
+    def connections(self) -> int:
+        """The connections that are open now."""
+
+    @property
+    def accepted(self) -> int:
+        """The connections that were ever opened."""
+
+    def start(self) -> object: ...
+
+    def stop(self) -> None: ...
+
+    def fail(self, kind: str = "", **details: Any) -> None:
+        """The fault that strikes from now on, once or as often as ``times`` says (None: for ever), in place of the one
+        before; without a kind, none."""
+
+    def send(
+        self, status: int, pieces: tuple[bytes, ...] = (), media: str = "application/json", **details: Any
+    ) -> None:
+        """The reply to every request from now on. ``details``: ``headers``, ``chunked`` (without a length), ``patience``
+        (seconds that its pieces may take) and ``hangs`` (the connection stays open after it)."""
 
 
 class _Closable(Protocol):
@@ -19,25 +56,33 @@ class _Closable(Protocol):
 
 
 P = TypeVar("P", bound=_Closable)
+S = TypeVar("S", bound=Service)
 
 
-class ServiceBench(Generic[P]):
-    """A server, and providers over it. Checks run on a loop of their own, see `on_a_loop`. ``key`` is the one that
+class ServiceBench(Generic[P, S]):
+    """A service, and providers over it. Checks run on a loop of their own, see `on_a_loop`. ``key`` is the one that
     providers are given."""
 
-    server: ModelServer | SearchServer
     key: str
     lacks: Collection[object]
 
-    def __init__(self) -> None:
+    def __init__(self, service: S | None) -> None:
+        self._service = service
         self._made: list[P] = []
 
+    @property
+    def server(self) -> S:
+        assert self._service is not None, "the subject has no service, so it lacks Ability.SERVICE"
+        return self._service
+
     def __enter__(self) -> Self:
-        self.server.start()
+        if self._service is not None:
+            self._service.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.server.stop()
+        if self._service is not None:
+            self._service.stop()
 
     def has(self, ability: object) -> bool:
         return ability not in self.lacks

@@ -16,7 +16,6 @@ from typing import Any
 from unittest.mock import patch
 
 from deep_research.errors import ConfigurationError
-from deep_research.testing.servers import Fault
 from deep_research.testing.service_bench import PATIENCE, ServiceBench, no_key_in, until
 from deep_research.testing.store_bench import expect
 
@@ -32,7 +31,7 @@ _NO_ADDRESSES = (
     "\x00",
 )
 
-Bench = ServiceBench[Any]
+Bench = ServiceBench[Any, Any]
 
 
 async def closing_twice_is_no_harm(bench: Bench) -> None:
@@ -106,7 +105,7 @@ async def a_deadline_of_the_caller_is_the_callers(bench: Bench) -> None:
     assert (
         await bench.ask() == []
     )  # a connection is there: one that is cut short while it is made may stay open
-    bench.server.faults = [Fault("hang", times=None)]
+    bench.server.fail("hang", times=None)
     for call in bench.calls(provider):
         try:
             async with asyncio.timeout(0.1):
@@ -134,7 +133,7 @@ async def no_log_shows_the_key(bench: Bench) -> None:
     try:
         assert await bench.ask() == []
         for kind in _FAILURES:
-            bench.server.faults = [Fault(kind, times=None)]
+            bench.server.fail(kind, times=None)
             assert await bench.ask()
     finally:
         loggers[0].removeHandler(handler)
@@ -176,3 +175,12 @@ async def _used(bench: Bench, provider: Any, *, times: int = 1) -> None:
     for _ in range(times):
         assert await bench.ask(provider) == []
     await provider.aclose()
+
+
+# The checks that need no service.
+OF_ANY = (
+    closing_twice_is_no_harm,
+    what_was_closed_can_be_used_again,
+    one_loop_after_another_may_use_it,
+    several_threads_may_use_it_at_once,
+)

@@ -11,10 +11,10 @@ from typing import Any
 
 from lie_folder import words
 from lie_plans import Plan, PlannedSentence, Section
+from prompt_reading import ReadingModel, blocks
 
 from deep_research.models.base import ModelCall
 from deep_research.models.failures import Verdict, failure
-from deep_research.testing.prompt_reading import ReadingModel, blocks
 
 _FINDING = re.compile(r"^(F\d+) \([^)]*\): (.*?)(?: — (?:S\d+ has: )?\"(.*)\")?$", re.M)
 _ADDRESS = re.compile(r"^Address: (.+)$", re.M)

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from lie_folder import FOLDER, documents, words
 from lie_plans import KINDS, SEED, Lie, Plan, lying_runs
 from lying_model import LyingModel

@@ -1,6 +1,7 @@
 """Options of a run that nobody could heed are told, each once and with the reason."""
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, Park, SupervisorHooks
 from deep_research.assembly import without_effect
@@ -8,7 +9,6 @@ from deep_research.assembly.option_effects import OPTION
 from deep_research.sources.search.wikipedia import Wikipedia
 from deep_research.state import RunOptions
 from deep_research.testing import ScriptedSearch, scripted_agents
-from deep_research.testing.prompt_reading import ReadingModel
 
 GIVEN = {
     "system_prompt": "Be brief.",

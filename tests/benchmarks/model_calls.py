@@ -10,13 +10,13 @@ from itertools import count
 from typing import Any
 
 from pydantic import BaseModel
+from servers import ModelServer, Served
 
 from deep_research.budget.metered import ModelRoles
 from deep_research.models import Message, ModelCall
 from deep_research.models.model_pool import ModelPool
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 from deep_research.testing import MemoryJournal
-from deep_research.testing.servers import ModelServer, Served
 
 CALLS, ROUNDS = 100, 7
 KINDS = ("both streamed", "both an object", "both plain, nobody watches")

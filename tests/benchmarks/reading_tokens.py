@@ -26,13 +26,16 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from prompt_reading import blocks, reading
+
 from deep_research import DeepResearch
 from deep_research.budget.tokens import Counter
 from deep_research.evidence.ranking import TermScanner
 from deep_research.evidence.words import content_words, coverage, question_terms
 from deep_research.models.base import ModelCall
 from deep_research.testing.models import ScriptedProvider
-from deep_research.testing.prompt_reading import blocks, reading
 
 SAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "corpus"
 SAMPLE_QUESTIONS = Path(__file__).parents[1] / "data" / "corpus_questions.toml"

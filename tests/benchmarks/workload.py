@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from prompt_reading import ReadingModel
+
 from deep_research import DeepResearch, SearchProvider, SearchRequest, SearchResult, SourceQuality
 from deep_research.phases.analysis import AnalyzedFinding, AnalyzedGap, AnalyzedQuote, AnalyzerOutput
 from deep_research.phases.planning import PlannedQuery, PlannerOutput
 from deep_research.phases.refinement import RefinerOutput
 from deep_research.phases.synthesis import SynthesizerOutput
 from deep_research.state import FollowUpQuery, GapAnalysis, IterationRecommendation, SourceKind
-from deep_research.testing.prompt_reading import ReadingModel
 
 FILLER = "The keeper of the light wrote down the wind, the weather and the ships that passed. "
 

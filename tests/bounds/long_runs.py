@@ -15,8 +15,10 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+from gullible import GullibleModel
 from held_loop import Spent, spent
 from pydantic import BaseModel
+from servers.instances import instance
 
 from deep_research import DeepResearch, ResearchResult, SearchResult, SupervisorHooks
 from deep_research.errors import (
@@ -36,8 +38,6 @@ from deep_research.sources.search import Scholarly
 from deep_research.state import AgentRole, FirstLook, Mention, SupervisorAction
 from deep_research.supervisor.hooks import Park, TaskVerdict, Verdict
 from deep_research.testing import ScriptedSearch, scripted_agents
-from deep_research.testing.gullible import GullibleModel
-from deep_research.testing.servers.instances import instance
 
 QUESTION = "How tall is the Orm lighthouse?"
 HEIGHT = "The tower of the Orm lighthouse is 90 feet tall."

@@ -4,6 +4,7 @@ import asyncio
 import random
 
 import pytest
+from servers import DIALECTS, FAULT_KINDS, Fault, ModelServer
 
 from deep_research.budget.metered import ModelRoles
 from deep_research.errors import DeepResearchError
@@ -15,7 +16,6 @@ from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.retry import Persistence
 from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, ModelRole, RunOptions
 from deep_research.testing import MemoryJournal
-from deep_research.testing.servers import DIALECTS, FAULT_KINDS, Fault, ModelServer
 
 pytestmark = pytest.mark.timed
 

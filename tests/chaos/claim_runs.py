@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import kills
+from prompt_reading import ReadingModel
+from witness import Witness
 
 from deep_research.models.base import ModelCall
 from deep_research.research import DeepResearch
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
 from deep_research.testing.doubles import FakeClock
-from deep_research.testing.prompt_reading import ReadingModel
-from deep_research.testing.witness import Witness
 
 QUESTION = "Who built the Orm lighthouse of granite?"
 TEXT = (

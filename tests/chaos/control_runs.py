@@ -15,6 +15,8 @@ from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
+from witness import Witness, unit_of
+
 from deep_research import DeepResearch
 from deep_research.errors import DeepResearchError
 from deep_research.interfaces.cli.main import main
@@ -23,7 +25,6 @@ from deep_research.store import SQLiteStore
 from deep_research.supervisor.hooks import Park, SupervisorHooks
 from deep_research.testing import scripted_agents
 from deep_research.testing.doubles import FakeClock, ScriptedAgent, results
-from deep_research.testing.witness import Witness, unit_of
 
 QUESTION = "Who kept the light?"
 ASKED = ("gathering", "synthesis")  # phases before which the run asks

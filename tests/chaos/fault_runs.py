@@ -11,6 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from prompt_reading import blocks, reading
+from servers import Fault, ModelServer, Served
+from servers.fault_expectations import SLOW_KINDS
+
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.limits import Gate, Gates
 from deep_research.models.capabilities import Abilities
@@ -22,9 +26,6 @@ from deep_research.sources.search import SearchRequest, SearchResult
 from deep_research.state import AbortReason, SourceQuality
 from deep_research.state.events import ReportWritten
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.fault_expectations import SLOW_KINDS
-from deep_research.testing.prompt_reading import blocks, reading
-from deep_research.testing.servers import Fault, ModelServer, Served
 
 QUESTION = "In which year were the lighthouse towers of the northern coast told of?"
 ROLES = {

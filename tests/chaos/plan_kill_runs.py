@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import kills
+from witness import Witness, WitnessedSearch
 
 from deep_research import DeepResearch
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerOutput
-from deep_research.testing import ScriptedSearch, scripted_agents
+from deep_research.testing import scripted_agents
 from deep_research.testing.doubles import FakeClock
-from deep_research.testing.witness import Witness
 
 QUESTION = "What is known of the keepers of the light?"
 PLAN = ("keepers of the first light", "keepers of the second light", "keepers of the third light")
@@ -41,7 +41,7 @@ def research(
 
     made = DeepResearch(
         agents=scripted_agents(without=["gatherer"]) | {"planner": planner},
-        search=[ScriptedSearch(witness=witness)],
+        search=[WitnessedSearch(witness=witness)],
         store=store,
         clock=FakeClock(),
         max_concurrent=1,

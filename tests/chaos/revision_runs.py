@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import kills
+from prompt_reading import ReadingModel, blocks
+from witness import Witness
 
 from deep_research.models.base import ModelCall, OnText, Reply
 from deep_research.research import DeepResearch
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
 from deep_research.testing.doubles import FakeClock
-from deep_research.testing.prompt_reading import ReadingModel, blocks
-from deep_research.testing.witness import Witness
 
 QUESTION = "Who built the Orm lighthouse of granite?"
 WORDS = 2_000  # more than are written at once

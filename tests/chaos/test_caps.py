@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from fault_runs import CONFIG, QUESTION, answer, engine, role_of
+from servers import FAULT_KINDS, Fault, ModelServer
+from servers.fault_expectations import SLOW_KINDS
 
 from deep_research import Budget, DeepResearch, ResearchResult, RunStatus, SharedBudget
 from deep_research.models import TokenUsage
 from deep_research.models.profiles import Price
-from deep_research.testing.fault_expectations import SLOW_KINDS
-from deep_research.testing.servers import FAULT_KINDS, Fault, ModelServer
 
 PRICE = Price(input=2.0, output=10.0)
 # What takes long says nothing of caps, and what no run survives leaves nothing to look at.

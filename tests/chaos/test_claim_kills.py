@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from claim_runs import FALSE, QUESTION, Liar, Shelf
 from kills import Runs, remains, runs_of, units
+from witness import Witness
 
 from deep_research import DeepResearch
 from deep_research.models.base import ModelCall, OnText, Reply
-from deep_research.testing.witness import Witness
 
 pytestmark = pytest.mark.timed
 

@@ -25,11 +25,11 @@ import pytest
 from control_runs import BEGUN, OVER, PATIENCE
 from kills import commits
 from warm_parent import WarmParent
+from witness import Witness
 
 from deep_research.state import ControlKind
 from deep_research.state import events as ev
 from deep_research.store import SQLiteStore
-from deep_research.testing.witness import Witness
 
 pytestmark = pytest.mark.timed
 

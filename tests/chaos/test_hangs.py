@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 import virtual_time
 from fault_runs import QUESTION, answer, found, role_of
+from servers.http import Connection, Ending, Reply, Request
+from servers.loopback import lets_nobody_in
+from servers.service import Service
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.limits import Gates
@@ -26,9 +29,6 @@ from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import MOST_REQUESTS, Persistence
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.servers.http import Connection, Ending, Reply, Request
-from deep_research.testing.servers.loopback import lets_nobody_in
-from deep_research.testing.servers.service import Service
 
 pytestmark = pytest.mark.timed
 TIMEOUT = 120.0  # of an operation

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from kills import copied, remains, violations
 from warm_parent import Exit, WarmParent
-
-from deep_research.testing.witness import Witness
+from witness import Witness
 
 pytestmark = pytest.mark.timed
 

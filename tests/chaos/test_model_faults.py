@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from fault_runs import QUESTION, ROLES, SHORT, Cell, answer, engine, role_of, table, tried, undisturbed
+from servers import FAULT_KINDS, Fault, ModelServer, Served
 
 from deep_research import RunStatus
 from deep_research.models import Message, ModelCall
@@ -15,7 +16,6 @@ from deep_research.models.retry import MOST_REQUESTS
 from deep_research.phases.planning import PlannerInput, PlannerOutput
 from deep_research.phases.planning.handoff import PlannedQuery
 from deep_research.state import AbortReason
-from deep_research.testing.servers import FAULT_KINDS, Fault, ModelServer, Served
 
 pytestmark = pytest.mark.timed
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from parking import parking_hooks
 
 from deep_research import Budget, DeepResearch, ResearchResult, RunStatus
 from deep_research.errors import AppendRefusedError, RunStateError
@@ -21,7 +22,6 @@ from deep_research.state.reducer import fold
 from deep_research.store import Lane, MemoryStore, Owner, SQLiteStore, Store
 from deep_research.store.writer import Writer
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
-from deep_research.testing.casts import parking_hooks
 
 pytestmark = pytest.mark.timed
 

@@ -4,6 +4,7 @@ import json
 from datetime import date
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import Budget, DeepResearch
 from deep_research.errors import ModelError, UsageError
@@ -12,7 +13,6 @@ from deep_research.state import DeepResearchState, ModelRole, RunOptions
 from deep_research.store import MemoryStore
 from deep_research.supervisor.clarifying import GO_ON, by_rule
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel
 
 VAGUE = "What is it?"
 DOCUMENTS = {

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prompt_reading import ReadingModel
+from servers import WebSite, web_reply
 
 from deep_research import Budget, DeepResearch, RunStatus
 from deep_research.interfaces.cli.main import main
@@ -18,8 +20,6 @@ from deep_research.sources.search import SearchRequest, SearchResult
 from deep_research.state import ParkedKind
 from deep_research.state.events import BudgetRaised, RunParked, RunResumed
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel
-from deep_research.testing.servers import WebSite, web_reply
 
 pytestmark = pytest.mark.usefixtures("kept_readers")
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prompt_reading import ReadingModel
+from servers import WebSite, web_reply
 
 from deep_research import Budget, DeepResearch, ResearchResult, RunStatus
 from deep_research.errors import DeepResearchError, SettingsError, UsageError
@@ -18,8 +20,6 @@ from deep_research.state.events import BudgetRaised, ContentSent, RunParked, Run
 from deep_research.state.projection import Projector
 from deep_research.state.reducer import Fold, fold
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel
-from deep_research.testing.servers import WebSite, web_reply
 
 BOUND = 300.0
 TOWER = "What is said about the tower of the reef?"

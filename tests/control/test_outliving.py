@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 from warm_parent import WarmParent
+from witness import Witness, WitnessedSearch
 
 from deep_research import Budget, DeepResearch, Park, RunStatus, SupervisorHooks
 from deep_research.errors import ModelError, RunStateError, UsageError
 from deep_research.state import ParkedKind
 from deep_research.store import SQLiteStore
-from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
-from deep_research.testing.witness import Witness
+from deep_research.testing import FakeClock, scripted_agents
 
 pytestmark = pytest.mark.timed
 
@@ -52,7 +52,7 @@ def made(folder: Path, kind: ParkedKind, before: Any = None, **agents: Any) -> D
         clock=FakeClock(),
         hooks=hooks,
         agents=scripted_agents(sub_queries=4, without=["gatherer"]) | agents,
-        search=[ScriptedSearch(before=before, witness=folder.parent / "witness")],
+        search=[WitnessedSearch(before=before, witness=folder.parent / "witness")],
         max_concurrent=1,
     )
 

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 from plan_runs import PLANS, QUESTION, Edits, engine
+from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, SupervisorHooks, Verdict
 from deep_research.errors import RunStateError, UsageError
 from deep_research.state.identity import sub_query_id
 from deep_research.store import MemoryStore
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel
 
 PLAN = PLANS[3]
 

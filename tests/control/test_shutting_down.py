@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from witness import Witness, WitnessedSearch
 
 from deep_research import DeepResearch, RunStatus
 from deep_research.errors import RunStateError, UsageError
@@ -132,12 +133,15 @@ def test_drain_takes_a_time(tmp_path, seconds):
 
 # The command line, in a process of its own
 
-CLI = """
-import asyncio, sys
+CLI = (
+    f"import sys; sys.path.append({str(Path(__file__).parents[1])!r})"
+    + """
+import asyncio
 from pathlib import Path
 from deep_research import DeepResearch
 from deep_research.interfaces.cli.main import main
-from deep_research.testing import ScriptedSearch, scripted_agents
+from deep_research.testing import scripted_agents
+from witness import WitnessedSearch
 
 folder = Path(sys.argv.pop(1))
 
@@ -147,13 +151,14 @@ async def wait(request):
         while not (folder / "go_on").exists():
             await asyncio.sleep(0.005)
 
-search = ScriptedSearch(before=wait, witness=folder / "witness")
+search = WitnessedSearch(before=wait, witness=folder / "witness")
 
 def engine(**given):
     return DeepResearch(search=[search], agents=scripted_agents(sub_queries=5, without=["gatherer"]), **given)
 
 sys.exit(main(engine=engine))
 """
+)
 
 
 def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -164,8 +169,6 @@ def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def searches(folder: Path) -> Counter[str]:
-    from deep_research.testing.witness import Witness
-
     return Counter(call.unit for call in Witness(folder / "witness").calls())
 
 
@@ -178,7 +181,7 @@ async def _there(path: Path) -> None:
 def stored(folder: Path) -> DeepResearch:
     return DeepResearch(
         data_dir=folder / "runs",
-        search=[ScriptedSearch(witness=folder / "witness")],
+        search=[WitnessedSearch(witness=folder / "witness")],
         agents=scripted_agents(sub_queries=5, without=["gatherer"]),
     )
 

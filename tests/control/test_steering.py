@@ -5,13 +5,13 @@ import json
 import time
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, SearchResult
 from deep_research.state import SubQueryStatus
 from deep_research.state.events import RunSteered
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.doubles import page, results
-from deep_research.testing.prompt_reading import ReadingModel
 
 pytestmark = pytest.mark.timed
 

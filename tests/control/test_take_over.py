@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, RunStatus
 from deep_research.errors import AppendRefusedError, RunBusyError
@@ -18,7 +19,6 @@ from deep_research.research.take_over import asked_to_let_go
 from deep_research.state import ControlKind
 from deep_research.store import MemoryStore, Owner, SQLiteStore, Store
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
-from deep_research.testing.prompt_reading import ReadingModel
 
 pytestmark = pytest.mark.timed
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from witness import Witness
 
 from deep_research.state import ControlKind
 from deep_research.store import SQLiteStore
-from deep_research.testing.witness import Witness
 
 pytestmark = pytest.mark.timed
 
@@ -21,12 +21,15 @@ BOUND = 300.0
 # The search that is held must outlast the start of the others, and what others wish be heard before the run is done.
 HELD = ("--set", "operation_timeout=3600", "--set", "control_interval=0.01")
 SHORT = ("--set", "lease_ttl=1", "--set", "heartbeat=0.1")  # an owner that hangs is waited for for two leases
-CLI = """
-import asyncio, sys
+CLI = (
+    f"import sys; sys.path.append({str(Path(__file__).parents[1])!r})"
+    + """
+import asyncio
 from pathlib import Path
 from deep_research import DeepResearch
 from deep_research.interfaces.cli.main import main
-from deep_research.testing import ScriptedSearch, scripted_agents
+from deep_research.testing import scripted_agents
+from witness import WitnessedSearch
 
 folder, waits = Path(sys.argv.pop(1)), sys.argv.pop(1) == "waits"
 
@@ -38,7 +41,7 @@ async def wait(request):
     elif waits and len(search.requests) > 2:
         await asyncio.sleep(0.2)  # a search that takes its time
 
-search = ScriptedSearch(before=wait, witness=folder / "witness")
+search = WitnessedSearch(before=wait, witness=folder / "witness")
 
 def engine(**given):
     agents = scripted_agents(sub_queries=5, without=["gatherer"])
@@ -46,6 +49,7 @@ def engine(**given):
 
 sys.exit(main(engine=engine))
 """
+)
 
 
 class Prompts:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from witness import Witness, WitnessedSearch
 
 from deep_research import DeepResearch, RunStatus
 from deep_research.errors import SettingsError
@@ -18,7 +19,6 @@ from deep_research.research.waking import Waker
 from deep_research.store import MemoryStore, SQLiteStore
 from deep_research.supervisor.hooks import Park, SupervisorHooks
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
-from deep_research.testing.witness import Witness
 
 pytestmark = pytest.mark.timed
 
@@ -41,7 +41,7 @@ def made(path: Path, clock: FakeClock, witness: Path, *, then: str = "default", 
         store=SQLiteStore(path / "runs.db", control_interval=0.005),
         clock=clock,
         agents=scripted_agents(without=["gatherer"]),
-        search=[ScriptedSearch(witness=witness)],
+        search=[WitnessedSearch(witness=witness)],
         hooks=parking(clock, then),
         **more,
     )
@@ -201,7 +201,7 @@ def test_a_waker_ends_with_its_engine():
 WAKER = """
 import sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], str(Path(sys.argv[1]).parent)]
 from datetime import timedelta
 from test_waking import made
 from deep_research.testing import FakeClock

@@ -2,16 +2,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import sys
 from collections.abc import Iterator
 from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # test files are imported by path and find no neighbours
-
-from eval_data import write_data
+from evals.eval_data import write_data
 
 
 @pytest.fixture
@@ -26,8 +23,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def warm_workers() -> Iterator[None]:
     """Worker processes are forked from one that has imported what they need; each is a process of its own as ever."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["deep_research.evals.workers", "deep_research.research"])
+    context.set_forkserver_preload(["evals.workers", "deep_research.research"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("deep_research.evals.workers.get_context", lambda _: context)
+        patch.setattr("evals.workers.get_context", lambda _: context)
         yield
     forkserver._forkserver._stop()

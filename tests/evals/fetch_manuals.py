@@ -1,7 +1,7 @@
 """Gets the manuals that a file of questions is about: ``python tests/evals/fetch_manuals.py FILE.toml DIR/manuals``.
 
 Needs Debian's ``apt-get`` and ``dpkg-deb``. The folder of each package is laid down under the manual's name, beside a
-copy of the questions, as `eval manuals` reads them.
+copy of the questions, as `tests/evals manuals` reads them.
 """
 
 from __future__ import annotations

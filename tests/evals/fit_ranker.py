@@ -1,12 +1,13 @@
 """Fits the weights of `deep_research.evidence.ranker`: ``python tests/evals/fit_ranker.py DIR MANUALS``, which are
-``--data`` of `eval answers` and of `eval manuals`.
+``--data`` of `tests/evals answers` and of `tests/evals manuals`.
 
 Each question is researched once, and of the last look at all its sources the candidates are kept with their columns. A
 candidate is good that holds an accepted answer. The ranker's weights make the good ones likely among the candidates of
 their question; the probability's weights tell answered questions from those without evidence: passages without theirs,
 articles that do not answer, and the questions of a manual over the next one.
 Written are `ranker.json`, fitted on all questions, and `folds.json`, weights that were fitted without a fifth of the
-questions of `eval answers`, and without a manual: with those each question is answered by weights that never saw it.
+questions of `tests/evals answers`, and without a manual: with those each question is answered by weights that never saw
+it.
 """
 
 from __future__ import annotations
@@ -24,18 +25,20 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from deep_research import DeepResearch
-from deep_research.evals.answer_scores import holds
-from deep_research.evals.corpora import JsonlCorpus, build_index
-from deep_research.evals.datasets import find_dataset, read_records
-from deep_research.evals.folds import FILE as FOLDS_FILE
-from deep_research.evals.folds import fold_of
-from deep_research.evals.outcomes import BARE
-from deep_research.evals.suites import GROUPS, SUITES
 from deep_research.evidence.candidates import Pool, read_document
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.ranker import COLUMNS, FILE, Ranker, View, signals
 from deep_research.evidence.selection import choose, passages
+from evals.answer_scores import holds
+from evals.corpora import JsonlCorpus, build_index
+from evals.datasets import find_dataset, read_records
+from evals.folds import FILE as FOLDS_FILE
+from evals.folds import fold_of
+from evals.outcomes import BARE
+from evals.suites import GROUPS, SUITES
 
 COLUMNS_L2 = SIGNALS_L2 = 2.0
 SIGNAL_WORDS = 150  # of what is chosen, by which the probability is told

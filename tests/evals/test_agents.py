@@ -1,21 +1,21 @@
-"""`eval agents`: golden handoffs, answers written by hand, a recorded model, and figures that tell good from bad."""
+"""The agents on golden handoffs: answers written by hand, a recorded model, and figures that tell good from bad."""
 
 import asyncio
 import json
 from dataclasses import replace
 
 import pytest
+from servers import ModelServer
+from servers.instances import instance
 
 from deep_research.assembly import make_models
 from deep_research.errors import UnknownNameError
-from deep_research.evals import suite_named
-from deep_research.evals.agents import _figures, evaluate_agents, measured, repetition
-from deep_research.evals.golden import BY_HAND, PHASES, ByHand, document_of, golden
 from deep_research.evidence.quotes import locate
-from deep_research.interfaces.cli.main import main
 from deep_research.settings import Settings
-from deep_research.testing.servers import ModelServer
-from deep_research.testing.servers.instances import instance
+from evals import suite_named
+from evals.agents import _figures, evaluate_agents, measured, repetition
+from evals.command_line import main
+from evals.golden import BY_HAND, PHASES, ByHand, document_of, golden
 
 CASES = {case.id: case for case in golden()}
 
@@ -160,11 +160,11 @@ def test_repetition_is_the_share_of_sentences_that_were_said_before():
 
 
 def test_the_command_needs_no_data_and_prints_a_table_or_json(capsys):
-    assert main(["eval", "agents", "--quiet"]) == 0
+    assert main(["agents", "--quiet"]) == 0
     table = capsys.readouterr().out
     assert "synthesizer" in table
     assert "first_try" in table
-    assert main(["eval", "agents", "--json", "--limit", "3"]) == 0
+    assert main(["agents", "--json", "--limit", "3"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["cases"] == 3
     assert told["suite"] == "agents"
@@ -173,7 +173,7 @@ def test_the_command_needs_no_data_and_prints_a_table_or_json(capsys):
 
 @pytest.mark.parametrize("more", [("--data", "x"), ("--no-titles",), ("--fresh",)])
 def test_what_is_for_data_sets_is_refused(capsys, more):
-    assert main(["eval", "agents", *more]) == 2
+    assert main(["agents", *more]) == 2
     assert "takes no data sets" in capsys.readouterr().err
 
 

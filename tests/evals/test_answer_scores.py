@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eval_data import PAGES, write_lines
 
 from deep_research.errors import UnknownNameError, UsageError
-from deep_research.evals import ALL, GROUPS, SUITES, Figures, evaluate, evaluate_group
-from deep_research.evals.answer_scores import (
+from deep_research.evidence.ranker import COLUMNS, default_ranker
+from deep_research.settings import Settings, load_settings
+from evals import ALL, GROUPS, SUITES, Figures, evaluate, evaluate_group
+from evals.answer_scores import (
     first_paragraph,
     first_sentence,
     first_words,
@@ -21,15 +22,14 @@ from deep_research.evals.answer_scores import (
     is_yes_or_no,
     report_figures,
 )
-from deep_research.evals.baselines import PlainSearch, windows
-from deep_research.evals.datasets import Question
-from deep_research.evals.folds import fold_ranker
-from deep_research.evals.metrics import calibration_error
-from deep_research.evals.outcomes import Outcome
-from deep_research.evals.reports import report_body
-from deep_research.evidence.ranker import COLUMNS, default_ranker
-from deep_research.interfaces.cli.eval_command import as_json
-from deep_research.settings import Settings, load_settings
+from evals.baselines import PlainSearch, windows
+from evals.command_line import as_json
+from evals.datasets import Question
+from evals.eval_data import PAGES, write_lines
+from evals.folds import fold_ranker
+from evals.metrics import calibration_error
+from evals.outcomes import Outcome
+from evals.reports import report_body
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 REPORT = """# Who built it?

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from deep_research.errors import UsageError
-from deep_research.evals.baselines import textrank
-from deep_research.evals.condensing import evaluate_condensing, find_claims, kept_of, leading, read_claim
 from deep_research.state import Span
+from evals.baselines import textrank
+from evals.condensing import evaluate_condensing, find_claims, kept_of, leading, read_claim
 
 RECORD = {
     "claim": "Keepers wrote down the wind.",

@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from eval_data import PAGES
 
 from deep_research.errors import SearchError, UsageError
-from deep_research.evals import corpora
-from deep_research.evals.corpora import JsonlCorpus, build_index
 from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.search import SearchRequest, SearchResult
+from evals import corpora
+from evals.corpora import JsonlCorpus, build_index
+from evals.eval_data import PAGES
 
 
 def search(corpus: JsonlCorpus | LocalCorpus, query: str, limit: int = 5) -> list[SearchResult]:

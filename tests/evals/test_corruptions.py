@@ -2,7 +2,7 @@
 
 import pytest
 
-from deep_research.evals.corruptions import (
+from evals.corruptions import (
     CORRUPTIONS,
     LOOKALIKE,
     REWORDINGS,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eval_data import PAGES, write_lines
 
 from deep_research.errors import UsageError
-from deep_research.evals.datasets import documents, find_dataset, read_records
-from deep_research.evals.suites import SUITES
+from evals.datasets import documents, find_dataset, read_records
+from evals.eval_data import PAGES, write_lines
+from evals.suites import SUITES
 
 
 def test_a_missing_folder_and_missing_files_are_named(data: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evals.metrics import (
+from evals.metrics import (
     all_at,
     auroc,
     hits_at,

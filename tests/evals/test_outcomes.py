@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deep_research.errors import UsageError
-from deep_research.evals.outcomes import Outcome, OutcomeFile
+from evals.outcomes import Outcome, OutcomeFile
 
 ONE = Outcome(id="q1", sources=("a", "b"), status="completed", searches=2, seconds=0.5)
 TWO = Outcome(id="q2", cited=("é",), report="# Ä", completeness=0.25)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deep_research.evals.datasets import Nugget
-from deep_research.evals.reports import NuggetJudge, body_sentences
+from evals.datasets import Nugget
+from evals.reports import NuggetJudge, body_sentences
 
 REPORT = """# A question about herrings
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from deep_research.errors import UnknownNameError, UsageError
-from deep_research.evals import SUITES, Figures, Progress, evaluate, suite_named
-from deep_research.evals.datasets import Question
-from deep_research.evals.evaluation import _by_set, _sample
-from deep_research.evals.fingerprints import source_hash
-from deep_research.evals.outcomes import Outcome, Task
-from deep_research.evals.workers import Setup, carry_out
 from deep_research.settings import Settings, load_settings
+from evals import SUITES, Figures, Progress, evaluate, suite_named
+from evals.datasets import Question
+from evals.evaluation import _by_set, _sample
+from evals.fingerprints import source_hash
+from evals.outcomes import Outcome, Task
+from evals.workers import Setup, carry_out
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 REAL_DATA = os.environ.get("EVAL_DATA", "")  # the folder of the real data sets, if there is one
@@ -102,7 +102,7 @@ def test_every_question_on_gaps_is_run_with_and_without_its_last_evidence(data: 
 
 
 def test_without_the_last_evidence_that_passage_is_not_found(data: Path, tmp_path: Path) -> None:
-    from deep_research.evals.outcomes import OutcomeFile
+    from evals.outcomes import OutcomeFile
 
     evaluated("gaps", data, tmp_path)
     (path,) = (tmp_path / "home" / "evals").glob("gaps-*.jsonl")

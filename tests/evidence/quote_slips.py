@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from deep_research.evals.corruptions import CORRUPTIONS, Names, corrupted, is_drawn, names_in
+from evals.corruptions import CORRUPTIONS, Names, corrupted, is_drawn, names_in
+
 from deep_research.evidence.passages import sentences
 
 CORPUS = Path(__file__).parents[2] / "docs" / "examples" / "corpus"

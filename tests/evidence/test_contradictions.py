@@ -6,9 +6,9 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from evals.baselines import PlainSearch
+from evals.corruptions import Names, corrupted, is_drawn
 
-from deep_research.evals.baselines import PlainSearch
-from deep_research.evals.corruptions import Names, corrupted, is_drawn
 from deep_research.evidence import comparison
 from deep_research.evidence import contradictions as contradictions_module
 from deep_research.evidence.comparison import compared

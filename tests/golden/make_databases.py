@@ -22,6 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from parking import parking_hooks
+from prompt_reading import ReadingModel
+
 import deep_research
 from deep_research import Budget, DeepResearch, ResearchResult, SupervisorHooks
 from deep_research.errors import SearchError, StopResearch
@@ -29,8 +32,7 @@ from deep_research.models.base import ModelCall
 from deep_research.sources.search import SearchRequest, SearchResult
 from deep_research.state import DeepResearchPhase, SourceQuality, SupervisorAction
 from deep_research.supervisor.hooks import Verdict
-from deep_research.testing import FakeClock, ScriptedSearch, parking_hooks
-from deep_research.testing.prompt_reading import ReadingModel
+from deep_research.testing import FakeClock, ScriptedSearch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 TREE = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tests"))
 
 # Old name -> new name, as a word of the JSON.
 RENAMED: dict[str, str] = {}
@@ -130,10 +131,11 @@ def _results(request: Any) -> list[Any]:
 
 
 def _hooks(ends: str | None, parks: str | None) -> Any:
+    from parking import parking_hooks
+
     from deep_research import SupervisorHooks
     from deep_research.errors import StopResearch
     from deep_research.state import DeepResearchPhase
-    from deep_research.testing import parking_hooks
 
     if parks:
         return parking_hooks("think_pause", phases=(DeepResearchPhase[parks],))
@@ -187,7 +189,7 @@ def _run(folder: Path, question: str, options: dict[str, Any]) -> dict[str, Any]
 
 
 def _model(babbling: bool) -> Any:
-    from deep_research.testing.prompt_reading import ReadingModel
+    from prompt_reading import ReadingModel
 
     class Babbling(ReadingModel):
         def answer(self, call: Any) -> str:
@@ -251,8 +253,9 @@ def check(commit: str) -> int:
         tree, old, new = (Path(temporary) / name for name in ("tree", "old", "new"))
         subprocess.run(["git", "-C", TREE, "worktree", "add", "--detach", tree, commit], check=True)
         try:
-            shutil.copy(__file__, tree / "tests" / "golden" / "runs.py")
             script = tree / "tests" / "golden" / "runs.py"
+            if not script.exists():
+                shutil.copy(__file__, script)
             subprocess.run(
                 [sys.executable, script, "write", old],
                 check=True,

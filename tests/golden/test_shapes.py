@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from pin_shapes import SHAPES, all_shapes, file_of, shape
+from servers.instances import instance
 
 from deep_research.errors import StoreVersionError
 from deep_research.state import events as ev
 from deep_research.state import shapes
 from deep_research.store.base import StoredEvent
 from deep_research.testing import sample_log
-from deep_research.testing.servers.instances import instance
 
 KINDS = sorted(ev.EVENT_TYPES)
 PINNED = sorted(SHAPES.glob("*.json"))

@@ -6,9 +6,12 @@ import resource
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from prompt_reading import ReadingModel
+
 from deep_research import DeepResearch, SearchResult
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel
 
 EACH, SIZE = 50, 100_000
 WORDS = [

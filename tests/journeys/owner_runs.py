@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import kills
+from prompt_reading import ReadingModel
 
 from deep_research.interfaces.cli.main import main
 from deep_research.research import DeepResearch
-from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "Who built the tower of the Orm lighthouse, and what were its keepers, lens and bell?"
 DOCUMENTS = {

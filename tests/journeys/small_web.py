@@ -4,7 +4,7 @@ works of a catalogue of which one is retracted, and pages that cannot or may not
 import io
 import re
 
-from deep_research.testing.servers import Hit, web_reply
+from servers import Hit, web_reply
 
 COOKIES = '<div class="cookie-banner" role="dialog"><p>We and our 214 partners use cookies.</p></div>'
 NAVIGATION = '<nav><ul><li><a href="/">Home</a></li><li><a href="/sport">Sport</a></li></ul></nav>'

@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch
 from deep_research.sources.documents.sample import sample_corpus
 from deep_research.state import Answered
-from deep_research.testing.prompt_reading import ReadingModel
 
 UNKNOWN = [  # a name that no document has
     "What is the GDP of Cape Verde?",

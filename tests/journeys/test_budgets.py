@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import Budget, DeepResearch, RunStatus, SharedBudget
 from deep_research.errors import ConfigurationError, SettingsError
@@ -14,7 +15,6 @@ from deep_research.state.events import Event
 from deep_research.state.reducer import fold
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.doubles import results
-from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "What is said about the tower of the reef?"
 PHASES = {

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from prompt_reading import reading
+from servers import DIALECTS, ModelServer
+from servers.http import Reply
 
 from deep_research import DeepResearch, RunStatus
 from deep_research.state.events import Written
-from deep_research.testing.prompt_reading import reading
-from deep_research.testing.servers import DIALECTS, ModelServer
-from deep_research.testing.servers.http import Reply
 
 pytestmark = pytest.mark.timed
 

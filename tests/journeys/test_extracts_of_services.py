@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from servers.search_server import SearchServer
+from servers.website import WebSite, web_reply
 
 from deep_research import AbortReason, DeepResearch, RunStatus, SourceQuality
 from deep_research.sources.fetch.guard import Guard
-from deep_research.testing.servers.search_hits import Hit
-from deep_research.testing.servers.search_server import SearchServer
-from deep_research.testing.servers.website import WebSite, web_reply
+from deep_research.testing.search_hits import Hit
 
 QUESTION = "How tall is the lighthouse of Mole Reef?"
 SAID = "The lighthouse of Mole Reef is 41 metres tall, measured from its base on the rock."

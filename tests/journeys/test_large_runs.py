@@ -9,11 +9,11 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, RunStatus, SearchResult
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.doubles import page
-from deep_research.testing.prompt_reading import ReadingModel
 
 pytestmark = pytest.mark.timed
 

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from servers import WebSite, web_reply
 
 from deep_research import DeepResearch, SearchProvider
 from deep_research.errors import ConfigurationError
 from deep_research.sources.search import SearchResult
-from deep_research.testing.servers import WebSite, web_reply
 
 pytestmark = pytest.mark.timed
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from prompt_reading import ReadingModel, reading
+from servers import Fault, ModelServer
 
 from deep_research import DeepResearch, RunStatus, SearchResult
 from deep_research.models import Message, ModelCall
@@ -18,8 +20,6 @@ from deep_research.phases.synthesis.handoff import SynthesizerOutput
 from deep_research.state.events import ModelReserved, ModelSettled, Written
 from deep_research.testing import ScriptedSearch, scripted_agents
 from deep_research.testing.models import ScriptedProvider
-from deep_research.testing.prompt_reading import ReadingModel, reading
-from deep_research.testing.servers import Fault, ModelServer
 
 QUESTION = "What is known of towers?"
 CANARY = "sk-canary-5f0e1d2c3b4a59687766"

@@ -7,11 +7,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from prompt_reading import ReadingModel, planned
 
 from deep_research import DeepResearch, RunStatus
 from deep_research.state import Answered, Found
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel, planned
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "docs" / "examples" / "corpus"

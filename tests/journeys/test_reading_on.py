@@ -2,10 +2,11 @@
 
 import json
 
+from prompt_reading import ReadingModel, blocks
+
 from deep_research import DeepResearch, SearchResult
 from deep_research.sources.search import SearchProvider
 from deep_research.state.events import ReadingPlanned
-from deep_research.testing.prompt_reading import ReadingModel, blocks
 
 QUESTION = "How long does the server wait on a lock before it checks for a deadlock?"
 LOCK = "The server waits one second on a lock before it checks for a deadlock."

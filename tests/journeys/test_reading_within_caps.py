@@ -4,9 +4,9 @@ import asyncio
 import json
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, SharedBudget
-from deep_research.testing.prompt_reading import ReadingModel
 
 pytestmark = pytest.mark.usefixtures("kept_readers")
 

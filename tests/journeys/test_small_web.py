@@ -3,12 +3,12 @@
 import re
 
 import pytest
+from servers import SearchServer, WebSite
 from small_web import PAGES, found
 
 from deep_research import DeepResearch
 from deep_research.report.own_lines import SURE
 from deep_research.state import ConfidenceLevel
-from deep_research.testing.servers import SearchServer, WebSite
 
 pytestmark = pytest.mark.usefixtures("kept_readers")
 

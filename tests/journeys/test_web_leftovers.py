@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+from servers import Hit, SearchServer, WebSite, web_reply
 
 from deep_research import DeepResearch
 from deep_research.testing.pace import Pace
-from deep_research.testing.servers import Hit, SearchServer, WebSite, web_reply
 
 pytestmark = pytest.mark.timed
 

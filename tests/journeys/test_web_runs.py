@@ -6,10 +6,10 @@ import sqlite3
 from urllib.parse import quote
 
 import pytest
+from servers import Fault, Hit, SearchServer, WebSite, web_reply
 
 from deep_research import DeepResearch
 from deep_research.logs import configure
-from deep_research.testing.servers import Fault, Hit, SearchServer, WebSite, web_reply
 
 pytestmark = pytest.mark.usefixtures("kept_readers")
 

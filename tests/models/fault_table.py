@@ -4,13 +4,17 @@ python tests/models/fault_table.py [FAULT ...]
 """
 
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from servers import FAULT_KINDS
+from servers.fault_table import Subject, cells, table
 
 from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.ollama import Ollama
 from deep_research.models.openai import OpenAIResponses
 from deep_research.models.openai_chat import OpenAIChat
-from deep_research.testing.fault_table import Subject, cells, table
-from deep_research.testing.servers import FAULT_KINDS
 
 KEY = "key-of-the-fault-table"
 

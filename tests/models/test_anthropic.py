@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from servers import Fault, ModelServer
+from servers.http import Ending
+from servers.http import Reply as Canned
 
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.models.anthropic import OWN_URL, AnthropicMessages
 from deep_research.models.base import Effort, Form, Message, ModelCall, Reply, StopReason
 from deep_research.models.failures import Verdict
-from deep_research.testing.servers import Fault, ModelServer
-from deep_research.testing.servers.http import Ending
-from deep_research.testing.servers.http import Reply as Canned
 
 pytestmark = pytest.mark.timed
 

@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 import pytest
 from key_leaks import leaks, loud_logs, seen_in, seen_of
+from servers import FAULT_KINDS, Fault, ModelServer
+from servers.fault_table import DATA, Note
 
 from deep_research.errors import DeepResearchError
 from deep_research.models.anthropic import AnthropicMessages
@@ -20,8 +22,6 @@ from deep_research.models.openai import OpenAIResponses
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
-from deep_research.testing.fault_table import DATA, Note
-from deep_research.testing.servers import FAULT_KINDS, Fault, ModelServer
 
 pytestmark = pytest.mark.timed
 

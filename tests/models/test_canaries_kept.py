@@ -4,6 +4,7 @@ import logging
 from urllib.parse import quote, quote_plus
 
 import pytest
+from servers import FAULT_KINDS, Fault, ModelServer
 
 from deep_research import DeepResearch
 from deep_research.models import Message, ModelCall
@@ -14,7 +15,6 @@ from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.retry import Persistence
 from deep_research.phases.planning.handoff import PlannerOutput
 from deep_research.testing import ScriptedSearch, scripted_agents
-from deep_research.testing.servers import FAULT_KINDS, Fault, ModelServer
 
 SERVICES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "TAVILY_API_KEY", "GOOGLE_API_KEY", "compatible", "ollama")
 SENT = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "compatible", "ollama")  # a service may quote what it was sent

@@ -5,11 +5,11 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from servers import FAULT_KINDS
+from servers.fault_expectations import WAYS, Outcome, expected
+from servers.fault_table import Cell, Subject, cells, table
 
-from deep_research.testing.fault_expectations import WAYS, Outcome, expected
-from deep_research.testing.fault_table import Cell, Subject, cells, table
 from deep_research.testing.models import ScriptedProvider
-from deep_research.testing.servers import FAULT_KINDS
 
 pytestmark = pytest.mark.timed
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from servers import ModelServer
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Message, ModelCall, Reply, StopReason, TokenUsage
@@ -17,7 +18,6 @@ from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import UNIT, Persistence
 from deep_research.testing.models import ScriptedProvider
-from deep_research.testing.servers import ModelServer
 
 pytestmark = pytest.mark.timed
 

@@ -7,6 +7,7 @@ import sys
 from functools import partial
 
 import pytest
+from servers import FAULT_KINDS, Answer, Fault, ModelServer
 
 from deep_research.errors import ModelError
 from deep_research.models.anthropic import AnthropicMessages
@@ -14,7 +15,6 @@ from deep_research.models.base import Message, ModelCall
 from deep_research.models.ollama import Ollama
 from deep_research.models.openai import OpenAIResponses
 from deep_research.models.openai_chat import OpenAIChat
-from deep_research.testing.servers import FAULT_KINDS, Answer, Fault, ModelServer
 
 pytestmark = pytest.mark.timed
 

@@ -6,13 +6,13 @@ import asyncio
 import json
 
 import pytest
+from servers import ModelServer
+from servers.http import Reply as Canned
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Message, ModelCall, OnText, Reply, StopReason
 from deep_research.models.failures import Verdict
 from deep_research.models.openai_chat import OpenAIChat
-from deep_research.testing.servers import ModelServer
-from deep_research.testing.servers.http import Reply as Canned
 
 pytestmark = pytest.mark.timed
 

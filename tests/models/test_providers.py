@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from servers import ModelServer
 
 from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.ollama import Ollama
@@ -18,21 +19,25 @@ pytestmark = pytest.mark.timed
 
 SUBJECTS = {
     "anthropic": Subject(
+        service=ModelServer,
         make=lambda url, key: AnthropicMessages(MODEL, api_key=key, base_url=url),
         lacks=frozenset({Ability.CONTEXT, Ability.TEMPERATURE}),
         optional=("effort", "cache_control", "strict"),
     ),
     "openai": Subject(
+        service=ModelServer,
         make=lambda url, key: OpenAIResponses(MODEL, api_key=key, base_url=f"{url}/v1"),
         lacks=frozenset({Ability.CONTEXT, Ability.FLOOR}),
         optional=("temperature", "reasoning", "prompt_cache_key", "store"),
     ),
     "openai-compatible": Subject(
+        service=ModelServer,
         make=lambda url, key: OpenAIChat(MODEL, api_key=key, base_url=f"{url}/v1"),
         lacks=frozenset({Ability.CONTEXT, Ability.FLOOR, Ability.KEY}),
         optional=("temperature", "reasoning_effort", "stream_options"),
     ),
     "ollama": Subject(
+        service=ModelServer,
         make=lambda url, key: Ollama(MODEL, api_key=key, base_url=url),
         lacks=frozenset(Ability) - {Ability.CONTEXT, Ability.TEMPERATURE},
         optional=("think",),

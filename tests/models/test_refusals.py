@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from pydantic import BaseModel
+from servers import Fault, ModelServer
 
 from deep_research.models import Message, ModelCall
 from deep_research.models.anthropic import AnthropicMessages
@@ -16,7 +17,6 @@ from deep_research.models.openai import OpenAIResponses
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
-from deep_research.testing.servers import Fault, ModelServer
 
 pytestmark = pytest.mark.timed
 

@@ -4,6 +4,8 @@ import asyncio
 import json
 
 import pytest
+from servers import Fault, ModelServer
+from servers.http import Reply
 
 from deep_research.errors import ModelError
 from deep_research.limits import Gates
@@ -17,8 +19,6 @@ from deep_research.models.probe import FILE
 from deep_research.models.profiles import SMALLEST, Profile
 from deep_research.models.retry import Persistence
 from deep_research.testing.models import ScriptedProvider
-from deep_research.testing.servers import Fault, ModelServer
-from deep_research.testing.servers.http import Reply
 
 pytestmark = pytest.mark.timed
 

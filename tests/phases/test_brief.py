@@ -11,6 +11,7 @@ from math import log
 from pathlib import Path
 
 import pytest
+from parking import parking_hooks
 
 from deep_research import DeepResearch, RunStatus
 from deep_research.evidence.inquiry import question_parts
@@ -22,7 +23,7 @@ from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerOutpu
 from deep_research.phases.synthesis.extractive_synthesizer import LEAST, within
 from deep_research.report.markup import code_block, is_code
 from deep_research.state import ClaimVerdict, ConfidenceLevel, Finding, Found
-from deep_research.testing import FakeClock, parking_hooks
+from deep_research.testing import FakeClock
 
 PAGES = {
     "mole.md": "# The Mole light\n\nThe Mole stands off the coast. It was built in 1811 by Anna Brook. The tower is 35"

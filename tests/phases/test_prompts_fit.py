@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from prompt_reading import blocks
 
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.tokens import Counter
@@ -19,7 +20,6 @@ from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.model_drafts import given as findings_given
 from deep_research.phases.synthesis.model_drafts import told
 from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Gap
-from deep_research.testing.prompt_reading import blocks
 
 QUESTION = "What did the towers on the reef cost, and who kept them?"
 NOUNS = (

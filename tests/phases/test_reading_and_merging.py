@@ -4,6 +4,7 @@ references."""
 from datetime import UTC, date, datetime
 
 import pytest
+from prompt_reading import blocks
 
 from deep_research.budget.content_budget import ContentRules
 from deep_research.models.profiles import Profile
@@ -23,7 +24,6 @@ from deep_research.state import (
 )
 from deep_research.state.journal import Content
 from deep_research.testing.models import ScriptedProvider
-from deep_research.testing.prompt_reading import blocks
 
 QUESTION = "How much memory does the free-threaded build of Python need?"
 SAID = [

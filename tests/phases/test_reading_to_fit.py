@@ -5,6 +5,7 @@ import json
 from datetime import UTC, date, datetime
 
 import pytest
+from prompt_reading import blocks, reading
 
 from deep_research.budget.archive import Archive
 from deep_research.budget.content_budget import ContentRules
@@ -29,7 +30,6 @@ from deep_research.state import (
 from deep_research.state.journal import Content
 from deep_research.testing import MemoryJournal
 from deep_research.testing.models import ScriptedModel, ScriptedProvider
-from deep_research.testing.prompt_reading import blocks, reading
 
 QUESTION = "Who built the towers on the reef?"
 ANALYSIS = DeepResearchPhase.ANALYSIS

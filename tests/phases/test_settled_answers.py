@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from prompt_reading import reading
 
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
@@ -11,7 +12,6 @@ from deep_research.state import DeepResearchPhase, DeepResearchState, Source, Su
 from deep_research.state.events import ModelReserved, ModelSettled, SourcesAnalyzed
 from deep_research.state.journal import Content, MemoryJournal
 from deep_research.testing.models import ScriptedProvider
-from deep_research.testing.prompt_reading import reading
 
 QUESTION = "Who built the towers on the reef?"
 TEXTS = [f"The tower number {n} on the reef was built by keeper Mole{n} in {1800 + n}." for n in range(3)]

@@ -4,6 +4,7 @@ import json
 import random
 
 import pytest
+from prompt_reading import blocks
 
 from deep_research.budget.content_budget import ContentRules
 from deep_research.errors import ModelError
@@ -37,7 +38,6 @@ from deep_research.state import (
 from deep_research.state.events import ReadingPlanned
 from deep_research.state.journal import Content, MemoryJournal
 from deep_research.testing.models import ScriptedProvider
-from deep_research.testing.prompt_reading import blocks
 
 QUESTION = "How long does the server wait on a lock before it checks for a deadlock?"
 ANSWER = "The server waits one second on a lock before it checks for a deadlock."

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import Budget, DeepResearch, SearchResult
 from deep_research.errors import ConfigurationError, InvalidQuestionError, UnknownNameError
@@ -10,7 +11,6 @@ from deep_research.sources.documents.sample import sample_corpus
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.doubles import codeword
 from deep_research.testing.models import ScriptedProvider
-from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "When was the tower of the town built, and how high is it?"
 PRICES = "".join(

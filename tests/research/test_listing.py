@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from parking import parking_hooks
 
 from deep_research import DeepResearch, ResearchResult, RunSummary
 from deep_research.errors import RunNotFoundError, UnknownNameError, UsageError
 from deep_research.state import Record
 from deep_research.state.projection import Figures
-from deep_research.testing import ScriptedSearch, parking_hooks, scripted_agents
+from deep_research.testing import ScriptedSearch, scripted_agents
 
 QUESTION = "What is known of towers?"
 

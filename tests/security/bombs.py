@@ -16,9 +16,12 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from deep_research.testing.servers.http import Ending, Reply, Request
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from servers.http import Ending, Reply, Request
 
 MEBIBYTE = 2**20
 MOST_GROWTH = 64 * MEBIBYTE

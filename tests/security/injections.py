@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from gullible import GOALS
+
 from deep_research.sources.search import SearchResult
-from deep_research.testing.gullible import GOALS
 
 HARMLESS = "Nothing else is told of it here."
 FACT = "The lighthouse towers of the northern coast were built in 1874 and stand 31 metres tall."

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from prompt_reading import ReadingModel
 from renderers import alive
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
@@ -23,7 +24,6 @@ from deep_research.sources.search import SearchResult
 from deep_research.state.events import PhaseStarted, ReportWritten, RunCreated
 from deep_research.supervisor.reflection import SYSTEM as REFLECTION
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "What is known of the lighthouse towers?"
 CANARY = "CANARY-7f3a9b1c5d2e4860"

@@ -7,11 +7,11 @@ import sys
 import pytest
 from hostile_urls import hostile
 from renderers import alive
+from servers import Hit, SearchServer, WebSite, web_reply
+from servers.website import PUBLIC
 
 from deep_research import DeepResearch
 from deep_research.sources.fetch.guard import Guard, opened
-from deep_research.testing.servers import Hit, SearchServer, WebSite, web_reply
-from deep_research.testing.servers.website import PUBLIC
 
 pytestmark = pytest.mark.usefixtures("kept_readers")
 

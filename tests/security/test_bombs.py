@@ -10,9 +10,8 @@ from typing import Any
 
 import bombs
 import pytest
-
-from deep_research.testing.servers.http import Reply, Request
-from deep_research.testing.servers.loopback import LoopbackServer
+from servers.http import Reply, Request
+from servers.loopback import LoopbackServer
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="memory is measured by /proc"),

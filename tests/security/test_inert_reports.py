@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 import pytest
 from attacks import CONTEXTS, SAID, payload
+from prompt_reading import ReadingModel
 from renderers import alive
+from servers import Hit, SearchServer, WebSite, web_reply
 
 from deep_research import DeepResearch, ResearchResult
 from deep_research.models.base import ModelCall
-from deep_research.testing.prompt_reading import ReadingModel
-from deep_research.testing.servers import Hit, SearchServer, WebSite, web_reply
 
 QUESTION = "How tall are the lighthouse towers of the northern coast?"
 FACT = "The lighthouse towers of the {} coast were built in 18{} and stand 31 metres tall."

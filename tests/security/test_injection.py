@@ -11,11 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from gullible import GOALS, GullibleModel
 from injections import PLACEMENTS, TEMPLATES, Case, cases, laid_out
+from prompt_reading import ReadingModel
 from seen import CANARY, KEY, Seen, looked_at, wrong
-
-from deep_research.testing.gullible import GOALS, GullibleModel
-from deep_research.testing.prompt_reading import ReadingModel
 
 pytestmark = pytest.mark.usefixtures("kept_readers")
 

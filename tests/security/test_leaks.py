@@ -21,15 +21,15 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote_plus
 
 import pytest
+from gullible import GullibleModel
 from injections import Case, cases
 from seen import KEY, PHRASE
+from servers import Hit, ModelServer, SearchServer
+from servers.server_exchange import Served
 
 from deep_research import DeepResearch, ResearchResult
 from deep_research.models.base import Form, Message, ModelCall
 from deep_research.state.events import RunCreated
-from deep_research.testing.gullible import GullibleModel
-from deep_research.testing.servers import Hit, ModelServer, SearchServer
-from deep_research.testing.servers.server_exchange import Served
 
 QUESTION = "What is known of the lighthouse towers?"
 Spelling = Callable[[str], str]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gullible import GOALS, GullibleModel
 from injections import FACT, Case, cases
 from seen import (
     CANARY,
@@ -29,7 +30,6 @@ from deep_research.sources.fetch.pages import WebPage
 from deep_research.state.events import TaskStepped
 from deep_research.state.journal import utc_now
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.gullible import GOALS, GullibleModel
 
 CASES = cases()
 CAPS = {"max_searches": 12, "max_model_calls": 60, "max_fetches": 4}

@@ -10,13 +10,13 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest
+from gullible import GOALS, GullibleModel
 from injections import FACT, HARMLESS, TEMPLATES, Case
 from seen import KEY, wrong
 from seen import watched as seen_of
+from servers import Hit, SearchServer, WebSite, web_reply
 
 from deep_research import DeepResearch
-from deep_research.testing.gullible import GOALS, GullibleModel
-from deep_research.testing.servers import Hit, SearchServer, WebSite, web_reply
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "sources" / "extract"))
 import made

@@ -1,6 +1,7 @@
 """What settings change in runs without a model and in runs with one."""
 
 import pytest
+from prompt_reading import ReadingModel
 from setting_runs import DOCUMENT, QUESTION, asked, hanging, in_both_modes, with_documents
 
 from deep_research import (
@@ -16,7 +17,6 @@ from deep_research import (
 from deep_research.assembly.option_effects import OPTION
 from deep_research.sources.search.base import Trouble, search_failure
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel
 
 
 class FailingFirst(SearchProvider):

@@ -8,12 +8,12 @@ from datetime import date
 
 import pytest
 from proxy_server import ProxyServer
+from servers import SearchServer, hits, web_reply
 from setting_runs import QUESTION, run
 
 from deep_research import DeepResearch, SearchProvider, SearchResult
 from deep_research.errors import UnknownNameError
 from deep_research.testing import ScriptedSearch, scripted_agents
-from deep_research.testing.servers import SearchServer, hits, web_reply
 
 
 def sources_of_a_search(tmp_path):

@@ -5,6 +5,8 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from prompt_reading import ReadingModel, reading
+from servers import ModelServer
 from setting_runs import (
     QUESTION,
     ModelPlanner,
@@ -25,8 +27,6 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.models.retry import Persistence
 from deep_research.state.journal import utc_now
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel, reading
-from deep_research.testing.servers import ModelServer
 
 
 async def at_once(_seconds):

@@ -4,11 +4,12 @@ import asyncio
 import json
 from contextlib import contextmanager
 
+from prompt_reading import ReadingModel
+from servers import ModelServer
+
 from deep_research import DeepResearch
 from deep_research.models import Message, ModelCall
 from deep_research.testing import ScriptedSearch, scripted_agents
-from deep_research.testing.prompt_reading import ReadingModel
-from deep_research.testing.servers import ModelServer
 
 QUESTION = "What is known of towers?"
 WIDE = (

@@ -1,13 +1,13 @@
 """The same notice is told once, with how often, in the result and in the report, which can be verified later."""
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, Limit, SearchProvider, SupervisorHooks
 from deep_research.errors import SearchError
 from deep_research.sources.documents.sample import sample_corpus
 from deep_research.state import notices
 from deep_research.state.notices import merge_notices
-from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "Who built the Bell Rock lighthouse, how tall is it and when was it lit?"
 NO_WORK = "could not do its work (the service answered 500 after {} s); the extractive one did it."

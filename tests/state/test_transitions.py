@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from parking import parking_hooks
 
 from deep_research import (
     DeepResearch,
@@ -30,7 +31,7 @@ from deep_research.state.transitions import (
     mermaid,
     next_transition,
 )
-from deep_research.testing import FakeClock, ScriptedAgent, parking_hooks, scripted_agents
+from deep_research.testing import FakeClock, ScriptedAgent, scripted_agents
 
 ARCHITECTURE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
 ONWARD = Situation(should_iterate=True, follow_ups=1, iterations_left=1)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from warm_parent import WarmParent
+from witness import Witness, WitnessedSearch
 
 from deep_research import DeepResearch, RunStatus
 from deep_research.errors import (
@@ -26,7 +27,7 @@ from deep_research.errors import (
 )
 from deep_research.locks import FileLock
 from deep_research.store import Lane, Owner, SQLiteStore
-from deep_research.testing import FakeClock, ScriptedSearch, Witness, scripted_agents
+from deep_research.testing import FakeClock, scripted_agents
 from deep_research.testing.doubles import results
 from deep_research.testing.store_bench import Bench, Listener
 
@@ -206,10 +207,10 @@ def test_a_fork_in_the_middle_of_writing_harms_nobody(parent: WarmParent, path: 
     assert sorted(intact(path)) == sorted(["parent", *(f"child-{n}" for n in range(12))])
 
 
-def engine_over(store: SQLiteStore, witness: Path | str | None = None, **more: Any) -> DeepResearch:
+def engine_over(store: SQLiteStore, witness: Path | str = os.devnull, **more: Any) -> DeepResearch:
     return DeepResearch(
         agents=scripted_agents(iterations=2, without=["gatherer"]),
-        search=[ScriptedSearch(lambda request: results(request.query, size=9_000), witness=witness)],
+        search=[WitnessedSearch(lambda request: results(request.query, size=9_000), witness=witness)],
         store=store,
         clock=FakeClock(),
         max_concurrent=1,

@@ -4,6 +4,7 @@ which."""
 import random
 
 import pytest
+from prompt_reading import ReadingModel, reading
 
 from deep_research import DeepResearch, RunStatus, SupervisorHooks, Verdict
 from deep_research.state import DeepResearchPhase
@@ -17,7 +18,6 @@ from deep_research.state.events import (
     RunCompleted,
 )
 from deep_research.testing import scripted_agents
-from deep_research.testing.prompt_reading import ReadingModel, reading
 
 ACTIONS = ("proceed", "retry", "iterate", "complete")
 PHASES = tuple(DeepResearchPhase)

@@ -5,6 +5,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import Budget, DeepResearch, RunStatus
 from deep_research.budget.refusals import limit_of, share_of
@@ -13,7 +14,6 @@ from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.state import Limit
 from deep_research.supervisor.outage import LATER, Way, is_spent, parking_for, way_after
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "What is said about the tower of the reef?"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

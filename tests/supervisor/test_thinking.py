@@ -5,13 +5,13 @@ import json
 import threading
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, RunStatus
 from deep_research.errors import BudgetError
 from deep_research.models.failures import Verdict, failure
 from deep_research.state.events import DecisionMade, GuidanceGiven
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "What is said about the tower of the reef?"
 ADVICE = "Look at figures first."  # what the reading model always advises

@@ -8,12 +8,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, ResearchResult, SupervisorAction, SupervisorHooks, Verdict
 from deep_research.state import DeepResearchPhase
 from deep_research.state.events import PhaseStarted
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel
 
 CORPUS = Path(__file__).resolve().parents[2] / "docs" / "examples" / "corpus"
 P = DeepResearchPhase

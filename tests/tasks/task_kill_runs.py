@@ -14,11 +14,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import kills
 from task_runs import DONE, TaskModel, attempt_of, engine, number_of, task_of
+from witness import Witness, WitnessedSearch
 
 from deep_research.models.base import ModelCall
-from deep_research.testing import ScriptedSearch
 from deep_research.testing.doubles import FakeClock, page, results
-from deep_research.testing.witness import Witness
 
 QUESTION = "What is known of the keepers of the light?"
 PLAN = ("keepers of the first light", "keepers of the second light")
@@ -74,7 +73,7 @@ def research(
     made = engine(
         Worker(witness),
         store=store,
-        search=[ScriptedSearch(lambda r: results(r.query, 2, size=9_000), witness=f"{witness}-searches")],
+        search=[WitnessedSearch(lambda r: results(r.query, 2, size=9_000), witness=f"{witness}-searches")],
         clock=FakeClock(),
         max_concurrent=1,
         data_dir=str(Path(database).parent),

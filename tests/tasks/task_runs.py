@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from prompt_reading import ReadingModel, blocks
+
 from deep_research import DeepResearch, SearchResult
 from deep_research.models.base import ModelCall
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel, blocks
 
 QUESTION = "How tall is the Orm lighthouse?"
 HEIGHT = "The tower of the Orm lighthouse is 90 feet tall."

@@ -24,8 +24,13 @@ def main(argv: Sequence[str] | None = None, *, engine: EngineFactory | None = No
     `DeepResearch`, which it is by default."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     console = Console(json="--json" in arguments)
+    return exit_code(lambda: _carried_out(options.parse(arguments), console, engine), console)
+
+
+def exit_code(work: Callable[[], int], console: Console) -> int:
+    """Carry out ``work`` and return its exit code; an error is printed, and its own code returned."""
     try:
-        return _carried_out(options.parse(arguments), console, engine)
+        return work()
     except KeyboardInterrupt:
         console.error("interrupted", "Interrupted.")
         return Exit.INTERRUPTED
@@ -60,10 +65,6 @@ def _carried_out(args: Namespace, console: Console, engine: EngineFactory | None
         from deep_research.interfaces.cli.archive_command import archiving
 
         return archiving(args, console)
-    if args.command == "eval":
-        from deep_research.interfaces.cli.eval_command import evaluation
-
-        return evaluation(args, console)
     from deep_research.interfaces.cli.commands import perform
 
     return perform(args, console, engine)

@@ -342,32 +342,6 @@ COMMANDS = (
         ),
     ),
     Command(
-        name="eval",
-        summary="Measure the engine on questions whose answers are known.",
-        example="deep-research eval wiki-multihop --data evaluation-data --limit 50",
-        arguments=(
-            (
-                "NAME",
-                "The evaluation: agents, answers (or its halves: passages, articles), manuals, foreign, "
-                "citations, condense, wiki-multihop, scifact, "
-                "coverage, gaps.",
-            ),
-        ),
-        options=(
-            Option(flag="--data", metavar="DIR", help="Folder that holds the data sets, one folder each."),
-            Option(flag="--limit", metavar="N", help="Ask only N of the questions, always the same."),
-            Option(flag="--jobs", metavar="N", help="Processes that work side by side; else one a core."),
-            Option(flag="--no-titles", help="Search texts only (wiki-multihop, gaps)."),
-            Option(flag="--lower", help="Search the same texts in lower case (answers, coverage)."),
-            Option(
-                flag="--without-column",
-                metavar="NAME",
-                help="Leave out a column of the ranker (answers, manuals, foreign).",
-            ),
-            Option(flag="--fresh", help="Throw away the finished runs of an earlier call."),
-        ),
-    ),
-    Command(
         name="completion",
         summary="Print the completion of a shell, for its start-up file.",
         example="deep-research completion bash",
@@ -404,9 +378,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return args
 
 
-def parser(command: Command, *, common: bool = True) -> argparse.ArgumentParser:
-    """The parser of one command. Without ``common`` its help names the options of every command in one line."""
-    made = _Parser(command.usage, f"{command.summary}\n\nexample:\n  {command.example}", brief=not common)
+def parser(command: Command, *, common: bool = True, program: str = PROGRAM) -> argparse.ArgumentParser:
+    """The parser of one command of a program. Without ``common`` its help names the options of every command in one
+    line."""
+    about = f"{command.summary}\n\nexample:\n  {command.example}"
+    made = _Parser(command.usage, about, brief=not common, program=program)
     for name, text in command.arguments:
         plain = name.strip("[]")
         made.add_argument(plain.lower(), metavar=plain, help=text, nargs=None if plain == name else "?")
@@ -454,10 +430,10 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    def __init__(self, usage: str, description: str, *, brief: bool) -> None:
+    def __init__(self, usage: str, description: str, *, brief: bool, program: str = PROGRAM) -> None:
         super().__init__(
-            prog=PROGRAM,
-            usage=f"{PROGRAM} {usage} [options]",
+            prog=program,
+            usage=f"{program} {usage} [options]",
             description=description,
             epilog=_in_one_line() if brief else None,
             formatter_class=_Formatter,
@@ -467,7 +443,7 @@ class _Parser(argparse.ArgumentParser):
         self._command = usage.partition(" ")[0]
 
     def error(self, message: str) -> NoReturn:
-        hint = f"See `{PROGRAM} {self._command} --help`."
+        hint = f"See `{self.prog} {self._command} --help`."
         if message.startswith("unrecognized arguments") and self._command == "run":
             hint = "Put the question in quotes."
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", hint=hint)

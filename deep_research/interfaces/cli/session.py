@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli.console import CommandError, Console
 from deep_research.interfaces.cli.exits import Exit
-from deep_research.interfaces.cli.options import BY_NAME, COMMON, PROGRAM
+from deep_research.interfaces.cli.options import COMMON, PROGRAM
 from deep_research.logs import configure
 from deep_research.settings import Settings, load_settings, setting_from_text
 from deep_research.state import RunOptions
@@ -95,11 +95,10 @@ def engine_arguments(args: Namespace) -> dict[str, Any]:
 def setting_arguments(args: Namespace) -> dict[str, Any]:
     """The settings among the arguments, each read as an environment variable's text is."""
     given = dict(_pair(pair) for pair in args.set)
-    for option in (*COMMON, *BY_NAME[args.command].options):
-        said = getattr(args, option.dest)
-        if option.dest not in Settings.model_fields or option.dest == "corpus" or said in (None, False, []):
-            continue
-        given[option.dest] = said if option.repeats or said is True else _value(option.dest, said)
+    for name in Settings.model_fields:
+        said = getattr(args, name, None)
+        if name != "corpus" and said not in (None, False, []):
+            given[name] = said if isinstance(said, list) or said is True else _value(name, said)
     corpus = [*args.corpus]
     if getattr(args, "sample", False):
         from deep_research.sources.documents.sample import sample_corpus

@@ -6,7 +6,6 @@ import asyncio
 
 from deep_research.models.base import Message, StopReason
 from deep_research.testing.model_bench import CALL, MODEL, WAYS, Bench
-from deep_research.testing.servers import Answer, Fault
 from deep_research.testing.service_bench import until
 
 SAID = "The keeper of the light wrote it down: seven ships passed, and none of them was seen again."
@@ -17,24 +16,29 @@ ANY_CHARACTERS = (
 
 
 async def a_text_is_given_as_it_was_said(bench: Bench) -> None:
-    bench.server.answers = [SAID]
+    bench.model_says(SAID)
     for streamed in WAYS:
         outcome = await bench.send(streamed=streamed)
         assert (outcome.answer.text, outcome.answer.stop) == (SAID, StopReason.END)
+
+
+async def the_model_and_the_stream_are_as_asked(bench: Bench) -> None:
+    for streamed in WAYS:
+        outcome = await bench.send(streamed=streamed)
         assert outcome.answer.model == MODEL
         assert [served.stream for served in outcome.served] == [streamed]
 
 
 async def any_characters_come_through(bench: Bench) -> None:
-    bench.server.answers = [ANY_CHARACTERS * 3]
+    bench.model_says(ANY_CHARACTERS * 3)
     for streamed in WAYS:
         outcome = await bench.send(streamed=streamed)
         assert outcome.answer.text == ANY_CHARACTERS * 3
 
 
 async def characters_that_are_cut_on_the_way_are_joined(bench: Bench) -> None:
-    bench.server.answers = [ANY_CHARACTERS]
-    bench.server.faults = [Fault("drip-body", interval=0.0, times=None)]  # a chunk for each byte
+    bench.model_says(ANY_CHARACTERS)
+    bench.server.fail("drip-body", interval=0.0, times=None)  # a chunk for each byte
     for streamed in WAYS:
         outcome = await bench.send(streamed=streamed)
         assert outcome.answer.text == ANY_CHARACTERS
@@ -79,34 +83,39 @@ async def without_a_system_text_none_is_sent(bench: Bench) -> None:
 
 
 async def streamed_is_the_same_as_plain(bench: Bench) -> None:
-    answers = [
-        Answer(SAID),
-        Answer(SAID * 40, reasoning="Let me see. " * 9),
-        Answer(SAID, stop="length"),
-        Answer(SAID, stop="refusal"),
-        Answer(SAID, stop="content-filter"),
-        Answer(""),
-    ]
-    for answer in answers:
+    for text, stop, reasoning in (
+        (SAID, "end", ""),
+        (SAID * 40, "end", "Let me see. " * 9),
+        (SAID, "length", ""),
+        (SAID, "refusal", ""),
+        (SAID, "content-filter", ""),
+        ("", "end", ""),
+    ):
         replies = []
         for streamed in WAYS:
             bench.server.clear()  # else the second is read from a cache
-            bench.server.answers = [answer]
+            bench.server.say(text, stop=stop, reasoning=reasoning)
             outcome = await bench.send(streamed=streamed)
             replies.append(outcome.answer)
             assert "".join(outcome.pieces) == (outcome.answer.text if streamed else "")
         assert replies[0] == replies[1]
 
 
+async def the_pieces_are_the_text(bench: Bench) -> None:
+    bench.model_says(SAID * 3)
+    outcome = await bench.send(streamed=True)
+    assert "".join(outcome.pieces) == outcome.answer.text == SAID * 3
+
+
 async def the_pieces_are_given_as_they_come(bench: Bench) -> None:
-    bench.server.answers = [SAID * 3]
+    bench.model_says(SAID * 3)
     outcome = await bench.send(streamed=True)
     assert len(outcome.pieces) > 3
     assert all(outcome.pieces)
 
 
 async def thoughts_are_no_part_of_the_answer(bench: Bench) -> None:
-    bench.server.answers = [Answer(SAID, reasoning="Let me count the ships.")]
+    bench.server.say(SAID, reasoning="Let me count the ships.")
     for streamed in WAYS:
         outcome = await bench.send(streamed=streamed)
         assert outcome.answer.text == SAID
@@ -114,7 +123,7 @@ async def thoughts_are_no_part_of_the_answer(bench: Bench) -> None:
 
 async def a_service_that_does_not_stream_is_understood(bench: Bench) -> None:
     """It sends the whole answer where a stream was asked for."""
-    bench.server.answers = [SAID]
+    bench.model_says(SAID)
     bench.server.abilities = bench.server.abilities - {"stream"}
     bench.server.ignores = {"stream"}
     outcome = await bench.send(streamed=True)
@@ -124,13 +133,13 @@ async def a_service_that_does_not_stream_is_understood(bench: Bench) -> None:
 
 async def an_empty_answer_is_an_answer(bench: Bench) -> None:
     for streamed in WAYS:
-        bench.server.faults = ["empty"]
+        bench.server.fail("empty")
         outcome = await bench.send(streamed=streamed)
         assert (outcome.answer.text, outcome.answer.stop) == ("", StopReason.END)
 
 
 async def an_answer_that_reached_its_cap_is_told(bench: Bench) -> None:
-    bench.server.answers = [SAID]
+    bench.model_says(SAID)
     for streamed in WAYS:
         outcome = await bench.send(CALL.model_copy(update={"max_output": 5}), streamed=streamed)
         assert outcome.answer.stop is StopReason.LENGTH
@@ -141,7 +150,7 @@ async def an_answer_that_reached_its_cap_is_told(bench: Bench) -> None:
 async def a_refusal_is_told(bench: Bench) -> None:
     for kind in ("refusal", "content-filter"):
         for streamed in WAYS:
-            bench.server.faults = [kind]
+            bench.server.fail(kind)
             outcome = await bench.send(streamed=streamed)
             assert outcome.answer.stop is StopReason.REFUSAL
             assert outcome.answer.usage.known
@@ -149,9 +158,9 @@ async def a_refusal_is_told(bench: Bench) -> None:
 
 async def an_answer_that_was_cut_is_incomplete(bench: Bench) -> None:
     """A stream that ends properly, but before the service said that it was done."""
-    bench.server.answers = [SAID]
+    bench.model_says(SAID)
     for after in (0, 1, None):
-        bench.server.faults = [Fault("sse-cut-clean", after=after)]
+        bench.server.fail("sse-cut-clean", after=after)
         outcome = await bench.send(streamed=True)
         assert outcome.answer.stop is StopReason.INCOMPLETE
         assert SAID.startswith(outcome.answer.text)
@@ -163,7 +172,7 @@ async def what_the_listener_raises_is_its_own(bench: Bench) -> None:
     """The stream is closed, and the provider goes on to work."""
     provider = bench.provider()
     trouble = ValueError("the listener's")
-    bench.server.faults = [Fault("sse-slow", interval=0.02)]
+    bench.server.fail("sse-slow", interval=0.02)
 
     def listen(_: str) -> None:
         raise trouble
@@ -171,5 +180,5 @@ async def what_the_listener_raises_is_its_own(bench: Bench) -> None:
     (raised,) = await asyncio.gather(provider.send(CALL, listen), return_exceptions=True)
     assert raised is trouble
     await until(lambda: bench.server.connections == 0)
-    bench.server.faults = []
+    bench.server.fail()
     assert (await bench.send(streamed=True)).answer.text

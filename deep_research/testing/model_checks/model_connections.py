@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from deep_research.models.base import Message, ModelCall
 from deep_research.testing.model_bench import CALL, WAYS, Bench
-from deep_research.testing.servers import Fault, Served
 from deep_research.testing.service_bench import until
 
 
@@ -19,16 +19,16 @@ async def one_connection_serves_many_requests(bench: Bench) -> None:
 async def a_refused_request_leaves_the_connection(bench: Bench) -> None:
     for kind in ("429", "500", "400"):
         for streamed in WAYS:
-            bench.server.faults = [Fault(kind)]
+            bench.server.fail(kind)
             assert (await bench.send(streamed=streamed)).failure
             assert (await bench.send(streamed=streamed)).answer.text
     assert bench.server.accepted == 1
 
 
 async def many_at_once_each_get_their_own_answer(bench: Bench) -> None:
-    async def echo(served: Served) -> str:
+    async def echo(served: Any) -> str:
         await until(lambda: bench.server.most_at_once > 1)
-        return served.messages[-1]["content"]
+        return str(served.messages[-1]["content"])
 
     bench.server.answers = echo
     provider = bench.provider()

@@ -7,7 +7,6 @@ import asyncio
 from deep_research.errors import ModelError
 from deep_research.models.base import Message, TokenUsage
 from deep_research.testing.model_bench import CALL, WAYS, Ability, Bench, Outcome
-from deep_research.testing.servers import FAULT_KINDS, Answer, Fault
 
 _LONG = "The log of the light, year by year. " * 60
 
@@ -16,7 +15,7 @@ async def the_usage_is_what_was_charged(bench: Bench) -> None:
     call = CALL.model_copy(
         update={"system": _LONG, "messages": (Message(content=_LONG, stable=True), Message(content="Well?"))}
     )
-    bench.server.answers = [Answer("Seven ships.", reasoning="One, two, three. " * 9)]
+    bench.server.say("Seven ships.", reasoning="One, two, three. " * 9)
     for streamed in (*WAYS, *WAYS):
         outcome = await bench.send(call, streamed=streamed)
         charged = outcome.served[0].usage
@@ -62,16 +61,18 @@ async def usage_that_was_not_told_is_unknown(bench: Bench) -> None:
 
 async def what_is_charged_is_never_left_out_of_the_books(bench: Bench) -> None:
     """Whatever goes wrong: what is said to be known is what was charged, and else it is said to be unknown."""
-    for kind in sorted(set(FAULT_KINDS) - {"hang", "drip-body", "drip-headers", "sse-hang", "sse-slow"}):
+    for kind in sorted(
+        set(bench.server.fault_kinds) - {"hang", "drip-body", "drip-headers", "sse-hang", "sse-slow"}
+    ):
         for streamed in WAYS:
-            bench.server.faults = [Fault(kind)]
+            bench.server.fail(kind)
             outcome = await bench.send(streamed=streamed)
             _told_honestly(outcome, kind)
 
 
 async def a_stream_that_breaks_says_what_the_prompt_cost(bench: Bench) -> None:
     for kind in ("sse-cut-abrupt", "sse-reset", "sse-bad-json", "sse-error"):
-        bench.server.faults = [Fault(kind)]
+        bench.server.fail(kind)
         outcome = await bench.send(streamed=True)
         charged = outcome.served[0].usage
         assert charged is not None
@@ -100,7 +101,7 @@ async def a_failed_count_is_a_model_error(bench: Bench) -> None:
         return
     for kind in ("401", "429", "500", "close", "html-200", "null", "empty-object", "bad-json", "short-body"):
         before = len(bench.server.log)
-        bench.server.faults = [Fault(kind, path="/")]
+        bench.server.fail(kind, path="/")
         (raised,) = await asyncio.gather(provider.count(CALL), return_exceptions=True)
         assert isinstance(raised, ModelError), f"{raised!r} after {kind}"
         assert len(bench.server.log) == before + 1

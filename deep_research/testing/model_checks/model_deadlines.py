@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Message
 from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import CALL, WAYS, Bench
 from deep_research.testing.pace import Lateness, Pace
-from deep_research.testing.servers import Fault
 from deep_research.testing.service_bench import PATIENCE, until
 
 _SECONDS = 0.25
@@ -20,30 +20,30 @@ _READ_WITHIN = 3.0  # seconds
 
 
 async def a_service_that_hangs_is_left_in_time(bench: Bench) -> None:
-    await _in_time(bench, Fault("hang", times=None))
+    await _in_time(bench, "hang", times=None)
 
 
 async def a_body_that_drips_is_left_in_time(bench: Bench) -> None:
-    await _in_time(bench, Fault("drip-body", times=None))
+    await _in_time(bench, "drip-body", times=None)
 
 
 async def headers_that_drip_are_left_in_time(bench: Bench) -> None:
-    await _in_time(bench, Fault("drip-headers", times=None))
+    await _in_time(bench, "drip-headers", times=None)
 
 
 async def a_stream_that_stops_is_left_in_time(bench: Bench) -> None:
-    await _in_time(bench, Fault("sse-hang", times=None))
+    await _in_time(bench, "sse-hang", times=None)
 
 
 async def a_slow_stream_is_left_in_time(bench: Bench) -> None:
-    await _in_time(bench, Fault("sse-slow", times=None, interval=0.1))
+    await _in_time(bench, "sse-slow", times=None, interval=0.1)
 
 
 async def a_count_is_left_in_time(bench: Bench) -> None:
     provider = bench.provider()
     if await provider.count(CALL) is None:
         return
-    bench.server.faults = [Fault("drip-headers", path="/", times=None)]
+    bench.server.fail("drip-headers", path="/", times=None)
     counting = provider.count(CALL.model_copy(update={"timeout": _SECONDS}))
     async with Pace() as pace:
         (raised,) = await asyncio.gather(asyncio.wait_for(counting, PATIENCE), return_exceptions=True)
@@ -55,7 +55,7 @@ async def a_count_is_left_in_time(bench: Bench) -> None:
 async def who_cancels_closes_the_connection(bench: Bench) -> None:
     for kind in ("hang", "sse-hang", "drip-body"):
         for streamed in WAYS:
-            bench.server.faults = [Fault(kind)]
+            bench.server.fail(kind)
             before = len(bench.server.log)
             task = asyncio.create_task(bench.send(streamed=streamed))
             await until(lambda before=before: len(bench.server.log) > before)  # type: ignore[misc]
@@ -70,7 +70,7 @@ async def who_cancels_closes_the_connection(bench: Bench) -> None:
 async def who_stops_listening_to_a_stream_closes_it(bench: Bench) -> None:
     """Cancelled in the middle of the text."""
     provider = bench.provider()
-    bench.server.faults = [Fault("sse-slow", interval=0.01)]
+    bench.server.fail("sse-slow", interval=0.01)
     heard = asyncio.Event()
     task = asyncio.create_task(provider.send(CALL, lambda _: heard.set()))
     await asyncio.wait_for(heard.wait(), CALL.timeout)
@@ -81,8 +81,8 @@ async def who_stops_listening_to_a_stream_closes_it(bench: Bench) -> None:
     assert (await bench.send(streamed=True)).answer.text
 
 
-async def _in_time(bench: Bench, fault: Fault) -> None:
-    bench.server.faults = [fault]
+async def _in_time(bench: Bench, kind: str, **fault: Any) -> None:
+    bench.server.fail(kind, **fault)
     await bench.send(CALL.model_copy(update={"timeout": 0.05}))  # makes the client, which takes its time
     for streamed in WAYS:
         lateness: list[float] = []
@@ -106,7 +106,7 @@ async def _in_time(bench: Bench, fault: Fault) -> None:
     await until(lambda: bench.server.connections == 0)
     questions = [served.text for served in bench.server.log]
     assert len(questions) == len(set(questions)), "one was asked twice"
-    bench.server.faults = []
+    bench.server.fail()
     assert (await bench.send()).answer.text
 
 

@@ -7,8 +7,6 @@ import socket
 from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import WAYS, Bench
-from deep_research.testing.servers import FAULT_KINDS, Fault
-from deep_research.testing.servers.http import Reply
 from deep_research.testing.service_bench import PATIENCE
 
 _SLOW = ("hang", "drip-body", "drip-headers", "sse-hang")
@@ -42,7 +40,7 @@ _NONSENSE = (
 async def what_no_model_wrote_is_malformed(bench: Bench) -> None:
     for kind in ("html-200", "null", "empty-object"):
         for streamed in WAYS:
-            bench.server.faults = [Fault(kind)]
+            bench.server.fail(kind)
             outcome = await bench.send(streamed=streamed)
             assert outcome.failure.verdict == Verdict.MALFORMED, kind
             assert outcome.failure.data["maybe_billed"]
@@ -51,21 +49,21 @@ async def what_no_model_wrote_is_malformed(bench: Bench) -> None:
 
 async def broken_json_is_malformed(bench: Bench) -> None:
     for kind, streamed in (("bad-json", False), ("bad-json", True), ("sse-bad-json", True)):
-        bench.server.faults = [Fault(kind)]
+        bench.server.fail(kind)
         assert (await bench.send(streamed=streamed)).failure.verdict == Verdict.MALFORMED
 
 
 async def a_connection_that_breaks_is_transient(bench: Bench) -> None:
     for kind in ("reset", "close", "short-body", "sse-reset", "sse-cut-abrupt"):
         for streamed in WAYS:
-            bench.server.faults = [Fault(kind)]
+            bench.server.fail(kind)
             outcome = await bench.send(streamed=streamed)
             assert outcome.failure.verdict == Verdict.TRANSIENT, kind
             assert outcome.failure.data["maybe_billed"]
 
 
 async def a_stream_that_says_it_failed_is_transient(bench: Bench) -> None:
-    bench.server.faults = [Fault("sse-error")]
+    bench.server.fail("sse-error")
     outcome = await bench.send(streamed=True)
     assert outcome.failure.verdict == Verdict.TRANSIENT
     assert outcome.failure.data["maybe_billed"]
@@ -92,7 +90,7 @@ async def nonsense_raises_nothing_foreign(bench: Bench) -> None:
             ("application/octet-stream", (body,)),
         ):
             for streamed in WAYS:
-                bench.server.canned = Reply(200, pieces, media)
+                bench.server.send(200, pieces, media)
                 outcome = await bench.send(streamed=streamed)
                 assert len(outcome.served) == 1
                 if outcome.reply is not None:
@@ -103,9 +101,9 @@ async def nonsense_raises_nothing_foreign(bench: Bench) -> None:
 
 async def every_fault_is_one_request(bench: Bench) -> None:
     """And ends in a reply or a `ModelError`, after which the next request works."""
-    for kind in sorted(set(FAULT_KINDS) - set(_SLOW)):
+    for kind in sorted(set(bench.server.fault_kinds) - set(_SLOW)):
         for streamed in WAYS:
-            bench.server.faults = [Fault(kind, interval=0.001)]
+            bench.server.fail(kind, interval=0.001)
             outcome = await bench.send(streamed=streamed)
             assert len(outcome.served) == 1, kind
             assert (outcome.reply is None) is not (outcome.error is None)
@@ -119,12 +117,12 @@ async def an_answer_without_an_end_is_left(bench: Bench) -> None:
         ((b"data: ", *(b"x" * _MEBIBYTE,) * 40), "text/event-stream", True),
         ((b'data: "' + b"x" * _MEBIBYTE + b'"\n\n"x"\n',) * 40, "text/event-stream", True),
     ):
-        bench.server.canned = Reply(200, pieces, media, patience=PATIENCE)
+        bench.server.send(200, pieces, media, patience=PATIENCE)
         outcome = await bench.send(streamed=streamed)
         assert outcome.failure.verdict == Verdict.MALFORMED
 
 
 async def a_huge_answer_is_read(bench: Bench) -> None:
     for streamed in WAYS:
-        bench.server.faults = [Fault("huge")]
+        bench.server.fail("huge")
         assert len((await bench.send(streamed=streamed)).answer.text) >= 2_000_000

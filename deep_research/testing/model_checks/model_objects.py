@@ -9,8 +9,6 @@ from pydantic import BaseModel, Field
 
 from deep_research.models.base import Message, ModelCall, ModelProvider
 from deep_research.testing.model_bench import CALL, WAYS, Bench, form_of
-from deep_research.testing.servers import Fault
-from deep_research.testing.servers.server_exchange import PROSE
 
 FORMS = ("schema", "tool")
 
@@ -66,10 +64,10 @@ async def what_was_said_in_a_form_is_not_changed(bench: Bench) -> None:
 async def a_tool_that_was_not_called_gives_what_was_said(bench: Bench) -> None:
     provider = bench.provider()
     for streamed in WAYS:
-        bench.server.faults = [Fault("prose")]
+        bench.server.fail("prose")
         outcome = await bench.send(_call(provider, "tool"), streamed=streamed)
-        assert outcome.answer.text == PROSE
-        assert "".join(outcome.pieces) == (PROSE if streamed else "")
+        assert outcome.answer.text == bench.server.prose
+        assert "".join(outcome.pieces) == (bench.server.prose if streamed else "")
 
 
 async def a_form_may_have_any_name(bench: Bench) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from deep_research.errors import ModelError
 from deep_research.models.failures import Verdict, is_too_long
 from deep_research.testing.model_bench import WAYS, Bench
-from deep_research.testing.servers import Fault
-from deep_research.testing.servers.http import Reply
 
 _STATUSES = {
     "400": Verdict.FATAL,
@@ -54,7 +52,7 @@ _ODD_BODIES = (
 async def every_status_has_its_verdict(bench: Bench) -> None:
     for kind, verdict in _STATUSES.items():
         for streamed in WAYS:
-            bench.server.faults = [Fault(kind)]
+            bench.server.fail(kind)
             outcome = await bench.send(streamed=streamed)
             error = outcome.failure
             assert error.verdict == verdict, kind
@@ -77,7 +75,7 @@ async def a_status_tells_whatever_comes_with_it(bench: Bench) -> None:
     for status, verdict in statuses.items():
         for body in _ODD_BODIES:
             for media in ("application/json", "text/html", "text/event-stream"):
-                bench.server.canned = Reply(status, (body,), media)
+                bench.server.send(status, (body,), media)
                 outcome = await bench.send(streamed=media != "text/html")
                 assert outcome.failure.verdict == verdict, (status, body[:40])
                 assert len(outcome.served) == 1
@@ -95,7 +93,7 @@ async def an_address_where_nothing_is_is_fatal(bench: Bench) -> None:
 
 async def the_services_words_are_in_the_error(bench: Bench) -> None:
     """On one line, and not at any length."""
-    bench.server.faults = [Fault("400", message="The third\nship\nis too much.\n" + "far " * 999)]
+    bench.server.fail("400", message="The third\nship\nis too much.\n" + "far " * 999)
     error = (await bench.send()).failure
     assert "The third ship is too much." in str(error)
     assert "\n" not in str(error)
@@ -105,7 +103,7 @@ async def the_services_words_are_in_the_error(bench: Bench) -> None:
 async def the_wait_that_is_asked_for_is_told(bench: Bench) -> None:
     for kind, expected in _WAITS.items():
         for streamed in WAYS:
-            bench.server.faults = [Fault(kind)]
+            bench.server.fail(kind)
             error = (await bench.send(streamed=streamed)).failure
             wait = error.data["retry_after"]
             assert error.verdict == Verdict.TRANSIENT
@@ -117,42 +115,42 @@ async def the_wait_that_is_asked_for_is_told(bench: Bench) -> None:
 
 async def odd_waits_are_no_waits(bench: Bench) -> None:
     for wait in ("soon", "inf", "-inf", "1e999", "", "Mon, 99 Foo 2026 99:99:99 GMT", "7 s", "٧x"):
-        bench.server.faults = [Fault("503", retry_after=wait)]
+        bench.server.fail("503", retry_after=wait)
         error = (await bench.send()).failure
         assert (error.verdict, error.data["retry_after"]) == (Verdict.TRANSIENT, None), wait
 
 
 async def a_long_wait_parks(bench: Bench) -> None:
-    for fault in (Fault("429-after-3600"), Fault("503", retry_after="61"), Fault("529", retry_after="86400")):
+    for kind, wait in (("429-after-3600", None), ("503", "61"), ("529", "86400")):
         for streamed in WAYS:
-            bench.server.faults = [fault]
+            bench.server.fail(kind, retry_after=wait)
             error = (await bench.send(streamed=streamed)).failure
             assert error.verdict == Verdict.PARK
             assert error.data["retry_after"] > 60
-    bench.server.faults = [Fault("429", retry_after="60")]
+    bench.server.fail("429", retry_after="60")
     assert (await bench.send()).failure.verdict == Verdict.TRANSIENT
 
 
 async def a_limit_that_no_waiting_lifts_is_fatal(bench: Bench) -> None:
     for code in ("insufficient_quota", "contract_spend_limit_reached", "enforced_spend_limit_reached"):
         for streamed in WAYS:
-            bench.server.faults = [Fault("429", code=code, retry_after="7")]
+            bench.server.fail("429", code=code, retry_after="7")
             error = (await bench.send(streamed=streamed)).failure
             assert (error.verdict, error.data["reason"]) == (Verdict.FATAL, code)
 
 
 async def a_prompt_that_is_too_long_is_known(bench: Bench) -> None:
     for words in _TOO_LONG:
-        bench.server.faults = [Fault("400", message=words)]
+        bench.server.fail("400", message=words)
         error = (await bench.send()).failure
         assert error.verdict == Verdict.FATAL
         assert is_too_long(error), words
-    bench.server.faults = [Fault("400")]
+    bench.server.fail("400")
     assert not is_too_long((await bench.send()).failure)
 
 
 async def the_code_of_a_prompt_that_is_too_long_is_known(bench: Bench) -> None:
-    bench.server.faults = [Fault("400", message="Too much.", code="context_length_exceeded")]
+    bench.server.fail("400", message="Too much.", code="context_length_exceeded")
     assert is_too_long((await bench.send()).failure)
 
 
@@ -160,7 +158,7 @@ async def a_redirect_is_not_followed(bench: Bench) -> None:
     for status in (301, 302, 303, 307, 308):
         for streamed in WAYS:
             headers = {"location": f"{bench.server.base_url}/elsewhere"}
-            bench.server.canned = Reply(status, headers=headers)
+            bench.server.send(status, headers=headers)
             outcome = await bench.send(streamed=streamed)
             assert [served.path.endswith("/elsewhere") for served in outcome.served] == [False]
             assert outcome.failure.verdict == Verdict.FATAL
@@ -168,7 +166,7 @@ async def a_redirect_is_not_followed(bench: Bench) -> None:
 
 
 async def an_error_can_be_sent_to_another_process(bench: Bench) -> None:
-    bench.server.faults = [Fault("429-after-7")]
+    bench.server.fail("429-after-7")
     error = (await bench.send()).failure
     rebuild, arguments = error.__reduce__()[:2]
     again = rebuild(*arguments)

@@ -11,7 +11,6 @@ from pydantic import BaseModel
 from deep_research.models.base import Effort, Message, ModelCall, ModelProvider
 from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import CALL, KEY, MODEL, WAYS, Ability, Bench, form_of
-from deep_research.testing.servers import Fault
 
 
 class _Shape(BaseModel):
@@ -73,7 +72,7 @@ async def a_field_that_was_refused_is_left_out_from_then_on(bench: Bench) -> Non
         ):
             provider = bench.provider()
             call = _with_all_wishes(provider)
-            bench.server.faults = [Fault("400", match=f'"{name}"', message=words, times=None)]
+            bench.server.fail("400", match=f'"{name}"', message=words, times=None)
             first = await bench.send(call, provider=provider, streamed=True)
             assert name in _names(first.served[0].body)
             assert first.failure.verdict == Verdict.TRANSIENT, words
@@ -88,9 +87,7 @@ async def requests_that_are_refused_together_all_try_again(bench: Bench) -> None
     for name in bench.subject.optional[:1]:
         provider = bench.provider()
         call = _with_all_wishes(provider)
-        bench.server.faults = [
-            Fault("400", match=f'"{name}"', message=f"Unsupported parameter: {name}", times=None)
-        ]
+        bench.server.fail("400", match=f'"{name}"', message=f"Unsupported parameter: {name}", times=None)
         outcomes = await asyncio.gather(
             *(bench.send(call, provider=provider, streamed=True) for _ in range(4))
         )
@@ -101,7 +98,7 @@ async def requests_that_are_refused_together_all_try_again(bench: Bench) -> None
 async def another_refusal_teaches_nothing(bench: Bench) -> None:
     provider = bench.provider()
     call = _with_all_wishes(provider)
-    bench.server.faults = [Fault("400", message="messages: roles must alternate")]
+    bench.server.fail("400", message="messages: roles must alternate")
     first = await bench.send(call, streamed=True)
     assert first.failure.verdict == Verdict.FATAL
     later = await bench.send(call, streamed=True)

@@ -10,7 +10,6 @@ from unittest.mock import patch
 
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.testing.model_bench import CALL, KEY, WAYS, Bench
-from deep_research.testing.servers import Fault
 from deep_research.testing.store_bench import expect
 
 _STRANGER = "sk-stranger-0123456789"
@@ -40,7 +39,7 @@ async def no_error_shows_the_key(bench: Bench) -> None:
     """Not even where the service quotes it."""
     for kind in _FAILURES:
         for streamed in WAYS:
-            bench.server.faults = [Fault(kind, message=f"Incorrect API key provided: {KEY}.")]
+            bench.server.fail(kind, message=f"Incorrect API key provided: {KEY}.")
             error = (await bench.send(streamed=streamed)).failure
             assert KEY not in f"{error} {error!r} {vars(error)}", kind
             assert KEY.encode() not in pickle.dumps(error)
@@ -51,7 +50,7 @@ async def no_traceback_shows_the_key(bench: Bench) -> None:
     provider = bench.provider()
     for kind in _FAILURES:
         for streamed in WAYS:
-            bench.server.faults = [kind]
+            bench.server.fail(kind)
             sent = provider.send(CALL, (lambda _: None) if streamed else None)
             (error,) = await asyncio.gather(sent, return_exceptions=True)
             assert isinstance(error, ModelError)

@@ -6,10 +6,11 @@ import asyncio
 import unicodedata
 from collections.abc import Sequence
 from datetime import date, datetime
+from typing import Any
 
 from deep_research.sources.search.base import SearchFilters, SearchResult, SourceType
 from deep_research.testing.search_bench import QUERY, Bench
-from deep_research.testing.servers import Asked, Hit, hits
+from deep_research.testing.search_hits import Hit, hits
 
 _FILTERS = (
     SearchFilters(since=date(2020, 2, 29)),
@@ -126,7 +127,7 @@ async def any_question_can_be_asked(bench: Bench) -> None:
 
 
 async def many_at_once_each_get_their_own_results(bench: Bench) -> None:
-    def echo(asked: Asked) -> Sequence[Hit]:
+    def echo(asked: Any) -> Sequence[Hit]:
         said = next(name for name in ("q", "query", "search", "gsrsearch", "pageids") if name in asked.params)
         number = str(asked.params[said]).rpartition(" ")[2]
         return [Hit(url=f"https://example.org/{number}")]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from deep_research.testing.pace import Lateness, Pace
 from deep_research.testing.search_bench import Bench, Outcome
-from deep_research.testing.servers import Fault
 from deep_research.testing.service_bench import until
 
 # Tried in turn: a machine that stands still until the deadline asks nobody.
@@ -15,20 +16,20 @@ _GRACE = 0.1
 
 
 async def a_service_that_hangs_is_left_in_time(bench: Bench) -> None:
-    await _in_time(bench, Fault("hang", times=None))
+    await _in_time(bench, "hang", times=None)
 
 
 async def a_body_that_drips_is_left_in_time(bench: Bench) -> None:
-    await _in_time(bench, Fault("drip-body", times=None, interval=0.05))
+    await _in_time(bench, "drip-body", times=None, interval=0.05)
 
 
 async def headers_that_drip_are_left_in_time(bench: Bench) -> None:
-    await _in_time(bench, Fault("drip-headers", times=None, interval=0.05))
+    await _in_time(bench, "drip-headers", times=None, interval=0.05)
 
 
 async def who_cancels_closes_the_connection(bench: Bench) -> None:
     for kind in ("hang", "drip-body", "drip-headers"):
-        bench.server.faults = [Fault(kind)]
+        bench.server.fail(kind)
         before, others = len(bench.server.log), max(0, bench.server.connections - 1)
         task = asyncio.create_task(bench.search())
         await until(lambda before=before: len(bench.server.log) > before)  # type: ignore[misc]
@@ -39,10 +40,10 @@ async def who_cancels_closes_the_connection(bench: Bench) -> None:
         assert (await bench.search()).found
 
 
-async def _in_time(bench: Bench, fault: Fault) -> None:
+async def _in_time(bench: Bench, kind: str, **fault: Any) -> None:
     lateness: list[float] = []
     for seconds in _SECONDS:
-        outcome, late = await _given_up(bench, fault, seconds)
+        outcome, late = await _given_up(bench, kind, fault, seconds)
         if outcome is None or not outcome.asked:
             continue
         assert outcome.failure.data["trouble"] == "transient"
@@ -52,19 +53,21 @@ async def _in_time(bench: Bench, fault: Fault) -> None:
             break
     assert lateness, "the service was never asked"
     assert min(lateness) < _GRACE, f"{min(lateness):.3f} s late"
-    bench.server.faults = []
+    bench.server.fail()
     assert (await bench.search(provider=bench.provider())).found
 
 
-async def _given_up(bench: Bench, fault: Fault, seconds: float) -> tuple[Outcome | None, float]:
+async def _given_up(
+    bench: Bench, kind: str, fault: Mapping[str, Any], seconds: float
+) -> tuple[Outcome | None, float]:
     """A search under the fault by a provider with so many seconds, and how late it ended; none where already one
     without a fault took longer."""
     provider = bench.provider(seconds=seconds)
-    bench.server.faults = []
+    bench.server.fail()
     if (await bench.search(provider=provider)).results is None:  # makes the client, which takes its time
         return None, 0.0
     idle = bench.server.connections
-    bench.server.faults = [fault]
+    bench.server.fail(kind, **fault)
     async with Pace() as pace:
         lateness = Lateness(pace, seconds)
         outcome = await bench.search(provider=provider)

@@ -6,10 +6,9 @@ import functools
 import gzip
 import socket
 import zlib
+from typing import Any
 
 from deep_research.testing.search_bench import Bench, Outcome
-from deep_research.testing.servers import FAULT_KINDS, Fault
-from deep_research.testing.servers.http import Ending, Reply
 
 _SLOW = ("hang", "drip-body", "drip-headers", "sse-hang")
 _MEBIBYTE = 2**20
@@ -35,26 +34,26 @@ _NONSENSE = (
 async def what_is_no_answer_is_transient(bench: Bench) -> None:
     for body in _NONSENSE:
         for media in ("application/json", "text/html"):
-            bench.server.canned = Reply(200, (body,), media)
+            bench.server.send(200, (body,), media)
             _transient(await bench.search())
 
 
 async def another_success_than_the_usual_is_no_answer(bench: Bench) -> None:
     for status in (201, 202, 203, 206, 299):
-        bench.server.canned = Reply(status, (b'{"results": [], "data": []}',))
+        bench.server.send(status, (b'{"results": [], "data": []}',))
         data = (await bench.search()).failure.data
         assert (data["trouble"], data["status"]) == ("transient", status)
 
 
 async def a_gateways_page_is_transient(bench: Bench) -> None:
     for kind in ("html-200", "null", "empty-object", "bad-json"):
-        bench.server.faults = [kind]
+        bench.server.fail(kind)
         _transient(await bench.search())
 
 
 async def a_connection_that_breaks_is_transient(bench: Bench) -> None:
     for kind in ("reset", "close", "short-body"):
-        bench.server.faults = [kind]
+        bench.server.fail(kind)
         _transient(await bench.search())
 
 
@@ -69,8 +68,8 @@ async def where_nobody_listens_it_is_transient(bench: Bench) -> None:
 
 async def every_fault_is_one_request(bench: Bench) -> None:
     """And after it, the next search works."""
-    for kind in sorted(set(FAULT_KINDS) - set(_SLOW)):
-        bench.server.faults = [Fault(kind, interval=0.001)]
+    for kind in sorted(set(bench.server.fault_kinds) - set(_SLOW)):
+        bench.server.fail(kind, interval=0.001)
         outcome = await bench.search()
         if outcome.error is not None:
             assert len(outcome.asked) == 1, kind
@@ -79,13 +78,14 @@ async def every_fault_is_one_request(bench: Bench) -> None:
 
 async def a_body_without_an_end_is_left(bench: Bench) -> None:
     """At 5 MB or before."""
-    for reply in (
-        Reply(200, (b" " * _MEBIBYTE,) * 8, chunked=True),
-        Reply(200, (b" " * _MEBIBYTE,) * 8),
-        Reply(200, (b" " * _MEBIBYTE,) * 6, chunked=True, ending=Ending.HANGING),
-        Reply(500, (b" " * _MEBIBYTE,) * 8),
-    ):
-        bench.server.canned = reply
+    bodies: tuple[tuple[int, int, dict[str, Any]], ...] = (
+        (200, 8, {"chunked": True}),
+        (200, 8, {}),
+        (200, 6, {"chunked": True, "hangs": True}),
+        (500, 8, {}),
+    )
+    for status, size, details in bodies:
+        bench.server.send(status, (b" " * _MEBIBYTE,) * size, **details)
         assert (await bench.search()).failure.data["trouble"] == "transient"
 
 
@@ -102,7 +102,7 @@ async def a_bomb_is_not_unpacked(bench: Bench) -> None:
         ("deflate", _deflated()),
     ):
         for status in (200, 500):
-            bench.server.canned = Reply(status, (body,), headers={"content-encoding": coding})
+            bench.server.send(status, (body,), headers={"content-encoding": coding})
             assert (await bench.search()).failure.data["trouble"] == "transient"
 
 
@@ -118,7 +118,7 @@ async def packed_answers_are_read(bench: Bench) -> None:
         ("identity", plain),
     ):
         bytewise = tuple(body[at : at + 7] for at in range(0, len(body), 7))
-        bench.server.canned = Reply(200, bytewise, headers={"content-encoding": coding})
+        bench.server.send(200, bytewise, headers={"content-encoding": coding})
         assert (await bench.search()).found, coding
 
 
@@ -134,7 +134,7 @@ async def what_cannot_be_unpacked_is_transient(bench: Bench) -> None:
         ("gzip, gzip", gzip.compress(packed)),
         ("nonsense", plain),
     ):
-        bench.server.canned = Reply(200, (body,), headers={"content-encoding": coding})
+        bench.server.send(200, (body,), headers={"content-encoding": coding})
         _transient(await bench.search())
 
 

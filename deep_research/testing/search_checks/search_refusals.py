@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import time
 from email.utils import formatdate
+from typing import Any
 
 from deep_research.testing.search_bench import QUERY, Ability, Bench
-from deep_research.testing.servers import Fault
-from deep_research.testing.servers.http import Reply
 
 _TRANSIENT = (408, 425, 429, 500, 502, 503, 504, 529)
 _REFUSED = (400, 401, 403, 404, 405, 410, 414, 422, 451)
@@ -33,29 +32,31 @@ _WAITS = (
 
 async def what_may_pass_is_transient(bench: Bench) -> None:
     for status in _TRANSIENT:
-        assert await _trouble(bench, Reply(status, (b"{}",))) == ("transient", None, status)
+        assert await _trouble(bench, status, (b"{}",)) == ("transient", None, status)
 
 
 async def what_will_not_pass_is_refused(bench: Bench) -> None:
     for status in _REFUSED:
-        assert await _trouble(bench, Reply(status, (b"{}",))) == ("refused", None, status)
+        assert await _trouble(bench, status, (b"{}",)) == ("refused", None, status)
 
 
 async def an_account_without_credit_is_quota(bench: Bench) -> None:
-    assert await _trouble(bench, Reply(402, (b"{}",))) == ("quota", None, 402)
+    assert await _trouble(bench, 402, (b"{}",)) == ("quota", None, 402)
 
 
 async def a_wait_is_told_in_every_form(bench: Bench) -> None:
     for told, seconds, trouble in _WAITS:
         for status in (429, 503):
-            reply = Reply(status, (b"{}",), headers={"retry-after": told})
-            assert await _trouble(bench, reply) == (trouble, seconds, status), told
+            headers = {"retry-after": told}
+            assert await _trouble(bench, status, (b"{}",), headers=headers) == (trouble, seconds, status), (
+                told
+            )
 
 
 async def a_date_to_wait_for_is_seconds(bench: Bench) -> None:
     for ahead, trouble in ((30, "transient"), (7200, "quota")):
         headers = {"retry-after": formatdate(time.time() + ahead, usegmt=True)}
-        told, seconds, _ = await _trouble(bench, Reply(429, (b"{}",), headers=headers))
+        told, seconds, _ = await _trouble(bench, 429, (b"{}",), headers=headers)
         assert told == trouble
         assert isinstance(seconds, float)
         assert ahead - 20 < seconds <= ahead
@@ -64,14 +65,14 @@ async def a_date_to_wait_for_is_seconds(bench: Bench) -> None:
 async def words_of_any_shape_are_read_or_left(bench: Bench) -> None:
     """A page of a gateway, nothing, lists, numbers: the status says enough."""
     for body in (b"", b"<html>no</html>", b"null", b"[]", b"7", b'{"error": 7}', b'{"error": [{}]}', b"\xff"):
-        assert (await _trouble(bench, Reply(500, (body,), "text/html")))[0] == "transient"
-        assert (await _trouble(bench, Reply(400, (body,))))[0] == "refused"
+        assert (await _trouble(bench, 500, (body,), "text/html"))[0] == "transient"
+        assert (await _trouble(bench, 400, (body,)))[0] == "refused"
 
 
 async def an_error_is_one_line_that_names_the_provider(bench: Bench) -> None:
     words = 'Do\nnot \x1b[31m"do" this, ' * 200
     for place in ({"error": {"message": words}}, {"detail": {"error": words}}, {"message": words}):
-        bench.server.canned = Reply(400, (json.dumps(place).encode(),))
+        bench.server.send(400, (json.dumps(place).encode(),))
         error = (await bench.search()).failure
         assert str(error).startswith(f"{bench.provider().name}: ")
         assert str(error).isprintable()
@@ -81,14 +82,14 @@ async def an_error_is_one_line_that_names_the_provider(bench: Bench) -> None:
 async def an_error_does_not_repeat_the_question(bench: Bench) -> None:
     """Not even where the service does."""
     for kind in ("400", "401", "500"):
-        bench.server.faults = [Fault(kind, message=f"Not found: {QUERY}.")]
+        bench.server.fail(kind, message=f"Not found: {QUERY}.")
         assert QUERY not in str((await bench.search()).failure)
 
 
 async def a_redirect_is_not_followed(bench: Bench) -> None:
     for status in (301, 302, 303, 307, 308):
         elsewhere = f"{bench.server.base_url}/elsewhere"
-        bench.server.canned = Reply(status, (b"",), headers={"location": elsewhere})
+        bench.server.send(status, (b"",), headers={"location": elsewhere})
         outcome = await bench.search()
         assert outcome.failure.data["trouble"] == "refused"
         assert [asked.path for asked in outcome.asked].count("/elsewhere") == 0
@@ -98,7 +99,7 @@ async def a_redirect_is_not_followed(bench: Bench) -> None:
 async def the_services_own_errors_are_understood(bench: Bench) -> None:
     """In its own format, with its own words; and nothing is asked twice."""
     for kind, trouble in (("429", "transient"), ("500", "transient"), ("400", "refused"), ("402", "quota")):
-        bench.server.faults = [kind]
+        bench.server.fail(kind)
         outcome = await bench.search()
         assert outcome.failure.data["trouble"] == trouble
         assert len(outcome.asked) == 1
@@ -107,7 +108,7 @@ async def the_services_own_errors_are_understood(bench: Bench) -> None:
         assert (await bench.search()).failure.data["trouble"] == "refused"
 
 
-async def _trouble(bench: Bench, reply: Reply) -> tuple[object, object, object]:
-    bench.server.canned = reply
+async def _trouble(bench: Bench, *reply: Any, **details: Any) -> tuple[object, object, object]:
+    bench.server.send(*reply, **details)
     data = (await bench.search()).failure.data
     return data["trouble"], data["retry_after"], data["status"]

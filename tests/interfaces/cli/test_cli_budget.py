@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from cli_double import QUESTION, Done
+from prompt_reading import reading
+from servers import ModelServer
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.interfaces.cli.fidelity_line import fidelity_line
 from deep_research.state import DeepResearchPhase, Sending, SentItem
-from deep_research.testing.prompt_reading import reading
-from deep_research.testing.servers import ModelServer
 
 Cli = Callable[..., Done]
 ASKED = "When was the old tower of the town built?"

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from deep_research.testing.prompt_reading import reading
-from deep_research.testing.servers import Fault, ModelServer
+from prompt_reading import reading
+from servers import Fault, ModelServer
 
 Cli = Callable[..., Any]
 QUESTION = "When was the old tower of the town built?"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli_double import QUESTION, Done
-
-from deep_research.testing.servers import Fault, ModelServer
+from servers import Fault, ModelServer
 
 Cli = Callable[..., Done]
 DEAD = "http://127.0.0.1:9"  # the port of nobody

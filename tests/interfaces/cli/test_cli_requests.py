@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli_double import QUESTION, Done
-
-from deep_research.testing.servers import ModelServer
+from servers import ModelServer
 
 pytestmark = pytest.mark.timed
 

@@ -10,13 +10,13 @@ from functools import cache, partial
 
 import pytest
 from hostile_urls import hostile
+from servers.website import PUBLIC
+from servers.website import WebSite as Web
+from servers.website import web_reply as reply
 
 from deep_research.errors import FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits
 from deep_research.testing.pace import Pace
-from deep_research.testing.servers.website import PUBLIC
-from deep_research.testing.servers.website import WebSite as Web
-from deep_research.testing.servers.website import web_reply as reply
 
 pytestmark = pytest.mark.timed
 

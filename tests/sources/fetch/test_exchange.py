@@ -6,6 +6,8 @@ from contextlib import suppress
 
 import pytest
 import trustme
+from servers import web_reply
+from servers.website import PUBLIC, WebSite
 
 from deep_research.errors import FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits
@@ -13,8 +15,6 @@ from deep_research.sources.fetch import client as client_module
 from deep_research.sources.fetch import guard as guard_module
 from deep_research.sources.fetch.exchange import MAX_FRAMING_BYTES, MAX_HEAD_BYTES, BrokenError, Exchange
 from deep_research.sources.fetch.guard import Guard, opened
-from deep_research.testing.servers import web_reply
-from deep_research.testing.servers.website import PUBLIC, WebSite
 
 pytestmark = pytest.mark.timed
 

@@ -8,11 +8,11 @@ import time
 
 import pytest
 from hostile_urls import PUBLIC_4, PUBLIC_6, hostile, public
+from servers import WebSite, web_reply
 
 from deep_research.errors import FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits, is_public, target_of
 from deep_research.sources.fetch.guard import Guard, opened, resolve
-from deep_research.testing.servers import WebSite, web_reply
 
 pytestmark = pytest.mark.timed
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from saved_pages import MemoryPages, PlainExtractor, Text
+from servers.website import WebSite as Web
+from servers.website import web_reply as reply
 
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits, Hosts, Robots, WebPages
 from deep_research.sources.fetch.client import LARGE
 from deep_research.sources.fetch.site_request import LARGE_AT_ONCE, written
-from deep_research.testing.servers.website import WebSite as Web
-from deep_research.testing.servers.website import web_reply as reply
 
 pytestmark = pytest.mark.timed
 

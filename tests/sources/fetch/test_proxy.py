@@ -12,6 +12,7 @@ import pytest
 import trustme
 from hostile_urls import hostile
 from proxy_server import ProxyServer
+from servers.website import PUBLIC, WebSite, web_reply
 
 from deep_research import DeepResearch
 from deep_research.errors import FetchError, SettingsError
@@ -19,7 +20,6 @@ from deep_research.sources.fetch import Fetcher
 from deep_research.sources.fetch import client as client_module
 from deep_research.sources.fetch.guard import Target
 from deep_research.sources.fetch.proxy import Proxy, ProxyGuard, proxies
-from deep_research.testing.servers.website import PUBLIC, WebSite, web_reply
 
 pytestmark = pytest.mark.timed
 PAGE = b"<p>The tower."

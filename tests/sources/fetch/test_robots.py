@@ -4,10 +4,10 @@ import asyncio
 import threading
 
 import pytest
+from servers.website import WebSite as Web
+from servers.website import web_reply as reply
 
 from deep_research.sources.fetch import Fetcher, FetchLimits, Refused, Robots
-from deep_research.testing.servers.website import WebSite as Web
-from deep_research.testing.servers.website import web_reply as reply
 
 pytestmark = pytest.mark.timed
 

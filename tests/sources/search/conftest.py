@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
+from servers import SearchServer, hits
+from servers.http import Reply
 
 from deep_research.errors import SearchError
 from deep_research.sources.search import SearchFilters, SearchRequest
-from deep_research.testing.servers import SearchServer, hits
-from deep_research.testing.servers.http import Reply
 
 FILTERS = ("since", "until", "as_of", "domains", "not_domains", "language")
 

@@ -6,12 +6,12 @@ from urllib.parse import quote
 
 import pytest
 from key_leaks import leaks, loud_logs, seen_in, seen_of
+from servers import FAULT_KINDS, Fault, SearchServer, hits
 
 from deep_research.errors import DeepResearchError
 from deep_research.sources.search import SearchRequest
 from deep_research.sources.search.providers import make_provider
 from deep_research.sources.search.searxng import SearXNG
-from deep_research.testing.servers import FAULT_KINDS, Fault, SearchServer, hits
 
 VARIABLES = (
     "TAVILY_API_KEY",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from servers import SearchServer, search_hostile_text
 
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
 from deep_research.sources.search.google import Google
@@ -11,6 +12,7 @@ from deep_research.sources.search.searxng import SearXNG
 from deep_research.sources.search.semantic_scholar import SemanticScholar
 from deep_research.sources.search.tavily import Tavily
 from deep_research.sources.search.wikipedia import Wikipedia
+from deep_research.testing.promises import promises
 from deep_research.testing.search_suite import SEARCH_CHECKS, Ability, Bench, Check, Subject, checks_for
 
 pytestmark = pytest.mark.timed
@@ -36,33 +38,44 @@ class Memory(SearchProvider):
 
 SUBJECTS = {
     "tavily": Subject(
+        service=SearchServer,
         make=lambda url, key, seconds: Tavily(api_key=key, base_url=url, timeout=seconds),
         variables=("TAVILY_API_KEY",),
     ),
     "google": Subject(
+        service=SearchServer,
         make=lambda url, key, seconds: Google(
             api_key=key, engine_id="engine-1", base_url=url, timeout=seconds
         ),
         variables=("GOOGLE_API_KEY", "GOOGLE_CSE_ID"),
     ),
     "semantic_scholar": Subject(
-        make=lambda url, key, seconds: SemanticScholar(api_key=key, base_url=url, timeout=seconds), lacks=OPEN
+        service=SearchServer,
+        make=lambda url, key, seconds: SemanticScholar(api_key=key, base_url=url, timeout=seconds),
+        lacks=OPEN,
     ),
     "openalex": Subject(
-        make=lambda url, key, seconds: OpenAlex(api_key=key, base_url=url, timeout=seconds), lacks=OPEN
+        service=SearchServer,
+        make=lambda url, key, seconds: OpenAlex(api_key=key, base_url=url, timeout=seconds),
+        lacks=OPEN,
     ),
     "wikipedia": Subject(
-        make=lambda url, key, seconds: Wikipedia(base_url=url, timeout=seconds), lacks=OPEN | {Ability.KEYED}
+        service=SearchServer,
+        make=lambda url, key, seconds: Wikipedia(base_url=url, timeout=seconds),
+        lacks=OPEN | {Ability.KEYED},
     ),
     "searxng": Subject(
-        make=lambda url, key, seconds: SearXNG(api_key=key, base_url=url, timeout=seconds), lacks=OPEN
+        service=SearchServer,
+        make=lambda url, key, seconds: SearXNG(api_key=key, base_url=url, timeout=seconds),
+        lacks=OPEN,
     ),
     "memory": Subject(holding=Memory, lacks=frozenset(Ability)),
 }
+HOSTILE = [Check(name, function) for name, function in promises(search_hostile_text)]
 ITEMS = [
-    pytest.param(SUBJECTS[name], check, id=f"{name}-{check}")
-    for name in SUBJECTS
-    for check in checks_for(SUBJECTS[name])
+    pytest.param(subject, check, id=f"{name}-{check}")
+    for name, subject in SUBJECTS.items()
+    for check in (*checks_for(subject), *(HOSTILE if subject.service else ()))
 ]
 
 

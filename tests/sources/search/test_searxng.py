@@ -4,10 +4,10 @@ import json
 from datetime import date
 
 import pytest
+from servers import hits
 
 from deep_research.errors import MissingKeyError
 from deep_research.sources.search.searxng import SearXNG
-from deep_research.testing.servers import hits
 
 ANSWER = {
     "query": "eddystone",

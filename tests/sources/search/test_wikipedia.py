@@ -3,10 +3,10 @@
 import json
 
 import pytest
+from servers import Fault, Hit, hits
 
 from deep_research.errors import ConfigurationError
 from deep_research.sources.search.wikipedia import Wikipedia
-from deep_research.testing.servers import Fault, Hit, hits
 
 LIGHT = Hit(
     url="https://en.wikipedia.org/wiki/Boston_Light",
