@@ -12,9 +12,9 @@ from deep_research.state import Claim, DeepResearchState
 from deep_research.state.events import ReportWritten
 
 SCORE_WITHIN = 1e-6
-# Numbers are those of the report, which is rendered again; the id and the checker say what is compared at all.
+# Numbers and blocks are those of the report, which is rendered again; the id and the checker say what is compared at all.
 _COMPARED = frozenset(
-    {"id", "checker", "checked", "verdict", "score", "share", "reasons", "evidence", "numbers"}
+    {"id", "checker", "checked", "verdict", "score", "share", "reasons", "evidence", "numbers", "block"}
 )
 
 

@@ -102,6 +102,8 @@ def _unfit(claim: Claim, own: Claim) -> Iterator[str]:
         yield f"counts as {claim.verdict}, and was found {allowed[0]}"
     if claim.numbers != own.numbers:
         yield "has other references than the report"
+    if claim.block != own.block:
+        yield "stands in another block of the report"
 
 
 def _first_difference(lines: Sequence[str], ours: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from deep_research.evidence.independence import originals, superseded
 from deep_research.evidence.sites import host_of
 from deep_research.phases.prompting import one_line
-from deep_research.report.ledger import ids_in, marks_in
+from deep_research.report.references import ids_in, marks_in
 from deep_research.state import Finding, Source, SourceKind, SourceQuality
 
 LONGEST_TITLE = 120  # characters

@@ -7,7 +7,7 @@ stands before it; where a paragraph or a row has but one at its end, that stands
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
@@ -15,11 +15,9 @@ from itertools import chain, pairwise
 
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.patterns import regex
-from deep_research.report.ledger import ids_in, marks_in
+from deep_research.report.references import Bare, Reference
 from deep_research.state import ClaimKind, Span
 
-UNSUPPORTED, PARTLY = "[unsupported]", "[partly]"  # stand behind claims that their sources do not bear out
-_MARK = regex(r"(?<![ \t])[ \t]*\[(?:unsupported|partly)\]")
 _FIGURE = regex(r"\d")
 _ESCAPE = regex(r"\\([!-/:-@\[-`{-~])")
 _LINK = regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
@@ -57,57 +55,10 @@ class DraftClaim:
     block: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Reference:
-    """A reference or a mark: its ``place`` in the bare text, where it begins and ends in the draft, and its ids."""
-
-    place: int
-    start: int
-    end: int
-    ids: tuple[str, ...]
-
-
-class _Bare:
-    """A draft without its references and marks, and where these stood."""
-
-    def __init__(self, draft: str) -> None:
-        found = sorted(chain(marks_in(draft), _MARK.finditer(draft)), key=lambda match: match.start())
-        pieces, self._at, self._removed = [], [0], [0]
-        self._references: list[_Reference] = []
-        here = length = 0
-        for match in found:
-            pieces.append(draft[here : match.start()])
-            length += match.start() - here
-            here = match.end()
-            written = match.group().lstrip(" \t")
-            self._references.append(_Reference(length, here - len(written), here, ids_in(written)))
-            self._at.append(length)
-            self._removed.append(here - length)
-        self.text = "".join((*pieces, draft[here:]))
-
-    def within(self, start: int, end: int) -> list[_Reference]:
-        return self._references[bisect_left(self._at, start, 1) - 1 : bisect_right(self._at, end, 1) - 1]
-
-    def of_block(self, block: Block, following: int) -> list[_Reference]:
-        """With those that begin its line, and those on lines of their own between it and the ``following`` block."""
-        line = self.text.rfind("\n", 0, block.start) + 1
-        after = max(self.text.rfind("\n", block.end, following), block.end)
-        return self.within(line, after)
-
-    def place(self, start: int, end: int, references: Sequence[_Reference]) -> Span:
-        """Where a piece stands in the draft, with its references."""
-        begin = start + self._removed[bisect_right(self._at, start) - 1]
-        last = end - 1 + self._removed[bisect_right(self._at, end - 1) - 1] + 1
-        return Span(
-            start=min([begin, *(reference.start for reference in references)]),
-            end=max([last, *(reference.end for reference in references)]),
-        )
-
-
 def draft_claims(draft: str) -> list[DraftClaim]:
     """What a draft claims, in its order. Titles and headings are no claims, nor is code, nor what announces it, a list or
     a table."""
-    bare = _Bare(draft)
+    bare = Bare(draft)
     every = list(blocks(bare.text))
     headings: dict[int, str] = {}
     claims: list[DraftClaim] = []
@@ -130,11 +81,11 @@ def draft_claims(draft: str) -> list[DraftClaim]:
 
 
 def _sentences(
-    bare: _Bare,
+    bare: Bare,
     block: Block,
     under: str,
     number: int,
-    references: Iterable[_Reference],
+    references: Iterable[Reference],
     after: BlockKind | None,
 ) -> Iterator[DraftClaim]:
     spans = list(block.sentences(bare.text))
@@ -159,7 +110,7 @@ def _sentences(
         )
 
 
-def _announces(text: str, kind: BlockKind, references: Sequence[_Reference], after: BlockKind | None) -> bool:
+def _announces(text: str, kind: BlockKind, references: Sequence[Reference], after: BlockKind | None) -> bool:
     """Whether the list, table or code that comes ``after`` is announced with these words, which refer to nothing: by a
     colon, or in a paragraph by words that end with no stop. What has a figure says something. The label of a piece of
     code has its reference."""
@@ -173,9 +124,9 @@ def _announces(text: str, kind: BlockKind, references: Sequence[_Reference], aft
     )
 
 
-def _owned(spans: Sequence[tuple[int, int]], references: Iterable[_Reference]) -> list[list[_Reference]]:
+def _owned(spans: Sequence[tuple[int, int]], references: Iterable[Reference]) -> list[list[Reference]]:
     """The references of each sentence: a reference belongs to the last one that begins before it."""
-    owned: list[list[_Reference]] = [[] for _ in spans]
+    owned: list[list[Reference]] = [[] for _ in spans]
     starts = [start for start, _ in spans]
     for reference in references if spans else ():
         owned[max(0, bisect_right(starts, reference.place - 1) - 1)].append(reference)
@@ -194,7 +145,7 @@ def _last(cited: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return [known := ids or known for ids in cited]
 
 
-def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[DraftClaim]:
+def _cells(bare: Bare, block: Block, under: str, number: int) -> Iterator[DraftClaim]:
     """The cells of the rows below the header, but for the first of each row: that is what the others are said of, unless
     it is alone, a sentence, or cites something."""
     lines = [(start, end) for start, end in block.sentences(bare.text) if end > start]
@@ -239,11 +190,11 @@ def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield a + len(cell) - len(cell.lstrip()), max(b - len(cell) + len(cell.rstrip()), a)
 
 
-def _ids(references: Iterable[_Reference]) -> tuple[str, ...]:
+def _ids(references: Iterable[Reference]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(reference.ids for reference in references)))
 
 
-def _is_marked(references: Iterable[_Reference]) -> bool:
+def _is_marked(references: Iterable[Reference]) -> bool:
     return any(not reference.ids for reference in references)
 
 
@@ -260,8 +211,3 @@ def shown(text: str) -> str:
 
 _KEPT = regex("\0(\\d+)\0")
 _WITHIN = 3  # emphasis within emphasis
-
-
-def unmarked(text: str) -> str:
-    """The text without marks."""
-    return _MARK.sub("", text)

@@ -7,31 +7,14 @@ order of first mention; an id that was never given, or a source that no quote su
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from deep_research.patterns import regex
+from deep_research.report.references import ID, MARK, ids_in
 from deep_research.state import Citation, Finding, Source
 
-_ID = r"(?:find|src)-[0-9a-f]{12}"
-MARK = regex(rf"(?<![ \t])[ \t]*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
-_IDS = regex(_ID)
 _OPENING = regex(r"[ \t>*+.)\d-]*")  # what may stand before a definition in its line
-_ENDS = regex(rf"[.,;?)]*(?:\s|\Z)|\[{_ID}")
-
-
-def marks_in(text: str) -> Iterator[re.Match[str]]:
-    """The references of a draft, with the white space before them."""
-    return MARK.finditer(text)
-
-
-def without_marks(text: str) -> str:
-    """A draft, or a part of it, without its references."""
-    return MARK.sub("", text)
-
-
-def ids_in(mark: str) -> tuple[str, ...]:
-    """The ids of findings and sources that a reference names."""
-    return tuple(_IDS.findall(mark))
+_ENDS = regex(rf"[.,;?)]*(?:\s|\Z)|\[{ID}")
 
 
 class Ledger:

@@ -48,8 +48,7 @@ _CODE_OR_SIGN = regex(r"(?P<code>(?<!`)(?P<ticks>`{1,2})(?!`)[^`\n]++(?P=ticks)(
 _PARAGRAPHS = regex(r"(\n[ \t]*\n)")
 _COMMAND = regex(r"\\(?=[A-Za-z])")
 _OPEN_LABEL = regex(r"^[^\w\n[]*+(?:\d+[.)][^\w\n[]*+)*+\[", re.MULTILINE)  # also of an item or a quote
-# Where a block of code begins and ends: at the margin, or anywhere.
-_BEGINS_BLOCK, _ENDS_BLOCK = regex(r"^```[^\n]*\n", re.MULTILINE), regex(r"^```$", re.MULTILINE)
+# Where a block of code begins and ends.
 _BEGINS_ANY, _ENDS_ANY = regex(r"^[ \t]*+```[^\n]*\n", re.MULTILINE), regex(r"^[ \t]*+```$", re.MULTILINE)
 # Code inside a line: no other backticks near, no bar that could end a cell of a table, nothing that could end a deletion.
 _CODE = regex(r"(?<![\\`])(`{1,2})(?!`)((?:[^`|~\n]|~(?!~))++)\1(?!`)")
@@ -216,24 +215,6 @@ def _without_formulas(paragraph: str) -> str:
 def plain(text: str) -> str:
     """The text with one kind of line end and without control characters."""
     return _CONTROL.sub("", _BREAK.sub("\n", text))
-
-
-def without_code(report: str) -> str:
-    """A report in which its blocks of code are nothing but characters, at the same offsets."""
-    return _with_blocks(report, lambda block: "." * len(block))
-
-
-def prose(report: str) -> str:
-    """A report without its blocks of code."""
-    return _with_blocks(report, lambda _: "")
-
-
-def _with_blocks(report: str, change: Callable[[str], str]) -> str:
-    made, at = list[str](), 0
-    for start, end in _blocks(report, _BEGINS_BLOCK, _ENDS_BLOCK):
-        made += [report[at:start], change(report[start:end])]
-        at = end
-    return "".join([*made, report[at:]])
 
 
 def _blocks(text: str, begins: re.Pattern[str], ends: re.Pattern[str]) -> Iterator[tuple[int, int]]:

@@ -58,7 +58,6 @@ OPENING = "Read with caution: this report rests on"
 _NUMBERS = ("nothing that was found", "1 finding", "2 findings")
 _TOGETHER = regex(r"(?P<often>\d{1,6}) times(?: \(also (?P<also>.{1,600}?)\))?: (?P<line>.+)\Z")
 _AND_MORE = regex(r"(?: and (?P<more>\d{1,4}) more)?\Z")
-_TITLE = regex(r"\A#[ \t][^\n]*\n*")
 
 
 def left_out(findings: int) -> str:
@@ -178,16 +177,6 @@ def caution(findings: Iterable[Finding], sources: Sequence[Source]) -> str:
 def _stands_alone(source: Source) -> bool:
     """Whether nobody asks for a second source beside this one."""
     return source.quality is SourceQuality.HIGH or source.kind is SourceKind.DOCUMENT
-
-
-def with_caution(body: str, sentence: str) -> str:
-    """The report with the sentence after its title, once."""
-    if not (body and sentence) or sentence in body:
-        return body
-    title = _TITLE.match(body)
-    end = title.end() if title else 0
-    before = f"{body[:end].rstrip()}\n\n" if end else ""
-    return f"{before}*{sentence}*\n\n{body[end:]}".strip()
 
 
 def _listed(told: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +10,7 @@ from deep_research.evidence.independence import originals
 from deep_research.evidence.quotes import shortened
 from deep_research.evidence.support import SPECIFIC
 from deep_research.patterns import regex
-from deep_research.report.draft_claims import PARTLY, UNSUPPORTED, unmarked
+from deep_research.report.document import Block, BlockKind, Document
 from deep_research.report.ledger import Ledger
 from deep_research.report.markup import (
     address,
@@ -19,11 +18,11 @@ from deep_research.report.markup import (
     file_name,
     linkable,
     plain,
-    prose,
     safe,
     without_formulas,
 )
-from deep_research.report.own_lines import caution, with_caution
+from deep_research.report.own_lines import caution
+from deep_research.report.references import PARTLY, UNSUPPORTED, unmarked
 from deep_research.state import (
     Aspect,
     Citation,
@@ -42,7 +41,6 @@ EXPLAINED_PARTLY = f"*{PARTLY} stands after what the cited sources say only in p
 EXPLAINED = f"*{UNSUPPORTED} stands after what the cited sources do not say, or say otherwise.*"
 _MOST_AUTHORS = 3
 _READ = {"abstract": "abstract", "extract": "as its search service gives it"}  # what of a source was read
-_HEADING = regex(r"^##+[ \t]+(.+)$", re.MULTILINE)
 _ID = regex(r"(?:find|src|gap|subq)-[0-9a-f]{12}")
 
 
@@ -72,11 +70,15 @@ def finished(
         )
     )
     ids = {citation.finding_id for citation in ledger.citations}
-    shown = with_caution(body, caution((f for f in findings if f.id in ids), sources))
-    shown = "\n\n".join((shown, *_explained(body, claims)))
-    report = f"{shown}\n\n## {REFERENCES}\n\n{references}\n" if references else shown
+    shown = Document.read(body)
+    if sentence := caution((f for f in findings if f.id in ids), sources):
+        shown = shown.after_title(Block.notice(sentence))
+    shown = shown.with_blocks(_explained(body, claims))
+    if references:
+        shown = shown.with_blocks((Block.heading(2, REFERENCES), Block(BlockKind.ITEM, f"{references}\n")))
+    report = shown.markdown
     metadata = ReportMetadata(
-        sections=tuple(heading.rstrip(" \t#") for heading in _HEADING.findall(prose(report))),
+        sections=tuple(shown.headings),
         word_count=unspaced.size(unmarked(body)),
         citations_count=len(ledger.citations),
         confidence_summary=ConfidenceSummary.of(findings),
@@ -119,16 +121,16 @@ def reference(source: Source, cited: Sequence[int] = (), *, copy_of: int | None 
     return f"{named}{_stop(named)} {place}{leaves}" if place else f"{named}{leaves}{_stop(named + leaves)}"
 
 
-def _explained(body: str, claims: Sequence[Claim]) -> Iterator[str]:
+def _explained(body: str, claims: Sequence[Claim]) -> Iterator[Block]:
     """What the marks of a report mean, and of each claim that its sources bear out in part what they do not have."""
     if UNSUPPORTED in body:
-        yield EXPLAINED
+        yield Block(BlockKind.NOTICE, EXPLAINED)
     if PARTLY in body:
         partly = (
             c for c in claims if c.marked and c.verdict in (ClaimVerdict.PARTIAL, ClaimVerdict.UNCHECKED)
         )
         lines = (f"- “{escaped(shortened(c.text, SHOWN_CLAIM))}”: {escaped(lack_of(c))}." for c in partly)
-        yield "\n".join((EXPLAINED_PARTLY, *lines))
+        yield Block(BlockKind.NOTICE, "\n".join((EXPLAINED_PARTLY, *lines)))
 
 
 def lack_of(claim: Claim) -> str:

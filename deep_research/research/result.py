@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from textwrap import shorten
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import field_serializer
 
@@ -34,6 +34,9 @@ from deep_research.state import (
 )
 from deep_research.state.limitations import limitations
 from deep_research.state.parts import told_lacking
+
+if TYPE_CHECKING:
+    from deep_research.report.document import Block
 
 MAX_SHOWN_CHARS = 80  # of the answer, in a repr
 # What the result shows at its top level is not repeated inside its state when it is written as JSON.
@@ -146,9 +149,21 @@ class ResearchResult(Record):
     @property
     def answer(self) -> str | None:
         """The text of the report's answer in Markdown, with the numbers of its ``citations``; None without a report."""
-        from deep_research.report.answer import answer_of  # importing the engine must stay cheap
+        from deep_research.report.report_blocks import answer_of  # importing the engine must stay cheap
 
         return answer_of(self.report) or None if self.report else None
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of the report: headings, paragraphs, items, tables, code and notices. Each has the ids of the claims
+        that stand in it. Joined they are the report.
+
+        Example:
+            [block.markdown for block in result.blocks if block.kind == "table"]
+        """
+        from deep_research.report.report_blocks import report_blocks
+
+        return report_blocks(self.report or "", self.claims)
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         """What tells runs apart, on one line: all of it is pages long."""

@@ -107,7 +107,8 @@ class Claim(Record):
     """One thing that a report says: a sentence, an item, or a cell of a table.
 
     ``text`` are its words without references, ``heading`` what it stands under (section; of a cell also its row and
-    column), ``place`` where in the draft it stands, in code points. ``finding_ids`` are the findings that it cites, or
+    column), ``place`` where in the draft it stands, in code points, ``block`` the number of the block of the report in
+    which it stands, None where that cannot be told. ``finding_ids`` are the findings that it cites, or
     where ``inherited`` those that carry it and are cited near it or not at all; ``numbers`` are its references in the
     report. ``checked`` is the verdict of ``checker`` (name and version), by code alone, ``score`` and ``share`` (0 to 1)
     are its figures; ``verdict`` is what counts, see `deep_research.report.judging`. ``evidence`` are the passages that
@@ -121,6 +122,7 @@ class Claim(Record):
     kind: ClaimKind = ClaimKind.SENTENCE
     heading: str = ""
     place: Span
+    block: int | None = None
     finding_ids: tuple[str, ...] = ()
     inherited: bool = False
     numbers: tuple[int, ...] = ()

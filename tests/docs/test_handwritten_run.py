@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deep_research.phases.synthesis.revision import sections_of
+from deep_research.report.document import Document
 from deep_research.state import ClaimVerdict
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -26,8 +26,8 @@ def test_the_run_leads_from_a_plan_to_a_second_report_that_changes_one_section(h
     page = (DOCS / "examples" / "cape-hatteras-with-a-model.md").read_text(encoding="utf-8")
     assert page.endswith(result.report)
     assert "written by hand" in page.partition("\n")[0]
-    first = {each.heading: each.text for each in sections_of(person.answers["report"]["text"])}
-    second = {each.heading: each.text for each in sections_of(result.state.report_draft)}
+    first = {each.heading: each.markdown for each in Document.read(person.answers["report"]["text"]).sections}
+    second = {each.heading: each.markdown for each in Document.read(result.state.report_draft).sections}
     assert second["What remains open"] != first["What remains open"]
     changed = person.answers["revision"]["text"].strip().partition("\n\n")[2].partition(" [")[0]
     assert changed in second["What remains open"]

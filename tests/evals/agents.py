@@ -34,8 +34,8 @@ from deep_research.phases.refinement.llm import LLMRefiner
 from deep_research.phases.synthesis import SynthesisPhase
 from deep_research.phases.synthesis.handoff import JudgeScope
 from deep_research.phases.synthesis.llm import LLMSynthesizer
-from deep_research.phases.synthesis.revision import sections_of
-from deep_research.report.draft_claims import unmarked
+from deep_research.report.document import Document
+from deep_research.report.references import unmarked
 from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 from deep_research.state.journal import MemoryJournal
@@ -260,10 +260,14 @@ def _said(case: Golden, state: DeepResearchState, thought: Reflection | None) ->
 def _kept(case: Golden, state: DeepResearchState) -> float:
     """The share of the sections that nobody remarked on which are in the report as they were."""
     remarked = {remark.heading for remark in case.remarks}
-    now = {section.heading: section.text.strip() for section in sections_of(unmarked(state.report_draft))}
-    before = [each for each in sections_of(case.draft_of(case.journal().state.findings)) if each.heading]
+    now = {
+        section.heading: section.markdown.strip()
+        for section in Document.read(unmarked(state.report_draft)).sections
+    }
+    draft = Document.read(case.draft_of(case.journal().state.findings))
+    before = [each for each in draft.sections if each.heading]
     return fmean(
-        now.get(each.heading) == each.text.strip() for each in before if each.heading not in remarked
+        now.get(each.heading) == each.markdown.strip() for each in before if each.heading not in remarked
     )
 
 

@@ -30,8 +30,11 @@ RENAMED: dict[str, str] = {}
 # Sets, which have no order.
 UNORDERED = {"analyzed", "analyzed_now"}
 
+# Fields that a rebuild adds.
+ADDED = {"block"}
+
 # What two runs of one tree do not share.
-VARIABLE = {"elapsed", "seconds", "at", "lease_until", "duration", "package_version", "fingerprint"}
+VARIABLE = ADDED | {"elapsed", "seconds", "at", "lease_until", "duration", "package_version", "fingerprint"}
 
 QUESTIONS = (
     "How tall is the Cape Hatteras lighthouse?",

@@ -14,7 +14,7 @@ from deep_research.packs import Manifest, MemberEntry
 from deep_research.packs.members import EVENTS, derived, event_rows
 from deep_research.phases.synthesis.extractive_synthesizer import ExtractiveSynthesizer
 from deep_research.phases.synthesis.phase import written
-from deep_research.report.ledger import without_marks
+from deep_research.report.references import without_marks
 from deep_research.sources.search import SearchResult
 from deep_research.state import Claim, ClaimVerdict, Draft, Span
 from deep_research.state.events import ReportWritten, decode_log

@@ -8,6 +8,7 @@ from deep_research.evidence.contradictions import contradictions
 from deep_research.phases.synthesis.conflicts import conflict_line, conflicts, with_conflicts
 from deep_research.phases.synthesis.extractive_synthesizer import draft
 from deep_research.phases.synthesis.handoff import SynthesizerInput
+from deep_research.report.document import Block, Document
 from deep_research.report.render import finished
 from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Quote, Source
 from deep_research.state.identity import finding_id, source_id
@@ -66,8 +67,8 @@ def handoff(question="What is known of Mole?", findings=FINDINGS):
 def test_all_sides_stand_in_one_table_with_what_is_better_borne_out():
     given = handoff()
     heading, table, better = conflicts(given.contradictions, given.findings, given.sources)
-    assert heading == "## Conflicting information"
-    assert table.split("\n") == [
+    assert heading == Block.heading(2, "Conflicting information")
+    assert table.markdown.split("\n") == [
         "| What | Source | Date | Says |",
         "| --- | --- | --- | --- |",
         f"| Values in megawatts for Mole | Power of Mole | 2020-03-01 | 84 MW [{LESS.id}] |",
@@ -75,7 +76,7 @@ def test_all_sides_stand_in_one_table_with_what_is_better_borne_out():
         f"|  | Mole, and its power station |  | 90 MW [{SAME.id}] |",
     ]
     told = "better borne out is 90 MW: 2 independent sources against 1."
-    assert better == f"*Values in megawatts for Mole: {told}*"
+    assert better.markdown == f"*Values in megawatts for Mole: {told}*"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_sides_of_one_finding_refer_to_their_sources():
         "b",
         quotes=("The station of Mole has 84 MW of power.", "The station of Mole has 90 MW of power."),
     )
-    section = "\n\n".join(conflicts(contradictions([merged], SOURCES), [merged], SOURCES))
+    section = Document.of(conflicts(contradictions([merged], SOURCES), [merged], SOURCES)).markdown
     report, metadata, _ = finished(section, [merged], SOURCES, writer="w")
     assert "84 MW [1] |" in report
     assert "90 MW [2] |" in report
@@ -147,5 +148,5 @@ def test_words_of_sources_break_no_table():
     given = handoff(findings=(one, MORE))
     hostile = [s.model_copy(update={"title": "a | b\n## c <img>"}) for s in SOURCES]
     _, table, *_ = conflicts(given.contradictions, given.findings, hostile)
-    assert all(line.replace("\\|", "").count("|") == 5 for line in table.split("\n"))
-    assert "<img>" not in table
+    assert all(line.replace("\\|", "").count("|") == 5 for line in table.markdown.split("\n"))
+    assert "<img>" not in table.markdown

@@ -19,10 +19,10 @@ from deep_research.phases.synthesis.revision import (
     carried_over,
     is_revisable,
     revised,
-    sections_of,
     without_ours,
 )
-from deep_research.report.draft_claims import unmarked
+from deep_research.report.document import Document
+from deep_research.report.references import unmarked
 from deep_research.state import (
     Citation,
     DeepResearchPhase,
@@ -86,27 +86,6 @@ def compared(journal):
 # The words of a draft
 
 
-def test_the_sections_of_a_draft_joined_are_the_draft():
-    parts = [
-        "# T\n",
-        "\n",
-        "## A\n",
-        "Words.\n",
-        "### B\n",
-        "```\n",
-        "## no heading\n",
-        "## C ##\n",
-        "- x\r\n",
-        "~~~~\n",
-    ]
-    for seed in range(300):
-        chance = random.Random(seed)
-        draft = "".join(chance.choices(parts, k=chance.randint(0, 30)))
-        assert "".join(section.text for section in sections_of(draft)) == draft, seed
-    headings = [section.heading for section in sections_of("# T\n\n## A\nx\n```\n## B\n```\n## C ##\n")]
-    assert headings == ["", "A", "C"]
-
-
 def test_what_code_puts_below_a_report_and_its_marks_are_no_part_of_what_is_revised():
     ours = "## Conflicting information\n\n| a |\n\n## Limits of this research\n\n- Little.\n"
     assert without_ours(f"# T\n\n## A\n\nIt is. [unsupported]\n\n{ours}") == "# T\n\n## A\n\nIt is.\n"
@@ -143,10 +122,13 @@ ANSWERS = {
 def test_only_sections_that_can_be_used_take_the_place_of_others(answer, headings):
     made = revised(DRAFT, answer, given())
     assert list(made.headings) == headings
-    old, new = ({s.key: s.text.strip() for s in sections_of(text)} for text in (DRAFT, made.text))
+    old, new = (
+        {s.heading.casefold(): s.markdown.strip() for s in Document.read(text).sections}
+        for text in (DRAFT, made.text)
+    )
     for key, text in old.items():
         assert new.get(key) == text or key.upper() in headings
-    order = [section.heading for section in sections_of(made.text)]
+    order = [section.heading for section in Document.read(made.text).sections]
     assert "D" not in order or order == ["", "A", "B", "D", "C"]
 
 
@@ -225,8 +207,8 @@ def test_the_share_that_its_owner_asks_for_comes_first():
 def test_of_eight_sections_the_one_that_changes_is_given_and_seven_stay_byte_for_byte(work):
     models = Writes(work, f"## Reef\n\n{REEF} [F2].")
     earlier, journal = models.revised()
-    old, new = (sections_of(unmarked(each.report_draft)) for each in (earlier, journal.state))
-    changed = [one.heading for one, other in zip(old, new, strict=True) if one.text != other.text]
+    old, new = (Document.read(unmarked(each.report_draft)).sections for each in (earlier, journal.state))
+    changed = [one.heading for one, other in zip(old, new, strict=True) if one != other]
     assert changed == ["Reef"]
     assert len(old) == 9
     assert REEF in journal.state.report

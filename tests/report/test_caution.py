@@ -3,7 +3,8 @@
 import pytest
 
 from deep_research.report.checking import Checker
-from deep_research.report.own_lines import caution, with_caution
+from deep_research.report.document import Block, Document
+from deep_research.report.own_lines import caution
 from deep_research.report.render import finished
 from deep_research.state import (
     ClaimBasis,
@@ -91,8 +92,14 @@ def test_it_stands_after_the_title_and_before_the_first_sentence():
 
 
 def test_it_is_written_once_and_an_empty_report_stays_empty():
-    assert with_caution("# T\n\n*Low.*\n\nX", "Low.") == "# T\n\n*Low.*\n\nX"
-    assert with_caution("", "Low.") == ""
+    notice = Block.notice("Low.")
+    for before, after in {
+        "# T\n\nX": "# T\n\n*Low.*\n\nX",
+        "# T\n\n*Low.*\n\nX": "# T\n\n*Low.*\n\nX",
+        "X": "*Low.*\n\nX",
+        "": "",
+    }.items():
+        assert Document.read(before).after_title(notice).markdown == after
     assert report("")[0] == ""
 
 

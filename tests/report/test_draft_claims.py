@@ -5,8 +5,8 @@ from time import thread_time
 
 import pytest
 
-from deep_research.report.draft_claims import UNSUPPORTED, draft_claims, unmarked
-from deep_research.report.ledger import ids_in
+from deep_research.report.draft_claims import draft_claims
+from deep_research.report.references import UNSUPPORTED, ids_in, unmarked
 from deep_research.state import ClaimKind
 
 ONE, TWO = "find-000000000001", "find-000000000002"

@@ -14,7 +14,7 @@ import pytest
 from deep_research import DeepResearch, RunOptions, SupervisorHooks
 from deep_research.errors import ConfigurationError, UsageError
 from deep_research.models.clients import tls
-from deep_research.report.answer import answer_of
+from deep_research.report.report_blocks import answer_of
 from deep_research.research.arguments import RunArguments, SettingArguments
 from deep_research.settings import Settings
 from deep_research.sources.documents.sample import sample_corpus

@@ -8,13 +8,14 @@ from deep_research.evidence.comparison import Figure, compared
 from deep_research.patterns import regex
 from deep_research.phases.prompting import one_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
-from deep_research.report.ledger import ids_in
+from deep_research.report.document import Block, Document
 from deep_research.report.markup import escaped
 from deep_research.report.own_lines import DIFFER, better_borne_out, capital, subject_of
+from deep_research.report.references import ids_in
 from deep_research.state import Contradiction, ContradictionSide, Finding, Source
 
 MOST = 8
-HEADING = "## Conflicting information"
+HEADING = "Conflicting information"
 ANOTHER = "another source"
 _COLUMNS = ("What", "Source", "Date", "Says")
 _FIGURE = regex(r"\d+(?:[.,]\d+)*")
@@ -22,7 +23,7 @@ _FIGURE = regex(r"\d+(?:[.,]\d+)*")
 
 def conflicts(
     contradictions: Iterable[Contradiction], findings: Iterable[Finding], sources: Iterable[Source]
-) -> list[str]:
+) -> list[Block]:
     """The section on what is told differently: a table, below it what is better borne out. One without sides, of an old
     log, is a line as it was then."""
     by_id = {f.id: f for f in findings}
@@ -34,10 +35,9 @@ def conflicts(
     blocks = [_table(rows)] if rows else []
     better = ((c, better_borne_out(c, escaped)) for c in tabled)
     if preferred := [f"{escaped(subject_of(c))}: {told}" for c, told in better if told]:
-        blocks.append(f"*{' '.join(preferred)}*")
-    if lines:
-        blocks.append("\n".join(lines[:MOST]))
-    return [HEADING, *blocks] if blocks else []
+        blocks.append(Block.notice(" ".join(preferred)))
+    blocks += Block.items(lines[:MOST])
+    return [Block.heading(2, HEADING), *blocks] if blocks else []
 
 
 def published(
@@ -45,7 +45,7 @@ def published(
     contradictions: Iterable[Contradiction],
     findings: Iterable[Finding],
     sources: Iterable[Source],
-) -> tuple[list[str], list[Contradiction]]:
+) -> tuple[list[Block], list[Contradiction]]:
     """The section on the figures that sources give, with all sides of the contradictions that one of them is in, and
     those that it does not tell."""
     by_id = {f.id: f for f in findings}
@@ -63,7 +63,7 @@ def published(
     better = [f"They differ. {capital(line)}" for c in inside if (line := better_borne_out(c, escaped))]
     below = " ".join(better) or DIFFER
     columns = ("What", "Source", "Date", "Figure")
-    section = ["## Published figures", _table(cells, columns), f"*{below}*"]
+    section = [Block.heading(2, "Published figures"), _table(cells, columns), Block.notice(below)]
     return section, [c for c in every if c not in inside]
 
 
@@ -97,7 +97,7 @@ def with_conflicts(draft: str, handoff: SynthesizerInput) -> str:
         and len({s.told for s in conflict.sides if s.finding_id in cited and _is_in(s, figures)}) < 2
     ]
     section = conflicts(left, handoff.findings, handoff.sources)
-    return "\n\n".join([draft.rstrip(), *section]) + "\n" if section else draft
+    return f"{Document.read(draft.rstrip()).with_blocks(section).markdown}\n" if section else draft
 
 
 def _is_in(side: ContradictionSide, figures: set[str]) -> bool:
@@ -152,13 +152,12 @@ def _day(side: ContradictionSide) -> str:
     return side.published.isoformat() if side.published else ""
 
 
-def _table(rows: Sequence[Sequence[str]], columns: Sequence[str] = _COLUMNS) -> str:
+def _table(rows: Sequence[Sequence[str]], columns: Sequence[str] = _COLUMNS) -> Block:
     """Columns without any entry are left out. The last one is marked up already."""
     kept = [n for n in range(len(columns)) if any(row[n] for row in rows)]
     last = len(columns) - 1
     body = [[row[n] if n == last else _cell(row[n]) for n in kept] for row in rows]
-    lines = [[columns[n] for n in kept], ["---"] * len(kept), *body]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return Block.table([columns[n] for n in kept], body)
 
 
 def _cell(text: str) -> str:
@@ -176,10 +175,10 @@ def _lines(
             continue
         said = compared(told[0].content, told[1].content)
         if said is None or not all(side.source_ids for side in told):
-            lines[f"- {escaped(conflict.description)} [{', '.join(s.id for s in told)}]"] = {}
+            lines[f"{escaped(conflict.description)} [{', '.join(s.id for s in told)}]"] = {}
             continue
         of = f" for {escaped(said.of)}" if said.of else ""
-        every = lines.setdefault(f"- Different {said.about}{of}: ", {})
+        every = lines.setdefault(f"Different {said.about}{of}: ", {})
         every[_line_side(told[0], said.one, sources)] = every[_line_side(told[1], said.other, sources)] = None
     return [f"{about}{'; '.join(every)}" for about, every in lines.items()]
 

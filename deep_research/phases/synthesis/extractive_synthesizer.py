@@ -4,7 +4,7 @@ for the thread it runs in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from math import exp
 
@@ -22,6 +22,7 @@ from deep_research.patterns import regex
 from deep_research.phases.synthesis.conflicts import conflicts, published
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.wishes import new_words
+from deep_research.report.document import Block, BlockKind, Document
 from deep_research.report.markup import code_block, escaped, is_code
 from deep_research.report.own_lines import (
     ALL_WITHDRAWN,
@@ -67,11 +68,11 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     told = _first(sound or withdrawn, handoff)
     kept = within(handoff.words, told)
     title = shortened(" ".join(handoff.original_query.split()), MAX_TITLE)
-    blocks = [f"# {escaped(title)}"]
+    blocks = [Block.heading(1, escaped(title))]
     if notice:
-        blocks.append(f"*{notice}*")
+        blocks.append(Block.notice(notice))
     if kept and not sound:
-        blocks.append(f"*{ALL_WITHDRAWN}*")
+        blocks.append(Block.notice(ALL_WITHDRAWN))
     inquiry = read_question(handoff.original_query)
     shown = {finding.id for finding in kept}
     differing = [c for c in handoff.contradictions if not shown.isdisjoint(c.finding_ids)]
@@ -87,13 +88,14 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         answers = _led(answers, numbers, sound or withdrawn)
         given, left = published(numbers, handoff.contradictions, handoff.findings, handoff.sources)
         differing = [contradiction for contradiction in left if contradiction in differing]
-        blocks += ["## Answer", *_wished(wished, inquiry.words), *_answer(answers, inquiry.words), *given]
+        blocks += [Block.heading(2, "Answer"), *_wished(wished, inquiry.words)]
+        blocks += [*_answer(answers, inquiry.words), *given]
         blocks += _passages(kept, sources, inquiry.words, answers)
     blocks += conflicts(differing, handoff.findings, handoff.sources)
     if sound and withdrawn:
-        blocks += [f"## {WITHDRAWN}", *_paragraphs(within(handoff.words // 4, withdrawn))]
+        blocks += [Block.heading(2, WITHDRAWN), *_paragraphs(within(handoff.words // 4, withdrawn))]
     uncited = sum(f.rank is None for f in sound) - sum(f.rank is None for f in kept) if sound else 0
-    return "\n\n".join([*blocks, *_limits(handoff, uncited)])
+    return Document.of([*blocks, *_limits(handoff, uncited)]).markdown
 
 
 def _ordered(findings: Iterable[Finding], sources: Mapping[str, Source]) -> list[Finding]:
@@ -128,8 +130,9 @@ def has_word_of(finding: Finding, wish: str, question: str) -> bool:
     return not new.isdisjoint(words.terms(finding.content))
 
 
-def _wished(findings: Sequence[Finding], words: Vocabulary) -> list[str]:
-    return [_cited([_told(f, words)], [f]) for f in findings]
+def _wished(findings: Sequence[Finding], words: Vocabulary) -> Iterator[Block]:
+    for finding in findings:
+        yield from _cited([_told(finding, words)], [finding])
 
 
 def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
@@ -163,13 +166,16 @@ def _led(answers: Sequence[Finding], told: Sequence[Figure], findings: Iterable[
     return list({f.id: f for f in (lead if f.id in given else f for f in answers)}.values())
 
 
-def _answer(best: Sequence[Finding], words: Vocabulary) -> list[str]:
+def _answer(best: Sequence[Finding], words: Vocabulary) -> Iterator[Block]:
     """The best sentence for each part of the question, and how sure the least sure of them is."""
     doubts = [f.probability for f in best if f.probability is not None]
     level = level_of(min(doubts)) if doubts else ConfidenceLevel.HIGH
     # What has no marked sentence is a window of a plain search.
     sure = MOST_WORDS if level is ConfidenceLevel.LOW and not best[0].marked else SURE[level]
-    return [*(_cited([_told(f, words)], [f]) for f in best), *([f"*{sure}*"] if sure else [])]
+    for finding in best:
+        yield from _cited([_told(finding, words)], [finding])
+    if sure:
+        yield Block.notice(sure)
 
 
 def _told(best: Finding, words: Vocabulary) -> str:
@@ -201,7 +207,7 @@ def _passages(
     sources: Mapping[str, Source],
     words: Vocabulary,
     answers: Sequence[Finding] = (),
-) -> list[str]:
+) -> Iterator[Block]:
     """The findings under what they are about or the title of their source, and their section; the passage of an answer
     only where it says more than that."""
     groups: dict[str, dict[str, list[Finding]]] = {}
@@ -209,13 +215,12 @@ def _passages(
         if finding not in answers or _says_more(finding, words, findings):
             section = finding.heading.rpartition(STEP)[2]
             groups.setdefault(_about(finding, sources), {}).setdefault(section, []).append(finding)
-    blocks: list[str] = []
     for about, sections in groups.items():
-        blocks.append(f"## {escaped(about)}")
+        yield Block.heading(2, escaped(about))
         for section, inside in sections.items():
-            blocks += [f"### {escaped(section)}"] if section and section != about else []
-            blocks += _paragraphs([_under(f, section) for f in inside])
-    return blocks
+            if section and section != about:
+                yield Block.heading(3, escaped(section))
+            yield from _paragraphs([_under(f, section) for f in inside])
 
 
 def _says_more(answer: Finding, words: Vocabulary, others: Iterable[Finding]) -> bool:
@@ -236,26 +241,25 @@ def _about(finding: Finding, sources: Mapping[str, Source]) -> str:
     return finding.category or (source.title if source and source.title.strip() else OTHERS)
 
 
-def _paragraphs(findings: Sequence[Finding]) -> list[str]:
+def _paragraphs(findings: Sequence[Finding]) -> Iterator[Block]:
     """Each ranked passage and each piece of code by itself; statements without rank that rest on the same sources in one
     paragraph."""
-    blocks: list[str] = []
     for _, group in groupby(
         findings, key=lambda f: f.source_ids if f.rank is None and not _code(f) else f.id
     ):
         together = list(group)
-        blocks.append(_cited([_whole(f) for f in together], together))
-    return blocks
+        yield from _cited([_whole(f) for f in together], together)
 
 
-def _cited(texts: Sequence[str], findings: Sequence[Finding]) -> str:
+def _cited(texts: Sequence[str], findings: Sequence[Finding]) -> Iterator[Block]:
     """Outside texts with the references they rest on. Code, which comes alone, has its reference in front, behind what
     announces it."""
-    marks = f"[{', '.join(f.id for f in findings)}]"
+    cites = [finding.id for finding in findings]
     if is_code(texts[0]):
-        lead = escaped(announced_by(findings[0].quotes))
-        return f"{lead or 'Example'} {marks}\n\n{code_block(texts[0])}"
-    return f"{' '.join(ended(escaped(text)) for text in texts)} {marks}"
+        yield Block.paragraph(escaped(announced_by(findings[0].quotes)) or "Example", cites)
+        yield Block(BlockKind.CODE, code_block(texts[0]))
+    else:
+        yield Block.paragraph(" ".join(ended(escaped(text)) for text in texts), cites)
 
 
 def _whole(finding: Finding) -> str:
@@ -268,10 +272,10 @@ def _code(finding: Finding) -> str:
     return quote if is_code(quote) else ""
 
 
-def _limits(handoff: SynthesizerInput, uncited: int) -> Iterable[str]:
-    lines = [f"- {escaped(gap_line(gap))}" for gap in handoff.gaps if not gap.addressed]
-    lines += [f"- {escaped(limit.line)}" for limit in handoff.limits if limit.name not in _OF_STEPS]
+def _limits(handoff: SynthesizerInput, uncited: int) -> Iterable[Block]:
+    lines = [escaped(gap_line(gap)) for gap in handoff.gaps if not gap.addressed]
+    lines += [escaped(limit.line) for limit in handoff.limits if limit.name not in _OF_STEPS]
     if uncited:
-        lines.append(f"- {left_out(uncited)}")
-    lines.append(f"- {IN_OTHER_WORDS if handoff.read_by_model else IN_THEIR_WORDS}")
-    return [f"## {GAPS}", "\n".join(dict.fromkeys(lines))]
+        lines.append(left_out(uncited))
+    lines.append(IN_OTHER_WORDS if handoff.read_by_model else IN_THEIR_WORDS)
+    return [Block.heading(2, GAPS), *Block.items(list(dict.fromkeys(lines)))]

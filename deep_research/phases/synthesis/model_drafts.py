@@ -25,6 +25,7 @@ from deep_research.phases.evidence_lines import (
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, brief, listed, one_line, opening
 from deep_research.phases.synthesis.conflicts import conflict_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
+from deep_research.report.document import Block, Document
 from deep_research.report.markup import escaped
 from deep_research.report.own_lines import LIMITS
 from deep_research.state import Finding, Limit, SentItem, SubQuery
@@ -275,7 +276,10 @@ def with_notes(report: str, handoff: SynthesizerInput, more: Sequence[str] = ())
     """The report with what the engine has to say of itself: what was left out, and who did not do his work."""
     said = [limit.line for limit in handoff.limits if _is_told(limit)]
     notes = list(dict.fromkeys(escaped(note) for note in (*said, *more)))
-    return f"{report.rstrip()}\n\n## {LIMITS}\n\n{listed(notes)}\n" if notes else report
+    if not notes:
+        return report
+    section = (Block.heading(2, LIMITS), *Block.items(notes))
+    return f"{Document.read(report.rstrip()).with_blocks(section).markdown}\n"
 
 
 def _is_told(limit: Limit) -> bool:

@@ -31,10 +31,11 @@ from deep_research.phases.synthesis.revision import Version, better, carried_ove
 from deep_research.phases.synthesis.sections import keeping, longest_output
 from deep_research.phases.wishes import unfollowed
 from deep_research.report.checking import Checker
-from deep_research.report.draft_claims import unmarked
 from deep_research.report.markup import plain
 from deep_research.report.part_answers import part_answers
+from deep_research.report.references import unmarked
 from deep_research.report.render import finished
+from deep_research.report.report_blocks import blocks_of_claims
 from deep_research.state import (
     Claim,
     ClaimCounts,
@@ -285,8 +286,12 @@ def written(
     )
     numbers = {citation.source_id: citation.number for citation in citations}
     sources = {finding.id: finding.source_ids for finding in state.findings}
+    block_of = blocks_of_claims(draft.text, report)
     numbered = tuple(
-        claim.model_copy(update={"numbers": _numbers(claim, sources, numbers)}) for claim in claims
+        claim.model_copy(
+            update={"numbers": _numbers(claim, sources, numbers), "block": block_of(claim.place)}
+        )
+        for claim in claims
     )
     verdicts = part_answers(state, numbered)
     given = RunFidelity.of(state.sent).content_allocation_metadata

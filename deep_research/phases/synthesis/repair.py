@@ -3,7 +3,6 @@ asked once for all of them, or none."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -20,17 +19,14 @@ from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked,
 from deep_research.phases.synthesis.handoff import FailedClaim, RepairedClaim, RepairInput, RepairOutput
 from deep_research.phases.synthesis.model_drafts import with_ids
 from deep_research.report.checking import Checker
-from deep_research.report.draft_claims import PARTLY, UNSUPPORTED, unmarked
-from deep_research.report.ledger import ids_in, marks_in, without_marks
-from deep_research.report.markup import escaped, without_code
+from deep_research.report.document import Document
+from deep_research.report.markup import escaped
+from deep_research.report.references import PARTLY, UNSUPPORTED, ids_in, marks_in, unmarked, without_marks
 from deep_research.state import Claim, ClaimKind, ClaimVerdict, Repair, RepairKind, Span
 
 LONGEST = 60  # words of a sentence that stands in for a claim
 LONGEST_REPAIR = 600  # characters
 _BLOCK_MARK = regex(r"\A(?:[#>*+-]+[ \t]+|\d{1,3}[.)][ \t]+|`{3,})+")
-_EMPTY_ITEM = regex(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*(?:\n|\Z)", re.MULTILINE)
-_HEADING = regex(r"^(#{2,6})[ \t][^\n]*$", re.MULTILINE)
-_BLANK_LINES = regex(r"\n{3,}")
 
 OF_FINDINGS, OF_CLAIMS = 0.5, 0.4  # of the room
 MOST_AT_ONCE = 40  # claims
@@ -69,7 +65,7 @@ def repaired_by_code(draft: str, claims: Sequence[Claim], checker: Checker) -> t
         said[plainly(repair.after)] += 1
         changes[claim.place] = words
         repairs.append(repair)
-    return rewritten(draft, changes), tuple(repairs)
+    return _rewritten(draft, changes), tuple(repairs)
 
 
 def _mended(
@@ -133,7 +129,7 @@ def repaired_by_model(
         same = plainly(shown) == plainly(claim.text)
         kind = RepairKind.CITED if same else RepairKind.REWORDED if after else RepairKind.REMOVED
         repairs.append(Repair(kind=kind, before=claim.text, after=shown, by=by, reasons=claim.reasons))
-    return rewritten(draft, changes), tuple(repairs)
+    return _rewritten(draft, changes), tuple(repairs)
 
 
 def _fitting(words: str | None) -> str | None:
@@ -152,7 +148,7 @@ def _fitting(words: str | None) -> str | None:
 
 def marked(draft: str, claims: Iterable[Claim]) -> str:
     """The draft with a mark after each of these claims."""
-    return rewritten(
+    return _rewritten(
         draft,
         {c.place: f"{draft[c.place.start : c.place.end]} {_mark(c)}" for c in claims if not c.marked},
     )
@@ -162,32 +158,8 @@ def _mark(claim: Claim) -> str:
     return PARTLY if claim.verdict in (ClaimVerdict.PARTIAL, ClaimVerdict.UNCHECKED) else UNSUPPORTED
 
 
-def rewritten(draft: str, changes: Mapping[Span, str]) -> str:
-    """The draft with other words in some places; items and headings of which nothing is left go."""
-    pieces, here = [], 0
-    for place in sorted(changes, key=lambda place: place.start):
-        words = changes[place]
-        pieces += [draft[here : place.start], words]
-        here = place.end
-        while not words and draft[here : here + 1] in (" ", "\t"):  # that parted it from the next
-            here += 1
-    made = "".join((*pieces, draft[here:]))
-    if "" in changes.values():
-        made = _without_empty_headings(_BLANK_LINES.sub("\n\n", _EMPTY_ITEM.sub("", made)))
-    return made
-
-
-def _without_empty_headings(text: str) -> str:
-    """The text without headings, its title aside, under which nothing stands."""
-    kept = text
-    shown = without_code(text)
-    for heading in reversed(list(_HEADING.finditer(shown))):
-        after = shown[heading.end() :].lstrip()
-        follows = _HEADING.match(after)
-        if not after or (follows and len(follows[1]) <= len(heading[1])):
-            kept = kept[: heading.start()] + kept[heading.end() :].lstrip("\n")
-            shown = shown[: heading.start()] + shown[heading.end() :].lstrip("\n")
-    return kept.rstrip("\n") if kept != text else text
+def _rewritten(draft: str, changes: Mapping[Span, str]) -> str:
+    return Document.read(draft).rewritten(changes).markdown if changes else draft
 
 
 class Reworded(BaseModel):

@@ -17,7 +17,6 @@ from deep_research.evidence.plain import plainly
 from deep_research.evidence.words import content_stems
 from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
-from deep_research.patterns import regex
 from deep_research.phases.evidence_lines import with_names
 from deep_research.phases.prompting import Message, listed, manner, one_line, opening, room_for
 from deep_research.phases.synthesis.conflicts import HEADING as CONFLICTS
@@ -32,18 +31,16 @@ from deep_research.phases.synthesis.model_drafts import (
     told,
     with_ids,
 )
-from deep_research.report.draft_claims import unmarked
-from deep_research.report.ledger import MARK, ids_in, marks_in, without_marks
+from deep_research.report.document import Document, Section
 from deep_research.report.own_lines import LIMITS
+from deep_research.report.references import MARK, ids_in, marks_in, unmarked, without_marks
 from deep_research.state import Citation, Claim, ClaimCounts, ClaimVerdict, Contradiction, Finding, Remark
 from deep_research.state.parts import PartVerdict
 
 OF_ADVICE = 0.1  # of the room, for what is said of the last version
 MOST_NEW = 0.25  # of the words of a sentence in a last pass, that the draft has nowhere
 MOST_CLAIMS = 20  # that nothing carries, of which the writer is told
-_FENCE = regex(r"^[ \t]{0,3}(`{3,}|~{3,})")
-_SECTION = regex(r"##[ \t]+(\S.*?)[ \t#]*$")
-_OURS = (CONFLICTS.lstrip("# ").casefold(), LIMITS.casefold())  # sections that code puts in anew
+_OURS = (CONFLICTS.casefold(), LIMITS.casefold())  # sections that code puts in anew
 
 WORTH = 4  # further claims that are supported, for each that nothing carries
 TOO_SHORT, TOO_LONG = 0.5, 1.6  # of the wanted words
@@ -74,44 +71,16 @@ word for word. If nothing has to change, answer with the first section as it is.
 {STYLE}"""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """``text`` begins with the line of the ``heading``; the first of a draft has none, and the title in its text."""
-
-    heading: str
-    text: str
-
-    @property
-    def key(self) -> str:
-        return _key(self.heading)
-
-
-def sections_of(draft: str) -> list[Section]:
-    """The sections of a draft, which joined are the draft. Headings within code are none."""
-    made: list[tuple[str, list[str]]] = [("", [])]
-    fence = ""
-    for line in draft.splitlines(keepends=True):
-        opened = _FENCE.match(line)
-        if opened and not fence:
-            fence = opened.group(1)[:3]
-        elif opened and opened.group(1).startswith(fence):
-            fence = ""
-        found = None if fence or opened else _SECTION.match(line.rstrip("\r\n"))
-        if found:
-            made.append((found.group(1), []))
-        made[-1][1].append(line)
-    return [Section(heading, "".join(lines)) for heading, lines in made if heading or lines]
-
-
 def without_ours(draft: str) -> str:
     """The draft without marks, and without what code puts below it."""
-    kept = [section.text for section in sections_of(unmarked(draft)) if section.key not in _OURS]
+    sections = Document.read(unmarked(draft)).sections
+    kept = [section.markdown for section in sections if _key(section.heading) not in _OURS]
     return f"{''.join(kept).rstrip()}\n"
 
 
 def is_revisable(draft: str) -> bool:
     """Whether a draft has sections that could be changed one by one."""
-    return sum(bool(section.heading) for section in sections_of(draft)) > 1
+    return sum(bool(section.heading) for section in Document.read(draft).sections) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,30 +96,30 @@ def revised(draft: str, answer: str, material: Given, *, adding: bool = True, wh
     nothing under its heading goes. A section that breaks off, or refers to nothing where the old one did, is left as it
     was; so is the last of an answer that is not ``whole``, and unless ``adding`` one that refers to what the draft does
     not or says what it does not, and one with which a reference would be lost to it."""
-    given = sections_of(body_of(answer) + "\n")
-    old = sections_of(draft)
-    places = {section.key: place for place, section in enumerate(old) if section.heading}
+    given = Document.read(body_of(answer) + "\n").sections
+    old = Document.read(draft).sections
+    places = {_key(section.heading): place for place, section in enumerate(old) if section.heading}
     changed: dict[int, str] = {}
-    fresh: list[str] = []
+    fresh: dict[str, str] = {}  # sections by their headings
     for section in given if whole else given[:-1]:
-        if not section.heading or section.key in _OURS:
+        if not section.heading or _key(section.heading) in _OURS:
             continue
-        body, references = with_ids(_body(section.text), material.names, material.words)
+        body, references = with_ids(section.body, material.names, material.words)
         body = body.strip()
-        place = places.get(section.key)
+        place = places.get(_key(section.heading))
         if place is None:
             if adding and references and not is_cut(body):
-                fresh.append(f"## {one_line(section.heading)}\n\n{body}\n\n")
-        elif _is_usable(_body(old[place].text), body, references):
+                heading = one_line(section.heading)
+                fresh[heading] = f"## {heading}\n\n{body}\n\n"
+        elif _is_usable(old[place].body, body, references):
             changed[place] = f"## {old[place].heading}\n\n{body}\n\n" if body else ""
-    if not any(changed.get(place, section.text) for place, section in enumerate(old) if section.heading):
+    if not any(changed.get(place, section.markdown) for place, section in enumerate(old) if section.heading):
         changed = {}
     if not adding:
         changed = _without_losses(old, changed)
-    texts = [changed.get(place, section.text) for place, section in enumerate(old)]
-    texts[-1:-1] = fresh
-    headings = [old[place].heading for place in sorted(changed)]
-    headings += [sections_of(text)[-1].heading for text in fresh]
+    texts = [changed.get(place, section.markdown) for place, section in enumerate(old)]
+    texts[-1:-1] = fresh.values()
+    headings = [*(old[place].heading for place in sorted(changed)), *fresh]
     return Revised("".join(texts).rstrip() + "\n", tuple(headings))
 
 
@@ -162,7 +131,7 @@ def _is_usable(before: str, body: str, references: int) -> bool:
 
 def _without_losses(old: Sequence[Section], changed: Mapping[int, str]) -> dict[int, str]:
     """The changes that leave all references in the draft, and bring no new ones, nor anything else that is new."""
-    texts = [section.text for section in old]
+    texts = [section.markdown for section in old]
     known = _cited("".join(texts))
     plain = without_marks("".join(texts))
     figures, said = numbers(plain), set(content_stems(plain))
@@ -260,12 +229,6 @@ def _remark(remark: Remark) -> str:
     where = f"under “{one_line(remark.heading)}”, " if remark.heading else ""
     what = f"“{one_line(remark.sentence)}”: " if remark.sentence else ""
     return f"{remark.kind.value}: {where}{what}{one_line(remark.advice)}"
-
-
-def _body(text: str) -> str:
-    """Without its heading, and with headings of the first order as further ones."""
-    lines = text.split("\n")
-    return "\n".join(lines[1:]) if lines and lines[0].startswith("#") else text
 
 
 def _cited(text: str) -> set[str]:
