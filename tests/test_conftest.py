@@ -28,3 +28,9 @@ def test_a_test_can_talk_to_itself(tmp_path: Path) -> None:
 def test_the_home_of_whoever_runs_the_tests_is_out_of_sight(own_home: Path) -> None:
     assert Path.home() == own_home
     assert os.environ["DEEP_RESEARCH_HOME"].startswith(str(own_home))
+
+
+def test_all_that_the_second_tier_names_is_there() -> None:
+    from conftest import SECOND_TIER
+
+    assert [each for each in SECOND_TIER if not (Path(__file__).parent / each).exists()] == []
