@@ -21,7 +21,7 @@ from deep_research.errors import ContentMissingError
 from deep_research.logs import masked
 from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import together
+from deep_research.phases.concurrency import together
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
