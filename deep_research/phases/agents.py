@@ -110,8 +110,8 @@ class Allowance(Protocol):
 @dataclass(frozen=True, slots=True)
 class Agent:
     """An agent as phases hold it. ``calls`` has a callable for each operation of its spec, a coroutine function or a
-    plain one, which runs in a thread. It is called with the handoff, and with the model or the allowance where the spec says
-    so."""
+    plain one, which runs in a thread. It is called with the handoff, and with the model or the allowance where the spec
+    says so."""
 
     spec: AgentSpec
     calls: Mapping[str, Callable[..., Any]]
