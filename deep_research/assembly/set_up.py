@@ -15,7 +15,7 @@ from deep_research.budget.metered import ModelRoles
 from deep_research.logs import kept
 from deep_research.models.model_pool import Named
 from deep_research.models.registry import parse_name
-from deep_research.phases.agents import Agent
+from deep_research.phases.agent_contract import Agent
 from deep_research.settings import Settings
 from deep_research.state import Choice, DeepResearchPhase, SetUp
 from deep_research.state.setup import SETTINGS

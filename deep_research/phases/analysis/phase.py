@@ -13,7 +13,7 @@ from deep_research.budget.tokens import Counter
 from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.logs import get_log
-from deep_research.phases.agents import Agent
+from deep_research.phases.agent_contract import Agent
 from deep_research.phases.analysis.handoff import (
     ANALYZE,
     DECIDE,

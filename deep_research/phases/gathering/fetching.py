@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from deep_research.budget.shared_budget import Purse
-from deep_research.phases.agents import Allowance
+from deep_research.phases.agent_contract import Allowance
 
 OVER_CAP = "max_fetches leaves no more pages to this search"
 OVER_SHARED_CAP = "a budget that is shared with other runs leaves no more pages"

@@ -6,7 +6,7 @@ from datetime import date, datetime
 
 from pydantic import ConfigDict, Field
 
-from deep_research.phases.agents import Operation
+from deep_research.phases.agent_contract import Operation
 from deep_research.phases.handoff import Handoff
 from deep_research.sources.search import SearchFilters
 from deep_research.state import GatherStats, Mention, Record, RunOptions, SourceKind, SourceQuality, Span

@@ -11,7 +11,7 @@ from deep_research.budget.metered import RunModels
 from deep_research.calls import off_loop
 from deep_research.errors import BudgetError
 from deep_research.evidence.page_identity import canonical_url
-from deep_research.phases.agents import Agent
+from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, Retry, WorkLimits, purse_of
 from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.bounds import bounded_output

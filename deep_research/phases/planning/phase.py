@@ -10,7 +10,7 @@ from deep_research.budget.tokens import Counter
 from deep_research.errors import SearchError
 from deep_research.evidence.inquiry import KINDS, question_parts
 from deep_research.logs import get_log, told
-from deep_research.phases.agents import Agent
+from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, noted
 from deep_research.phases.handoff import shared
 from deep_research.phases.planning.handoff import PLAN, PlannedQuery, PlannerInput, PlannerOutput

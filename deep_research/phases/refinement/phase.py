@@ -8,7 +8,7 @@ from typing import Any
 
 from deep_research.budget.metered import RunModels
 from deep_research.evidence.plain import plainly
-from deep_research.phases.agents import Agent
+from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, noted
 from deep_research.phases.handoff import shared
 from deep_research.phases.keeping import Original, sent

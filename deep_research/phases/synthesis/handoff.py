@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from deep_research.phases.agents import Operation
+from deep_research.phases.agent_contract import Operation
 from deep_research.phases.handoff import Handoff
 from deep_research.state import (
     Claim,

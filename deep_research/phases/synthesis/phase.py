@@ -13,7 +13,7 @@ from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import PROMPT_UNIT, Confidential
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.agents import Agent
+from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, noted
 from deep_research.phases.handoff import shared
 from deep_research.phases.keeping import Original, sent
@@ -32,7 +32,7 @@ from deep_research.phases.synthesis.handoff import (
 )
 from deep_research.phases.synthesis.repair import marked
 from deep_research.phases.synthesis.revision import Version, better, carried_over, is_revisable, without_ours
-from deep_research.phases.synthesis.sections import keeping, longest_output
+from deep_research.phases.synthesis.sections import keeping, longest_output, pieces_of
 from deep_research.phases.wishes import unfollowed
 from deep_research.report.checking import Checker
 from deep_research.report.draft_claims import unmarked
@@ -123,7 +123,7 @@ class SynthesisPhase(Phase):
             if requests is not None:  # what is written already is as it was planned when there were so many
                 requests += len(state.pieces)
             handoff = handoff.model_copy(update={"requests": requests})
-        with keeping(journal):
+        with keeping(pieces_of(journal)):
             revises = bool(handoff.draft) and self.spec.can(REVISE)
             answer = await self.ask(REVISE if revises else SYNTHESIZE, handoff, models)
         size = len(answer.report) // TEXT_UNIT + _size(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from contextvars import Context
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ import pytest
 from deep_research import AgentRole, DeepResearch
 from deep_research.budget.content_budget import ContentRules
 from deep_research.errors import ConfigurationError, DeepResearchError, UnknownNameError
-from deep_research.phases.agents import Agent, AgentSpec, Operation, bind
+from deep_research.phases.agent_contract import Agent, AgentSpec, Operation, bind
 from deep_research.phases.analysis import AnalyzerOutput, ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import ANALYZE, SURVEY
 from deep_research.phases.planning import ExtractivePlanner, PlannedQuery, PlannerInput, PlannerOutput
@@ -32,6 +33,7 @@ from deep_research.testing.prompt_reading import ReadingModel
 CORPUS = Path(__file__).parents[2] / "docs" / "examples" / "corpus"
 QUESTION = "What fuels were burnt in lighthouse lamps?"
 OPERATIONS = {PHASE_TO_AGENT[phase]: kind.operations for phase, kind in PHASE_TYPES.items()}
+EVERY = [operation for operations in OPERATIONS.values() for operation in operations]
 
 
 def agent_with(**declared: Any) -> Any:
@@ -107,6 +109,15 @@ def test_an_operation_that_an_agent_has_not_is_not_asked_of_it() -> None:
     assert not agent.spec.can(SURVEY)
 
 
+def test_the_docs_tell_every_field_of_a_spec_and_every_operation() -> None:
+    told = (CORPUS.parents[1] / "agents.md").read_text(encoding="utf-8")
+    for name in AgentSpec.model_fields:
+        assert f"| `{name}` | " in told
+    for operation in EVERY:
+        row = rf"`{operation.name}`[^|]*\| `{operation.takes.__name__}` \| `{operation.gives.__name__}` \|"
+        assert re.search(row, told), operation.name
+
+
 # Agents in another process
 
 
@@ -155,9 +166,6 @@ def filled(kind: Any) -> Any:
     if origin is Annotated:
         return filled(first)
     return first if origin is Literal else filled(first)  # a union
-
-
-EVERY = [operation for operations in OPERATIONS.values() for operation in operations]
 
 
 @pytest.mark.parametrize("operation", EVERY, ids=lambda each: each.name)
