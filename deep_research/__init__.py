@@ -14,6 +14,7 @@ from deep_research.version import __version__ as __version__
 if TYPE_CHECKING:
     from deep_research.budget.shared_budget import SharedBudget
     from deep_research.errors import DeepResearchError, ResearchAbortedError, StopResearch
+    from deep_research.phases.agent_contract import Agent, AgentSpec
     from deep_research.phases.gathering.tasks.tool import Tool, ToolResult
     from deep_research.research import (
         DeepResearch,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "deep_research.budget.shared_budget": ("SharedBudget",),
     "deep_research.errors": ("DeepResearchError", "ResearchAbortedError", "StopResearch"),
+    "deep_research.phases.agent_contract": ("Agent", "AgentSpec"),
     "deep_research.phases.gathering.tasks.tool": ("Tool", "ToolResult"),
     "deep_research.research": ("DeepResearch", "ResearchHandle", "ResearchResult", "RunSummary", "open_pack"),
     "deep_research.sources.search": ("SearchProvider", "SearchRequest", "SearchResult"),
@@ -86,8 +88,10 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "PHASE_TO_AGENT",
     "AbortReason",
+    "Agent",
     "AgentDecision",
     "AgentRole",
+    "AgentSpec",
     "Budget",
     "Citation",
     "ConfidenceLevel",

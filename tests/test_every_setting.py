@@ -36,7 +36,9 @@ import effects_with_a_model as thinking  # noqa: E402
 pytestmark = [pytest.mark.timed, pytest.mark.usefixtures("kept_readers")]
 
 Shown = Callable[..., None]
-EXTRACTIVE = {ExtractivePlanner, ExtractiveAnalyzer, ExtractiveSynthesizer, ExtractiveRefiner}
+EXTRACTIVE = {
+    each.name for each in (ExtractivePlanner, ExtractiveAnalyzer, ExtractiveSynthesizer, ExtractiveRefiner)
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,11 +261,11 @@ def modes(monkeypatch):
     walk = SupervisorOrchestrator.run
 
     async def noted(self, journal):
-        agents = [phase.agent for phase in self._phases.values()]
+        agents = [phase.spec for phase in self._phases.values()]
         await walk(self, journal)
-        if set(map(type, agents)) >= EXTRACTIVE:
+        if {agent.name for agent in agents} >= EXTRACTIVE:
             seen.add("extractive")
-        if any(getattr(agent, "uses_model", False) for agent in agents):
+        if any(agent.uses_model for agent in agents):
             seen.add("model")
         if any(limit.name == OPTION for limit in journal.state.limits):
             seen.add("told")

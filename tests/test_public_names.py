@@ -9,8 +9,10 @@ import deep_research
 
 NAMES = [
     "AbortReason",
+    "Agent",
     "AgentDecision",
     "AgentRole",
+    "AgentSpec",
     "Budget",
     "Citation",
     "ConfidenceLevel",

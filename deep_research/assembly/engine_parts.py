@@ -73,8 +73,8 @@ class Parts:
     setup: SetUp
     store: Store
     own_store: bool
-    phases: Mapping[DeepResearchPhase, Phase[Any, Any]]
-    fallbacks: Mapping[DeepResearchPhase, Phase[Any, Any]]
+    phases: Mapping[DeepResearchPhase, Phase]
+    fallbacks: Mapping[DeepResearchPhase, Phase]
     hooks: SupervisorHooks
     make_supervisor: MakeSupervisor
     gates: Mapping[DeepResearchPhase, GatePolicy]
@@ -124,7 +124,7 @@ class Parts:
     def check_kinds(self, kinds: Sequence[str]) -> None:
         """Raises `UnknownNameError` for a kind of sources that nothing which is searched declares; a gatherer of one's
         own knows its kinds itself."""
-        if self.phases[DeepResearchPhase.GATHERING].agent is self.sources.gatherer:
+        if AgentRole.GATHERER.value not in self.setup.agents:
             self.sources.check_kinds(kinds)
 
     def check_tasks(self, options: RunOptions) -> None:
@@ -134,7 +134,7 @@ class Parts:
         assert isinstance(worker, GatheringPhase)
         worker.tasks.check(options.task_sources, options.task_tools)
         only_tasks = bool(worker.tasks.sources.own) and not self.sources.any
-        if only_tasks and options.gathering != "agents" and worker.agent is self.sources.gatherer:
+        if only_tasks and options.gathering != "agents" and AgentRole.GATHERER.value not in self.setup.agents:
             raise NoSearchProviderError(
                 "There is nothing to search but data sources of tasks.",
                 hint="Have sub-queries worked on as tasks: gathering='agents' (--set gathering=agents).",
@@ -274,7 +274,7 @@ def _phases(
     limits: WorkLimits,
     settings: Settings,
     tasks: TaskParts,
-) -> dict[DeepResearchPhase, Phase[Any, Any]]:
+) -> dict[DeepResearchPhase, Phase]:
     """Each with the agent that was chosen for it, else with ours."""
     rules = content_rules(settings)
     choices = Choices() if settings.summarization_cache_enabled else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from deep_research.addresses import is_loopback
 from deep_research.budget.metered import ModelRoles
@@ -97,12 +96,10 @@ def _is_here(given: Named, provider: ModelProvider) -> bool:
     return provider.service == "replay" or not isinstance(given, str)
 
 
-def used(
-    roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase[Any, Any]], settings: Settings
-) -> ModelRoles:
+def used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase], settings: Settings) -> ModelRoles:
     """The same, with which roles are asked. A model that nobody asks would be a mistake that costs nothing and
     surprises. Raises `ConfigurationError`."""
-    users = {ModelRole(p.role.value) for p in phases.values() if getattr(p.agent, "uses_model", False)}
+    users = {ModelRole(p.role.value) for p in phases.values() if p.spec.uses_model}
     supervises = settings.reflection != "never" or settings.clarify != "never"
     asked = users | ({ModelRole.SUPERVISOR} if supervises else set())
     asked |= {ModelRole.JUDGE, ModelRole.TASK_AGENT, ModelRole.REVIEWER}  # the last two in runs with tasks

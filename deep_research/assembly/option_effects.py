@@ -47,7 +47,7 @@ def _reasons(parts: Parts, options: RunOptions) -> Iterator[tuple[str, str]]:
 
 
 def _heeds(parts: Parts, phase: DeepResearchPhase) -> bool:
-    return _is_own(parts, phase) or bool(getattr(parts.phases[phase].agent, "uses_model", False))
+    return _is_own(parts, phase) or parts.phases[phase].spec.uses_model
 
 
 def _is_own(parts: Parts, phase: DeepResearchPhase) -> bool:

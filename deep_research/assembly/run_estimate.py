@@ -194,7 +194,7 @@ def _roles(parts: Parts, options: RunOptions) -> Iterator[ModelRole]:
     thinking = [
         ModelRole(PHASE_TO_AGENT[phase].value)
         for phase, worker in parts.phases.items()
-        if phase is not DeepResearchPhase.GATHERING and getattr(worker.agent, "uses_model", False)
+        if phase is not DeepResearchPhase.GATHERING and worker.spec.uses_model
     ]
     yield from thinking
     if parts.settings.reflection != "never" or options.clarify != "never":

@@ -15,6 +15,7 @@ from deep_research.budget.metered import ModelRoles
 from deep_research.logs import kept
 from deep_research.models.model_pool import Named
 from deep_research.models.registry import parse_name
+from deep_research.phases.agent_contract import Agent
 from deep_research.settings import Settings
 from deep_research.state import Choice, DeepResearchPhase, SetUp
 from deep_research.state.setup import SETTINGS
@@ -47,7 +48,7 @@ def set_up(
         model=tuple(map(_model, roles.chain)),
         models={role.value: tuple(map(_model, chain)) for role, chain in sorted(roles.by_role.items())},
         services=tuple(services),
-        agents={str(role): class_name(agent) for role, agent in sorted((given.agents or {}).items())},
+        agents={str(role): _agent(agent) for role, agent in sorted((given.agents or {}).items())},
         hooks=_hooks(given.hooks),
         supervisor=_supervisor(given.supervisor),
         pages=None if given.pages is None else class_name(given.pages),
@@ -58,6 +59,10 @@ def set_up(
         },
         **{name: getattr(settings, name) for name in SETTINGS},
     )
+
+
+def _agent(given: Any) -> str:
+    return _name(given.spec.name) if isinstance(given, Agent) else class_name(given)
 
 
 def _model(given: Named) -> Choice:

@@ -25,7 +25,7 @@ from deep_research.models.base import Message as Turn
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
-from deep_research.phases.base import Handoff
+from deep_research.phases.handoff import Handoff
 from deep_research.phases.hearing import latest
 from deep_research.state import DeepResearchState, Sending, SentItem
 
@@ -275,6 +275,11 @@ def unfenced(text: str) -> str:
     return _FENCE.sub(lambda match: f" {match.group(1) or ''} ", text)
 
 
+async def counter_of(model: LanguageModel) -> Counter:
+    """How tokens of a model are counted."""
+    return await Counter.of(model.profile.encoding, getattr(model, "bytes_a_token", None))
+
+
 async def room_for(
     model: LanguageModel,
     output: int,
@@ -284,7 +289,7 @@ async def room_for(
     rules: ContentRules = DEFAULTS,
 ) -> Room:
     """What a message may have beside the instructions and the form of the answer."""
-    counter = await Counter.of(model.profile.encoding, getattr(model, "bytes_a_token", None))
+    counter = await counter_of(model)
     beside = counter.expected(system) + (OF_FORM if form else 0) + AROUND
     return Room(max(0, model.room(output) - beside), counter, rules, beside, output)
 

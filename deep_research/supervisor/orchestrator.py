@@ -31,7 +31,6 @@ from deep_research.evidence.disclosure import PROMPT_UNIT, confidential
 from deep_research.logs import bind, get_log, told
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
-from deep_research.phases.synthesis.phase import writer_name
 from deep_research.state import (
     AbortReason,
     AgentDecision,
@@ -174,12 +173,12 @@ class SupervisorOrchestrator:
 
     def __init__(
         self,
-        phases: Mapping[DeepResearchPhase, Phase[Any, Any]] | None = None,
+        phases: Mapping[DeepResearchPhase, Phase] | None = None,
         *,
         agents: Agents | None = None,
         hooks: SupervisorHooks | None = None,
         gates: Gates | None = None,
-        fallbacks: Mapping[DeepResearchPhase, Phase[Any, Any]] | None = None,
+        fallbacks: Mapping[DeepResearchPhase, Phase] | None = None,
         calls: Calls | None = None,
         hook_timeout: float = 60.0,
         models: ModelRoles | None = None,
@@ -423,7 +422,7 @@ class SupervisorOrchestrator:
                 hint="It has to hand all events to the journal: `await super().record_to_state(journal, *events)`.",
             )
 
-    def _worker(self, state: DeepResearchState, phase: DeepResearchPhase) -> Phase[Any, Any]:
+    def _worker(self, state: DeepResearchState, phase: DeepResearchPhase) -> Phase:
         """The phase with the agent that it was dispatched to."""
         if is_extractive(state, phase) and phase in self._fallbacks:
             return self._fallbacks[phase]
@@ -452,7 +451,7 @@ class SupervisorOrchestrator:
             await self._instead(journal, phase, worker, error)
 
     async def _instead(
-        self, journal: Journal, phase: DeepResearchPhase, worker: Phase[Any, Any], error: WorkError
+        self, journal: Journal, phase: DeepResearchPhase, worker: Phase, error: WorkError
     ) -> None:
         """An agent could not do its work: the run waits, gives up, or the extractive agent does what is left."""
         # A report that is there waits for no critic.
@@ -484,7 +483,7 @@ class SupervisorOrchestrator:
             await journal.record(*reached, RunParked(parking=parking))
             raise _Parked
 
-    async def _gather(self, worker: Phase[Any, Any], journal: Journal) -> None:
+    async def _gather(self, worker: Phase, journal: Journal) -> None:
         """Gathering ends when the run's seconds are used up; the report is written from what there is."""
         cap = journal.state.options.budget.max_seconds
         if cap is None:
@@ -508,7 +507,7 @@ class SupervisorOrchestrator:
             )
             await journal.record(LimitReached(limit=limit))
 
-    async def _search(self, worker: Phase[Any, Any], journal: Journal) -> None:
+    async def _search(self, worker: Phase, journal: Journal) -> None:
         """What a task found is shown to the hook that may overrule its review."""
         has_say = isinstance(worker, GatheringPhase) and overridden(self._hooks, "review")
         if not has_say or journal.state.options.gathering != "agents":
@@ -621,7 +620,7 @@ class SupervisorOrchestrator:
             should, rationale = True, wish.rationale or f"{wish.who} decided to go on."
         fresh = follow_ups(state) if review.phase is DeepResearchPhase.REFINEMENT else ()
         ended = wish is not None and wish.action is SupervisorAction.COMPLETE
-        may_revise = not ended and not self._worker(state, DeepResearchPhase.SYNTHESIS).deterministic
+        may_revise = not ended and not self._worker(state, DeepResearchPhase.SYNTHESIS).spec.deterministic
         improve = bool(
             review.phase is DeepResearchPhase.REFINEMENT
             and (state.report_improvements or state.remarks)
@@ -649,16 +648,16 @@ class SupervisorOrchestrator:
 
     def _looks_at(self, state: DeepResearchState, phase: DeepResearchPhase) -> bool:
         """Whether a model looks at the report that the writer's model has just written, once in an iteration."""
-        critic = self._phases[DeepResearchPhase.REFINEMENT].agent
-        writer = self._worker(state, DeepResearchPhase.SYNTHESIS).agent
+        critic = self._phases[DeepResearchPhase.REFINEMENT].spec
+        writer = self._worker(state, DeepResearchPhase.SYNTHESIS).spec
         return bool(
             self._critique
             and phase is DeepResearchPhase.SYNTHESIS
             and state.refined < state.iteration
-            and getattr(critic, "uses_model", False)
-            and getattr(writer, "uses_model", False)
+            and critic.uses_model
+            and writer.uses_model
             and state.report_metadata is not None
-            and state.report_metadata.writer == writer_name(writer)
+            and state.report_metadata.writer == writer.name
             and not self._out_of_time(state)
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from deep_research.errors import ConfigurationError, NoSearchProviderError, UnknownNameError
+from deep_research.errors import NoSearchProviderError, UnknownNameError
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
@@ -15,9 +15,9 @@ from deep_research.phases.synthesis import ExtractiveSynthesizer, SynthesisPhase
 from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase
 
 Agents = Mapping[AgentRole, Any] | Mapping[AgentRole | str, Any] | Mapping[str, Any]
-Phases = dict[DeepResearchPhase, Phase[Any, Any]]
+Phases = dict[DeepResearchPhase, Phase]
 
-PHASE_TYPES: dict[DeepResearchPhase, Callable[..., Phase[Any, Any]]] = {
+PHASE_TYPES: dict[DeepResearchPhase, Callable[..., Phase]] = {
     DeepResearchPhase.PLANNING: PlanningPhase,
     DeepResearchPhase.GATHERING: GatheringPhase,
     DeepResearchPhase.ANALYSIS: AnalysisPhase,
@@ -33,17 +33,12 @@ EXTRACTIVE_AGENTS: dict[DeepResearchPhase, Callable[[], Any]] = {
 
 
 def checked_agents(agents: Agents | None) -> dict[AgentRole, Any]:
-    """Agents by role. Raises `UnknownNameError`, `ConfigurationError`."""
+    """Agents by role. Raises `UnknownNameError`."""
     chosen: dict[AgentRole, Any] = {}
     roles = [role.value for role in AgentRole if role is not AgentRole.SUPERVISOR]
     for role, agent in (agents or {}).items():
         if role not in roles:
             raise UnknownNameError.of("agent role", str(role), roles)
-        if not callable(agent):
-            raise ConfigurationError(
-                f"The {role} is not callable.",
-                hint="An agent is called with its handoff: see docs/agents.md.",
-            )
         chosen[AgentRole(role)] = agent
     return chosen
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from deep_research.phases.base import Phase, Retry
 from deep_research.state import (
@@ -70,7 +69,7 @@ SAME = "Done again it would be the same: nothing that its agent is told has chan
 REPLANNED = "The research was planned again in this iteration already."
 
 
-def judge(review: Review, state: DeepResearchState, *, worker: Phase[Any, Any], policy: GatePolicy) -> None:
+def judge(review: Review, state: DeepResearchState, *, worker: Phase, policy: GatePolicy) -> None:
     """The gate's verdict, bounded by the retries allowed."""
     by_gate = state.attempt - state.supervisor_retries
     retry = worker.retried(state, advised=review.is_advised(state))
@@ -87,7 +86,7 @@ def overrule(
     hook: Verdict,
     state: DeepResearchState,
     *,
-    worker: Phase[Any, Any],
+    worker: Phase,
     policy: GatePolicy,
 ) -> None:
     """A hook's verdict instead, within bounds; past them the gate judges, and the verdict stays a wish."""
@@ -118,7 +117,7 @@ def consider(
     thought: AgentDecision,
     wished: SupervisorAction,
     state: DeepResearchState,
-    worker: Phase[Any, Any],
+    worker: Phase,
     *,
     followed: bool,
 ) -> None:
@@ -140,7 +139,7 @@ def consider(
 
 
 def _refused(
-    wish: Wish, review: Review, state: DeepResearchState, worker: Phase[Any, Any], *, followed: bool = True
+    wish: Wish, review: Review, state: DeepResearchState, worker: Phase, *, followed: bool = True
 ) -> str:
     """Why a wish cannot be followed, as far as that shows here; else nothing."""
     if wish.action in _FLOW:

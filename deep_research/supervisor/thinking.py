@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from deep_research.budget.metered import RunModels
 from deep_research.errors import ModelError, StopResearch, StoreError
 from deep_research.logs import get_log, told
@@ -30,7 +28,7 @@ class Thinking:
         self._always = when == "always"
         self._clock = clock
 
-    async def after(self, journal: Journal, review: Review, worker: Phase[Any, Any], prompt: str) -> None:
+    async def after(self, journal: Journal, review: Review, worker: Phase, prompt: str) -> None:
         """Think about a finished phase by the ``prompt``, as far as that is wanted: what the model advises and wants
         becomes part of the review."""
         failed = review.action is not SupervisorAction.PROCEED

@@ -53,7 +53,7 @@ SHORTEST = 6  # words of a sentence that counts as said twice
 _Object = TypeVar("_Object", bound=BaseModel)
 _SENTENCE = regex(r"[^.!?\n]+[.!?\n]?")
 _WORD = regex(r"\w+")
-_AGENTS: dict[str, tuple[Callable[..., Phase[Any, Any]], Callable[..., Any]]] = {
+_AGENTS: dict[str, tuple[Callable[..., Phase], Callable[..., Any]]] = {
     "planner": (PlanningPhase, LLMPlanner),
     "analyzer": (AnalysisPhase, LLMAnalyzer),
     "synthesizer": (partial(SynthesisPhase, judge=JudgeScope.OFF), LLMSynthesizer),

@@ -10,7 +10,7 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.phases.synthesis import SynthesisPhase
 from deep_research.phases.synthesis.handoff import JudgeScope
 from deep_research.phases.synthesis.llm import LLMSynthesizer
-from deep_research.phases.synthesis.sections import keeping, piece
+from deep_research.phases.synthesis.sections import keeping, piece, pieces_of
 from deep_research.state import Budget, DeepResearchPhase, RunOptions
 from deep_research.state.events import PhaseRetried, PieceWritten
 from deep_research.state.journal import MemoryJournal
@@ -147,7 +147,7 @@ def test_a_piece_whose_text_is_gone_or_that_was_made_of_other_findings_is_writte
         return f"Text {len(written)}"
 
     async def steps():
-        with keeping(journal):
+        with keeping(pieces_of(journal)):
             first = await piece("outline", ["a", "b"], text)
             assert await piece("outline", ["a", "b"], text) == first == "Text 1"
             assert await piece("outline", ["a"], text) == "Text 2"

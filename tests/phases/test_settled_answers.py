@@ -52,8 +52,9 @@ def analysed(work, deaths):
     )
     journal = Mortal(state, texts=TEXTS)
     journal.deaths = deaths
-    phase = AnalysisPhase(LLMAnalyzer(), limits=WorkLimits(max_concurrent=1))
-    phase.agent.call_tokens = 10  # a source in a call
+    agent = LLMAnalyzer()
+    agent.call_tokens = 10  # a source in a call
+    phase = AnalysisPhase(agent, limits=WorkLimits(max_concurrent=1))
     provider = ScriptedProvider(lambda c: json.loads(reading(c.messages[-1].content, c.form.json_schema)))
     for _ in range(deaths):
         with pytest.raises(Killed):

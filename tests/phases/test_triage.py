@@ -423,8 +423,9 @@ KNOWN = Finding(
 def test_a_run_that_was_killed_while_it_read_on_reads_what_remains_once(work, portions):
     """The unit that was recorded is not done again, and what readings have in common is asked for as without a kill."""
     texts = [manual(n, f"## Vacuum {n}\n\n{VACUUM}") for n in range(1, 1 + portions)]
-    phase = AnalysisPhase(LLMAnalyzer(), limits=WorkLimits(max_concurrent=1))
-    phase.agent.call_tokens = 10  # a source in a call
+    agent = LLMAnalyzer()
+    agent.call_tokens = 10  # a source in a call
+    phase = AnalysisPhase(agent, limits=WorkLimits(max_concurrent=1))
     asked = []
 
     def reading_then(fails_at):

@@ -7,12 +7,15 @@ from typing import Self
 
 from pydantic import Field
 
-from deep_research.phases.base import Handoff
+from deep_research.budget.content_budget import DEFAULTS, ContentRules
+from deep_research.phases.agent_contract import Operation
+from deep_research.phases.handoff import Handoff
 from deep_research.phases.proposed_queries import Change, Proposal
 from deep_research.state import (
     ConfidenceLevel,
     Contradiction,
     Difference,
+    Extent,
     Finding,
     FirstLook,
     Gap,
@@ -192,6 +195,80 @@ class SurveyOutput(Proposal):
     def with_queries(self, change: Change) -> Self:
         follow_ups = tuple(filter(None, map(change, self.follow_ups)))
         return self.model_copy(update={"follow_ups": follow_ups, "gaps": _asking(self.gaps, change)})
+
+
+class SourceRoom(Record):
+    """The room for sources in one call to a model: ``tokens`` in all, of which at most ``call`` are taken, with
+    ``around`` of them beside each source. ``beside`` are those of what is sent beside the sources, ``answer`` those that
+    the answer may have; ``rules`` say what may be done to sources that do not fit."""
+
+    tokens: int
+    call: int
+    around: int = 0
+    beside: int = 0
+    answer: int = 0
+    rules: ContentRules = DEFAULTS
+
+
+class Doubtful(Record):
+    """What is shown of a source: the title, the first headings, and its best passage."""
+
+    id: str
+    title: str = ""
+    url: str | None = None
+    headings: tuple[str, ...] = ()
+    passage: str = ""
+
+
+class DoubtInput(Handoff):
+    """The sources of a round that code is not sure of, those that come nearest first."""
+
+    sub_queries: tuple[SubQuery, ...] = ()
+    sources: tuple[Doubtful, ...] = ()
+
+
+class DoubtOutput(Record):
+    """How much is read of each source that the model named, by id, and the model's name."""
+
+    extents: dict[str, Extent] = Field(default_factory=dict)
+    by: str = ""
+
+
+class DoubtfulFinding(Record):
+    """A finding that its quotes do not carry, with the ``passages`` that come nearest: ``lost`` are quotes that are in no
+    source, ``lacking`` the words that neither its ``quotes`` nor their sources have."""
+
+    content: str
+    quotes: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    passages: tuple[str, ...] = ()
+
+
+class RequoteInput(Handoff):
+    """The findings of one reading that are to be quoted otherwise, or said in other words."""
+
+    findings: tuple[DoubtfulFinding, ...] = ()
+
+
+class Restatement(Record):
+    """What is to stand in place of a finding's words and quotes; empty for nothing."""
+
+    content: str = ""
+    quotes: tuple[str, ...] = ()
+
+
+class RequoteOutput(Record):
+    """For each finding, in order, up to the last that was asked about; None for one of which nothing was said."""
+
+    findings: tuple[Restatement | None, ...] = ()
+
+
+ANALYZE = Operation("analyze", AnalyzerInput, AnalyzerOutput)
+ROOM_FOR_SOURCES = Operation("room_for_sources", AnalyzerInput, SourceRoom)
+DECIDE = Operation("decide", DoubtInput, DoubtOutput)
+REQUOTE = Operation("requote", RequoteInput, RequoteOutput)
+SURVEY = Operation("survey", SurveyInput, SurveyOutput)
 
 
 def _asking(gaps: tuple[AnalyzedGap, ...], change: Change) -> tuple[AnalyzedGap, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -16,11 +15,16 @@ from deep_research.phases.analysis.handoff import (
     AnalyzedQuote,
     AnalyzerInput,
     AnalyzerOutput,
+    DoubtInput,
+    DoubtOutput,
+    RequoteInput,
+    RequoteOutput,
+    SourceRoom,
     SourceText,
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.phases.analysis.lost_quotes import RequoteInput, RequoteOutput, requote
+from deep_research.phases.analysis.lost_quotes import requote
 from deep_research.phases.analysis.merged_readings import (
     DIFFERENCES,
     GAP_RULES,
@@ -30,7 +34,7 @@ from deep_research.phases.analysis.merged_readings import (
     gaps_of,
     merge,
 )
-from deep_research.phases.analysis.reading_choice import DoubtInput, DoubtOutput, decide
+from deep_research.phases.analysis.reading_choice import decide
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
@@ -122,19 +126,24 @@ class LLMAnalyzer:
     falls_back = True
     name = "analyzer"
     call_tokens = CALL_TOKENS
-    around_source = AROUND_SOURCE
 
     def __init__(self, rules: ContentRules = DEFAULTS) -> None:
         self._rules = rules
         self._extractive = ExtractiveAnalyzer()
 
-    async def room_for_sources(self, handoff: AnalyzerInput, model: LanguageModel) -> Room:
+    async def room_for_sources(self, handoff: AnalyzerInput, model: LanguageModel) -> SourceRoom:
         """What a call has for sources, those of ``handoff`` aside."""
         room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
         message = _beside(handoff, room)
         message.add(_closing(handoff))
-        beside = room.beside + message.size
-        return replace(room, tokens=max(0, room.tokens - message.size), beside=beside)
+        return SourceRoom(
+            tokens=max(0, room.tokens - message.size),
+            call=self.call_tokens,
+            around=AROUND_SOURCE,
+            beside=room.beside + message.size,
+            answer=room.answer,
+            rules=self._rules,
+        )
 
     async def __call__(self, handoff: AnalyzerInput, model: LanguageModel) -> AnalyzerOutput:
         reading, message = await asked(

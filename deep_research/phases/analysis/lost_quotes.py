@@ -25,9 +25,12 @@ from deep_research.phases.analysis.handoff import (
     AnalyzedQuote,
     AnalyzerInput,
     AnalyzerOutput,
+    DoubtfulFinding,
+    RequoteInput,
+    RequoteOutput,
+    Restatement,
     SourceText,
 )
-from deep_research.phases.base import Handoff
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
@@ -39,7 +42,6 @@ from deep_research.phases.prompting import (
     one_line,
     today,
 )
-from deep_research.state import Record
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included
 MOST_FINDINGS = 20  # of one request
@@ -74,36 +76,6 @@ class Requote(BaseModel):
 
 class Requotes(BaseModel):
     findings: list[Requote] = Field(default_factory=list)
-
-
-class DoubtfulFinding(Record):
-    """A finding that its quotes do not carry, with the ``passages`` that come nearest: ``lost`` are quotes that are in no
-    source, ``lacking`` the words that neither its ``quotes`` nor their sources have."""
-
-    content: str
-    quotes: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
-    lacking: tuple[str, ...] = ()
-    passages: tuple[str, ...] = ()
-
-
-class RequoteInput(Handoff):
-    """The findings of one reading that are to be quoted otherwise, or said in other words."""
-
-    findings: tuple[DoubtfulFinding, ...] = ()
-
-
-class Restatement(Record):
-    """What is to stand in place of a finding's words and quotes; empty for nothing."""
-
-    content: str = ""
-    quotes: tuple[str, ...] = ()
-
-
-class RequoteOutput(Record):
-    """For each finding, in order, up to the last that was asked about; None for one of which nothing was said."""
-
-    findings: tuple[Restatement | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

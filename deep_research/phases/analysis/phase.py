@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import RunModels
@@ -12,22 +13,29 @@ from deep_research.budget.tokens import Counter
 from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.logs import get_log
+from deep_research.phases.agent_contract import Agent
 from deep_research.phases.analysis.handoff import (
+    ANALYZE,
+    DECIDE,
+    REQUOTE,
+    ROOM_FOR_SOURCES,
+    SURVEY,
     AnalyzerInput,
     AnalyzerOutput,
+    DoubtInput,
+    DoubtOutput,
+    RequoteInput,
     SourceText,
     SurveyInput,
     SurveyOutput,
 )
 from deep_research.phases.analysis.lost_quotes import (
     A_READING,
-    RequoteInput,
-    RequoteOutput,
     doubtful_findings,
     found_quotes,
     with_requotes,
 )
-from deep_research.phases.analysis.reading_choice import DoubtInput, DoubtOutput, chosen
+from deep_research.phases.analysis.reading_choice import chosen
 from deep_research.phases.analysis.reading_plan import Planning, left_out, unread, whole
 from deep_research.phases.analysis.recorded_findings import (
     analyzed,
@@ -47,18 +55,11 @@ from deep_research.phases.analysis.weighed_evidence import (
     with_lacking,
     with_survey,
 )
-from deep_research.phases.base import (
-    Agent,
-    Handoff,
-    Phase,
-    WorkLimits,
-    noted,
-    shared,
-    together,
-    with_latest,
-)
+from deep_research.phases.base import Phase, WorkLimits, noted
+from deep_research.phases.concurrency import together
+from deep_research.phases.handoff import shared, with_latest
 from deep_research.phases.keeping import Original, keep, to_keep
-from deep_research.phases.prompting import Room, today
+from deep_research.phases.prompting import counter_of, today
 from deep_research.phases.summarizing import Summarizer
 from deep_research.phases.wishes import unfollowed
 from deep_research.state import (
@@ -93,16 +94,16 @@ SURVEYED = 200  # sources that are looked at together, the best by what is known
 log = get_log("analysis")
 
 
-class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
+class AnalysisPhase(Phase):
     """Reads what no earlier unit has read. Ids that were not given are dropped, quotes are looked up in the
     saved text, and what cannot be found there is not evidence."""
 
     phase = DeepResearchPhase.ANALYSIS
-    answer_type = AnalyzerOutput
+    operations = (ANALYZE, ROOM_FOR_SOURCES, DECIDE, REQUOTE, SURVEY)
 
     def __init__(
         self,
-        agent: Agent[AnalyzerInput, AnalyzerOutput],
+        agent: Agent | Callable[..., Any],
         *,
         limits: WorkLimits | None = None,
         summarizer: Summarizer | None = None,
@@ -162,20 +163,26 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         models: RunModels | None,
     ) -> tuple[ReadingPlan, Counter]:
         """What is read in which calls, and how it is counted. An agent may set its own ``batch_bytes``; or, if it uses a
-        model, tell by ``room_for_sources`` what a call has room for, of which it takes ``call_tokens`` at most. Then the
-        plan is in the log: what remains after a crash is what it would have been."""
-        if not hasattr(self.agent, "room_for_sources"):
-            most = int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes))
-            return whole(sources, most), Counter()
+        model, tell what a call has room for. Then the plan is in the log: what remains after a crash is what it would
+        have been."""
+        if not (self.spec.uses_model and self.spec.can(ROOM_FOR_SOURCES)):
+            return whole(sources, self.spec.batch_bytes or self.limits.batch_bytes), Counter()
         if not sources and not known and state.reading is None:
             return ReadingPlan(), Counter()
         told = self._told(state)
-        room: Room = await self.agent.room_for_sources(told, self._model(models))
+        counter = await counter_of(self._model(models))
         if state.reading is not None:
-            return state.reading, room.counter
-        plan, notes = await self._planning(room, models).plan(sources, known, state, told, texts)
+            return state.reading, counter
+        planning = Planning(
+            room=await self.ask(ROOM_FOR_SOURCES, told, models),
+            counter=counter,
+            models=models,
+            shortens=models is not None and self._shortens(models),
+            decide=partial(self._decide, models),
+        )
+        plan, notes = await planning.plan(sources, known, state, told, texts)
         await texts.journal.record(ReadingPlanned(plan=plan), *notes)
-        return plan, room.counter
+        return plan, counter
 
     async def sizes(self, journal: Journal, rules: ContentRules, counter: Counter) -> dict[str, int]:
         """About how many tokens a model would read of each source that was gathered, as far as code chooses them."""
@@ -189,18 +196,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         read = [s for s in sources if s.id not in triage or triage[s.id].extent is not Extent.NOTHING]
         return await texts.sizes(read, triage, counter)
 
-    def _planning(self, room: Room, models: RunModels | None) -> Planning:
-        return Planning(
-            room=room,
-            call=getattr(self.agent, "call_tokens", room.tokens),
-            around=getattr(self.agent, "around_source", 0),
-            models=models,
-            shortens=models is not None and self._shortens(models),
-            decide=partial(self._decide, models),
-        )
-
     async def _decide(self, models: RunModels | None, handoff: DoubtInput) -> DoubtOutput | None:
-        return await self.ask_also("decide", handoff, DoubtOutput, models)
+        return await self.ask(DECIDE, handoff, models) if self.spec.can(DECIDE) else None
 
     def _shortens(self, models: RunModels) -> bool:
         """Whether a model chooses what is kept of sources that are too long."""
@@ -229,7 +226,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
         given = await texts.given(sources, portion, triage, shortening)
         handoff = told.model_copy(update={"sources": given})
-        given_first = await self.ask(handoff, models)
+        given_first = await self.ask(ANALYZE, handoff, models)
         answer, asked_places = await self._quoted(given_first, handoff, texts.journal, models)
         quoted = {q.source_id for finding in answer.findings for q in finding.quotes}
         known = {s.id: s.content for s in handoff.sources if not s.tokens and not s.in_part}
@@ -254,19 +251,17 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             return answer, frozenset()
         size = sum(len(source.content) for source in handoff.sources) // TEXT_UNIT
         found = await off_loop(size, found_quotes, answer, handoff)
-        if not self._uses_model or models is None or not self._can_ask_again(journal.state, models):
+        asks = models is not None and self.spec.uses_model and self.spec.can(REQUOTE)
+        if models is None or not asks or not self._can_ask_again(journal.state, models):
             return found.answer, frozenset()
         doubtful = await off_loop(size, doubtful_findings, found, handoff)
         if not doubtful:
             return found.answer, frozenset()
-        about = {name: getattr(handoff, name) for name in Handoff.model_fields}
-        asked = RequoteInput(**about, findings=tuple(doubtful.values()))
+        asked = RequoteInput(**handoff.common, findings=tuple(doubtful.values()))
         try:
-            given = await self.ask_also("requote", asked, RequoteOutput, models)
+            given = await self.ask(REQUOTE, asked, models)
         except (BudgetError, ModelError, WindowError) as error:
             log.info("findings_not_asked_again", findings=len(doubtful), error=error.problem)
-            return found.answer, frozenset()
-        if given is None:
             return found.answer, frozenset()
         answers = zip(doubtful, given.findings, strict=False)
         asked_places = frozenset(place for place, again in answers if again is not None)
@@ -336,7 +331,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     ) -> None:
         """All batches put together, and looked at once more by an agent that does so."""
         size = _size(state.findings)
-        event = await off_loop(size, weighed, state, several=batches > 1, by_model=self._uses_model)
+        event = await off_loop(size, weighed, state, several=batches > 1, by_model=self.spec.uses_model)
         survey = await self._survey(state, event, readings, texts, models)
         notes = list(limits)
         if survey is None:
@@ -371,7 +366,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         models: RunModels | None,
     ) -> SurveyOutput | None:
         """The agent's look at everything together, when it has one."""
-        if not hasattr(self.agent, "survey") or not state.sources:
+        if not self.spec.can(SURVEY) or not state.sources:
             return None
         changed = {g.id: g for g in event.gaps}
         stand = standing_findings(event, state)
@@ -388,15 +383,15 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             whole=await self._read_again(state.sources[:SURVEYED], texts),
             words=state.options.report_words,
             research_brief=state.research_brief,
-            fillings=fillings(state, stand) if self._uses_model else {},
+            fillings=fillings(state, stand) if self.spec.uses_model else {},
             contradictions=event.contradictions,
             references=state.references,
         )
-        return await self.ask_also("survey", handoff, SurveyOutput, models)
+        return await self.ask(SURVEY, handoff, models)
 
     async def _read_again(self, sources: Sequence[Source], texts: Texts) -> tuple[SourceText, ...]:
         """The whole texts of the best sources, as many as fit into a batch, for an agent that looks at them once more."""
-        if not getattr(self.agent, "reads_again", False):
+        if not self.spec.reads_again:
             return ()
         first = next(iter(texts.batches(s for s in sources if s.content_hash)), ())
         found = await texts.of(first)

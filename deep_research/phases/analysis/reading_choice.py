@@ -14,7 +14,7 @@ from deep_research.calls import off_loop
 from deep_research.errors import WorkError
 from deep_research.evidence.ranking import Questions
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.analysis.handoff import AnalyzerInput
+from deep_research.phases.analysis.handoff import AnalyzerInput, Doubtful, DoubtInput, DoubtOutput
 from deep_research.phases.analysis.source_texts import Texts
 from deep_research.phases.analysis.triage import (
     LIMIT,
@@ -26,9 +26,8 @@ from deep_research.phases.analysis.triage import (
     read_on,
     triaged,
 )
-from deep_research.phases.base import Handoff
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, listed, one_line, opening
-from deep_research.state import Extent, Limit, Record, Source, SubQuery, Triage
+from deep_research.state import Extent, Limit, Source, SubQuery, Triage
 from deep_research.state.events import LimitReached
 
 MOST_OUTPUT = 1_500  # tokens, thoughts included
@@ -59,30 +58,6 @@ class Choice(BaseModel):
 
 class Choices(BaseModel):
     choices: list[Choice] = Field(description="one for each source")
-
-
-class Doubtful(Record):
-    """What is shown of a source: the title, the first headings, and its best passage."""
-
-    id: str
-    title: str = ""
-    url: str | None = None
-    headings: tuple[str, ...] = ()
-    passage: str = ""
-
-
-class DoubtInput(Handoff):
-    """The sources of a round that code is not sure of, those that come nearest first."""
-
-    sub_queries: tuple[SubQuery, ...] = ()
-    sources: tuple[Doubtful, ...] = ()
-
-
-class DoubtOutput(Record):
-    """How much is read of each source that the model named, by id, and the model's name."""
-
-    extents: dict[str, Extent] = Field(default_factory=dict)
-    by: str = ""
 
 
 # Asks the model of the agent; None where it is not to be asked.
@@ -136,9 +111,8 @@ async def _of_new(
     doubts = (await off_loop(len(sources), doubts_of, looked, triage, questions, rules))[:MOST_DOUBTFUL]
     if not doubts:
         return Chosen(triage)
-    about = {name: getattr(told, name) for name in Handoff.model_fields}
     shown = await _shown(sources, doubts, texts)
-    handoff = DoubtInput(**about, sub_queries=told.sub_queries, sources=shown)
+    handoff = DoubtInput(**told.common, sub_queries=told.sub_queries, sources=shown)
     try:
         answer = await decide(handoff)
     except WorkError as error:

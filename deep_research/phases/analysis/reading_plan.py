@@ -11,13 +11,13 @@ from deep_research.budget.allocation import Item, ItemClass, allocate_what_fits
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import RunModels, shorter
 from deep_research.budget.priority import Weights
+from deep_research.budget.tokens import Counter
 from deep_research.calls import off_loop
-from deep_research.phases.analysis.handoff import AnalyzerInput
+from deep_research.phases.analysis.handoff import AnalyzerInput, DoubtInput, DoubtOutput, SourceRoom
 from deep_research.phases.analysis.lost_quotes import A_READING
-from deep_research.phases.analysis.reading_choice import Chosen, Decide, DoubtInput, DoubtOutput, chosen
+from deep_research.phases.analysis.reading_choice import Chosen, Decide, chosen
 from deep_research.phases.analysis.source_texts import Texts, batched
 from deep_research.phases.analysis.triage import limits_of
-from deep_research.phases.prompting import Room
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -53,13 +53,12 @@ def unread(portion: Portion, plan: ReadingPlan, state: DeepResearchState) -> fro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planning:
-    """What the calls of a pass have: each the ``room`` of a prompt for sources, of which at most ``call`` tokens are
-    taken, ``around`` of them beside each source. Where it ``shortens``, a model makes long sources shorter, which has
-    to be paid as well; ``decide`` asks the agent's model of doubtful sources."""
+    """What the calls of a pass have: each the ``room`` of a prompt for sources, whose tokens ``counter`` counts. Where it
+    ``shortens``, a model makes long sources shorter, which has to be paid as well; ``decide`` asks the agent's model of
+    doubtful sources."""
 
-    room: Room
-    call: int
-    around: int
+    room: SourceRoom
+    counter: Counter
     models: RunModels | None
     shortens: bool
     decide: Decide
@@ -82,7 +81,7 @@ class Planning:
             len(read),
             _planned,
             read,
-            await texts.sizes(read, triage, self.room.counter),
+            await texts.sizes(read, triage, self.counter),
             self._calls(made=choice.requests),
             weights=told.weights,
             rules=self.room.rules,
@@ -113,14 +112,14 @@ class Planning:
     def _calls(self, *, made: int) -> Calls:
         """The calls that there is room and money for; so many of them were ``made`` before the reading."""
         room, models = self.room, self.models
-        calls = Calls(room.rules.reading_tokens, min(self.call, room.tokens), room.tokens, self.around)
+        calls = Calls(room.rules.reading_tokens, min(room.call, room.tokens), room.tokens, room.around)
         if models is None:
             return calls
         calls = _paid(
             calls,
             beside=room.beside,
             answers=tuple(shorter(room.answer)),
-            at_most=1.0 if room.counter.exact else room.counter.bytes_a_token,
+            at_most=1.0 if self.counter.exact else self.counter.bytes_a_token,
             affordable=partial(models.affordable_by_cap, ModelRole.ANALYZER, PHASE),
         )
         if calls.most is not None and made:

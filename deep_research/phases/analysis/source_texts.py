@@ -14,7 +14,7 @@ from deep_research.evidence.ranking import Questions
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import SourceText
 from deep_research.phases.analysis.triage import Looked, excerpt, look
-from deep_research.phases.base import together
+from deep_research.phases.concurrency import together
 from deep_research.phases.summarizing import Summarizer
 from deep_research.state import Extent, Portion, Source, Triage
 from deep_research.state.journal import Journal

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from deep_research.budget.shared_budget import Purse
+from deep_research.phases.agent_contract import Allowance
 
 OVER_CAP = "max_fetches leaves no more pages to this search"
 OVER_SHARED_CAP = "a budget that is shared with other runs leaves no more pages"
@@ -33,7 +34,7 @@ class Fetching:
     ``read`` those of ``wanted`` that were read, or could not be."""
 
     left: int | None = None
-    purse: Purse = field(default_factory=Purse)
+    purse: Allowance = field(default_factory=Purse)
     made: int = 0
     wanted: int = 0
     read: int = 0

@@ -14,8 +14,9 @@ from deep_research.budget.shared_budget import Purse
 from deep_research.calls import Calls
 from deep_research.errors import SearchError
 from deep_research.evidence.disclosure import confidential
+from deep_research.phases.agent_contract import Allowance
 from deep_research.phases.gathering.fetching import Fetching
-from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, filters_of
+from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, PagesInput, filters_of
 from deep_research.phases.gathering.queries import Match, matched, wordings
 from deep_research.phases.gathering.source_reading import Reading
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
@@ -78,7 +79,7 @@ class SearchGatherer:
         """How it reads pages."""
         return self._reading
 
-    async def __call__(self, handoff: GathererInput, purse: Purse | None = None) -> GathererOutput:
+    async def __call__(self, handoff: GathererInput, purse: Allowance | None = None) -> GathererOutput:
         purse = purse or Purse()
         outputs = [await self._gather(query, handoff, purse) for query in handoff.sub_queries]
         if len(outputs) == 1:
@@ -99,6 +100,18 @@ class SearchGatherer:
             wordings=tuple(wording for output in outputs for wording in output.wordings),
             fetches=sum(output.fetches for output in outputs),
         )
+
+    async def read(self, handoff: PagesInput, purse: Allowance | None = None) -> GathererOutput:
+        """Pages that earlier searches left unread. No search is made again."""
+        fetching = Fetching(handoff.fetches, purse or Purse())
+        sources, unread = await self._reading.read(
+            [SearchResult(address=url, title=url) for url in handoff.pages],
+            query=handoff.sub_queries[0],
+            limit=len(handoff.pages),
+            handoff=handoff,
+            fetching=fetching,
+        )
+        return GathererOutput(sources=tuple(sources), unread=tuple(unread), fetches=fetching.made)
 
     @property
     def looks(self) -> bool:
@@ -139,7 +152,7 @@ class SearchGatherer:
         look = await self.look(words) if self.looks else None
         return bool(look and look.titles)
 
-    async def _gather(self, query: str, handoff: GathererInput, purse: Purse) -> GathererOutput:
+    async def _gather(self, query: str, handoff: GathererInput, purse: Allowance) -> GathererOutput:
         query = outgoing(query, handoff.system_prompt, handoff.original_query)
         limit = handoff.max_sources_per_query
         now = asyncio.get_running_loop().time()
@@ -170,7 +183,7 @@ class SearchGatherer:
         )
 
     async def _to_the_point(
-        self, pool: SearchPool, request: SearchRequest, most: int, purse: Purse
+        self, pool: SearchPool, request: SearchRequest, most: int, purse: Allowance
     ) -> tuple[Found, list[str], int]:
         """What was found, asked for in other words, ``most`` times, where it is nothing or off topic, those words, and
         how many of these searches failed. Raises `SearchError` when the first search fails."""

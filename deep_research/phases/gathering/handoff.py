@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from deep_research.phases.base import Handoff
+from deep_research.phases.agent_contract import Operation
+from deep_research.phases.handoff import Handoff
 from deep_research.sources.search import SearchFilters
 from deep_research.state import GatherStats, Mention, Record, RunOptions, SourceKind, SourceQuality, Span
 
@@ -40,6 +41,8 @@ class Snapshot(Record):
     media_type: str = ""
     body: bytes = Field(repr=False)
     shared: bool = True
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
 
 class Unread(Record):
@@ -87,6 +90,16 @@ class GathererOutput(Record):
     unread: tuple[Unread, ...] = ()
     wordings: tuple[str, ...] = ()
     fetches: int = 0
+
+
+class PagesInput(GathererInput):
+    """``pages`` are addresses that earlier searches for these ``sub_queries`` found and left unread."""
+
+    pages: tuple[str, ...]
+
+
+GATHER = Operation("gather", GathererInput, GathererOutput)
+READ = Operation("read", PagesInput, GathererOutput, has_deadline=False)
 
 
 def filters_of(options: RunOptions) -> SearchFilters:

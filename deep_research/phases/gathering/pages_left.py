@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from deep_research.budget.shared_budget import Purse
+from collections.abc import Awaitable, Callable
+
 from deep_research.calls import off_loop
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering.caps import unread_limits
 from deep_research.phases.gathering.collecting import collected, work_of
-from deep_research.phases.gathering.fetching import Fetching
-from deep_research.phases.gathering.handoff import GathererInput
-from deep_research.phases.gathering.source_reading import Reading
-from deep_research.sources.search import SearchResult
+from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, PagesInput
 from deep_research.state import DeepResearchState, SubQuery
 from deep_research.state.events import Event, SubQueryCompleted
 from deep_research.state.journal import Journal
@@ -23,30 +21,27 @@ def finder(state: DeepResearchState) -> SubQuery | None:
 
 
 async def read_left(
-    reading: Reading,
+    read: Callable[[PagesInput], Awaitable[GathererOutput]],
     handoff: GathererInput,
     sub_query: SubQuery,
     journal: Journal,
-    purse: Purse,
     limits: WorkLimits,
 ) -> None:
-    """Reads the pages that a state has left, within the caps that hold now. What is left still is told again."""
+    """Has the gatherer ``read`` the pages that a state has left, within the caps that hold now. What is left still is
+    told again."""
     journal.check()
     state = journal.state
     cap = state.options.budget.max_fetches
     left = None if cap is None else max(0, cap - state.usage.fetches)
-    results = [SearchResult(address=url, title=url) for url in state.pages_left]
-    fetching = Fetching(left, purse)
-    sources, unread = await reading.read(
-        results, query=sub_query.query, limit=len(results), handoff=handoff, fetching=fetching
-    )
+    pages = tuple(state.pages_left)
+    answer = await read(PagesInput(**dict(handoff) | {"pages": pages, "fetches": left}))
     found = await off_loop(
-        sum(map(work_of, sources)),
+        sum(map(work_of, answer.sources)),
         collected,
-        sources,
+        answer.sources,
         sub_query_id=sub_query.id,
         known=handoff.known,
-        most_new=len(results),
+        most_new=len(pages),
         most_bytes=limits.max_source_bytes,
     )
     events: list[Event] = [
@@ -55,9 +50,9 @@ async def read_left(
             sources=found.sources,
             wordings=sub_query.wordings,
             searches=0,
-            fetches=fetching.made,
+            fetches=answer.fetches,
             duplicates=found.twice,
         ),
-        *unread_limits(unread, cap),
+        *unread_limits(answer.unread, cap),
     ]
     await journal.record(*events, contents=found.contents)

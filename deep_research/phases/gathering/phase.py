@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any
 
 from deep_research.budget.metered import RunModels
-from deep_research.budget.shared_budget import Purse
 from deep_research.calls import off_loop
 from deep_research.errors import BudgetError
 from deep_research.evidence.page_identity import canonical_url
-from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, shared, together, with_latest
+from deep_research.phases.agent_contract import Agent
+from deep_research.phases.base import Phase, Retry, WorkLimits, purse_of
+from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.bounds import bounded_output
 from deep_research.phases.gathering.caps import (
     affordable,
@@ -24,11 +25,11 @@ from deep_research.phases.gathering.caps import (
 )
 from deep_research.phases.gathering.collecting import collected, work_of
 from deep_research.phases.gathering.fetching import pages_told
-from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, filters_of
+from deep_research.phases.gathering.handoff import GATHER, READ, GathererInput, GathererOutput, filters_of
 from deep_research.phases.gathering.pages_left import finder, read_left
 from deep_research.phases.gathering.queries import Asked, answered, wordings
-from deep_research.phases.gathering.source_reading import Reading
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts
+from deep_research.phases.handoff import shared, with_latest
 from deep_research.phases.wishes import Knows, as_searches
 from deep_research.state import (
     DeepResearchPhase,
@@ -69,15 +70,15 @@ class _Heed:
                 await self._journal.record(*wished)
 
 
-class GatheringPhase(Phase[GathererInput, GathererOutput]):
+class GatheringPhase(Phase):
     """Searches what is pending. A sub-query that fails is recorded as failed and the others go on."""
 
     phase = DeepResearchPhase.GATHERING
-    answer_type = GathererOutput
+    operations = (GATHER, READ)
 
     def __init__(
         self,
-        agent: Agent[GathererInput, GathererOutput],
+        agent: Agent | Callable[..., Any],
         *,
         limits: WorkLimits | None = None,
         knows: Knows | None = None,
@@ -180,11 +181,11 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
     async def _read_left(self, journal: Journal, models: RunModels | None, known: frozenset[str]) -> None:
         """The pages that earlier searches left unread, where the cap on them was raised since."""
         state = journal.state
-        reading, sub_query = getattr(self.agent, "reading", None), finder(state)
-        if not state.pages_left or not isinstance(reading, Reading) or sub_query is None:
+        sub_query = finder(state)
+        if not state.pages_left or not self.spec.can(READ) or sub_query is None:
             return
         handoff = self.handoff(sub_query, state, known)
-        await read_left(reading, handoff, sub_query, journal, _purse(models), self.limits)
+        await read_left(partial(self.ask, READ, models=models), handoff, sub_query, journal, self.limits)
 
     @property
     def falls_back(self) -> bool:
@@ -203,9 +204,6 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         fresh = reworded(state)
         return Retry(fresh) if failed or fresh or advised else None
 
-    def beside(self, models: RunModels | None) -> tuple[Any, ...]:
-        return (_purse(models),) if getattr(self.agent, "uses_purse", False) else ()
-
     async def _asked(
         self,
         handoff: GathererInput,
@@ -213,9 +211,8 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         ask: Callable[[GathererInput], Awaitable[GathererOutput]] | None = None,
     ) -> Asked | BudgetError:
         """One query to the gatherer, counted and charged; ``ask`` where it is called otherwise than by `ask`."""
-        takes_itself = bool(getattr(self.agent, "uses_purse", False))
-        ask = ask or partial(self.ask, models=models)
-        return await answered(ask, handoff, _purse(models), takes_itself=takes_itself)
+        ask = ask or partial(self._gathered, models=models)
+        return await answered(ask, handoff, purse_of(models), takes_itself=self.spec.uses_purse)
 
     async def _unit(
         self,
@@ -237,7 +234,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         async def ask(handoff: GathererInput) -> GathererOutput:
             journal.progress(note)
             with pages_told(pages):
-                return await self.ask(handoff, models)
+                return await self._gathered(handoff, models)
 
         came = await self._asked(handoff, models, ask)
         if isinstance(came, BudgetError):
@@ -275,8 +272,8 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         events += unread_limits(answer.unread, state.options.budget.max_fetches)
         await journal.record(*events, contents=found.contents)
 
-    async def ask(self, handoff: GathererInput, models: RunModels | None = None) -> GathererOutput:
-        return bounded_output(await super().ask(handoff, models))
+    async def _gathered(self, handoff: GathererInput, models: RunModels | None = None) -> GathererOutput:
+        return bounded_output(await self.ask(GATHER, handoff, models))
 
     def handoff(self, sub_query: SubQuery, state: DeepResearchState, known: frozenset[str]) -> GathererInput:
         return GathererInput(
@@ -289,10 +286,6 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             rewordings=spare(state),
             fetches=fetches(sub_query, state),
         )
-
-
-def _purse(models: RunModels | None) -> Purse:
-    return models.purse if models is not None else Purse()
 
 
 def reworded(state: DeepResearchState) -> tuple[SubQuery, ...]:

@@ -6,7 +6,8 @@ from typing import Self
 
 from pydantic import Field
 
-from deep_research.phases.base import Handoff
+from deep_research.phases.agent_contract import Operation
+from deep_research.phases.handoff import Handoff
 from deep_research.phases.proposed_queries import Change, Proposal
 from deep_research.state import FirstLook, Record
 
@@ -47,3 +48,6 @@ class PlannerOutput(Proposal):
     def with_queries(self, change: Change) -> Self:
         changed = (item.model_copy(update={"query": change(item.query)}) for item in self.sub_queries)
         return self.model_copy(update={"sub_queries": tuple(item for item in changed if item.query)})
+
+
+PLAN = Operation("plan", PlannerInput, PlannerOutput)

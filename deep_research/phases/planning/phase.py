@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from deep_research.budget.metered import RunModels, shorter
 from deep_research.budget.tokens import Counter
 from deep_research.errors import SearchError
 from deep_research.evidence.inquiry import KINDS, question_parts
 from deep_research.logs import get_log, told
-from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
-from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
+from deep_research.phases.agent_contract import Agent
+from deep_research.phases.base import Phase, WorkLimits, noted
+from deep_research.phases.handoff import shared
+from deep_research.phases.planning.handoff import PLAN, PlannedQuery, PlannerInput, PlannerOutput
 from deep_research.phases.planning.llm import MOST_OUTPUT
 from deep_research.phases.prompting import output_for
 from deep_research.phases.wishes import Knows, as_searches, parted
@@ -34,18 +37,18 @@ Look = Callable[[str], Awaitable[FirstLook | None]]
 Glance = Callable[[DeepResearchState], Awaitable[FirstLook | None]]
 
 
-class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
+class PlanningPhase(Phase):
     """``look`` tells what the corpus says of the question, so that the plan stands on what there is; ``glance``, for a
     planner with a model, what one search of the web shows; ``knows`` whether a search for what is wished for can find
     something."""
 
     phase = DeepResearchPhase.PLANNING
     must_propose = True
-    answer_type = PlannerOutput
+    operations = (PLAN,)
 
     def __init__(
         self,
-        agent: Agent[PlannerInput, PlannerOutput],
+        agent: Agent | Callable[..., Any],
         *,
         limits: WorkLimits | None = None,
         look: Look | None = None,
@@ -62,7 +65,7 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
         if state.phase_done:
             return
         look = await self._looked(state, models)
-        answer = await self.ask(self.handoff(state, look), models)
+        answer = await self.ask(PLAN, self.handoff(state, look), models)
         parts = parts_of(answer, state)
         asked = {part.id: part for part in reversed(parts) if part.text}
         await journal.record(
@@ -77,7 +80,7 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
             *noted(answer.notes),
         )
         # A planner with a model has read what was wished for.
-        wished = [] if self._uses_model else await as_searches(journal.state, self.phase, self._knows)
+        wished = [] if self.spec.uses_model else await as_searches(journal.state, self.phase, self._knows)
         if wished:
             await journal.record(*wished)
 
@@ -91,7 +94,7 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
         cap = state.options.budget.max_searches
         is_short = cap is not None and cap - state.usage.searches <= state.max_sub_queries
         may = state.options.may_search("web")
-        if self._glance is None or not self._uses_model or is_short or not may:
+        if self._glance is None or not self.spec.uses_model or is_short or not may:
             return look
         if models is not None and not self._can_ask(state, models):
             return look
@@ -133,7 +136,7 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
 
     async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
         """One that has a model can; else where there is something to search for."""
-        return self._uses_model or bool((await parted((wish,), state, self._knows))[0])
+        return self.spec.uses_model or bool((await parted((wish,), state, self._knows))[0])
 
     def handoff(self, state: DeepResearchState, look: FirstLook | None = None) -> PlannerInput:
         return PlannerInput(

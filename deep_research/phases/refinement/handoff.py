@@ -6,7 +6,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from deep_research.phases.base import Handoff
+from deep_research.phases.agent_contract import Operation
+from deep_research.phases.handoff import Handoff
 from deep_research.phases.proposed_queries import Change, Proposal
 from deep_research.state import (
     Claim,
@@ -101,6 +102,9 @@ class RefinerOutput(Proposal):
                 update={"follow_up_queries": (*gap.follow_up_queries, query)}
             )
         return self.model_copy(update={"gap_analysis": tuple(by_gap.values()), "follow_up_queries": ()})
+
+
+REFINE = Operation("refine", RefinerInput, RefinerOutput)
 
 
 def _asking(gap: GapAnalysis, change: Change) -> GapAnalysis:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from deep_research.budget.metered import RunModels
 from deep_research.evidence.plain import plainly
-from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
+from deep_research.phases.agent_contract import Agent
+from deep_research.phases.base import Phase, WorkLimits, noted
+from deep_research.phases.handoff import shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.quote_passages import around_quotes
-from deep_research.phases.refinement.handoff import REPORT, RefinerInput, RefinerOutput
+from deep_research.phases.refinement.handoff import REFINE, REPORT, RefinerInput, RefinerOutput
 from deep_research.phases.wishes import Knows, parted, unfollowed
 from deep_research.state import (
     DeepResearchPhase,
@@ -29,13 +32,13 @@ from deep_research.state.records import OF_MODEL, OF_REPORT
 MOST_REMARKS = 20
 
 
-class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
+class RefinementPhase(Phase):
     phase = DeepResearchPhase.REFINEMENT
-    answer_type = RefinerOutput
+    operations = (REFINE,)
 
     def __init__(
         self,
-        agent: Agent[RefinerInput, RefinerOutput],
+        agent: Agent | Callable[..., Any],
         *,
         limits: WorkLimits | None = None,
         knows: Knows | None = None,
@@ -50,13 +53,13 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
             return
         handoff = self.handoff(state)
         idle: list[LimitReached] = []
-        if not self._uses_model and handoff.wishes:
+        if not self.spec.uses_model and handoff.wishes:
             further, left = await parted(handoff.wishes, state, self._knows)
             handoff, idle = handoff.model_copy(update={"further": further}), unfollowed(left)
-        if models and self._uses_model:
+        if models and self.spec.uses_model:
             around = await around_quotes(state.findings, journal)
             handoff = handoff.model_copy(update={"passages": around})
-        answer = await self.ask(handoff, models)
+        answer = await self.ask(REFINE, handoff, models)
         fresh = _named(answer, state)
         known = {g.id for g in (*state.gaps, *fresh)}
         recommended = answer.iteration_recommendation
@@ -78,7 +81,7 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
 
     async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
         """One that has a model can; else where there is something to search for."""
-        return self._uses_model or bool((await parted((wish,), state, self._knows))[0])
+        return self.spec.uses_model or bool((await parted((wish,), state, self._knows))[0])
 
     def handoff(self, state: DeepResearchState) -> RefinerInput:
         cited = {source_id for finding in state.findings for source_id in finding.source_ids}

@@ -51,6 +51,7 @@ _OF_STEPS = ("gate:planning", "gate:analysis")  # what the supervisor is advised
 
 class ExtractiveSynthesizer:
     deterministic = True
+    extractive = True
     name = "extractive synthesizer"
 
     async def __call__(self, handoff: SynthesizerInput) -> SynthesizerOutput:

@@ -6,7 +6,8 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from deep_research.phases.base import Handoff
+from deep_research.phases.agent_contract import Operation
+from deep_research.phases.handoff import Handoff
 from deep_research.state import (
     Claim,
     Contradiction,
@@ -112,3 +113,8 @@ class RepairOutput(Record):
 
     claims: tuple[RepairedClaim, ...] = ()
     by: str = ""
+
+
+SYNTHESIZE = Operation("synthesize", SynthesizerInput, SynthesizerOutput)
+REVISE = Operation("revise", SynthesizerInput, SynthesizerOutput)
+REPAIR = Operation("repair", RepairInput, RepairOutput)

@@ -3,6 +3,7 @@ side."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
@@ -37,7 +38,10 @@ from deep_research.phases.synthesis.repair import repair
 from deep_research.phases.synthesis.revision import TOO_SHORT, revise
 from deep_research.phases.synthesis.sections import LEAST_SECTIONS, in_sections, most_sections
 
+# The report, the message that had all of its material, which sections of it are new where it is a revision, and what a
+# reader should know of it.
 _Written = tuple[str, Message, tuple[str, ...] | None, tuple[str, ...]]
+_Write = Callable[[SynthesizerInput, Given, LanguageModel], Awaitable[_Written]]
 NOT_REVISED = "For want of room the report was not revised after it was looked at."
 FEW = 4  # findings that are not worth an outline
 
@@ -69,6 +73,15 @@ class LLMSynthesizer:
         self._rules = rules
 
     async def __call__(self, handoff: SynthesizerInput, model: LanguageModel) -> SynthesizerOutput:
+        return await self._report(handoff, model, self._anew)
+
+    async def revise(self, handoff: SynthesizerInput, model: LanguageModel) -> SynthesizerOutput:
+        """The next version of the last report, ``draft``."""
+        return await self._report(handoff, model, self._revised)
+
+    async def _report(
+        self, handoff: SynthesizerInput, model: LanguageModel, write: _Write
+    ) -> SynthesizerOutput:
         wanted = handoff.words
         long = wanted > AT_ONCE and most_sections(handoff.requests) >= LEAST_SECTIONS
         if not long:
@@ -76,7 +89,7 @@ class LLMSynthesizer:
         room = await self._room(wanted, model, long)
         material = await off_loop(handoff.items, given, handoff, room)
         try:
-            written = await self._written(handoff, material, model)
+            written = await write(handoff, material, model)
         except (WindowError, ModelError) as error:
             if not self._rules.enabled or (isinstance(error, ModelError) and not is_too_long(error)):
                 raise
@@ -84,7 +97,7 @@ class LLMSynthesizer:
             now = await self._room(wanted, model, long)  # its window may have turned out to be smaller
             smaller = replace(now, tokens=min(now.tokens, min(room.tokens, sent) // 2))  # once
             material = await off_loop(handoff.items, given, handoff, smaller)
-            written = await self._written(handoff, material, model)
+            written = await write(handoff, material, model)
         report, message, headings, told = written
         notes = (*message.notes(self.name), *told)
         if handoff.words < wanted:
@@ -109,19 +122,20 @@ class LLMSynthesizer:
         output = report_output(min(wanted, AT_ONCE), model.profile)
         return await room_for(model, output, WHOLE, form=long, rules=self._rules)
 
-    async def _written(self, handoff: SynthesizerInput, material: Given, model: LanguageModel) -> _Written:
-        """The report, the message that had all of its material, which sections of it are new where it is a revision, and
-        what a reader should know of it."""
-        if not material.findings:
-            raise unusable(model, "there is no finding to write from")
+    async def _revised(self, handoff: SynthesizerInput, material: Given, model: LanguageModel) -> _Written:
+        _check(material, model)
         # One that is far shorter than is wanted is written anew, where there is something new and room for more.
         short = handoff.words > AT_ONCE and unspaced.size(handoff.draft) < TOO_SHORT * handoff.words
-        if handoff.draft and (handoff.improving or not short):
+        if handoff.improving or not short:
             whole = await off_loop(handoff.items, with_passages, material, handoff)
             if (made := await revise(handoff, whole, model)) is not None:
                 return made[0].text, made[1], made[0].headings, ()
             if handoff.improving:  # nothing new is to be told
                 return handoff.draft, with_material(handoff, material), (), (NOT_REVISED,)
+        return await self._anew(handoff, material, model)
+
+    async def _anew(self, handoff: SynthesizerInput, material: Given, model: LanguageModel) -> _Written:
+        _check(material, model)
         if handoff.words > AT_ONCE and len(material.findings) > FEW:
             report, message, notes = await in_sections(handoff, material, model)
             return report, message, None, notes
@@ -156,3 +170,8 @@ class LLMSynthesizer:
                 why = f"the draft cannot be used: {draft.problem.rstrip('.')}"
                 problem = f"The last draft cannot be used: {draft.problem} Write the whole report again."
         raise unusable(model, why)
+
+
+def _check(material: Given, model: LanguageModel) -> None:
+    if not material.findings:
+        raise unusable(model, "there is no finding to write from")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,22 +13,26 @@ from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import PROMPT_UNIT, Confidential
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
+from deep_research.phases.agent_contract import Agent
+from deep_research.phases.base import Phase, WorkLimits, noted
+from deep_research.phases.handoff import shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.quote_passages import around_quotes
 from deep_research.phases.synthesis.claim_verification import ClaimWork
-from deep_research.phases.synthesis.extractive_synthesizer import ExtractiveSynthesizer, has_word_of
+from deep_research.phases.synthesis.extractive_synthesizer import has_word_of
 from deep_research.phases.synthesis.handoff import (
+    REPAIR,
+    REVISE,
+    SYNTHESIZE,
     FailedClaim,
     JudgeScope,
     RepairInput,
     RepairOutput,
     SynthesizerInput,
-    SynthesizerOutput,
 )
 from deep_research.phases.synthesis.repair import marked
 from deep_research.phases.synthesis.revision import Version, better, carried_over, is_revisable, without_ours
-from deep_research.phases.synthesis.sections import keeping, longest_output
+from deep_research.phases.synthesis.sections import keeping, longest_output, pieces_of
 from deep_research.phases.wishes import unfollowed
 from deep_research.report.checking import Checker
 from deep_research.report.markup import plain
@@ -55,17 +59,17 @@ MARK = "[withheld]"
 WITHHELD = f"Where the report says {MARK}, it had told a part of the instructions of its owner."
 
 
-class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
+class SynthesisPhase(Phase):
     """Each of its units is in the log before the next begins, where it would not come out the same: the pieces of a long
     draft, the draft, what the judge said of its claims, their repair, the report. ``judge`` says which claims the model
     of that role sees."""
 
     phase = DeepResearchPhase.SYNTHESIS
-    answer_type = SynthesizerOutput
+    operations = (SYNTHESIZE, REVISE, REPAIR)
 
     def __init__(
         self,
-        agent: Agent[SynthesizerInput, SynthesizerOutput],
+        agent: Agent | Callable[..., Any],
         *,
         limits: WorkLimits | None = None,
         judge: JudgeScope = JudgeScope.ALL,
@@ -86,7 +90,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
                     raise
                 await self._left(state, journal, error)
                 return
-            if told or not self.deterministic:  # what is told with it bears out lines of it
+            if told or not self.spec.deterministic:  # what is told with it bears out lines of it
                 await journal.record(ReportDrafted(draft=draft), *told)
         problems: list[str] = []
         repairs = partial(self._repairs, state, models, problems)
@@ -112,7 +116,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
     ) -> tuple[Draft, list[Event]]:
         """The agent's draft, and what is told with it."""
         handoff = self.handoff(state)
-        if models and self._uses_model:
+        if models and self.spec.uses_model:
             around = await around_quotes(state.findings, journal)
             handoff = handoff.model_copy(update={"passages": around, **self._last_version(state)})
             output = longest_output(handoff.words)
@@ -120,8 +124,9 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             if requests is not None:  # what is written already is as it was planned when there were so many
                 requests += len(state.pieces)
             handoff = handoff.model_copy(update={"requests": requests})
-        with keeping(journal):
-            answer = await self.ask(handoff, models)
+        with keeping(pieces_of(journal)):
+            revises = bool(handoff.draft) and self.spec.can(REVISE)
+            answer = await self.ask(REVISE if revises else SYNTHESIZE, handoff, models)
         size = len(answer.report) // TEXT_UNIT + _size(state)
         text = await off_loop(size, _own_words, answer.report, state)
         cut = MARK in text and MARK not in answer.report
@@ -130,9 +135,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             *unfollowed(answer.unfollowed),
             *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
         ]
-        draft = Draft(
-            text=text, writer=writer_name(self.agent), unknown=answer.unknown, revised=answer.revised
-        )
+        draft = Draft(text=text, writer=self.spec.name, unknown=answer.unknown, revised=answer.revised)
         return draft, told
 
     def _is_improving(self, state: DeepResearchState) -> bool:
@@ -155,7 +158,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
     def _last_version(self, state: DeepResearchState) -> dict[str, Any]:
         """The last report, where this agent wrote it, and what is said of it: then it is revised."""
         metadata = state.report_metadata
-        if metadata is None or metadata.partial or metadata.writer != writer_name(self.agent):
+        if metadata is None or metadata.partial or metadata.writer != self.spec.name:
             return {}
         last = without_ours(carried_over(state.report_draft, state.citations, state.findings))
         if not is_revisable(last):
@@ -173,24 +176,26 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
     ) -> RepairOutput | None:
         """New words from an agent that has some. Without an answer that is of use code repairs: a report that is written
         waits for nobody."""
+        if not self.spec.can(REPAIR):
+            return None
         handoff = RepairInput(**shared(state, self.phase), claims=claims, findings=findings)
         try:
-            return await self.ask_also("repair", handoff, RepairOutput, models)
+            return await self.ask(REPAIR, handoff, models)
         except WorkError as error:
             problems.append(f"Claims that nothing carried were repaired without a model: {error.problem}")
             return None
 
     def _judging(self, models: RunModels | None) -> LanguageModel | None:
         """The judge's model, where a model wrote the report and there is one to judge it."""
-        if models is None or not self._uses_model or self._judge is JudgeScope.OFF:
+        if models is None or not self.spec.uses_model or self._judge is JudgeScope.OFF:
             return None
         if not models.roles.chain_of(ModelRole.JUDGE):
             return None
         return models.model(ModelRole.JUDGE, self.phase)
 
     async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
-        """Ours that has no model can put first what was found of it."""
-        if not isinstance(self.agent, ExtractiveSynthesizer):
+        """An extractive agent can put first what was found of it."""
+        if not self.spec.extractive:
             return True
         return any(has_word_of(finding, wish, state.query) for finding in state.findings)
 
@@ -331,8 +336,3 @@ def _originals(handoff: SynthesizerInput) -> dict[str, Original]:
         **{g.id: Original(g.description, "gap") for g in handoff.gaps},
         **{c.id: Original(c.description, "contradiction") for c in handoff.contradictions},
     }
-
-
-def writer_name(agent: object) -> str:
-    """How the report's metadata names the agent that wrote it."""
-    return str(getattr(agent, "name", type(agent).__name__))

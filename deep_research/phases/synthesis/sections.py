@@ -21,7 +21,7 @@ from deep_research.errors import ContentMissingError
 from deep_research.logs import masked
 from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import together
+from deep_research.phases.concurrency import together
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
@@ -66,7 +66,9 @@ BESIDE_SECTIONS = 3  # requests: the outline, what stands around the sections, a
 AGAIN = 1  # requests that are kept for a part that is cut or cannot be read
 OF_SECTIONS = 0.5  # of the room, when what stands around them is written
 
-_JOURNAL: ContextVar[Journal | None] = ContextVar("journal_of_pieces", default=None)
+Write = Callable[[], Awaitable[str]]
+Keep = Callable[[str, Write], Awaitable[str]]
+_KEEP: ContextVar[Keep | None] = ContextVar("keep_pieces", default=None)
 _SHOWN = 12  # digits of what a piece was written from
 
 OUTLINE = f"""\
@@ -331,28 +333,36 @@ async def _frame(
 
 
 @contextmanager
-def keeping(journal: Journal) -> Iterator[None]:
-    """Within it pieces are kept in this journal, and taken from it: ``with keeping(journal): await writer(…)``."""
-    token = _JOURNAL.set(journal)
+def keeping(keep: Keep) -> Iterator[None]:
+    """Within it ``keep`` is asked for each piece: ``with keeping(pieces_of(journal)): await writer(…)``."""
+    token = _KEEP.set(keep)
     try:
         yield
     finally:
-        _JOURNAL.reset(token)
+        _KEEP.reset(token)
 
 
-async def piece(name: str, of: Iterable[str], write: Callable[[], Awaitable[str]]) -> str:
-    """The piece of this name ``of`` these findings, by their ids: as it was written before in this pass of the phase,
-    else as ``write`` makes it. One whose saved text is gone is written again."""
-    journal = _JOURNAL.get()
-    if journal is None:
+async def piece(name: str, of: Iterable[str], write: Write) -> str:
+    """The piece of this name ``of`` these findings, by their ids: as it is kept, else as ``write`` makes it."""
+    keep = _KEEP.get()
+    if keep is None:
         return await write()
-    key = f"{name} of {sha256_hex(' '.join(of).encode())[:_SHOWN]}"
-    if (known := journal.state.pieces.get(key)) is not None:
-        try:
-            (text,) = await journal.texts((known,))
-            return text
-        except ContentMissingError:
-            pass  # what was deleted is no piece any more
-    content = Content.of(masked(await write()))
-    await journal.record(PieceWritten(piece=key, content_hash=content.hash), contents=(content,))
-    return content.body.decode("utf-8")
+    return await keep(f"{name} of {sha256_hex(' '.join(of).encode())[:_SHOWN]}", write)
+
+
+def pieces_of(journal: Journal) -> Keep:
+    """Takes pieces from a journal as they were written before in this pass of the phase, and keeps the others there. One
+    whose saved text is gone is written again."""
+
+    async def keep(key: str, write: Write) -> str:
+        if (known := journal.state.pieces.get(key)) is not None:
+            try:
+                (text,) = await journal.texts((known,))
+                return text
+            except ContentMissingError:
+                pass  # what was deleted is no piece any more
+        content = Content.of(masked(await write()))
+        await journal.record(PieceWritten(piece=key, content_hash=content.hash), contents=(content,))
+        return content.body.decode("utf-8")
+
+    return keep

@@ -9,10 +9,10 @@ from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
 from deep_research.models.base import TokenUsage
 from deep_research.models.language_model import LanguageModel
 from deep_research.models.profiles import Price
-from deep_research.phases.base import Handoff
 from deep_research.phases.gathering.tasks.desk import Desk, Showing
 from deep_research.phases.gathering.tasks.own_limits import LEAST_OUTPUT, Left
 from deep_research.phases.gathering.tasks.toolbox import Step, Toolbox
+from deep_research.phases.handoff import Handoff
 from deep_research.phases.prompting import (
     RULES,
     Message,

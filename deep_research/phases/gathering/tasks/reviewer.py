@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.evidence.sites import host_of
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import Handoff
+from deep_research.phases.handoff import Handoff
 from deep_research.phases.prompting import RULES, Message, Room, asked, listed, manner, one_line, opening
 from deep_research.state import Source, SourceKind, Task, TaskFinding, TaskReview
 

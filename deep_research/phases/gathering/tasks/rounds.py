@@ -11,7 +11,8 @@ from deep_research.budget.metered import RunModels
 from deep_research.calls import off_loop
 from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import askable
-from deep_research.phases.base import WorkLimits, shared, together
+from deep_research.phases.base import WorkLimits
+from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput
@@ -26,6 +27,7 @@ from deep_research.phases.gathering.tasks.step_record import Workplace
 from deep_research.phases.gathering.tasks.toolbox import Toolbox
 from deep_research.phases.gathering.tasks.tools import Library, tools_of
 from deep_research.phases.gathering.tasks.work import TaskWork
+from deep_research.phases.handoff import shared
 from deep_research.phases.prompting import one_line
 from deep_research.state import (
     DeepResearchPhase,

@@ -17,7 +17,7 @@ from deep_research.evidence.quotes import QuoteFinder, quote_at
 from deep_research.logs import masked_value
 from deep_research.models.failures import Verdict
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import together, with_latest
+from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.tasks.agent import Said, TaskInput
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.own_limits import Left, left
@@ -33,6 +33,7 @@ from deep_research.phases.gathering.tasks.toolbox import (
     Step,
     Toolbox,
 )
+from deep_research.phases.handoff import with_latest
 from deep_research.phases.prompting import Aliases, one_line
 from deep_research.phases.proposed_queries import Asked
 from deep_research.state import (
