@@ -85,12 +85,18 @@ SECOND_TIER = (
 )
 
 
+FIRST_TIER = pytest.StashKey[bool]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """The first tier alone runs where neither a mark nor a file is named."""
-    if not hasattr(config, "workerinput"):  # a worker of xdist has the options of who started it
-        config.option.first_tier = not (
-            config.option.markexpr or config.args_source is pytest.Config.ArgsSource.ARGS
-        )
+    named = config.option.markexpr or config.args_source is pytest.Config.ArgsSource.ARGS
+    config.stash[FIRST_TIER] = getattr(config, "workerinput", {}).get("first_tier", not named)
+
+
+def pytest_configure_node(node: Any) -> None:
+    """A worker of xdist does what the process does that started it."""
+    node.workerinput["first_tier"] = node.config.stash[FIRST_TIER]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -106,7 +112,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if is_second := str(item.path).startswith(second):
             item.add_marker(pytest.mark.ci)
         marks = LONG & {mark.name for mark in item.iter_markers()}
-        if (marks and marks <= unnamed) or (is_second and config.option.first_tier):
+        if (marks and marks <= unnamed) or (is_second and config.stash[FIRST_TIER]):
             left.append(item)
     if left:
         config.hook.pytest_deselected(items=left)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
+from prompt_reading import ReadingModel
 
 from deep_research import AgentRole, DeepResearch
 from deep_research.budget.content_budget import ContentRules
@@ -28,7 +29,6 @@ from deep_research.sources.search import SearchFilters
 from deep_research.state import PHASE_TO_AGENT, Record
 from deep_research.supervisor.phase_choice import PHASE_TYPES
 from deep_research.testing import FakeClock, ScriptedSearch
-from deep_research.testing.prompt_reading import ReadingModel
 
 CORPUS = Path(__file__).parents[2] / "docs" / "examples" / "corpus"
 QUESTION = "What fuels were burnt in lighthouse lamps?"
