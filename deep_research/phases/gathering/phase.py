@@ -184,7 +184,7 @@ class GatheringPhase(Phase):
         sub_query = finder(state)
         if not state.pages_left or not self.spec.can(READ) or sub_query is None:
             return
-        read = partial(self._gathered, models=models, operation=READ)
+        read = partial(self._gather, models=models, operation=READ)
         await read_left(read, self.handoff(sub_query, state, known), sub_query, journal, self.limits)
 
     @property
@@ -210,8 +210,8 @@ class GatheringPhase(Phase):
         models: RunModels | None,
         ask: Callable[[GathererInput], Awaitable[GathererOutput]] | None = None,
     ) -> Asked | BudgetError:
-        """One query to the gatherer, counted and charged; ``ask`` where it is called otherwise than by `_gathered`."""
-        ask = ask or partial(self._gathered, models=models)
+        """One query to the gatherer, counted and charged; ``ask`` where it is called otherwise than by `_gather`."""
+        ask = ask or partial(self._gather, models=models)
         return await answered(ask, handoff, purse_of(models), takes_itself=self.spec.uses_purse)
 
     async def _unit(
@@ -234,7 +234,7 @@ class GatheringPhase(Phase):
         async def ask(handoff: GathererInput) -> GathererOutput:
             journal.progress(note)
             with pages_told(pages):
-                return await self._gathered(handoff, models)
+                return await self._gather(handoff, models)
 
         came = await self._asked(handoff, models, ask)
         if isinstance(came, BudgetError):
@@ -272,7 +272,7 @@ class GatheringPhase(Phase):
         events += unread_limits(answer.unread, state.options.budget.max_fetches)
         await journal.record(*events, contents=found.contents)
 
-    async def _gathered(
+    async def _gather(
         self,
         handoff: GathererInput,
         models: RunModels | None,

@@ -83,7 +83,7 @@ class Reading:
         waiting = [place for place in range(len(results)) if not known[place]]
         wanted = limit
         while waiting and wanted > 0:
-            now, capped = self._allowed(results, waiting, wanted, fetching)
+            now, capped = self._take_allowed(results, waiting, wanted, fetching)
             unread += capped
             asked = [(results[place], at) for place, at in now.items()]
             pages = await self._pages(asked, handoff.filters, until, fetching)
@@ -120,7 +120,7 @@ class Reading:
                 read[place] = _plain(result)
         return [read[place] for place in sorted(read)], unread
 
-    def _allowed(
+    def _take_allowed(
         self, results: Sequence[SearchResult], waiting: list[int], wanted: int, fetching: Fetching
     ) -> tuple[dict[int, str | None], list[Unread]]:
         """Takes of the places that are ``waiting`` so many as are ``wanted``, each with where its page is; and the pages

@@ -147,13 +147,13 @@ class _Gain:
                 use.result = result = None
         self.private |= dict.fromkeys((*use.private, *(result.private if result else ())))
         self.desk.egress.note(use.private)
-        showing = failed(use.problem) if result is None else await self._shown(result, whole)
+        showing = failed(use.problem) if result is None else await self._show(result, whole)
         self.showings.append(showing)
         self.contents.append(kept(showing))
         arguments = masked_value(dict(use.arguments))
         self.uses.append(use_of(use.tool, arguments, showing, failed=result is None, refused=use.refused))
 
-    async def _shown(self, result: ToolResult, whole: Mapping[str, str]) -> Showing:
+    async def _show(self, result: ToolResult, whole: Mapping[str, str]) -> Showing:
         """What the agent is shown of a result whose sources have these ``whole`` texts; its sources are kept."""
         known = self.handoff
         found = await off_loop(
