@@ -40,7 +40,7 @@ class Operation(Generic[_In, _Out]):
     gives: type[_Out]
     has_deadline: bool = True  # `operation_timeout`, where no model is asked
 
-    def checked(self, answer: Any, role: AgentRole) -> _Out:
+    def validate(self, answer: Any, role: AgentRole) -> _Out:
         """The answer as a record of the operation, its texts cut to their bounds. A mapping is accepted and validated.
         Raises `HandoffError`."""
         try:

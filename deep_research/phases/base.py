@@ -126,7 +126,7 @@ class Phase(ABC):
         """One operation of the agent, which its spec has, under the operation's deadline; of one that uses a model each
         answer of the model has that deadline. A mapping is accepted as the answer and validated."""
         answer = await self._called(operation, handoff, models)
-        return self._asking(operation.checked(answer, self.role), handoff)
+        return self._asking(operation.validate(answer, self.role), handoff)
 
     def _asking(self, answer: _Out, handoff: Handoff) -> _Out:
         """The answer with what may be asked of the searches that it proposes. Agents that work by rule make them of the

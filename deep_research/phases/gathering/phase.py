@@ -11,7 +11,7 @@ from deep_research.budget.metered import RunModels
 from deep_research.calls import off_loop
 from deep_research.errors import BudgetError
 from deep_research.evidence.page_identity import canonical_url
-from deep_research.phases.agent_contract import Agent
+from deep_research.phases.agent_contract import Agent, Operation
 from deep_research.phases.base import Phase, Retry, WorkLimits, purse_of
 from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.bounds import bounded_output
@@ -184,8 +184,8 @@ class GatheringPhase(Phase):
         sub_query = finder(state)
         if not state.pages_left or not self.spec.can(READ) or sub_query is None:
             return
-        handoff = self.handoff(sub_query, state, known)
-        await read_left(partial(self.ask, READ, models=models), handoff, sub_query, journal, self.limits)
+        read = partial(self._gather, models=models, operation=READ)
+        await read_left(read, self.handoff(sub_query, state, known), sub_query, journal, self.limits)
 
     @property
     def falls_back(self) -> bool:
@@ -210,8 +210,8 @@ class GatheringPhase(Phase):
         models: RunModels | None,
         ask: Callable[[GathererInput], Awaitable[GathererOutput]] | None = None,
     ) -> Asked | BudgetError:
-        """One query to the gatherer, counted and charged; ``ask`` where it is called otherwise than by `ask`."""
-        ask = ask or partial(self._gathered, models=models)
+        """One query to the gatherer, counted and charged; ``ask`` where it is called otherwise than by `_gather`."""
+        ask = ask or partial(self._gather, models=models)
         return await answered(ask, handoff, purse_of(models), takes_itself=self.spec.uses_purse)
 
     async def _unit(
@@ -234,7 +234,7 @@ class GatheringPhase(Phase):
         async def ask(handoff: GathererInput) -> GathererOutput:
             journal.progress(note)
             with pages_told(pages):
-                return await self._gathered(handoff, models)
+                return await self._gather(handoff, models)
 
         came = await self._asked(handoff, models, ask)
         if isinstance(came, BudgetError):
@@ -272,8 +272,13 @@ class GatheringPhase(Phase):
         events += unread_limits(answer.unread, state.options.budget.max_fetches)
         await journal.record(*events, contents=found.contents)
 
-    async def _gathered(self, handoff: GathererInput, models: RunModels | None = None) -> GathererOutput:
-        return bounded_output(await self.ask(GATHER, handoff, models))
+    async def _gather(
+        self,
+        handoff: GathererInput,
+        models: RunModels | None,
+        operation: Operation[Any, GathererOutput] = GATHER,
+    ) -> GathererOutput:
+        return bounded_output(await self.ask(operation, handoff, models))
 
     def handoff(self, sub_query: SubQuery, state: DeepResearchState, known: frozenset[str]) -> GathererInput:
         return GathererInput(

@@ -83,19 +83,8 @@ class Reading:
         waiting = [place for place in range(len(results)) if not known[place]]
         wanted = limit
         while waiting and wanted > 0:
-            now: dict[int, str | None] = {}
-            while waiting and len(now) < wanted:
-                place = waiting[0]
-                at = self._page_of(results[place])
-                over = fetching.refusal() if at else None
-                if over and results[place].text is None:
-                    if now:
-                        break  # what is asked for now may be given back
-                    url = without_credentials(at or results[place].address)
-                    unread.append(Unread(url=url, why=over, capped=True))
-                else:
-                    now[place] = None if over else at
-                waiting.pop(0)
+            now, capped = self._take_allowed(results, waiting, wanted, fetching)
+            unread += capped
             asked = [(results[place], at) for place, at in now.items()]
             pages = await self._pages(asked, handoff.filters, until, fetching)
             found: list[tuple[int, SearchResult, Page | None]] = []
@@ -130,6 +119,27 @@ class Reading:
             if known[place]:
                 read[place] = _plain(result)
         return [read[place] for place in sorted(read)], unread
+
+    def _take_allowed(
+        self, results: Sequence[SearchResult], waiting: list[int], wanted: int, fetching: Fetching
+    ) -> tuple[dict[int, str | None], list[Unread]]:
+        """Takes of the places that are ``waiting`` so many as are ``wanted``, each with where its page is; and the pages
+        before them that may not be asked for."""
+        now: dict[int, str | None] = {}
+        capped: list[Unread] = []
+        while waiting and len(now) < wanted:
+            place = waiting[0]
+            at = self._page_of(results[place])
+            over = fetching.refusal() if at else None
+            if over and results[place].text is None:
+                if now:
+                    break  # what is asked for now may be given back
+                url = without_credentials(at or results[place].address)
+                capped.append(Unread(url=url, why=over, capped=True))
+            else:
+                now[place] = None if over else at
+            waiting.pop(0)
+        return now, capped
 
     async def _in_turn(
         self, found: Sequence[tuple[int, SearchResult, Page | None]], query: str, question: str

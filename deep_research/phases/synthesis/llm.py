@@ -73,11 +73,11 @@ class LLMSynthesizer:
         self._rules = rules
 
     async def __call__(self, handoff: SynthesizerInput, model: LanguageModel) -> SynthesizerOutput:
-        return await self._report(handoff, model, self._anew)
+        return await self._report(handoff, model, self._write_anew)
 
     async def revise(self, handoff: SynthesizerInput, model: LanguageModel) -> SynthesizerOutput:
         """The next version of the last report, ``draft``."""
-        return await self._report(handoff, model, self._revised)
+        return await self._report(handoff, model, self._write_revision)
 
     async def _report(
         self, handoff: SynthesizerInput, model: LanguageModel, write: _Write
@@ -122,7 +122,9 @@ class LLMSynthesizer:
         output = report_output(min(wanted, AT_ONCE), model.profile)
         return await room_for(model, output, WHOLE, form=long, rules=self._rules)
 
-    async def _revised(self, handoff: SynthesizerInput, material: Given, model: LanguageModel) -> _Written:
+    async def _write_revision(
+        self, handoff: SynthesizerInput, material: Given, model: LanguageModel
+    ) -> _Written:
         _check(material, model)
         # One that is far shorter than is wanted is written anew, where there is something new and room for more.
         short = handoff.words > AT_ONCE and unspaced.size(handoff.draft) < TOO_SHORT * handoff.words
@@ -132,9 +134,9 @@ class LLMSynthesizer:
                 return made[0].text, made[1], made[0].headings, ()
             if handoff.improving:  # nothing new is to be told
                 return handoff.draft, with_material(handoff, material), (), (NOT_REVISED,)
-        return await self._anew(handoff, material, model)
+        return await self._write_anew(handoff, material, model)
 
-    async def _anew(self, handoff: SynthesizerInput, material: Given, model: LanguageModel) -> _Written:
+    async def _write_anew(self, handoff: SynthesizerInput, material: Given, model: LanguageModel) -> _Written:
         _check(material, model)
         if handoff.words > AT_ONCE and len(material.findings) > FEW:
             report, message, notes = await in_sections(handoff, material, model)

@@ -96,78 +96,102 @@ async def kept_step(
 ) -> tuple[list[Event], list[Content], list[Showing]]:
     """What a step brought: its events, with the sources that came and what is told of those that could not be read; the
     texts that are saved; what its agent is shown. ``handoff`` is that of a search whose known sources do not count."""
-    contents: list[Content] = []
-    showings: list[Showing] = []
-    kept_uses: list[ToolUse] = []
-    fresh: dict[str, Source] = {}
-    of_step: dict[str, None] = {}
-    notes: list[str] = []
-    unread: list[Unread] = []
-    held = {source.id: source for source in place.journal.state.sources}
-    private: dict[str, None] = {}
+    gain = _Gain(
+        place, task, desk, handoff, held={source.id: source for source in place.journal.state.sources}
+    )
     for use in uses:
+        await gain.add(use)
+    done = step.model_copy(
+        update={
+            **gain.of_step(uses),
+            "seconds": round(asyncio.get_running_loop().time() - began, 3),
+        }
+    )
+    stepped = TaskStepped(
+        task_id=task.id, attempt=task.attempt, step=done, sources=tuple(gain.fresh.values())
+    )
+    new = [note for note in dict.fromkeys(gain.notes) if note not in place.told]
+    place.told.update(new)
+    limits: list[Event] = [LimitReached(limit=Limit(name="sources", message=note)) for note in new]
+    limits += unread_limits(gain.unread, place.journal.state.options.budget.max_fetches)
+    return [stepped, *limits], gain.contents, gain.showings
+
+
+@dataclass(slots=True)
+class _Gain:
+    """The gain of one step, in a run that had the sources ``held`` before. ``fresh`` are the sources that are new to the
+    task, ``sources`` the ids of all that came, ``private`` the names of private tools that were used."""
+
+    place: Workplace
+    task: Task
+    desk: Desk
+    handoff: GathererInput | None
+    held: Mapping[str, Source]
+    contents: list[Content] = field(default_factory=list)
+    showings: list[Showing] = field(default_factory=list)
+    uses: list[ToolUse] = field(default_factory=list)
+    fresh: dict[str, Source] = field(default_factory=dict)
+    sources: dict[str, None] = field(default_factory=dict)
+    private: dict[str, None] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
+
+    async def add(self, use: Used) -> None:
+        """The use, one after the other: what is shown has the number that the desk gives it."""
         result, whole = use.result, dict[str, str]()
         if result is not None:
             try:
-                whole = {s.source_id: await desk.read(s.source_id) for s in result.shown}
+                whole = {s.source_id: await self.desk.read(s.source_id) for s in result.shown}
             except ToolError as error:
                 use.problem, use.searches, use.fetches = str(error), result.searches, result.fetches
                 use.result = result = None
-        private |= dict.fromkeys((*use.private, *(result.private if result else ())))
-        desk.egress.note(use.private)
-        if result is None:
-            showing = failed(use.problem)
-        else:
-            found = await off_loop(
-                sum(map(work_of, result.sources)),
-                collected,
-                result.sources,
-                sub_query_id=task.sub_query_id,
-                known=handoff.known if handoff else frozenset(),
-                most_new=handoff.max_sources_per_query if handoff else None,
-                most_bytes=place.limits.max_source_bytes,
-                first_rank=len(desk.sources),
-            )
-            found = apart(found, desk, held, by_model=handoff is None)
-            fresh |= {s.id: s for s in found.sources if s.id not in desk.sources}
-            of_step |= dict.fromkeys(source.id for source in found.sources)
-            of_step |= dict.fromkeys(shown.source_id for shown in result.shown)
-            told = (*result.notes, *found.notes)
-            notes += told
-            unread += result.unread
-            contents += found.contents
-            texts = {c.hash: c.body for c in found.contents}
-            read = {s.id: texts[s.content_hash].decode() for s in found.sources if s.content_hash in texts}
-            showing = desk.take(found.sources, whole | read, result.model_copy(update={"notes": told}))
-        showings.append(showing)
-        contents.append(kept(showing))
+        self.private |= dict.fromkeys((*use.private, *(result.private if result else ())))
+        self.desk.egress.note(use.private)
+        showing = failed(use.problem) if result is None else await self._show(result, whole)
+        self.showings.append(showing)
+        self.contents.append(kept(showing))
         arguments = masked_value(dict(use.arguments))
-        kept_uses.append(use_of(use.tool, arguments, showing, failed=result is None, refused=use.refused))
-    results = [use.result for use in uses if use.result is not None]
-    done = step.model_copy(
-        update={
-            "uses": tuple(kept_uses),
-            "source_ids": tuple(of_step),
-            "private": tuple(private),
-            "offered": tuple(
-                site
-                for showing in showings
-                for link in showing.links
-                if link.origin
-                for site in sites_of(link)
-            ),
-            "seconds": round(asyncio.get_running_loop().time() - began, 3),
-            "searches": sum(r.searches for r in results) + sum(use.searches for use in uses),
-            "failed_searches": sum(r.failed_searches for r in results) + sum(use.searches for use in uses),
+        self.uses.append(use_of(use.tool, arguments, showing, failed=result is None, refused=use.refused))
+
+    async def _show(self, result: ToolResult, whole: Mapping[str, str]) -> Showing:
+        """What the agent is shown of a result whose sources have these ``whole`` texts; its sources are kept."""
+        known = self.handoff
+        found = await off_loop(
+            sum(map(work_of, result.sources)),
+            collected,
+            result.sources,
+            sub_query_id=self.task.sub_query_id,
+            known=known.known if known else frozenset(),
+            most_new=known.max_sources_per_query if known else None,
+            most_bytes=self.place.limits.max_source_bytes,
+            first_rank=len(self.desk.sources),
+        )
+        found = apart(found, self.desk, self.held, by_model=known is None)
+        self.fresh |= {s.id: s for s in found.sources if s.id not in self.desk.sources}
+        self.sources |= dict.fromkeys(source.id for source in found.sources)
+        self.sources |= dict.fromkeys(shown.source_id for shown in result.shown)
+        notes = (*result.notes, *found.notes)
+        self.notes += notes
+        self.unread += result.unread
+        self.contents += found.contents
+        texts = {c.hash: c.body for c in found.contents}
+        read = {s.id: texts[s.content_hash].decode() for s in found.sources if s.content_hash in texts}
+        return self.desk.take(found.sources, {**whole, **read}, result.model_copy(update={"notes": notes}))
+
+    def of_step(self, uses: Sequence[Used]) -> dict[str, Any]:
+        """The fields of the step."""
+        results = [use.result for use in uses if use.result is not None]
+        links = [link for showing in self.showings for link in showing.links if link.origin]
+        lost = sum(use.searches for use in uses)
+        return {
+            "uses": tuple(self.uses),
+            "source_ids": tuple(self.sources),
+            "private": tuple(self.private),
+            "offered": tuple(site for link in links for site in sites_of(link)),
+            "searches": sum(r.searches for r in results) + lost,
+            "failed_searches": sum(r.failed_searches for r in results) + lost,
             "fetches": sum(r.fetches for r in results) + sum(use.fetches for use in uses),
         }
-    )
-    stepped = TaskStepped(task_id=task.id, attempt=task.attempt, step=done, sources=tuple(fresh.values()))
-    new = [note for note in dict.fromkeys(notes) if note not in place.told]
-    place.told.update(new)
-    limits: list[Event] = [LimitReached(limit=Limit(name="sources", message=note)) for note in new]
-    limits += unread_limits(unread, place.journal.state.options.budget.max_fetches)
-    return [stepped, *limits], contents, showings
 
 
 def apart(found: Collected, desk: Desk, held: Mapping[str, Source], *, by_model: bool) -> Collected:
