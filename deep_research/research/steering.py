@@ -48,7 +48,8 @@ def steering(
     words = clean(text).strip()
     if not (words or drop_sub_query or since or stop_searching):
         raise UsageError(
-            "The guidance is empty.", hint="Give a text, drop_sub_query, since or stop_searching."
+            "The guidance is empty.",
+            hint="Give a text, `drop_sub_query`, `since` or `stop_searching`.",
         )
     return RunSteered(text=words, dropped=drop_sub_query, since=_day(since), stop_searching=stop_searching)
 

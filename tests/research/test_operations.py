@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from deep_research import DeepResearch, ResearchHandle
+from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.research.arguments import FilterArguments
 from deep_research.research.operations import OPERATIONS, Operation, Right
 
@@ -90,3 +91,44 @@ def test_a_handle_calls_the_verbs_of_its_engine_with_its_run() -> None:
 )
 def test_the_right_that_a_verb_needs(right: Right, names: str) -> None:
     assert sorted(o.name for o in OPERATIONS.values() if o.right is right) == names.split()
+
+
+# What the options of a command say in other words than its parameters; None: it cannot be given at the prompt.
+IN_OTHER_WORDS = {
+    "resume": {"setup": "--with-new-setup", "budget": "--max-usd", "shared_budget": None},
+    "answer": {"run": "--no-run"},
+}
+# Verbs whose command has another name, or which are an option of another one; None: those of a program.
+COMMANDS_OF = {
+    "estimate": "run",  # --estimate
+    "result": "show",  # --json
+    "report": "show",
+    "skipped": "doctor",  # --skipped
+    **dict.fromkeys(("start", "text", "drain")),
+}
+
+
+@ROWS
+def test_a_verb_is_a_command_with_its_parameters(operation: Operation) -> None:
+    if operation.name in COMMANDS_OF:
+        assert COMMANDS_OF[operation.name] in {None, *BY_NAME}
+        return
+    command = BY_NAME[operation.name]
+    assert command.summary == operation.summary
+    flags = {option.flag for option in command.options}
+    of_verb = {option.dest: option for option in command.options if option.of_verb}
+    others = IN_OTHER_WORDS.get(operation.name, {})
+    for parameter in operation.parameters:
+        if parameter.name in others:
+            assert others[parameter.name] in {None, *flags}
+        elif parameter.positional:
+            assert parameter.name in command.positional or operation.name == "run"
+            assert any(name.strip("[]") == parameter.value for name, _ in command.arguments)
+        else:
+            option = of_verb.pop(parameter.name)
+            assert (option.help, option.metavar) == (parameter.help, parameter.value)
+    assert not of_verb
+
+
+def test_every_other_command_is_no_verb() -> None:
+    assert set(BY_NAME) - set(OPERATIONS) == {"show", "replay", "archive", "doctor", "eval", "completion"}

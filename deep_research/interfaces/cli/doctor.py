@@ -20,15 +20,21 @@ from typing import TYPE_CHECKING
 from deep_research import __version__
 from deep_research.errors import CorpusError, DeepResearchError, StoreError
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.check import BROKEN, NOTE, OK, Check
-from deep_research.interfaces.cli.console import Console
-from deep_research.interfaces.cli.doctor_models import models
-from deep_research.interfaces.cli.doctor_search import search
-from deep_research.interfaces.cli.doctor_tokens import archive, tokens
-from deep_research.interfaces.cli.exits import Exit
-from deep_research.interfaces.cli.request_lines import folder_file_line, requests
-from deep_research.interfaces.cli.session import setting_arguments
+from deep_research.interfaces.cli.console import Console, Exit
+from deep_research.interfaces.cli.doctor_checks import (
+    BROKEN,
+    NOTE,
+    OK,
+    Check,
+    archive,
+    models,
+    requests,
+    search,
+    tokens,
+)
+from deep_research.interfaces.cli.session import folder_file_line, setting_arguments
 from deep_research.logs import get_log, redact, redact_value, told
+from deep_research.presentation import phrases
 from deep_research.settings import ResolvedSettings, Settings, load_settings
 
 if TYPE_CHECKING:
@@ -101,7 +107,7 @@ def _checked(name: str, look: Callable[[], Iterator[Check]]) -> list[Check]:
     except Exception as error:
         log.debug("check_failed", check=name, exc_info=error)
         found.append(Check(name, BROKEN, told(error)))
-    return [Check(check.name, check.state, text.line(redact(check.detail))) for check in found]
+    return [Check(check.name, check.state, phrases.line(redact(check.detail))) for check in found]
 
 
 def _program() -> Iterator[Check]:
@@ -130,7 +136,7 @@ def _settings(args: Namespace, resolved: list[ResolvedSettings]) -> Iterator[Che
     yield Check(
         "settings",
         OK,
-        f"{text.count(len(found.origins), 'setting')}, {changed} not at their default",
+        f"{phrases.count(len(found.origins), 'setting')}, {changed} not at their default",
     )
     if line := folder_file_line(found):
         yield Check("settings", NOTE, line)
@@ -166,7 +172,7 @@ def _database(settings: Settings) -> Iterator[Check]:
             return
         (health,) = db.execute("PRAGMA quick_check(1)").fetchone()
         (runs,) = db.execute("SELECT count(*) FROM runs").fetchone()
-        detail = f"version {number}, {text.count(runs, 'run')}, {path.stat().st_size / 1e6:,.1f} MB"
+        detail = f"version {number}, {phrases.count(runs, 'run')}, {path.stat().st_size / 1e6:,.1f} MB"
         yield Check("database", OK if health == "ok" else BROKEN, f"{detail}, integrity: {health}")
 
 
@@ -202,7 +208,7 @@ def _corpus(settings: Settings, *, all_files: bool) -> Iterator[Check]:
         return
     finally:
         asyncio.run(corpus.aclose())
-    found = f"{text.count(report.documents, 'document')}, {text.count(report.passages, 'passage')}"
+    found = f"{phrases.count(report.documents, 'document')}, {phrases.count(report.passages, 'passage')}"
     yield Check("corpus", OK, f"{found} in {', '.join(map(str, settings.corpus))}")
     if report.skipped:
         yield Check("corpus", NOTE, f"{_entries(report.skipped)} not read")
@@ -212,7 +218,7 @@ def _corpus(settings: Settings, *, all_files: bool) -> Iterator[Check]:
 
 def _entries(skipped: Sequence[Skipped]) -> str:
     count = sum(entry.count for entry in skipped)
-    return f"{text.count(count, 'file or folder', 'files or folders')} {'was' if count == 1 else 'were'}"
+    return f"{phrases.count(count, 'file or folder', 'files or folders')} {'was' if count == 1 else 'were'}"
 
 
 def _named(files: Sequence[Skipped], how: str, *, all_files: bool) -> Iterator[Check]:
@@ -259,7 +265,7 @@ def _version(name: str) -> str | None:
 def _setting_lines(found: ResolvedSettings) -> Iterator[SettingLine]:
     for name, value in found.settings:
         shown = redact_value({name: _plain(value)})[name]
-        yield SettingLine(name, text.line(str(shown)), text.line(redact(found.origins[name])))
+        yield SettingLine(name, phrases.line(str(shown)), phrases.line(redact(found.origins[name])))
 
 
 def _plain(value: object) -> str:

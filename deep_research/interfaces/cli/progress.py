@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console
-from deep_research.interfaces.cli.event_lines import current_queries, in_words, outcome, steps
 from deep_research.interfaces.cli.session import Look, Session
+from deep_research.presentation import phrases
+from deep_research.presentation.event_text import current_queries, in_words, outcome, steps
 from deep_research.state import DeepResearchPhase, SubQueryStatus
 from deep_research.state import events as ev
 from deep_research.state.reducer import Fold
@@ -48,7 +49,7 @@ class Documents:
 def reading(indexing: Indexing) -> str:
     """How far the indexing of documents is, "" when there is nothing to read."""
     read = indexing.files_read
-    return f"Reading documents: {text.count(read, 'file')}" if read else ""
+    return f"Reading documents: {phrases.count(read, 'file')}" if read else ""
 
 
 def watching(session: Session) -> Watching:
@@ -169,16 +170,16 @@ class Lines(Watching):
 
     def noted(self, note: ev.Progress) -> None:
         if note.until is not None:
-            self._console.note(text.line(note.message))
+            self._console.note(phrases.line(note.message))
         elif self._verbose and note.step:
-            self._console.note(text.line(f"'{note.message}': {note.step}"))
+            self._console.note(phrases.line(f"'{note.message}': {note.step}"))
         elif self._verbose and note.total and note.done == note.total:
-            self._console.note(text.line(f"'{note.message}': {text.count(note.total, 'page')} read"))
+            self._console.note(phrases.line(f"'{note.message}': {phrases.count(note.total, 'page')} read"))
 
 
 def _one_line(said: str) -> str:
     """Outside text as one clean line; what belongs to the line above stays indented."""
-    return ("  " if said.startswith("  ") else "") + text.line(said)
+    return ("  " if said.startswith("  ") else "") + phrases.line(said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +227,8 @@ class Live(Watching):
         if note.until is not None:
             self._waiting = note
         elif note.phase is DeepResearchPhase.GATHERING and note.message:
-            pages = f"{note.done} of {text.count(note.total, 'page')}" if note.total else ""
-            self._searching[note.message] = text.line(note.step) or pages
+            pages = f"{note.done} of {phrases.count(note.total, 'page')}" if note.total else ""
+            self._searching[note.message] = phrases.line(note.step) or pages
 
     def happened(self, event: ev.Event) -> None:
         if isinstance(event, ev.ModelReserved):  # it is asked again
@@ -291,7 +292,7 @@ def picture(
     under way, each with how many of its pages were read."""
     going = marks.turns[turn % len(marks.turns)]
     clock = f"{int(seconds) // 60}:{int(seconds) % 60:02}"
-    head = f"Iteration {fold.iteration}, {clock}" + (f", {text.line(waiting)}" if waiting else "")
+    head = f"Iteration {fold.iteration}, {clock}" + (f", {phrases.line(waiting)}" if waiting else "")
     queries = _query_rows(fold, searching, marks, going, max(0, lines - 1 - len(_PHASES)))
     rows = [head]
     for place, phase in enumerate(_PHASES):
@@ -322,6 +323,6 @@ def _query_rows(fold: Fold, searching: Mapping[str, str], marks: Marks, going: s
         elif query.status is SubQueryStatus.FAILED:
             mark = marks.failed
         pages = searching.get(query.query, "") if query.status is SubQueryStatus.PENDING else ""
-        rows.append(f"    {mark} {pages + ': ' if pages else ''}{text.line(query.query)}")
+        rows.append(f"    {mark} {pages + ': ' if pages else ''}{phrases.line(query.query)}")
     hidden = len(queries) - len(shown)
     return [*rows, f"    {marks.waiting} and {hidden} more"] if hidden and room else rows

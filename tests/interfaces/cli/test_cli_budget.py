@@ -10,7 +10,7 @@ import pytest
 from cli_double import QUESTION, Done
 
 from deep_research.budget.fidelity import RunFidelity
-from deep_research.interfaces.cli.fidelity_line import fidelity_line
+from deep_research.presentation.report_text import fidelity_line
 from deep_research.state import DeepResearchPhase, Sending, SentItem
 from deep_research.testing.prompt_reading import reading
 from deep_research.testing.servers import ModelServer

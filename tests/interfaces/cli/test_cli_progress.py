@@ -19,9 +19,9 @@ from cli_double import QUESTION, Done
 
 from deep_research.interfaces.cli import progress, text
 from deep_research.interfaces.cli.console import Console
-from deep_research.interfaces.cli.event_lines import in_words, steps
 from deep_research.interfaces.cli.progress import ASCII, Count, Marks, picture
 from deep_research.interfaces.cli.session import Look
+from deep_research.presentation.event_text import in_words, steps
 from deep_research.state import (
     Budget,
     DeepResearchPhase,
