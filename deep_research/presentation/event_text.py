@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from deep_research.evidence import unspaced
 from deep_research.presentation import phrases
 from deep_research.presentation.report_text import claims_line
-from deep_research.state import DeepResearchPhase, Gap, Limit, SubQuery, SubQueryStatus
+from deep_research.state import DeepResearchPhase, Limit, SubQuery, SubQueryStatus
 from deep_research.state import events as ev
 from deep_research.state.limitations import OF_SEARCHES
 from deep_research.state.notices import is_same
@@ -157,21 +157,44 @@ def _queries(number: int) -> str:
     return phrases.count(number, "sub-query", "sub-queries")
 
 
+# How the line of an event begins; its gist follows.
+_FOR_ALL: dict[type[ev.Event], str] = {
+    ev.SetUpChanged: "Set up otherwise than before: ",
+    ev.RunSteered: "Guidance: ",
+    ev.PlanApproved: "The plan was agreed to ",
+    ev.SubQueriesAdded: "Searched as well, on request: ",
+    ev.ModelFellBack: "Model: for the ",
+    ev.BudgetRaised: "It goes on under another budget: ",
+}
+_FOR_VERBOSE: dict[type[ev.Event], str] = {
+    **dict.fromkeys((ev.TaskDispatched, ev.TaskStepped, ev.TaskFinished, ev.TaskReviewed), "  Task "),
+    ev.SourcesAnalyzed: "Read ",
+    ev.EvidenceWeighed: "Weighed ",
+    ev.PieceWritten: "Written: ",
+    ev.ReportDrafted: "Drafted ",
+    ev.ClaimsJudged: "Judged ",
+    ev.ReportCompared: "Compared with the version before: ",
+    ev.ReportWritten: "Wrote ",
+    ev.GapsAssessed: "Gaps: ",
+    ev.DecisionMade: "Decision: ",
+    ev.GuidanceGiven: "Advice ",
+    ev.ModelReserved: "Asking ",
+    ev.ModelSettled: "Answer ",
+    ev.RunParked: "Parked: the run waits for ",
+    ev.RunCompleted: "Done: ",
+    ev.RunAborted: "Aborted: ",
+}
+
+
 def in_words(event: ev.Event, fold: Fold) -> str:
     """An event for everybody, ``fold`` being the run after it; "" for a step of the work."""
+    if (opening := _FOR_ALL.get(type(event))) is not None:
+        return opening + gist(event)
     match event:
         case ev.RunCreated():
             return f"Run {fold.research_id}"
         case ev.RunResumed():
             return f"Resumed run {fold.research_id}"
-        case ev.SetUpChanged():
-            return f"Set up otherwise than before: {gist(event)}"
-        case ev.RunSteered():
-            return f"Guidance: {gist(event)}"
-        case ev.PlanApproved():
-            return f"The plan was agreed to {gist(event)}"
-        case ev.SubQueriesAdded():
-            return f"Searched as well, on request: {gist(event)}"
         case ev.SubQueryCompleted():
             found = fold.sub_queries[event.sub_query_id].source_ids
             return f"{_query(event.sub_query_id, fold)}: {phrases.count(len(found), 'source')}"
@@ -187,12 +210,14 @@ def in_words(event: ev.Event, fold: Fold) -> str:
         case ev.IterationStarted():
             searches = phrases.count(len(event.sub_queries), "further search", "further searches")
             return f"Round {event.iteration}: {searches}"
-        case ev.LimitReached() if _shown_before(event.limit, fold):
-            return ""
-        case ev.HookFailed() if _failed_before(event, fold):
-            return ""
+        case ev.LimitReached() if not _shown_before(event.limit, fold):
+            return f"Limit: {event.limit.line}"
+        case ev.AgentFellBack():
+            return f"The {event.role} could not do its work; it is done without a model: {event.error}"
+        case ev.HookFailed() if not _failed_before(event, fold):
+            return f"The hook {event.hook} failed and was passed over: {event.error}"
         case _:
-            return _mishap(event)
+            return ""
 
 
 def _shown_before(limit: Limit, fold: Fold) -> bool:
@@ -211,67 +236,29 @@ def _failed_before(event: ev.HookFailed, fold: Fold) -> bool:
     return any(limit.message.startswith(told) and (limit.used or 0) > 1 for limit in fold.limits.values())
 
 
-def _mishap(event: ev.Event) -> str:
-    match event:
-        case ev.LimitReached():
-            return f"Limit: {event.limit.line}"
-        case ev.AgentFellBack():
-            return f"The {event.role} could not do its work; it is done without a model: {event.error}"
-        case ev.ModelFellBack():
-            return f"Model: for the {gist(event)}"
-        case ev.BudgetRaised():
-            return f"It goes on under another budget: {gist(event)}"
-        case ev.HookFailed():
-            return f"The hook {event.hook} failed and was passed over: {event.error}"
-        case _:
-            return ""
-
-
 def steps(event: ev.Event, fold: Fold) -> Iterator[str]:
     """More of an event, for who wants to know: the plan, reasons, and every step."""
+    if (opening := _FOR_VERBOSE.get(type(event))) is not None:
+        yield opening + gist(event)
     match event:
-        case ev.RunResumed():
-            yield from (f"Answer: {event.answer}" for _ in [0] if event.answer)
+        case ev.RunResumed() if event.answer:
+            yield f"Answer: {event.answer}"
         case ev.PhaseStarted():
             yield f"{event.phase}: begins, round {event.iteration}"
         case ev.PlanMade():
             yield f"Plan: {event.research_brief or 'no brief'}"
-            yield from (
-                f"  - {q.query}" + (f" ({q.rationale})" if q.rationale else "") for q in event.sub_queries
-            )
-        case ev.TaskDispatched() | ev.TaskStepped() | ev.TaskFinished() | ev.TaskReviewed():
-            yield f"  Task {gist(event)}"
-        case ev.SourcesAnalyzed():
-            yield f"Read {gist(event)}"
-            yield from _missing(event.gaps)
-        case ev.EvidenceWeighed():
-            yield f"Weighed {gist(event)}"
-            yield from _missing(event.gaps)
-        case ev.PieceWritten():
-            yield f"Written: {gist(event)}"
-        case ev.ReportDrafted():
-            yield f"Drafted {gist(event)}"
-        case ev.ClaimsJudged():
-            yield f"Judged {gist(event)}"
-        case ev.ReportCompared():
-            yield f"Compared with the version before: {gist(event)}"
-        case ev.ReportWritten():
-            yield f"Wrote {gist(event)}"
+            for query in event.sub_queries:
+                yield f"  - {query.query}" + (f" ({query.rationale})" if query.rationale else "")
+        case ev.SourcesAnalyzed() | ev.EvidenceWeighed():
+            yield from (f"  - missing: {gap.description}" for gap in event.gaps if not gap.addressed)
         case ev.GapsAssessed():
-            yield f"Gaps: {gist(event)}"
             yield from _gaps(event, fold)
         case ev.PhaseEnded():
             yield f"  {event.decision.rationale}"
-        case ev.DecisionMade():
-            yield f"Decision: {gist(event)}"
-        case ev.GuidanceGiven():
-            yield f"Advice {gist(event)}"
-        case _:
-            yield from _model_steps(event)
-
-
-def _missing(gaps: Iterable[Gap]) -> Iterator[str]:
-    yield from (f"  - missing: {gap.description}" for gap in gaps if not gap.addressed)
+        case ev.ReadingPlanned():
+            yield f"Reading in {phrases.count(len(event.plan.portions), 'request')}"
+        case ev.ContentSent():
+            yield f"{event.phase}: {phrases.count(len(event.sending.items), 'text')} sent"
 
 
 def _gaps(event: ev.GapsAssessed, fold: Fold) -> Iterator[str]:
@@ -279,25 +266,6 @@ def _gaps(event: ev.GapsAssessed, fold: Fold) -> Iterator[str]:
         asked = "; ".join(follow_up.query for follow_up in gap.follow_up_queries)
         open_to = f"to be searched: {asked}" if asked else "nothing more to search"
         yield f"  - {gap.severity}: {fold.gaps[gap.gap_id].description} ({open_to})"
-
-
-def _model_steps(event: ev.Event) -> Iterator[str]:
-    """Requests to models, and how a run stops."""
-    match event:
-        case ev.ModelReserved():
-            yield f"Asking {gist(event)}"
-        case ev.ModelSettled():
-            yield f"Answer {gist(event)}"
-        case ev.ReadingPlanned():
-            yield f"Reading in {phrases.count(len(event.plan.portions), 'request')}"
-        case ev.ContentSent():
-            yield f"{event.phase}: {phrases.count(len(event.sending.items), 'text')} sent"
-        case ev.RunParked():
-            yield f"Parked: the run waits for {gist(event)}"
-        case ev.RunCompleted():
-            yield f"Done: {gist(event)}"
-        case ev.RunAborted():
-            yield f"Aborted: {gist(event)}"
 
 
 def _query(sub_query_id: str, fold: Fold) -> str:

@@ -215,7 +215,6 @@ class DeepResearch(RunControl):
         parts = await asyncio.to_thread(self._variants.of_run, setup, row.places, new=new)
         return parts.destinations
 
-    @property
     def _files_read(self) -> int | None:
         """Local documents read by the indexing that is under way before a run; None when there is none."""
         corpus = self._parts.sources.corpus

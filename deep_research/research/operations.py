@@ -56,148 +56,82 @@ class Operation:
     options: bool = False
 
 
-def _about_a_run(name: str, right: Right, result: str, summary: str, *parameters: Parameter) -> Operation:
-    return Operation(name, right, result, summary, parameters, of_run=True)
-
-
+READ, CREATE, CONTROL, DELETE, ADMIN = Right
 _QUESTION = Parameter("query", "The question.", "QUESTION", positional=True, optional=False)
-_TABLE = (
-    Operation(
-        "run",
-        Right.CREATE,
-        "ResearchResult",
-        "Research a question and print the report.",
-        (_QUESTION,),
-        options=True,
-    ),
-    Operation(
-        "start",
-        Right.CREATE,
-        "ResearchHandle",
-        "Research a question in the background.",
-        (_QUESTION,),
-        options=True,
-    ),
-    Operation(
-        "estimate",
-        Right.CREATE,
-        "Estimate",
-        "Say what a run may take, and start none.",
-        (_QUESTION,),
-        options=True,
-    ),
-    _about_a_run(
-        "resume",
-        Right.CONTROL,
-        "ResearchResult",
-        "Go on with a run: interrupted, parked, aborted, or ended at a cap.",
+_PARAMETERS = {
+    "run": (_QUESTION,),
+    "start": (_QUESTION,),
+    "estimate": (_QUESTION,),
+    "resume": (
         Parameter("answer", "Answer to what a parked run waits for, as `answer` takes it.", "TEXT"),
         Parameter("setup", "Whether the run keeps its set-up, or takes the one named now.", "same|new"),
         Parameter("shared_budget", "Caps over several runs that this one draws on.", "BUDGET"),
         Parameter("budget", "Caps that are raised.", "BUDGET"),
         Parameter("take_over", "Have a process that works on the run let go of it, and go on here."),
     ),
-    _about_a_run(
-        "answer",
-        Right.CONTROL,
-        "ResearchResult | None",
-        "Answer what a parked run asks, and go on with it.",
+    "answer": (
         Parameter(
-            "value",
-            "The answer: a text, or JSON where `waiting` shows a form for it.",
-            "VALUE",
-            positional=True,
-            optional=False,
+            "value", "The answer: a text, or JSON of the form that `waiting` shows.", "VALUE", True, False
         ),
         Parameter("run", "Go on with the run here; else whoever resumes it next takes the answer."),
     ),
-    _about_a_run(
-        "steer",
-        Right.CONTROL,
-        "None",
-        "Give a run guidance while it goes.",
+    "steer": (
         Parameter("text", "Guidance, applied from the next step on.", "TEXT", positional=True),
         Parameter("drop_sub_query", "Drop a sub-query that was not searched yet.", "ID"),
         Parameter("since", "From now on search only what was published since that day.", "DAY"),
         Parameter("stop_searching", "Search nothing more, and write the report."),
     ),
-    _about_a_run("pause", Right.CONTROL, "None", "Park a run before its next step."),
-    _about_a_run("cancel", Right.CONTROL, "RunSummary", "End a run; what it found is kept."),
-    Operation(
-        "waiting",
-        Right.READ,
-        "Sequence[Waiting]",
-        "List the parked runs: what each waits for, and until when.",
-    ),
-    Operation(
-        "wake", Right.ADMIN, "Sequence[ResearchResult]", "Go on with the parked runs whose time has come."
-    ),
-    Operation(
-        "list",
-        Right.READ,
-        "Sequence[RunSummary]",
-        "List the runs, newest first, with how far each came.",
-        (
-            Parameter(
-                "status",
-                "Only runs of this status: pending, running, parked, completed, aborted, interrupted.",
-                "NAME",
-            ),
-            Parameter("user", "Only runs of this user_id.", "ID"),
-            Parameter("session", "Only runs of this session_id.", "ID"),
-            Parameter("text", "Only runs whose question holds TEXT, in whatever case.", "TEXT"),
-            Parameter("parked_kind", "Only runs parked for this: question, plan, outage, budget.", "KIND"),
-            Parameter("due_before", "Only runs parked until before this time.", "TIME"),
-            Parameter("limit", "At most N runs.", "N"),
-            Parameter("after", "Go on after this run: the last one of the page before.", "ID"),
+    "list": (
+        Parameter(
+            "status", "Only those pending, running, parked, completed, aborted or interrupted.", "NAME"
         ),
+        Parameter("user", "Only runs of this user_id.", "ID"),
+        Parameter("session", "Only runs of this session_id.", "ID"),
+        Parameter("text", "Only runs whose question holds TEXT, in whatever case.", "TEXT"),
+        Parameter("parked_kind", "Only those parked for a question, plan, outage, budget, pause.", "KIND"),
+        Parameter("due_before", "Only runs parked until before this time.", "TIME"),
+        Parameter("limit", "At most N runs.", "N"),
+        Parameter("after", "Go on after this run: the last one of the page before.", "ID"),
     ),
-    _about_a_run("status", Right.READ, "RunSummary", "Say where a run stands."),
-    _about_a_run("result", Right.READ, "ResearchResult", "Give the result of a run as it stands now."),
-    _about_a_run(
-        "report",
-        Right.READ,
-        "str | None",
-        "Give the report of a run.",
-        Parameter("format", "Of the report alone, or of the whole result.", "markdown|json"),
-    ),
-    _about_a_run(
-        "events",
-        Right.READ,
-        "Sequence[Event]",
-        "Print the log of a run, one line an event.",
-        Parameter("after", "Begin after event number N.", "N"),
-    ),
-    Operation(
-        "text",
-        Right.READ,
-        "str",
-        "Give the saved text of a source, a citation or a content hash.",
-        (Parameter("source", "Whose text.", "SOURCE", positional=True, optional=False),),
-    ),
-    _about_a_run(
-        "pack",
-        Right.READ,
-        "Manifest",
-        "Write a run with all its evidence to one file.",
+    "report": (Parameter("format", "Markdown, or the whole result as JSON.", "markdown|json"),),
+    "events": (Parameter("after", "Begin after event number N.", "N"),),
+    "text": (Parameter("source", "Whose text.", "SOURCE", positional=True, optional=False),),
+    "pack": (
         Parameter("path", "The file to write (zip).", "FILE", optional=False),
         Parameter("force", "Replace FILE where it exists."),
     ),
-    _about_a_run("verify", Right.READ, "Verification", "Check that a pack, or a run, is as it was recorded."),
-    _about_a_run("delete", Right.DELETE, "None", "Remove a run and its saved texts."),
-    Operation(
-        "skipped",
-        Right.ADMIN,
-        "Sequence[Skipped]",
-        "Name every local document that could not be read, and why.",
-    ),
-    Operation(
-        "drain",
-        Right.ADMIN,
-        "int",
-        "Park all runs of this engine, for a process that ends.",
-        (Parameter("seconds", "How long to wait for the end of their units.", "S"),),
-    ),
+    "drain": (Parameter("seconds", "How long to wait for the end of their units.", "S"),),
+}
+
+
+def _row(
+    name: str, right: Right, result: str, summary: str, *, of_run: bool = False, options: bool = False
+) -> Operation:
+    return Operation(name, right, result, summary, _PARAMETERS.get(name, ()), of_run, options)
+
+
+_TABLE = (
+    _row("run", CREATE, "ResearchResult", "Research a question and print the report.", options=True),
+    _row("start", CREATE, "ResearchHandle", "Research a question in the background.", options=True),
+    _row("estimate", CREATE, "Estimate", "Say what a run may take, and start none.", options=True),
+    _row("resume", CONTROL, "ResearchResult", "Go on with a run, parked, ended or interrupted.", of_run=True),
+    _row("answer", CONTROL, "ResearchResult | None", "Answer a parked run, and go on with it.", of_run=True),
+    _row("steer", CONTROL, "None", "Give a run guidance while it goes.", of_run=True),
+    _row("pause", CONTROL, "None", "Park a run before its next step.", of_run=True),
+    _row("cancel", CONTROL, "RunSummary", "End a run; what it found is kept.", of_run=True),
+    _row("waiting", READ, "Sequence[Waiting]", "List the parked runs: what each waits for, and until when."),
+    _row("wake", ADMIN, "Sequence[ResearchResult]", "Go on with the parked runs whose time has come."),
+    _row("list", READ, "Sequence[RunSummary]", "List the runs, newest first, with how far each came."),
+    _row("status", READ, "RunSummary", "Say where a run stands.", of_run=True),
+    _row("result", READ, "ResearchResult", "Give the result of a run as it stands now.", of_run=True),
+    _row("report", READ, "str | None", "Give the report of a run.", of_run=True),
+    _row("events", READ, "Sequence[Event]", "Print the log of a run, one line an event.", of_run=True),
+    _row("text", READ, "str", "Give the saved text of a source, a citation or a content hash."),
+    _row("pack", READ, "Manifest", "Write a run with all its evidence to one file.", of_run=True),
+    _row("verify", READ, "Verification", "Check that a pack, or a run, is as it was recorded.", of_run=True),
+    _row("delete", DELETE, "None", "Remove a run and its saved texts.", of_run=True),
+    _row("skipped", ADMIN, "Sequence[Skipped]", "Name every local document that was not read, and why."),
+    _row("drain", ADMIN, "int", "Park all runs of this engine, for a process that ends."),
 )
 OPERATIONS = {operation.name: operation for operation in _TABLE}
 

@@ -7,13 +7,14 @@ import asyncio
 import json
 import os
 import platform
+import re
 import sqlite3
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,27 +41,6 @@ from deep_research.settings import ResolvedSettings, Settings, load_settings
 if TYPE_CHECKING:
     from deep_research.sources.documents import Skipped
 
-_PACKAGES = (
-    "anthropic",
-    "feedparser",
-    "httpx",
-    "liteparse",
-    "lxml-html-clean",
-    "openai",
-    "platformdirs",
-    "protego",
-    "pydantic",
-    "pystemmer",
-    "python-calamine",
-    "python-docx",
-    "structlog",
-    "tavily-python",
-    "tenacity",
-    "tiktoken",
-    "trafilatura",
-)
-# Are not made for every machine; the look at the readers tells what is lost without them.
-_OPTIONAL = ("liteparse", "python-calamine")
 _MOST_SKIPPED = 20
 log = get_log("doctor")
 
@@ -234,10 +214,12 @@ _LOOKS = {"data directory": _data_dir, "database": _database}
 
 
 def _packages() -> Iterator[Check]:
-    versions = {name: _version(name) for name in _PACKAGES}
-    missing = [name for name, number in versions.items() if number is None and name not in _OPTIONAL]
-    yield Check("packages", OK, ", ".join(f"{name} {number}" for name, number in versions.items() if number))
-    if missing:
+    """The packages that this one needs; those with a marker are not made for every machine (the readers tell of them)."""
+    needed = [need.partition(";") for need in requires("deep-research") or () if "extra ==" not in need]
+    optional = {re.split(r"[<>=!~ ]", name)[0]: bool(marker) for name, _, marker in needed}
+    found = {name: number for name in sorted(optional) if (number := _version(name))}
+    yield Check("packages", OK, ", ".join(f"{name} {number}" for name, number in found.items()))
+    if missing := [name for name in optional if name not in found and not optional[name]]:
         yield Check("packages", BROKEN, f"not installed: {', '.join(missing)}; reinstall deep-research")
 
 
