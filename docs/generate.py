@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deep_research import DeepResearch
-from deep_research.interfaces.cli.exits import MEANINGS
+from deep_research.interfaces.cli.console import MEANINGS
 from deep_research.interfaces.cli.options import COMMANDS, COMMON, PROGRAM, Option
 from deep_research.settings import Settings, bounds, env_variable, preset_names
 from deep_research.state.transitions import mermaid
@@ -127,7 +127,7 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 COMMAND_LINE = """\
 # Command line
 
-<!-- Written by docs/generate.py from the tables in deep_research/interfaces/cli/options.py. -->
+<!-- Written by docs/generate.py from research/operations.py and interfaces/cli/options.py. -->
 
 ```console
 $ deep-research run --sample "Who built the Bell Rock lighthouse?" --out report.md

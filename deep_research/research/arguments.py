@@ -5,7 +5,7 @@ options, as callers may write them. A test holds them against the models, which 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Literal, TypedDict
 
@@ -56,6 +56,17 @@ class RunArguments(CommonArguments, total=False):
     provider_id: str | None
     budget: Budget | None
     shared_budget: SharedBudget | None
+
+
+class FilterArguments(TypedDict, total=False):
+    """Of a listing: the fields of `RunFilter`, by the texts that are shown."""
+
+    status: str | None
+    user: str | None
+    session: str | None
+    text: str | None
+    parked_kind: str | None
+    due_before: datetime | str | None
 
 
 class SettingArguments(CommonArguments, total=False):

@@ -6,54 +6,24 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Iterator
 from concurrent.futures import Future
 from contextlib import aclosing
-from datetime import date
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
+from deep_research.research.operations import of_run
 from deep_research.research.result import ResearchResult
-from deep_research.research.runs import RunSummary
+from deep_research.research.run_control import RunControl
 from deep_research.state.events import Event, Progress
 
 _T = TypeVar("_T")
 
 
-class Host(Protocol):
-    """What a handle needs of its engine."""
-
-    def status(self, research_id: str) -> RunSummary: ...
-    async def astatus(self, research_id: str) -> RunSummary: ...
-    def cancel(self, research_id: str) -> RunSummary: ...
-    async def acancel(self, research_id: str) -> RunSummary: ...
-    def answer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None: ...
-    async def aanswer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None: ...
-    def steer(
-        self,
-        research_id: str,
-        text: str = "",
-        *,
-        drop_sub_query: str | None = None,
-        since: date | str | None = None,
-        stop_searching: bool = False,
-    ) -> None: ...
-    async def asteer(
-        self,
-        research_id: str,
-        text: str = "",
-        *,
-        drop_sub_query: str | None = None,
-        since: date | str | None = None,
-        stop_searching: bool = False,
-    ) -> None: ...
-    def pause(self, research_id: str) -> None: ...
-    async def apause(self, research_id: str) -> None: ...
-    def follow(self, research_id: str, after: int = 0) -> AsyncGenerator[Event | Progress]: ...
-    def _wait_for(self, work: Awaitable[_T]) -> _T: ...
-    def _refuse_reentrance(self) -> None: ...
-
-
 class ResearchHandle:
-    """``research_id`` names the run. The run goes on whether or not anybody holds this."""
+    """``research_id`` names the run. The run goes on whether or not anybody holds this.
 
-    def __init__(self, engine: Host, research_id: str, future: Future[ResearchResult]) -> None:
+    The verbs are those of `DeepResearch` for this run. `result` stays the one with which the run first ended or parked;
+    what `answer` and `resume` bring is their own result.
+    """
+
+    def __init__(self, engine: RunControl, research_id: str, future: Future[ResearchResult]) -> None:
         self.research_id = research_id
         self._engine = engine
         self._future = future
@@ -66,65 +36,23 @@ class ResearchHandle:
 
     def result(self, timeout: float | None = None) -> ResearchResult:
         """Wait for the end, at most ``timeout`` seconds. Raises `TimeoutError`, `StoreError`; the run goes on."""
-        self._engine._refuse_reentrance()
+        self._engine._background.refuse_reentrance()
         return self._future.result(timeout)
 
     async def aresult(self, timeout: float | None = None) -> ResearchResult:
         async with asyncio.timeout(timeout):
             return await asyncio.shield(asyncio.wrap_future(self._future))
 
-    def status(self) -> RunSummary:
-        return self._engine.status(self.research_id)
-
-    async def astatus(self) -> RunSummary:
-        return await self._engine.astatus(self.research_id)
-
-    def cancel(self) -> RunSummary:
-        """End the run; what it found is kept, in a partial report if there are findings."""
-        return self._engine.cancel(self.research_id)
-
-    async def acancel(self) -> RunSummary:
-        return await self._engine.acancel(self.research_id)
-
-    def steer(
-        self,
-        text: str = "",
-        *,
-        drop_sub_query: str | None = None,
-        since: date | str | None = None,
-        stop_searching: bool = False,
-    ) -> None:
-        """Have a say in the run while it goes, as `DeepResearch.steer` does."""
-        self._engine.steer(
-            self.research_id, text, drop_sub_query=drop_sub_query, since=since, stop_searching=stop_searching
-        )
-
-    async def asteer(
-        self,
-        text: str = "",
-        *,
-        drop_sub_query: str | None = None,
-        since: date | str | None = None,
-        stop_searching: bool = False,
-    ) -> None:
-        await self._engine.asteer(
-            self.research_id, text, drop_sub_query=drop_sub_query, since=since, stop_searching=stop_searching
-        )
-
-    def pause(self) -> None:
-        """Park the run before its next unit. `result` gives it parked; it goes on with `DeepResearch.resume`."""
-        self._engine.pause(self.research_id)
-
-    async def apause(self) -> None:
-        await self._engine.apause(self.research_id)
-
-    def answer(self, value: Any, *, run: bool = True) -> ResearchResult | None:
-        """Answer what the run asks when it is parked, and go on with it, as `DeepResearch.answer` does. The result of
-        this handle stays the one with which the run parked."""
-        return self._engine.answer(self.research_id, value, run=run)
-
-    async def aanswer(self, value: Any, *, run: bool = True) -> ResearchResult | None:
-        return await self._engine.aanswer(self.research_id, value, run=run)
+    status, astatus = of_run(RunControl.status), of_run(RunControl.astatus)
+    report, areport = of_run(RunControl.report), of_run(RunControl.areport)
+    steer, asteer = of_run(RunControl.steer), of_run(RunControl.asteer)
+    pause, apause = of_run(RunControl.pause), of_run(RunControl.apause)
+    answer, aanswer = of_run(RunControl.answer), of_run(RunControl.aanswer)
+    resume, aresume = of_run(RunControl.resume), of_run(RunControl.aresume)
+    cancel, acancel = of_run(RunControl.cancel), of_run(RunControl.acancel)
+    pack, apack = of_run(RunControl.pack), of_run(RunControl.apack)
+    verify, averify = of_run(RunControl.verify), of_run(RunControl.averify)
+    delete, adelete = of_run(RunControl.delete), of_run(RunControl.adelete)
 
     def events(self, after: int = 0) -> Iterator[Event | Progress]:
         """What happens in the run after a sequence number, as it happens, until the run ends or parks."""
@@ -132,13 +60,17 @@ class ResearchHandle:
         try:
             while True:
                 try:
-                    yield self._engine._wait_for(anext(follow))
+                    yield self._engine._background.call(_awaited(anext(follow)))
                 except StopAsyncIteration:
                     return
         finally:
-            self._engine._wait_for(follow.aclose())
+            self._engine._background.call(_awaited(follow.aclose()))
 
     async def aevents(self, after: int = 0) -> AsyncGenerator[Event | Progress]:
         async with aclosing(self._engine.follow(self.research_id, after=after)) as events:
             async for event in events:
                 yield event
+
+
+async def _awaited(work: Awaitable[_T]) -> _T:
+    return await work

@@ -21,7 +21,7 @@ from deep_research.research.raised_caps import caps_of, is_enough, under
 from deep_research.research.result import ResearchResult
 from deep_research.research.steering import answer_in, checked_answer, judged, unapplied
 from deep_research.research.steering import told as told_in
-from deep_research.research.take_over import asked_to_let_go, let_go
+from deep_research.research.take_over import consume_releases, request_release
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,
@@ -244,10 +244,10 @@ class Runner:
             try:
                 if parked_at is not None and state.seq != parked_at:
                     raise busy(await asyncio.to_thread(self._parts.store.run, run_id))  # somebody was faster
-                left = await asyncio.to_thread(self._parts.store.wishes, run_id)
+                commands = await asyncio.to_thread(self._parts.store.wishes, run_id)
                 unused: list[Event] = []
                 if answer is None:
-                    answer, unused = _answer_left(left, journal)
+                    answer, unused = _queued_answer(commands, journal)
                 question = checked_answer(state, answer) if answer is not None else None
                 caps = budget or caps_of(question, answer)
                 new = raised(state, caps) if caps is not None else None
@@ -256,7 +256,7 @@ class Runner:
                 going = compared(state.setup)
                 resumed = RunResumed(pause_id=question.pause_id if question else None, answer=answer, by=by)
                 journal.stand(going.places)
-                let_go(left, journal)
+                consume_releases(commands, journal)
                 more = under(state, new, active.orchestrator) if new is not None else None
                 await journal.record(
                     resumed,
@@ -287,8 +287,8 @@ class Runner:
             await self._deactivate(active)
 
     async def ask(self, run_id: str, kind: ControlKind, payload: str = "") -> int:
-        """Leave a wish for the process that works on a run, or will; its id. Raises `UsageError` for one that no owner
-        acts on, `RunStateError` for a run that is completed."""
+        """Queue a command for the process that works on a run, or will; its id. Raises `UsageError` for one that no
+        owner acts on, `RunStateError` for a run that is completed."""
         if kind not in ACTED_ON:
             raise UsageError(
                 f"Nobody who works on a run acts on '{kind}'.",
@@ -349,7 +349,7 @@ class Runner:
     async def _take(self, run_id: str, *, take_over: bool = False) -> tuple[RunJournal, Stopwatch]:
         owner = Owner.here(self._token)
         store = self._parts.store
-        over = await asked_to_let_go(store, run_id) if take_over else None
+        over = await request_release(store, run_id) if take_over else None
         taking = asyncio.ensure_future(asyncio.to_thread(partial(store.acquire, run_id, owner, over=over)))
         try:
             row = await asyncio.shield(taking)
@@ -448,12 +448,12 @@ class Runner:
         """Keep the lease from now on, and hear what others want of the run."""
         loop = active.loop
         watch = Watch(
-            on_control=lambda control: _in_loop(loop, lambda: self._wish(active, control)),
+            on_control=lambda control: _in_loop(loop, lambda: self._apply_command(active, control)),
             on_lost=lambda: _in_loop(loop, lambda: self._lost(active)),
         )
         self._parts.store.watch(active.journal.lane, watch)
 
-    def _wish(self, active: _Active, control: Control) -> None:
+    def _apply_command(self, active: _Active, control: Control) -> None:
         match control.kind:
             case ControlKind.CANCEL:
                 active.journal.consume_at_last(control)  # or a process killed before it would lose it
@@ -465,7 +465,7 @@ class Runner:
             case ControlKind.STEER:
                 self._apart(active, _steer(control, active.journal))
             case _:
-                log.warning("wish_left", run=control.run_id, kind=control.kind)
+                log.warning("command_unknown", run=control.run_id, kind=control.kind)
                 self._apart(active, _tell_of(control, active.journal))
 
     def _apart(self, active: _Active, work: Coroutine[Any, Any, None]) -> None:
@@ -606,22 +606,22 @@ def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) ->
     return []
 
 
-def _answer_left(left: Sequence[Control], journal: RunJournal) -> tuple[Any, list[Event]]:
+def _queued_answer(commands: Sequence[Control], journal: RunJournal) -> tuple[Any, list[Event]]:
     """The latest answer that somebody left for the question of the run, if it fits, and what is told of all others. All
     that were left are used up with the next event."""
     parking = journal.state.question
-    answers = [wish for wish in left if wish.kind == ControlKind.ANSWER]
+    answers = [command for command in commands if command.kind == ControlKind.ANSWER]
     found, used = None, None
-    for wish in answers:
-        journal.consume(wish.id)
-        value = answer_in(wish.payload)
+    for command in answers:
+        journal.consume(command.id)
+        value = answer_in(command.payload)
         if (
             parking is not None
             and not unfit(journal.state, value)
             and is_enough(parking, value, journal.state)
         ):
-            found, used = value, wish
-    return found, [_left(wish) for wish in answers if wish is not used]
+            found, used = value, command
+    return found, [_unused(command) for command in answers if command is not used]
 
 
 def _set_up_anew(state: DeepResearchState, going: Going) -> list[Event]:
@@ -636,19 +636,19 @@ async def _steer(control: Control, journal: RunJournal) -> None:
     try:
         await journal.record(judged(told_in(control.payload), journal.state))
     except (RunStateError, StoreError) as error:  # the run has ended meanwhile, or was lost
-        log.warning("wish_untold", run=control.run_id, error=str(error))
+        log.warning("command_not_recorded", run=control.run_id, error=str(error))
 
 
 async def _tell_of(control: Control, journal: RunJournal) -> None:
     """An answer to a run that asks nothing, or a wish of another version: it is used up, and the run's limits say so."""
     journal.consume(control.id)
     try:
-        await journal.record(_left(control))
+        await journal.record(_unused(control))
     except (RunStateError, StoreError) as error:  # the run has ended meanwhile, or was lost
-        log.warning("wish_untold", run=control.run_id, error=str(error))
+        log.warning("command_not_recorded", run=control.run_id, error=str(error))
 
 
-def _left(control: Control) -> LimitReached:
+def _unused(control: Control) -> LimitReached:
     what = "An answer came" if control.kind == ControlKind.ANSWER else f"The wish '{control.kind}' came"
     message = f"{what} and was left: the run waited for none."
     return LimitReached(limit=Limit(name="control", message=message))

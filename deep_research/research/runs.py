@@ -1,15 +1,16 @@
-"""The runs of a store, to be looked at and removed: nothing of an engine is needed for it."""
+"""The runs of a store, to be looked at and removed, without an engine."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from pydantic import Field
 
@@ -28,6 +29,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import Event, RunCreated, SetUpChanged, decode_log, known
 from deep_research.state.identity import RUN_ID
+from deep_research.state.journal import readable
 from deep_research.state.projection import Figures
 from deep_research.state.reducer import fold
 from deep_research.store import RunCursor, RunFilter, RunRow, Store, StoredEvent
@@ -36,7 +38,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from deep_research.packs import Manifest, Verification
+    from deep_research.research.arguments import FilterArguments
     from deep_research.research.result import ResearchResult
+    from deep_research.state import Citation, Quote, Source
+
+ReportFormat = Literal["markdown", "json"]
+FORMATS = ("markdown", "json")
 
 
 class _Standing(Record):
@@ -118,12 +125,12 @@ class Waiting(Record):
 
 
 class Runs:
-    """What the runs of a ``store`` are, by their logs. The store is the caller's to close."""
+    """The verbs of `OPERATIONS` that need no more than a ``store``. The store is the caller's to close."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def row(self, research_id: str) -> RunRow:
+    async def _row(self, research_id: str) -> RunRow:
         """Raises `RunNotFoundError`, `RunStateError` for what is no id."""
         if not isinstance(research_id, str) or not RUN_ID.match(research_id):
             raise RunStateError(
@@ -133,10 +140,19 @@ class Runs:
         return await asyncio.to_thread(self._store.run, research_id)
 
     async def alist(
-        self, *, limit: int | None = None, after: RunSummary | str | None = None, **filters: Any
+        self,
+        *,
+        limit: int | None = None,
+        after: RunSummary | str | None = None,
+        **filters: Unpack[FilterArguments],
     ) -> Sequence[RunSummary]:
-        """The runs that fit the filters, newest first: those below ``after``, a run of the list or its id, and of them
-        the first ``limit``. Filters are those of `RunFilter`. Raises `UsageError`, `RunNotFoundError` for ``after``."""
+        """The runs of the store, newest first: those that fit the filters, of these the ones below ``after`` (a run of
+        the list, or its id), and of these the first ``limit``.
+
+        Filters: ``status`` as it is shown, ``user``, ``session``, ``text`` in the question (in whatever case),
+        ``parked_kind`` (question, plan, outage, budget, pause, shutdown), ``due_before`` (parked until before then).
+        Raises `UsageError`, `RunNotFoundError` where ``after`` is the id of none.
+        """
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise UsageError("limit must be a whole number above 0.", hint="Leave it out for all runs.")
         wanted = _filter(filters)
@@ -150,40 +166,52 @@ class Runs:
             return None
         if isinstance(after, RunSummary):
             return RunCursor(after.created_at, after.research_id)
-        return (await self.row(after)).cursor
+        return (await self._row(after)).cursor
 
     async def astatus(self, research_id: str) -> RunSummary:
-        return RunSummary.of(await self.row(research_id), time.time())
+        """Where a run stands. Raises `RunNotFoundError`."""
+        return RunSummary.of(await self._row(research_id), time.time())
 
     async def aresult(self, research_id: str) -> ResearchResult:
-        """The result of a run as it stands now. Raises `RunNotFoundError`, `LogDamagedError`."""
+        """The result of a run as it stands now, from its log. Raises `RunNotFoundError`, `LogDamagedError`."""
         from deep_research.research.result import ResearchResult
 
-        row = await self.row(research_id)
+        row = await self._row(research_id)
         events = await self.aevents(research_id)
         state = await asyncio.to_thread(lambda: fold(events).snapshot())
         return ResearchResult.of(state, row.status(time.time()))
 
-    async def astate(self, research_id: str) -> DeepResearchState:
+    async def areport(self, research_id: str, format: ReportFormat = "markdown") -> str | None:
+        """The report as Markdown, or the whole result as JSON. None when the run has no report.
+
+        Raises `RunNotFoundError`, `UnknownNameError` for another format.
+        """
+        if format not in FORMATS:
+            raise UnknownNameError.of("format", format, FORMATS)
+        result = await self.aresult(research_id)
+        return result.report if format == "markdown" else result.model_dump_json(indent=2)
+
+    async def _state(self, research_id: str) -> DeepResearchState:
         """The state of a run as it stands now, from its log. Raises `RunNotFoundError`, `LogDamagedError`."""
         events = await self.aevents(research_id)
         return await asyncio.to_thread(lambda: fold(events).snapshot())
 
     async def awaiting(self) -> Sequence[Waiting]:
-        """The parked runs, newest first. One whose log cannot be read is shown by its row."""
+        """The parked runs of the store, newest first, with what each asks, in what form it wants to be answered, until
+        when, and what happens then. One whose log cannot be read is shown by its row."""
         rows = await asyncio.to_thread(self._store.runs, filter=RunFilter(status=RunStatus.PARKED))
         return [await self._waiting(row) for row in rows]
 
-    async def adue(self, now: datetime) -> Sequence[Waiting]:
-        """The parked runs that are to be gone on with by ``now``, newest first. Those that are not cost no look each."""
-        rows = await asyncio.to_thread(self._near, now)
+    async def _due(self, now: datetime) -> Sequence[Waiting]:
+        """The parked runs that are to be resumed by ``now``, newest first. The logs of others are not read."""
+        rows = await asyncio.to_thread(self._maybe_due, now)
         return [waiting for row in rows if (waiting := await self._waiting(row)).due(now)]
 
-    def _near(self, now: datetime) -> list[RunRow]:
-        """The rows of parked runs that may be due."""
-        look = partial(RunFilter, status=RunStatus.PARKED)
-        ended = self._store.runs(filter=look(due_before=now + timedelta.resolution))
-        shut = self._store.runs(filter=look(parked_kind=ParkedKind.SHUTDOWN))
+    def _maybe_due(self, now: datetime) -> list[RunRow]:
+        """The rows of parked runs that may be due: by their time, shut down, or with an answer."""
+        parked = partial(RunFilter, status=RunStatus.PARKED)
+        ended = self._store.runs(filter=parked(due_before=now + timedelta.resolution))
+        shut = self._store.runs(filter=parked(parked_kind=ParkedKind.SHUTDOWN))
         near = {row.run_id: row for row in (*ended, *shut)}
         for run_id in self._store.answered():
             if run_id not in near:
@@ -193,10 +221,10 @@ class Runs:
     async def _waiting(self, row: RunRow) -> Waiting:
         parking = row.projection.parking or Parking(waiting_for="")
         try:
-            parking = (await self.astate(row.run_id)).parking or parking
+            parking = (await self._state(row.run_id)).parking or parking
         except StoreError:
             parking = parking.model_copy(update={"then": WhenDue.STAY})
-        left = await asyncio.to_thread(self._store.wishes, row.run_id)
+        commands = await asyncio.to_thread(self._store.wishes, row.run_id)
         return Waiting(
             research_id=row.run_id,
             query=row.query,
@@ -204,19 +232,19 @@ class Runs:
             session_id=row.session_id,
             asks=parking.asks,
             parked_at=row.last_seq,
-            answered=parking.asks and any(wish.kind == ControlKind.ANSWER for wish in left),
+            answered=parking.asks and any(command.kind == ControlKind.ANSWER for command in commands),
             **{
                 name: getattr(parking, name)
                 for name in ("kind", "waiting_for", "until", "answer_schema", "default", "then", "about")
             },
         )
 
-    async def aevents(self, research_id: str, after: int = 0, *, limit: int | None = None) -> Sequence[Event]:
+    async def aevents(self, research_id: str, after: int = 0) -> Sequence[Event]:
         """The log of a run after a sequence number."""
-        await self.row(research_id)
-        return await asyncio.to_thread(self._read, research_id, after, limit)
+        await self._row(research_id)
+        return await asyncio.to_thread(self._read, research_id, after)
 
-    async def asetup(self, research_id: str) -> SetUp | None:
+    async def _setup(self, research_id: str) -> SetUp | None:
         """What a run works with, from its log, of which nothing else is decoded. None for a log that cannot be read:
         whoever takes the run reads all of it, and says what is wrong."""
         try:
@@ -224,32 +252,44 @@ class Runs:
         except StoreError:
             return None
 
+    async def atext(self, source: Source | Citation | Quote | str) -> str:
+        """The saved text of a source, a citation, a quote or a content hash. Raises `ContentMissingError`, `UsageError`
+        for what has no text."""
+        from deep_research.research.packed_run import content_hash_of
+
+        (body,) = await asyncio.to_thread(self._store.contents, [content_hash_of(source)])
+        return readable(body)
+
     async def apack(self, research_id: str, path: Path | str, *, force: bool = False) -> Manifest:
-        """Writes a run with all that its report rests on to one file, and gives its manifest. See `pack_run` for what it
-        raises."""
+        """Write a run with all that its report rests on to one file (docs/packs.md), and give its manifest.
+
+        An existing file is replaced with ``force`` alone. Raises `RunNotFoundError`, `UsageError` for the path,
+        `PackError` for a run that is too large or holds a registered secret, `ContentMissingError`, `LogDamagedError`.
+        """
         from deep_research.packs import pack_run
 
-        await self.row(research_id)
+        await self._row(research_id)
         return await asyncio.to_thread(pack_run, self._store, research_id, path, force=force)
 
     async def averify(
         self, research_id: str, *, progress: Callable[[int, int], None] | None = None
     ) -> Verification:
-        """Every hash, span and verdict of a run made again, without a network. ``progress`` is called, from another
-        thread, with how many claims are checked, and how many there are."""
+        """Make every hash, span and verdict of a run again, without a network, and compare them with what was recorded.
+        ``progress`` is called, from another thread, with how many claims are checked, and how many there are. For a pack
+        see `open_pack`. Raises `RunNotFoundError`."""
         from deep_research.packs import stored_evidence, verified
 
-        await self.row(research_id)
+        await self._row(research_id)
         return await asyncio.to_thread(
             lambda: verified(stored_evidence(self._store, research_id), progress=progress)
         )
 
     async def adelete(self, research_id: str) -> None:
-        """Removes a run, and the texts that no other run uses. Raises `RunBusyError` while it is worked on."""
-        await self.row(research_id)
+        """Remove a run, and the texts that no other run uses. Raises `RunBusyError` while it is worked on."""
+        await self._row(research_id)
         await asyncio.to_thread(self._store.delete, research_id)
 
-    def _read(self, research_id: str, after: int, limit: int | None) -> Sequence[Event]:
+    def _read(self, research_id: str, after: int, limit: int | None = None) -> Sequence[Event]:
         return decode_log(self._store.read(research_id, after=after, limit=limit))
 
 
@@ -284,6 +324,9 @@ def _checked(name: str, value: Any) -> Any:
             raise UnknownNameError.of(name, str(value), map(str, _NAMED[name]))
         return _NAMED[name](value)
     kind = datetime if name == "due_before" else str
+    if kind is datetime and isinstance(value, str):
+        with suppress(ValueError):
+            value = datetime.fromisoformat(value).astimezone()
     if not isinstance(value, kind):
         raise UsageError(
             f"The filter {name} takes a {kind.__name__}, got {type(value).__name__}.",

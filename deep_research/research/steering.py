@@ -1,4 +1,4 @@
-"""What anyone may wish of a run that is worked on, or will be: the words of a control row, checked before it is left."""
+"""Guidance and answers for a run, checked before they are queued, and as events of its log."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from deep_research.state.parking import Parking
 from deep_research.store import Control
 from deep_research.supervisor.plan_answers import unfit
 
-LONGEST = 20_000  # characters of what a run is told
+MAX_GUIDANCE_CHARS = 20_000
 MAX_KIND_CHARS = 40
-UNREADABLE = "What was left for the run cannot be read."
+UNREADABLE = "The guidance in the queue cannot be read."
 
 
 def steering(
@@ -35,22 +35,23 @@ def steering(
     since: date | str | None = None,
     stop_searching: bool = False,
 ) -> RunSteered:
-    """What is wished for, as the event that it becomes. Raises `UsageError` for what cannot be one."""
+    """Guidance as the event that it becomes. Raises `UsageError` for what cannot be one."""
     if not isinstance(text, str):
-        raise UsageError("What a run is told is no text.", hint="Give a str.")
+        raise UsageError("The guidance is no text.", hint="Give a str.")
     if "\0" in text or any(0xD800 <= ord(c) <= 0xDFFF for c in text):
-        raise UsageError("What a run is told holds characters that are not text.", hint="Remove them.")
-    if len(text) > LONGEST:
+        raise UsageError("The guidance holds characters that are not text.", hint="Remove them.")
+    if len(text) > MAX_GUIDANCE_CHARS:
         raise UsageError(
-            f"What a run is told has {len(text):,} characters; {LONGEST:,} are allowed.", hint="Shorten it."
+            f"The guidance has {len(text):,} characters; {MAX_GUIDANCE_CHARS:,} are allowed.",
+            hint="Shorten it.",
         )
-    said = clean(text).strip()
-    if not (said or drop_sub_query or since or stop_searching):
+    words = clean(text).strip()
+    if not (words or drop_sub_query or since or stop_searching):
         raise UsageError(
-            "Nothing is wished for.",
-            hint="Say something, or name drop_sub_query, since or stop_searching.",
+            "The guidance is empty.",
+            hint="Give a text, `drop_sub_query`, `since` or `stop_searching`.",
         )
-    return RunSteered(text=said, dropped=drop_sub_query, since=_day(since), stop_searching=stop_searching)
+    return RunSteered(text=words, dropped=drop_sub_query, since=_day(since), stop_searching=stop_searching)
 
 
 def _day(given: date | str | None) -> date | None:
@@ -63,7 +64,7 @@ def _day(given: date | str | None) -> date | None:
 
 
 def payload(steered: RunSteered) -> str:
-    """What a row holds of it."""
+    """Guidance as a row of the queue holds it."""
     return steered.model_dump_json(include={"text", "dropped", "since", "stop_searching"})
 
 
@@ -76,8 +77,9 @@ def told(words: str) -> RunSteered:
 
 
 def unapplied(control: Control, last_word: Event) -> Sequence[Event]:
-    """The events that name a wish which the end of the run leaves undone; none of one that it answers, as an abort does
-    the wish to cancel. A process that asked for the run to be let go of sees by its end that there is nothing to take."""
+    """The events that name a row of the queue which the end of the run leaves undone; none for one that the end fulfils,
+    as an abort does a cancellation. A process that asked for the run's release sees by its end that there is nothing to
+    take."""
     from deep_research.phases.wishes import TOO_LATE, WISH, too_late  # what looks at runs needs no phases
 
     kind = control.kind
@@ -102,14 +104,14 @@ def unapplied(control: Control, last_word: Event) -> Sequence[Event]:
 
 
 def in_words(steered: RunSteered) -> str:
-    """All that is wished for, in one line."""
-    wishes = [
+    """All of the guidance, in one line."""
+    parts = [
         steered.text,
         f"without the sub-query {steered.dropped}" if steered.dropped else "",
         f"nothing from before {steered.since.isoformat()}" if steered.since else "",
         "no further searches" if steered.stop_searching else "",
     ]
-    return "; ".join(filter(None, wishes))
+    return "; ".join(filter(None, parts))
 
 
 def answer_in(words: str) -> Any:

@@ -1,4 +1,4 @@
-"""Taking a run over from a process that lives: it is asked to let go, waited for, and passed over when it does not."""
+"""Takes a run over from a live process: asks it to release the run, waits, and passes it over when it does not."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LEASES = 2  # lease times for which an owner is waited for
 LOOK = 0.1  # seconds between looks at who owns a run
 
 
-async def asked_to_let_go(store: Store, run_id: str) -> int | None:
-    """Leaves a `release` row for the owner of a run and waits until he has let go, at most two lease times. Gives the
-    fence that may be passed over then; None where nobody owns it. Raises `RunBusyError` where another process was
+async def request_release(store: Store, run_id: str) -> int | None:
+    """Queue a `release` command for the owner of a run and wait until it is released, at most two lease times. Gives the
+    fence that may be passed over then; None where nobody owns the run. Raises `RunBusyError` where another process was
     faster, `RunStateError` for a run that completed meanwhile."""
     row = await asyncio.to_thread(store.run, run_id)
     if not row.owned(time.time()):
@@ -36,12 +36,12 @@ async def asked_to_let_go(store: Store, run_id: str) -> int | None:
     return None
 
 
-def let_go(left: Sequence[Control], journal: RunJournal) -> None:
-    """The rows that asked the last owner to let go are used up with the event of the one who goes on: also those of a
-    process that died between asking and taking."""
-    for wish in left:
-        if wish.kind == ControlKind.RELEASE:
-            journal.consume(wish.id)
+def consume_releases(commands: Sequence[Control], journal: RunJournal) -> None:
+    """Use up the `release` commands with the event of the one who resumes: also those of a process that died between
+    asking and taking."""
+    for command in commands:
+        if command.kind == ControlKind.RELEASE:
+            journal.consume(command.id)
 
 
 def _faster(error: RunBusyError) -> RunBusyError:

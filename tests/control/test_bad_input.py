@@ -95,7 +95,7 @@ NOT_FIT = {
     "a steer of 1 MB": (("steer", "parked", MEGABYTE), 2, "1,000,000 characters"),
     "a steer with NUL": (("steer", "parked", "a\0b"), 2, "not text"),
     "a steer that is half a character": (("steer", "parked", "a\udc80"), 2, "not text"),
-    "a steer of nothing": (("steer", "parked", "  "), 2, "Nothing is wished for"),
+    "a steer of nothing": (("steer", "parked", "  "), 2, "guidance is empty"),
     "a steer to a completed run": (("steer", "completed", "Mind the lens."), 2, "completed"),
     "a steer to drop what is not there": (("steer", "parked", "--drop", "subq-no"), 2, "no sub-query"),
     "a steer since no day": (("steer", "parked", "--since", "tomorrow"), 2, "no day"),

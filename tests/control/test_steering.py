@@ -96,7 +96,7 @@ def test_a_sub_query_that_is_dropped_is_not_searched(gathering):
         if request.query != QUESTION and not spoken and "number 0" in request.query:
             spoken.append(request.query)
             (run,) = await search.engine.alist()
-            state = await search.engine._runs.astate(run.research_id)
+            state = await search.engine._state(run.research_id)
             last = state.pending_sub_queries()[-1]
             await steered(search.engine, drop_sub_query=last.id)
 

@@ -15,7 +15,7 @@ from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, RunStatus
 from deep_research.errors import AppendRefusedError, RunBusyError
-from deep_research.research.take_over import asked_to_let_go
+from deep_research.research.take_over import request_release
 from deep_research.state import ControlKind
 from deep_research.store import MemoryStore, Owner, SQLiteStore, Store
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
@@ -138,7 +138,7 @@ def test_a_run_that_nobody_owns_is_taken_over_without_a_row(make_store):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             (row,) = store.runs()
-            assert await asked_to_let_go(store, row.run_id) is None
+            assert await request_release(store, row.run_id) is None
             assert rows(store, row.run_id) == []
             assert (await engine.aresume(row.run_id, take_over=True)).status is RunStatus.COMPLETED
         store.close()
@@ -152,7 +152,7 @@ def test_of_two_that_take_over_the_one_that_comes_late_is_refused(make_store):
         async with asyncio.timeout(BOUND), made(store, first) as one:
             handle = await one.astart("Who?")
             await first.inside.wait()
-            waiting = asyncio.create_task(asked_to_let_go(store, handle.research_id))
+            waiting = asyncio.create_task(request_release(store, handle.research_id))
             while not rows(store, handle.research_id):
                 await asyncio.sleep(0.001)
             row = store.run(handle.research_id)
@@ -187,9 +187,9 @@ def test_the_row_of_a_taker_that_died_does_not_stop_the_next_owner(make_store):
 
 TAKER = """
 import asyncio, os, signal, sys
-from deep_research.research.take_over import asked_to_let_go
+from deep_research.research.take_over import request_release
 from deep_research.store import SQLiteStore
-asyncio.run(asked_to_let_go(SQLiteStore(sys.argv[1]), sys.argv[2]))
+asyncio.run(request_release(SQLiteStore(sys.argv[1]), sys.argv[2]))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -1,7 +1,6 @@
 """Every verb for every status of a run and every owner: what it does, or why it is refused."""
 
 import asyncio
-import inspect
 import itertools
 import threading
 import time
@@ -10,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from deep_research import Budget, DeepResearch, Park, ResearchHandle, RunStatus, SupervisorHooks
+from deep_research import Budget, DeepResearch, Park, RunStatus, SupervisorHooks
 from deep_research.errors import (
     DeepResearchError,
     RunBusyError,
@@ -18,7 +17,7 @@ from deep_research.errors import (
     RunStateError,
     UsageError,
 )
-from deep_research.interfaces.cli.options import COMMANDS
+from deep_research.research.operations import OPERATIONS, Right
 from deep_research.state.events import RunSteered
 from deep_research.store import MemoryStore, Owner
 from deep_research.testing import ScriptedSearch, scripted_agents
@@ -27,15 +26,11 @@ pytestmark = pytest.mark.timed
 
 QUESTION = "What is known of towers?"
 BOUND = 30.0
-# What an engine does beside acting on runs that are there: it makes runs, looks, and ends. All else is a verb.
-NO_VERBS = {
-    *("run", "start", "estimate", "drain", "close"),
-    *("status", "list", "result", "report", "events", "skipped", "text", "pack", "verify"),
-}
-NO_COMMANDS = {
-    *("run", "list", "status", "show", "events", "pack", "verify", "replay"),
-    *("archive", "doctor", "eval", "completion"),
-}
+NAMES = sorted(
+    name
+    for name, operation in OPERATIONS.items()
+    if operation.right in (Right.CONTROL, Right.DELETE) or name in ("waiting", "wake")
+)
 # What a verb does otherwise by one of its arguments, as a row of its own; None: what it is told, or with what.
 ARGUMENTS = {
     "answer": {"value": None, "run": "answer later"},
@@ -44,11 +39,7 @@ ARGUMENTS = {
     | {"budget": "more money", "take_over": "take over"},
 }
 VERBS = tuple(
-    itertools.chain.from_iterable(
-        (verb, *filter(None, ARGUMENTS.get(verb, {}).values()))
-        for verb in sorted(name for name in vars(DeepResearch) if hasattr(DeepResearch, f"a{name}"))
-        if verb not in NO_VERBS
-    )
+    itertools.chain.from_iterable((verb, *filter(None, ARGUMENTS.get(verb, {}).values())) for verb in NAMES)
 )
 OWNERS = ("me", "another process", "a dead process", "nobody")
 # What a run of a status can be owned by: a last word lets go of it, and who is dead leaves it interrupted.
@@ -113,21 +104,9 @@ def test_every_cell_has_an_expectation():
     assert {owner for owners in POSSIBLE.values() for owner in owners} == set(OWNERS)
 
 
-@pytest.mark.parametrize("verb", sorted(set(VERBS) & set(vars(DeepResearch))))
-def test_every_verb_and_each_of_its_arguments_is_in_the_table_a_command_and_of_a_handle(verb):
-    arguments = [name for name in inspect.signature(getattr(DeepResearch, verb)).parameters if name != "self"]
-    about_a_run = arguments[:1] == ["research_id"]
-    assert arguments[about_a_run:] == list(ARGUMENTS.get(verb, {}))
-    twin = inspect.signature(getattr(DeepResearch, f"a{verb}")).parameters
-    assert [name for name in twin if name != "self"] == arguments
-    if about_a_run and verb not in ("resume", "delete"):  # who holds a run is at it already
-        for name in (verb, f"a{verb}"):
-            own = inspect.signature(getattr(ResearchHandle, name)).parameters
-            assert [given for given in own if given != "self"] == arguments[1:]
-
-
-def test_the_commands_are_the_verbs():
-    assert {command.name for command in COMMANDS} - NO_COMMANDS == set(VERBS) & set(vars(DeepResearch))
+@pytest.mark.parametrize("verb", NAMES)
+def test_each_argument_of_a_verb_is_in_the_table(verb):
+    assert [parameter.name for parameter in OPERATIONS[verb].parameters] == list(ARGUMENTS.get(verb, {}))
 
 
 class Asks(SupervisorHooks):
@@ -337,21 +316,21 @@ def test_an_answer_that_was_left_is_used_by_whoever_resumes_or_wakes():
 
 
 @pytest.mark.parametrize(
-    ("wish", "said"),
+    ("guidance", "said"),
     [
         ({"text": "x" * 1_000_000}, "1,000,000 characters"),
         ({"text": "a\0b"}, "not text"),
-        ({"text": "   "}, "Nothing is wished for"),
+        ({"text": "   "}, "guidance is empty"),
         ({"text": 7}, "no text"),
         ({"since": "tomorrow"}, "no day"),
         ({"drop_sub_query": "subq-nobody"}, "no sub-query"),
     ],
     ids=["1 MB", "NUL", "nothing", "no text", "no day", "unknown"],
 )
-def test_what_cannot_be_wished_is_refused_in_one_line_and_nothing_is_left(wish, said):
+def test_guidance_that_cannot_be_given_is_refused_in_one_line_and_nothing_is_queued(guidance, said):
     with a_run(RunStatus.RUNNING, "another process") as (research, run_id, _, store):
         with pytest.raises(UsageError, match=said) as refused:
-            research.steer(run_id, **wish)
+            research.steer(run_id, **guidance)
         assert "\n" not in str(refused.value)
         assert not store._controls
 

@@ -82,7 +82,7 @@ def test_what_was_seen_as_waiting_and_was_woken_meanwhile_is_left(tmp_path):
         async def seen_before(_: Any) -> Any:
             return stale
 
-        two._runs.adue = seen_before  # type: ignore[method-assign]
+        two._due = seen_before  # type: ignore[method-assign]
         assert two.wake() == []
         assert one.events(run) == before
         assert set(searched(witness).values()) == {1}
@@ -156,7 +156,7 @@ def test_an_engine_that_wakes_does_so_by_itself_until_it_is_closed(tmp_path):
         clock.move(timedelta(hours=2))
         for _ in engine.events(run):
             pass
-        engine._wait_for(_until(lambda: engine._runs.astatus(run), RunStatus.COMPLETED))
+        engine._background.call(_until(lambda: engine.astatus(run), RunStatus.COMPLETED))
         assert set(searched(witness).values()) == {1}
     finally:
         engine.close()

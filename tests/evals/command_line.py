@@ -12,13 +12,13 @@ from pathlib import Path
 
 from deep_research.errors import UnknownNameError, UsageError
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.console import Console
-from deep_research.interfaces.cli.exits import Exit
+from deep_research.interfaces.cli.console import Console, Exit
 from deep_research.interfaces.cli.main import exit_code
 from deep_research.interfaces.cli.options import COMMON, Command, Option, parser
 from deep_research.interfaces.cli.session import Interrupted, engine_arguments
 from deep_research.interfaces.cli.signals import Signals
 from deep_research.logs import configure
+from deep_research.presentation import phrases
 from deep_research.settings import Settings, load_settings
 from evals import (
     ALL,
@@ -165,7 +165,7 @@ def as_table(figures: Figures, columns: int = text.COLUMNS) -> list[str]:
         used = first
         while names and (not part or used + 2 + _width(names[0]) <= columns):
             used += 2 + _width(names[0])
-            part.append(text.clip(text.line(names.pop(0)), columns - first - 2))
+            part.append(text.clip(phrases.line(names.pop(0)), columns - first - 2))
         head = "".join(f"  {name:>{_width(name)}}" for name in part)
         lines += ([""] if lines else []) + [f"{figures.suite:<{first}}{head}"]
         for metric in metrics:
@@ -183,7 +183,7 @@ class _Teller:
         self._started = self._told = time.monotonic()
 
     def __call__(self, now: Progress) -> None:
-        said = f"{text.count(now.done, 'run')} of {now.total:,} done"
+        said = f"{phrases.count(now.done, 'run')} of {now.total:,} done"
         fresh = now.done - now.kept
         if now.kept:
             said += f", {now.kept:,} of them earlier"

@@ -16,7 +16,7 @@ from deep_research.errors import (
     UnknownNameError,
     UsageError,
 )
-from deep_research.interfaces.cli.exits import Exit, of_error
+from deep_research.interfaces.cli.console import Exit, of_error
 from deep_research.state.events import RunCreated, SetUpChanged
 from deep_research.store import MemoryStore
 from deep_research.store.sqlite import SQLiteStore

@@ -10,11 +10,11 @@ from typing import Any
 from deep_research.budget.archive import Archive, ArchiveEntry
 from deep_research.errors import ContentMissingError, UnknownNameError, UsageError
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.console import Console
-from deep_research.interfaces.cli.exits import Exit
+from deep_research.interfaces.cli.console import Console, Exit
 from deep_research.interfaces.cli.output_file import check_target, write_whole
 from deep_research.interfaces.cli.session import setting_arguments
 from deep_research.patterns import regex
+from deep_research.presentation import phrases
 from deep_research.settings import Settings, load_settings
 from deep_research.state.journal import utc_now
 
@@ -61,10 +61,10 @@ def _list(archive: Archive, settings: Settings, args: Namespace, console: Consol
         rows = [("HASH", "KEPT SINCE", "EXPIRES", "SIZE")]
         rows += [
             (
-                text.short_hash(e.content_hash),
+                phrases.short_hash(e.content_hash),
                 _moment(e.archived_at),
                 _until(e.archived_at + ttl, now),
-                text.in_bytes(e.size),
+                phrases.in_bytes(e.size),
             )
             for e in entries
         ]
@@ -91,7 +91,7 @@ def _clean(archive: Archive, args: Namespace, console: Console) -> None:
     if args.json:
         console.print(json.dumps({"removed": removed}))
     else:
-        console.print(f"Removed {text.count(removed, 'expired text')}, {len(archive.list()):,} left.")
+        console.print(f"Removed {phrases.count(removed, 'expired text')}, {len(archive.list()):,} left.")
 
 
 def _whole(archive: Archive, given: str) -> str:
@@ -99,7 +99,7 @@ def _whole(archive: Archive, given: str) -> str:
     beginning = given.strip().lower().removeprefix(_SCHEME)
     if not _BEGINNING.fullmatch(beginning):
         raise UsageError(
-            f"'{text.line(given)[:80]}' is no hash.", hint="`deep-research archive list` shows all."
+            f"'{phrases.line(given)[:80]}' is no hash.", hint="`deep-research archive list` shows all."
         )
     wanted = f"{_SCHEME}{beginning}"
     found = [entry.content_hash for entry in archive.list() if entry.content_hash.startswith(wanted)]
@@ -134,4 +134,4 @@ def _until(at: datetime, now: datetime) -> str:
     left = (at - now).total_seconds() / 3600
     if left <= 0:
         return "expired"
-    return f"in {text.count(round(left / 24), 'day')}" if left >= 48 else f"in {left:.0f} h"
+    return f"in {phrases.count(round(left / 24), 'day')}" if left >= 48 else f"in {left:.0f} h"

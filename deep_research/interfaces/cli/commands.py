@@ -8,20 +8,19 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from deep_research.interfaces.cli import pack_command, show, waiting_command
-from deep_research.interfaces.cli.console import Console
-from deep_research.interfaces.cli.exits import Exit
+from deep_research.interfaces.cli import pack_command, show, verb_commands
+from deep_research.interfaces.cli.console import Console, Exit
 from deep_research.interfaces.cli.output_file import check_output
-from deep_research.interfaces.cli.request_lines import folder_file_line
 from deep_research.interfaces.cli.session import (
     Interrupted,
     Look,
     Session,
     engine_arguments,
+    folder_file_line,
     settings_in_force,
+    without_store,
 )
 from deep_research.interfaces.cli.signals import Signals
-from deep_research.interfaces.cli.store_check import without_store
 
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch
@@ -31,13 +30,10 @@ PARKS = ("run", "resume", "answer")  # commands that carry out one run
 PARK_WAIT = 10.0  # seconds in which a run is to come to the end of a unit
 
 LOOKS: dict[str, Callable[[Look], Awaitable[int]]] = {
-    "list": show.list_runs,
-    "waiting": waiting_command.waiting,
-    "status": show.status,
+    **dict.fromkeys(("waiting", "status", "delete", "pack"), verb_commands.perform),
+    "list": verb_commands.list_runs,
+    "events": verb_commands.events,
     "show": show.show,
-    "events": show.events,
-    "delete": show.delete,
-    "pack": pack_command.pack,
     "verify": pack_command.verify,
     "replay": pack_command.replay,
 }
@@ -53,7 +49,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         if without_store(args, console, settings):
             return Exit.COMPLETED
         return _carried_out(lambda: _look(args, console, settings))
-    from deep_research.interfaces.cli import control_command, run_command
+    from deep_research.interfaces.cli import run_command
     from deep_research.research import DeepResearch
 
     run_command.read_question(args)
@@ -64,14 +60,12 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     session = Session(args=args, console=console, settings=settings, runs=engine, engine=engine)
     _note_folder_file(session)
     works = {
+        **dict.fromkeys(("steer", "pause", "wake"), verb_commands.perform),
         "run": run_command.run,
         "resume": run_command.resume,
-        "events": show.follow,
-        "cancel": show.cancel,
-        "answer": control_command.answer,
-        "steer": control_command.steer,
-        "pause": control_command.pause,
-        "wake": control_command.wake,
+        "answer": run_command.answer,
+        "events": verb_commands.follow,
+        "cancel": verb_commands.cancel,
     }
     park = partial(engine.adrain, PARK_WAIT) if args.command in PARKS else None
     return _carried_out(lambda: _work(session, LOOKS[args.command] if looks else works[args.command]), park)

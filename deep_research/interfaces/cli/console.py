@@ -1,4 +1,4 @@
-"""The two streams of a command: what was asked for on stdout, everything else on stderr.
+"""The two streams of a command, what was asked for on stdout and everything else on stderr; and its exit codes.
 
 A reader that went away (``| head``) is no error: the stream falls silent, and the work ends as it would have.
 """
@@ -8,11 +8,47 @@ from __future__ import annotations
 import json
 import os
 import sys
+from enum import IntEnum
 from typing import TextIO
 
+from deep_research.errors import ConfigurationError, DeepResearchError, UsageError
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.options import PROGRAM
+from deep_research.presentation import phrases
+
+
+class Exit(IntEnum):
+    """What the process ends with. A signal ends it with 128 and the signal's number."""
+
+    COMPLETED = 0
+    FAILED = 1
+    WRONG_USE = 2
+    STOPPED = 3
+    PARKED = 4
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+MEANINGS = {
+    Exit.COMPLETED: "completed; or the question about a run was answered",
+    Exit.FAILED: "aborted (config, error), or the database, the output or the program failed; or `verify` found damage",
+    Exit.WRONG_USE: "wrong use: arguments, settings, corpus, run id; nothing was started",
+    Exit.STOPPED: "aborted (cancelled, timeout, budget, no_evidence)",
+    Exit.PARKED: "parked: the run waits for an answer or a time",
+    Exit.INTERRUPTED: "interrupted by Ctrl-C; the run can be resumed",
+    Exit.TERMINATED: "interrupted by SIGTERM; the run can be resumed",
+}
+
+_BY_OUTCOME = {
+    "completed": Exit.COMPLETED,
+    "parked": Exit.PARKED,
+    "config": Exit.FAILED,
+    "error": Exit.FAILED,
+    "cancelled": Exit.STOPPED,
+    "timeout": Exit.STOPPED,
+    "budget": Exit.STOPPED,
+    "no_evidence": Exit.STOPPED,
+}
 
 
 class CommandError(Exception):
@@ -52,7 +88,7 @@ class Console:
         if stream is None or self.gone:
             return
         if self.cleans or stream.isatty():
-            content = text.clean(content)
+            content = phrases.clean(content)
         try:
             stream.write(content if content.endswith("\n") else f"{content}\n")
             stream.flush()
@@ -67,7 +103,7 @@ class Console:
 
     def note(self, *lines: str) -> None:
         """Lines onto stderr, each cleaned and kept one line."""
-        self.draw("".join(f"{' '.join(text.clean(line).splitlines())}\n" for line in lines))
+        self.draw("".join(f"{' '.join(phrases.clean(line).splitlines())}\n" for line in lines))
 
     def draw(self, raw: str) -> None:
         """Onto stderr as it is. With nobody there to read it there is nobody to tell."""
@@ -110,3 +146,12 @@ def _silence(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)
     os.close(nowhere)
+
+
+def of_run(status: str, reason: str | None) -> Exit:
+    """For a run that was carried out: by its reason if it has one, else by its status."""
+    return _BY_OUTCOME.get(reason or status, Exit.FAILED)
+
+
+def of_error(error: DeepResearchError) -> Exit:
+    return Exit.WRONG_USE if isinstance(error, UsageError | ConfigurationError) else Exit.FAILED

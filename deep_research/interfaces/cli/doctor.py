@@ -7,54 +7,40 @@ import asyncio
 import json
 import os
 import platform
+import re
 import sqlite3
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deep_research import __version__
 from deep_research.errors import CorpusError, DeepResearchError, StoreError
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.check import BROKEN, NOTE, OK, Check
-from deep_research.interfaces.cli.console import Console
-from deep_research.interfaces.cli.doctor_models import models
-from deep_research.interfaces.cli.doctor_search import search
-from deep_research.interfaces.cli.doctor_tokens import archive, tokens
-from deep_research.interfaces.cli.exits import Exit
-from deep_research.interfaces.cli.request_lines import folder_file_line, requests
-from deep_research.interfaces.cli.session import setting_arguments
+from deep_research.interfaces.cli.console import Console, Exit
+from deep_research.interfaces.cli.doctor_checks import (
+    BROKEN,
+    NOTE,
+    OK,
+    Check,
+    archive,
+    models,
+    requests,
+    search,
+    tokens,
+)
+from deep_research.interfaces.cli.session import folder_file_line, setting_arguments
 from deep_research.logs import get_log, redact, redact_value, told
+from deep_research.presentation import phrases
 from deep_research.settings import ResolvedSettings, Settings, load_settings
 
 if TYPE_CHECKING:
     from deep_research.sources.documents import Skipped
 
-_PACKAGES = (
-    "anthropic",
-    "feedparser",
-    "httpx",
-    "liteparse",
-    "lxml-html-clean",
-    "openai",
-    "platformdirs",
-    "protego",
-    "pydantic",
-    "pystemmer",
-    "python-calamine",
-    "python-docx",
-    "structlog",
-    "tavily-python",
-    "tenacity",
-    "tiktoken",
-    "trafilatura",
-)
-# Are not made for every machine; the look at the readers tells what is lost without them.
-_OPTIONAL = ("liteparse", "python-calamine")
 _MOST_SKIPPED = 20
 log = get_log("doctor")
 
@@ -101,7 +87,7 @@ def _checked(name: str, look: Callable[[], Iterator[Check]]) -> list[Check]:
     except Exception as error:
         log.debug("check_failed", check=name, exc_info=error)
         found.append(Check(name, BROKEN, told(error)))
-    return [Check(check.name, check.state, text.line(redact(check.detail))) for check in found]
+    return [Check(check.name, check.state, phrases.line(redact(check.detail))) for check in found]
 
 
 def _program() -> Iterator[Check]:
@@ -130,7 +116,7 @@ def _settings(args: Namespace, resolved: list[ResolvedSettings]) -> Iterator[Che
     yield Check(
         "settings",
         OK,
-        f"{text.count(len(found.origins), 'setting')}, {changed} not at their default",
+        f"{phrases.count(len(found.origins), 'setting')}, {changed} not at their default",
     )
     if line := folder_file_line(found):
         yield Check("settings", NOTE, line)
@@ -166,7 +152,7 @@ def _database(settings: Settings) -> Iterator[Check]:
             return
         (health,) = db.execute("PRAGMA quick_check(1)").fetchone()
         (runs,) = db.execute("SELECT count(*) FROM runs").fetchone()
-        detail = f"version {number}, {text.count(runs, 'run')}, {path.stat().st_size / 1e6:,.1f} MB"
+        detail = f"version {number}, {phrases.count(runs, 'run')}, {path.stat().st_size / 1e6:,.1f} MB"
         yield Check("database", OK if health == "ok" else BROKEN, f"{detail}, integrity: {health}")
 
 
@@ -202,7 +188,7 @@ def _corpus(settings: Settings, *, all_files: bool) -> Iterator[Check]:
         return
     finally:
         asyncio.run(corpus.aclose())
-    found = f"{text.count(report.documents, 'document')}, {text.count(report.passages, 'passage')}"
+    found = f"{phrases.count(report.documents, 'document')}, {phrases.count(report.passages, 'passage')}"
     yield Check("corpus", OK, f"{found} in {', '.join(map(str, settings.corpus))}")
     if report.skipped:
         yield Check("corpus", NOTE, f"{_entries(report.skipped)} not read")
@@ -212,7 +198,7 @@ def _corpus(settings: Settings, *, all_files: bool) -> Iterator[Check]:
 
 def _entries(skipped: Sequence[Skipped]) -> str:
     count = sum(entry.count for entry in skipped)
-    return f"{text.count(count, 'file or folder', 'files or folders')} {'was' if count == 1 else 'were'}"
+    return f"{phrases.count(count, 'file or folder', 'files or folders')} {'was' if count == 1 else 'were'}"
 
 
 def _named(files: Sequence[Skipped], how: str, *, all_files: bool) -> Iterator[Check]:
@@ -228,10 +214,12 @@ _LOOKS = {"data directory": _data_dir, "database": _database}
 
 
 def _packages() -> Iterator[Check]:
-    versions = {name: _version(name) for name in _PACKAGES}
-    missing = [name for name, number in versions.items() if number is None and name not in _OPTIONAL]
-    yield Check("packages", OK, ", ".join(f"{name} {number}" for name, number in versions.items() if number))
-    if missing:
+    """The packages that this one needs; those with a marker are not made for every machine (the readers tell of them)."""
+    needed = [need.partition(";") for need in requires("deep-research") or () if "extra ==" not in need]
+    optional = {re.split(r"[<>=!~ ]", name)[0]: bool(marker) for name, _, marker in needed}
+    found = {name: number for name in sorted(optional) if (number := _version(name))}
+    yield Check("packages", OK, ", ".join(f"{name} {number}" for name, number in found.items()))
+    if missing := [name for name in optional if name not in found and not optional[name]]:
         yield Check("packages", BROKEN, f"not installed: {', '.join(missing)}; reinstall deep-research")
 
 
@@ -259,7 +247,7 @@ def _version(name: str) -> str | None:
 def _setting_lines(found: ResolvedSettings) -> Iterator[SettingLine]:
     for name, value in found.settings:
         shown = redact_value({name: _plain(value)})[name]
-        yield SettingLine(name, text.line(str(shown)), text.line(redact(found.origins[name])))
+        yield SettingLine(name, phrases.line(str(shown)), phrases.line(redact(found.origins[name])))
 
 
 def _plain(value: object) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from deep_research.budget.estimate import Dollars, Estimate, PhaseEstimate, Range
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.exits import Exit
+from deep_research.interfaces.cli.console import Exit
 from deep_research.interfaces.cli.session import Session
+from deep_research.presentation import phrases
 from deep_research.state import ModelRole
 
 _HEAD = ("PHASE", "REQUESTS", "TOKENS IN", "TOKENS OUT", "DOLLARS")
@@ -37,7 +38,7 @@ def _lines(made: Estimate, columns: int) -> Iterator[str]:
         yield ""
         yield from text.fold(f"Asked: {_models(made.models)}.", columns)
     for note in made.notes:
-        yield from text.fold(text.line(note), columns)
+        yield from text.fold(phrases.line(note), columns)
 
 
 def _row(phase: PhaseEstimate) -> tuple[str, ...]:
@@ -57,13 +58,13 @@ def _models(models: Mapping[ModelRole, str]) -> str:
     """Each model with the roles it has."""
     roles: dict[str, list[str]] = {}
     for role, model in models.items():
-        roles.setdefault(text.line(model), []).append(role.value)
+        roles.setdefault(phrases.line(model), []).append(role.value)
     return "; ".join(f"{model} ({', '.join(of)})" for model, of in roles.items())
 
 
 def _count(span: Range, one: str, many: str = "") -> str:
     if span.low == span.high:
-        return text.count(span.high, one, many)
+        return phrases.count(span.high, one, many)
     return f"{_span(span)} {many or one + 's'}"
 
 
@@ -74,5 +75,5 @@ def _span(span: Range) -> str:
 def _money(span: Dollars | None) -> str:
     if span is None:
         return "unknown"
-    low, high = text.dollars(span.low), text.dollars(span.high)
+    low, high = phrases.dollars(span.low), phrases.dollars(span.high)
     return low if low == high else f"{low}–{high}"

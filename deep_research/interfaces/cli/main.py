@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from deep_research import __version__
 from deep_research.errors import DeepResearchError
 from deep_research.interfaces.cli import options
-from deep_research.interfaces.cli.console import CommandError, Console
-from deep_research.interfaces.cli.exits import Exit, of_error
+from deep_research.interfaces.cli.console import CommandError, Console, Exit, of_error
 
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch
@@ -24,6 +23,11 @@ def main(argv: Sequence[str] | None = None, *, engine: EngineFactory | None = No
     `DeepResearch`, which it is by default."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     console = Console(json="--json" in arguments)
+    if arguments[:3] == ["completion", "words", "--"]:  # a shell asks, of a command that is not finished
+        from deep_research.interfaces.cli.completion import candidates
+
+        console.print(candidates(arguments[3:]))
+        return Exit.COMPLETED
     return exit_code(lambda: _carried_out(options.parse(arguments), console, engine), console)
 
 

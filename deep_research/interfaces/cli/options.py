@@ -1,7 +1,8 @@
-"""What may be typed: the commands and their options, and the reading of a command line.
+"""The commands and options of the command line, and the reading of one.
 
-The tables below are the one source of the parsers, the help texts, the "Did you mean …?" and docs/cli.md.
-Importing this module loads nothing of the engine.
+Commands that are verbs of the engine take their help and options from `OPERATIONS`; the rest stands in the tables below.
+Parsers, help texts, completion, the "Did you mean …?" and docs/cli.md are made from them. Importing this module loads
+nothing of the engine.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from deep_research.errors import UnknownNameError, UsageError
+from deep_research.research.operations import OPERATIONS, Parameter
 
 PROGRAM = "deep-research"
 WIDTH = 80
@@ -23,18 +25,21 @@ _HELP_ALL = "--help-all"
 _VERSION = ("-V", "--version")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Option:
     """One option. Without a ``metavar`` it is a switch; ``name`` is where its value is found; ``short`` is its one letter
-    with a dash before it, and ``choices`` are what a shell offers for its value."""
+    with a dash before it, and ``choices`` are what a shell offers for its value. ``of_verb``: it is a parameter of the
+    command's operation."""
 
     flag: str
     help: str
     metavar: str = ""
-    repeats: bool = False
-    name: str = ""
     short: str = ""
+    name: str = ""
+    repeats: bool = False
     choices: tuple[str, ...] = ()
+    of_verb: bool = False
+    required: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -49,10 +54,10 @@ class Option:
         return f"{', '.join(self.flags)} {self.metavar}".rstrip()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Command:
     """One command. ``arguments`` are its positional ones, as (name, help); one in square brackets may be left out.
-    ``choices`` are what a shell offers for the first of them."""
+    ``positional`` are the parameters of its operation among them. ``choices`` are what a shell offers for the first."""
 
     name: str
     summary: str
@@ -60,6 +65,7 @@ class Command:
     arguments: tuple[tuple[str, str], ...] = ()
     options: tuple[Option, ...] = ()
     choices: tuple[str, ...] = ()
+    positional: tuple[str, ...] = ()
 
     @property
     def takes_file(self) -> bool:
@@ -71,281 +77,194 @@ class Command:
         return " ".join([self.name, *(name for name, _ in self.arguments)])
 
 
+_RUN = "deepres-0123456789ab"
+_ID = ("ID", f"The run, such as {_RUN}.")
+_FLAGS = {"drop_sub_query": "--drop", "path": "--out"}  # of parameters that have another name at the prompt
+_SHORT = {"--out": "-o"}
+
+
+def _verb(
+    name: str,
+    *more: Option,
+    example: str = "",
+    arguments: tuple[tuple[str, str], ...] | None = None,
+    without: Sequence[str] = (),
+) -> Command:
+    """The command of an operation, with ``more`` options, and ``without`` the parameters that these stand for."""
+    operation = OPERATIONS[name]
+    given = [parameter for parameter in operation.parameters if parameter.name not in without]
+    positional = tuple(parameter.name for parameter in given if parameter.positional)
+    if arguments is None:
+        arguments = (*((_ID,) if operation.of_run else ()), *(_argument(p) for p in given if p.positional))
+    return Command(
+        name,
+        operation.summary,
+        f"{PROGRAM} {name} {example or _RUN * operation.of_run}".rstrip(),
+        arguments,
+        (*(_option(parameter) for parameter in given if not parameter.positional), *more),
+        positional=positional,
+    )
+
+
+def _argument(parameter: Parameter) -> tuple[str, str]:
+    return (f"[{parameter.value}]" if parameter.optional else parameter.value), parameter.help
+
+
+def _option(parameter: Parameter) -> Option:
+    flag = _FLAGS.get(parameter.name, f"--{parameter.name.replace('_', '-')}")
+    return Option(
+        flag,
+        parameter.help,
+        parameter.value,
+        _SHORT.get(flag, ""),
+        parameter.name,
+        of_verb=True,
+        required=not parameter.optional,
+    )
+
+
+_PRESETS = ("default", "fast", "deep", "agents", "offline")
+_LEVELS = ("debug", "info", "warning", "error")
 COMMON = (
+    Option("--corpus", "Folder or file of documents to search; repeatable.", "PATH", "-c", repeats=True),
     Option(
-        flag="--corpus",
-        short="-c",
-        metavar="PATH",
+        "--search",
+        "What to search: corpus, web, or a service such as tavily; repeatable.",
+        "NAME",
         repeats=True,
-        help="Folder or file of documents to search; repeatable.",
     ),
+    Option("--local-only", "Never touch the network."),
     Option(
-        flag="--search",
-        metavar="NAME",
+        "--model",
+        "Language model for all agents, as SERVICE:MODEL; the next is asked when one cannot answer.",
+        "NAME",
+        "-m",
         repeats=True,
-        help="What to search: corpus, web, or a service such as tavily; repeatable.",
-    ),
-    Option(flag="--local-only", help="Never touch the network."),
-    Option(
-        flag="--model",
-        short="-m",
-        metavar="NAME",
-        repeats=True,
-        help="Language model for all agents, as SERVICE:MODEL; the next is asked when one cannot answer.",
     ),
     Option(
-        flag="--preset",
-        metavar="NAME",
-        help="Named set of values to start from: default, fast, deep, agents, offline.",
-        choices=("default", "fast", "deep", "agents", "offline"),
+        "--preset", f"Named set of values to start from: {', '.join(_PRESETS)}.", "NAME", choices=_PRESETS
     ),
-    Option(flag="--config", metavar="FILE", help="Settings file (TOML) to read."),
-    Option(
-        flag="--data-dir", metavar="DIR", help="Folder of the runs; else DEEP_RESEARCH_HOME, else the user's."
-    ),
-    Option(
-        flag="--set", metavar="NAME=VALUE", repeats=True, help="Any setting of docs/settings.md; repeatable."
-    ),
-    Option(flag="--json", help="Print JSON on stdout, and errors as JSON on stderr."),
-    Option(flag="--quiet", short="-q", help="No progress, and no closing line after a completed run."),
-    Option(
-        flag="--verbose",
-        short="-v",
-        help="Tell more: the plan, the reasons of gaps and decisions, every step.",
-    ),
-    Option(
-        flag="--log-level",
-        metavar="LEVEL",
-        help="Print log lines on stderr: debug, info, warning, error.",
-        choices=("debug", "info", "warning", "error"),
-    ),
+    Option("--config", "Settings file (TOML) to read.", "FILE"),
+    Option("--data-dir", "Folder of the runs; else DEEP_RESEARCH_HOME, else the user's.", "DIR"),
+    Option("--set", "Any setting of docs/settings.md; repeatable.", "NAME=VALUE", repeats=True),
+    Option("--json", "Print JSON on stdout, and errors as JSON on stderr."),
+    Option("--quiet", "No progress, and no closing line after a completed run.", short="-q"),
+    Option("--verbose", "Tell more: the plan, the reasons of gaps and decisions, every step.", short="-v"),
+    Option("--log-level", f"Print log lines on stderr: {', '.join(_LEVELS)}.", "LEVEL", choices=_LEVELS),
 )
-_OUT = Option(flag="--out", short="-o", metavar="FILE", help="Write the report to FILE instead of stdout.")
-_SAMPLE = Option(flag="--sample", help="Search the sample documents that come with the package.")
+_OUT = Option("--out", "Write the report to FILE instead of stdout.", "FILE", "-o")
+_SAMPLE = Option("--sample", "Search the sample documents that come with the package.")
 _CAPS = (
-    Option(flag="--max-usd", metavar="USD", help="Cap on the dollars of the run."),
-    Option(flag="--max-tokens", metavar="N", help="Cap on the tokens of the run, in and out together."),
-    Option(flag="--max-model-calls", metavar="N", help="Cap on the run's requests to language models."),
-    Option(flag="--max-searches", metavar="N", help="Cap on the searches of the run."),
-    Option(flag="--max-fetches", metavar="N", help="Cap on the pages that are fetched."),
-    Option(flag="--max-seconds", metavar="S", help="Cap on the seconds of work of the run."),
+    Option("--max-usd", "Cap on the dollars of the run.", "USD"),
+    Option("--max-tokens", "Cap on the tokens of the run, in and out together.", "N"),
+    Option("--max-model-calls", "Cap on the run's requests to language models.", "N"),
+    Option("--max-searches", "Cap on the searches of the run.", "N"),
+    Option("--max-fetches", "Cap on the pages that are fetched.", "N"),
+    Option("--max-seconds", "Cap on the seconds of work of the run.", "S"),
 )
-_ID = ("ID", "The run, such as deepres-0123456789ab.")
 
 COMMANDS = (
-    Command(
-        name="run",
-        summary="Research a question and print the report.",
-        example='deep-research run "Who built Bell Rock?" --corpus docs/',
+    _verb(
+        "run",
+        _OUT,
+        _SAMPLE,
+        Option("--max-iterations", "Rounds of searching and writing.", "N"),
+        Option("--max-sub-queries", "Sub-queries that the question is split into.", "N"),
+        Option("--max-sources-per-query", "Sources kept for each sub-query.", "N"),
+        Option("--words", "Length the report aims at.", "N", name="report_words"),
+        Option(
+            "--strict",
+            "Give no report of whose claims fewer are supported, such as 0.9.",
+            "FRACTION",
+            name="min_supported",
+        ),
+        *_CAPS,
+        Option("--approve-plan", "Show the plan before anything is searched, and wait for approval."),
+        Option("--estimate", "Tell what the run may take, and do not start it."),
+        Option("--system-prompt", "Instructions added to those of every agent.", "TEXT"),
+        example='"Who built Bell Rock?" --corpus docs/',
         arguments=(("QUESTION", "The question; - reads it from stdin."),),
-        options=(
+    ),
+    _verb(
+        "resume",
+        Option(
+            "--with-new-setup",
+            "Go on with what is named here in place of what the run was set up with.",
+        ),
+        *_CAPS,
+        _OUT,
+        _SAMPLE,
+        without=("setup", "budget", "shared_budget"),
+    ),
+    _verb(
+        "answer",
+        Option("--no-run", "Queue the answer for whoever goes on with the run."),
+        _OUT,
+        _SAMPLE,
+        example=f'{_RUN} "The one in Scotland."',
+        without=("run",),
+    ),
+    _verb("steer", example=f'{_RUN} "Also consider the north coast."'),
+    _verb("pause"),
+    _verb("waiting"),
+    _verb("wake", _SAMPLE),
+    _verb("list", example="--status parked --limit 20"),
+    _verb("status"),
+    Command(
+        "show",
+        "Print the report of a run again, or of the run in a pack.",
+        f"{PROGRAM} show {_RUN} --out report.md",
+        (("ID", f"{_ID[1]} Or the file that `pack` wrote, which is only read."),),
+        (
             _OUT,
-            _SAMPLE,
-            Option(flag="--max-iterations", metavar="N", help="Rounds of searching and writing."),
-            Option(
-                flag="--max-sub-queries", metavar="N", help="Sub-queries that the question is split into."
-            ),
-            Option(flag="--max-sources-per-query", metavar="N", help="Sources kept for each sub-query."),
-            Option(flag="--words", metavar="N", name="report_words", help="Length the report aims at."),
-            Option(
-                flag="--strict",
-                metavar="FRACTION",
-                name="min_supported",
-                help="Give no report of whose claims fewer are supported, such as 0.9.",
-            ),
-            *_CAPS,
-            Option(
-                flag="--approve-plan",
-                help="Show the plan before anything is searched, and wait for your word.",
-            ),
-            Option(flag="--estimate", help="Tell what the run may take, and do not start it."),
-            Option(
-                flag="--system-prompt", metavar="TEXT", help="Instructions added to those of every agent."
-            ),
+            Option("--budget", "Print instead what it was allowed, and what it spent on what."),
+            Option("--claims", "Print instead what it claims, and what of its sources carries each claim."),
         ),
     ),
-    Command(
-        name="resume",
-        summary="Go on with a run: interrupted, parked, aborted, or ended at a cap.",
-        example="deep-research resume deepres-0123456789ab",
-        arguments=(_ID,),
-        options=(
-            Option(
-                flag="--answer",
-                metavar="TEXT",
-                help="Answer to what a parked run waits for, as `answer` takes it.",
-            ),
-            Option(
-                flag="--with-new-setup",
-                help="Go on with what is named here in place of what the run was set up with.",
-            ),
-            *_CAPS,
-            Option(
-                flag="--take-over",
-                help="Have a process that works on the run let go of it, and go on here.",
-            ),
-            _OUT,
-            _SAMPLE,
-        ),
-    ),
-    Command(
-        name="answer",
-        summary="Answer what a parked run asks, and go on with it.",
-        example='deep-research answer deepres-0123456789ab "The one in Scotland."',
-        arguments=(_ID, ("VALUE", "The answer: a text, or JSON where `waiting` shows a form for it.")),
-        options=(
-            Option(flag="--no-run", help="Leave the answer for whoever goes on with the run."),
-            _OUT,
-            _SAMPLE,
-        ),
-    ),
-    Command(
-        name="steer",
-        summary="Have a say in a run while it goes.",
-        example='deep-research steer deepres-0123456789ab "Also consider the north coast."',
-        arguments=(_ID, ("[TEXT]", "What those who work on it are to heed from their next step on.")),
-        options=(
-            Option(flag="--drop", metavar="ID", help="Drop a sub-query that was not searched yet."),
-            Option(
-                flag="--since",
-                metavar="DAY",
-                name="from_day",
-                help="From now on search only what was published since that day.",
-            ),
-            Option(flag="--stop-searching", help="Search nothing more, and write the report."),
-        ),
-    ),
-    Command(
-        name="pause",
-        summary="Park a run before its next step.",
-        example="deep-research pause deepres-0123456789ab",
-        arguments=(_ID,),
-    ),
-    Command(
-        name="waiting",
-        summary="List the parked runs: what each waits for, and until when.",
-        example="deep-research waiting",
-    ),
-    Command(
-        name="wake",
-        summary="Go on with the parked runs whose time has come.",
-        example="deep-research wake",
-        options=(_SAMPLE,),
-    ),
-    Command(
-        name="list",
-        summary="List the runs, newest first, with how far each came.",
-        example="deep-research list --status parked --limit 20",
-        options=(
-            Option(
-                flag="--status",
-                metavar="NAME",
-                help="Only runs of this status: pending, running, parked, completed, aborted, interrupted.",
-            ),
-            Option(flag="--user", metavar="ID", help="Only runs of this user_id."),
-            Option(flag="--session", metavar="ID", help="Only runs of this session_id."),
-            Option(
-                flag="--text", metavar="TEXT", help="Only runs whose question holds TEXT, in whatever case."
-            ),
-            Option(flag="--limit", metavar="N", help="At most N runs."),
-            Option(
-                flag="--after", metavar="ID", help="Go on after this run: the last one of the page before."
-            ),
-        ),
-    ),
-    Command(
-        name="status",
-        summary="Say where a run stands.",
-        example="deep-research status deepres-0123456789ab",
-        arguments=(_ID,),
-    ),
-    Command(
-        name="show",
-        summary="Print the report of a run again, or of the run in a pack.",
-        example="deep-research show deepres-0123456789ab --out report.md",
-        arguments=(("ID", f"{_ID[1]} Or the file that `pack` wrote, which is only read."),),
-        options=(
-            _OUT,
-            Option(flag="--budget", help="Print instead what it was allowed, and what it spent on what."),
-            Option(
-                flag="--claims",
-                help="Print instead what it claims, and what of its sources carries each claim.",
-            ),
-        ),
-    ),
-    Command(
-        name="events",
-        summary="Print the log of a run, one line an event.",
-        example="deep-research events deepres-0123456789ab --follow",
-        arguments=(_ID,),
-        options=(
-            Option(flag="--after", metavar="N", help="Begin after event number N."),
-            Option(flag="--follow", help="Go on printing until the run ends."),
-        ),
-    ),
-    Command(
-        name="cancel",
-        summary="End a run; what it found is kept.",
-        example="deep-research cancel deepres-0123456789ab",
-        arguments=(_ID,),
-    ),
-    Command(
-        name="delete",
-        summary="Remove a run and its saved texts.",
-        example="deep-research delete deepres-0123456789ab",
-        arguments=(_ID,),
-    ),
-    Command(
-        name="pack",
-        summary="Write a run with all its evidence to one file.",
-        example="deep-research pack deepres-0123456789ab --out bell-rock.zip",
-        arguments=(_ID,),
-        options=(
-            Option(flag="--out", short="-o", metavar="FILE", help="The file to write (zip)."),
-            Option(flag="--force", help="Replace FILE where it exists."),
-        ),
-    ),
-    Command(
-        name="verify",
-        summary="Check that a pack, or a run, is as it was recorded.",
-        example="deep-research verify bell-rock.zip",
+    _verb("events", Option("--follow", "Go on printing until the run ends."), example=f"{_RUN} --follow"),
+    _verb("cancel"),
+    _verb("delete"),
+    _verb("pack", example=f"{_RUN} --out bell-rock.zip"),
+    _verb(
+        "verify",
+        example="bell-rock.zip",
         arguments=(("PACK", "The file that `pack` wrote; or the id of a run of this data directory."),),
     ),
     Command(
-        name="replay",
-        summary="Print the run of a pack as it happened, one line an event.",
-        example="deep-research replay bell-rock.zip",
-        arguments=(("FILE", "The file that `pack` wrote."),),
+        "replay",
+        "Print the run of a pack as it happened, one line an event.",
+        f"{PROGRAM} replay bell-rock.zip",
+        (("FILE", "The file that `pack` wrote."),),
     ),
     Command(
-        name="archive",
-        summary="Look after the texts kept of what was left out of prompts.",
-        example="deep-research archive restore 3fa8c01d --out original.txt",
-        arguments=(
+        "archive",
+        "Look after the texts kept of what was left out of prompts.",
+        f"{PROGRAM} archive restore 3fa8c01d --out original.txt",
+        (
             (
                 "ACTION",
                 "list: what is kept, newest first; restore: print a text again; clean: remove what expired.",
             ),
             ("[HASH]", "The text to restore: the beginning of its hash is enough."),
         ),
-        options=(Option(flag="--out", short="-o", metavar="FILE", help="Write the restored text to FILE."),),
-        choices=("list", "restore", "clean"),
+        (Option("--out", "Write the restored text to FILE.", "FILE", "-o"),),
+        ("list", "restore", "clean"),
     ),
     Command(
-        name="doctor",
-        summary="Check the installation and print every setting.",
-        example="deep-research doctor --corpus docs/",
+        "doctor",
+        "Check the installation and print every setting.",
+        f"{PROGRAM} doctor --corpus docs/",
         options=(
             _SAMPLE,
-            Option(flag="--probe", help="Ask each model and search service something small."),
-            Option(flag="--skipped", help="Name every local file that was not read, and why."),
+            Option("--probe", "Ask each model and search service something small."),
+            Option("--skipped", "Name every local file that was not read, and why."),
         ),
     ),
     Command(
-        name="completion",
-        summary="Print the completion of a shell, for its start-up file.",
-        example="deep-research completion bash",
-        arguments=(("SHELL", "The shell: bash, zsh or fish."),),
+        "completion",
+        "Print the completion of a shell, for its start-up file.",
+        f"{PROGRAM} completion bash",
+        (("SHELL", "The shell: bash, zsh or fish."),),
         choices=("bash", "zsh", "fish"),
     ),
 )

@@ -1,4 +1,4 @@
-"""`pack`, `verify`, `replay`: a run in one file, whether it is as it was recorded, and how it happened."""
+"""`verify` and `replay`: whether a pack or a run is as it was recorded, and the events of a pack."""
 
 from __future__ import annotations
 
@@ -6,34 +6,17 @@ import asyncio
 import json
 import os
 import shlex
-from collections.abc import Iterator
 
-from deep_research.errors import PackError, UsageError
-from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.exits import Exit
+from deep_research.errors import PackError
+from deep_research.interfaces.cli.console import Exit
 from deep_research.interfaces.cli.progress import Count
 from deep_research.interfaces.cli.session import Look
-from deep_research.interfaces.cli.show import print_event
+from deep_research.interfaces.cli.verb_commands import print_event
 from deep_research.packs import Verification
+from deep_research.presentation import phrases
+from deep_research.presentation.run_text import verification_lines
 from deep_research.research import PackedRun, ResearchResult, open_pack
 from deep_research.state.identity import RUN_ID
-
-_MOST_FAILURES = 10
-
-
-async def pack(session: Look) -> int:
-    args, console = session.args, session.console
-    await session.runs.astatus(args.id)
-    if args.out is None:
-        raise UsageError("Where is the pack to be written?", hint="Name the file: --out FILE")
-    manifest = await session.runs.apack(args.id, args.out, force=args.force)
-    if args.json:
-        console.print(manifest.model_dump_json())
-    elif session.talks:
-        size = sum(entry.size for entry in manifest.members.values())
-        files = text.count(len(manifest.members) + 1, "file")
-        console.note(f"Packed {args.id} in {args.out}: {files}, {text.in_bytes(size)} unpacked.")
-    return Exit.COMPLETED
 
 
 async def verify(session: Look) -> int:
@@ -48,7 +31,7 @@ async def verify(session: Look) -> int:
     if args.json:
         console.print(json.dumps({"holds": found.holds, **found.model_dump(mode="json")}, ensure_ascii=False))
     else:
-        console.print("\n".join(map(text.line, _lines(found))))
+        console.print("\n".join(map(phrases.line, verification_lines(found))))
     return Exit.COMPLETED if found.holds else Exit.FAILED
 
 
@@ -75,39 +58,6 @@ def _opened(path: str) -> PackedRun:
             f"There is no file {path!r}.", hint="Give the path of a pack, or the id of a run.", path=path
         )
     return open_pack(path)
-
-
-def _lines(found: Verification) -> Iterator[str]:
-    """One line where all holds."""
-    if found.holds:
-        yield f"{found.research_id} is as it was recorded: {_counts(found)}.{_of_checkers(found)}"
-        return
-    yield (
-        f"{found.research_id} is not as it was recorded: {text.count(len(found.failures), 'failure')}."
-        f"{_of_checkers(found)}"
-    )
-    for failure in found.failures[:_MOST_FAILURES]:
-        yield f"- {failure.line}"
-    if len(found.failures) > _MOST_FAILURES:
-        yield f"- and {len(found.failures) - _MOST_FAILURES:,} more"
-
-
-def _counts(found: Verification) -> str:
-    verdicts = text.count(found.claims, "verdict") if found.claims else "no claims"
-    files, quotes = text.count(found.members, "file"), text.count(found.quotes, "quoted passage")
-    return f"{files}, {text.count(found.texts, 'text')}, {quotes}, {verdicts}"
-
-
-def _of_checkers(found: Verification) -> str:
-    if not found.own_checker or found.checker == found.own_checker:
-        return ""
-    differ = (
-        f"{text.count(len(found.differing), 'verdict')} of it would be otherwise" if found.differing else ""
-    )
-    return (
-        f" Its claims were checked by {found.checker}, ours is {found.own_checker}:"
-        f" {differ or 'no verdict would be otherwise'}, which is no damage."
-    )
 
 
 async def replay(session: Look) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.session import Session
+from deep_research.presentation import phrases
 from deep_research.research import ResearchResult
 from deep_research.research.plan_edits import HELP, PlanDraft, SlipError, plan_lines
 from deep_research.state import ParkedKind, RunStatus
@@ -78,7 +79,7 @@ class PlanEditor:
                 f"{part}\n"
                 for line in lines
                 if line
-                for part in text.fold(text.clean(line), columns, "     ")
+                for part in text.fold(phrases.clean(line), columns, "     ")
             )
         )
 

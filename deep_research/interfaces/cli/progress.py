@@ -8,56 +8,42 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console
-from deep_research.interfaces.cli.event_lines import current_queries, in_words, outcome, steps
 from deep_research.interfaces.cli.session import Look, Session
+from deep_research.presentation import phrases
+from deep_research.presentation.event_text import current_queries, in_words, outcome, steps
 from deep_research.state import DeepResearchPhase, SubQueryStatus
 from deep_research.state import events as ev
 from deep_research.state.reducer import Fold
 
 if TYPE_CHECKING:
-    from deep_research.research import DeepResearch
+    pass
 
-_TICK = 0.2  # seconds
+_TICK = 0.2  # seconds between drawings
 _EVERY = 10.0  # seconds between lines about the indexing of documents
 _PHASES = tuple(DeepResearchPhase)
 
 
-class Indexing(Protocol):
-    """What is asked for the documents that were read."""
-
-    @property
-    def files_read(self) -> int | None: ...
+FilesRead = Callable[[], int | None]  # how many documents were read; None when none are being read
 
 
-@dataclass(frozen=True, slots=True)
-class Documents:
-    """Those of an engine."""
-
-    engine: DeepResearch
-
-    @property
-    def files_read(self) -> int | None:
-        return self.engine._files_read
-
-
-def reading(indexing: Indexing) -> str:
+def reading(files_read: FilesRead) -> str:
     """How far the indexing of documents is, "" when there is nothing to read."""
-    read = indexing.files_read
-    return f"Reading documents: {text.count(read, 'file')}" if read else ""
+    read = files_read()
+    return f"Reading documents: {phrases.count(read, 'file')}" if read else ""
 
 
 def watching(session: Session) -> Watching:
     """What suits the options and the terminal."""
     if not session.talks:
         return Watching()
+    files_read = session.engine._files_read
     if is_redrawn(session):
-        return Live(session.console, Documents(session.engine))
-    return Lines(session.console, Documents(session.engine), verbose=session.args.verbose)
+        return Live(session.console, files_read)
+    return Lines(session.console, files_read, verbose=session.args.verbose)
 
 
 def is_redrawn(session: Look) -> bool:
@@ -100,18 +86,35 @@ class Count:
 
 
 class Watching:
-    """Follows a run and says nothing; the base of those that do. ``fold`` is the run as far as it was seen."""
+    """Follows a run and says nothing; the base of those that do. ``fold`` is the run as far as it was seen. `tick` is
+    called every ``interval`` seconds, where there is one."""
+
+    interval: float | None = None
 
     def __init__(self) -> None:
         self.fold = Fold()
+        self._ticker: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Watching:
+        if self.interval is not None:
+            self._ticker = asyncio.create_task(self._tick(self.interval))
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
+    async def __aexit__(self, *exc: object) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()
+        self.close()
+
+    async def _tick(self, interval: float) -> None:
+        while True:
+            self.tick()
+            await asyncio.sleep(interval)
+
+    def tick(self) -> None:
+        """Some time has passed."""
+
+    def close(self) -> None:
+        """Nothing more comes."""
 
     @property
     def seen(self) -> int:
@@ -140,28 +143,16 @@ class Watching:
 class Lines(Watching):
     """A plain line for every finished phase and sub-query; with ``verbose`` the plan, reasons and every step."""
 
-    def __init__(self, console: Console, indexing: Indexing, *, verbose: bool = False) -> None:
+    def __init__(self, console: Console, files_read: FilesRead, *, verbose: bool = False) -> None:
         super().__init__()
+        self.interval = _EVERY
         self._console = console
-        self._indexing = indexing
+        self._files_read = files_read
         self._verbose = verbose
-        self._ticker: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> Watching:
-        self._ticker = asyncio.create_task(self._tick())
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._ticker is not None:
-            self._ticker.cancel()
-
-    async def _tick(self) -> None:
-        while True:
-            await asyncio.sleep(_EVERY)
-            if said := reading(self._indexing):
-                self._console.note(said)
+    def tick(self) -> None:
+        if words := reading(self._files_read):
+            self._console.note(words)
 
     def happened(self, event: ev.Event) -> None:
         said = [in_words(event, self.fold)] + (list(steps(event, self.fold)) if self._verbose else [])
@@ -169,16 +160,16 @@ class Lines(Watching):
 
     def noted(self, note: ev.Progress) -> None:
         if note.until is not None:
-            self._console.note(text.line(note.message))
+            self._console.note(phrases.line(note.message))
         elif self._verbose and note.step:
-            self._console.note(text.line(f"'{note.message}': {note.step}"))
+            self._console.note(phrases.line(f"'{note.message}': {note.step}"))
         elif self._verbose and note.total and note.done == note.total:
-            self._console.note(text.line(f"'{note.message}': {text.count(note.total, 'page')} read"))
+            self._console.note(phrases.line(f"'{note.message}': {phrases.count(note.total, 'page')} read"))
 
 
 def _one_line(said: str) -> str:
     """Outside text as one clean line; what belongs to the line above stays indented."""
-    return ("  " if said.startswith("  ") else "") + text.line(said)
+    return ("  " if said.startswith("  ") else "") + phrases.line(said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +188,11 @@ ASCII = Marks("+", "x", ".", "-\\|/")
 class Live(Watching):
     """A picture of the run, redrawn in place and taken away at the end."""
 
-    def __init__(self, console: Console, indexing: Indexing) -> None:
+    def __init__(self, console: Console, files_read: FilesRead) -> None:
         super().__init__()
+        self.interval = _TICK
         self._console = console
-        self._indexing = indexing
+        self._files_read = files_read
         self._marks = Marks() if "utf" in (sys.stderr.encoding or "").lower() else ASCII
         self._colours = not os.environ.get("NO_COLOR")
         self._searching: dict[str, str] = {}  # by query: how many of its pages were read
@@ -208,17 +200,12 @@ class Live(Watching):
         self._started = time.monotonic()
         self._turn = 0
         self._drawn: list[str] = []
-        self._ticker: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> Watching:
-        self._ticker = asyncio.create_task(self._tick())
-        return self
+    def tick(self) -> None:
+        self._turn += 1
+        self._draw()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._ticker is not None:
-            self._ticker.cancel()
+    def close(self) -> None:
         self._console.draw(self._home() + "\x1b[J")
         self._drawn = []
 
@@ -226,26 +213,20 @@ class Live(Watching):
         if note.until is not None:
             self._waiting = note
         elif note.phase is DeepResearchPhase.GATHERING and note.message:
-            pages = f"{note.done} of {text.count(note.total, 'page')}" if note.total else ""
-            self._searching[note.message] = text.line(note.step) or pages
+            pages = f"{note.done} of {phrases.count(note.total, 'page')}" if note.total else ""
+            self._searching[note.message] = phrases.line(note.step) or pages
 
     def happened(self, event: ev.Event) -> None:
         if isinstance(event, ev.ModelReserved):  # it is asked again
             self._waiting = None
         self._draw()
 
-    async def _tick(self) -> None:
-        while True:
-            self._turn += 1
-            self._draw()
-            await asyncio.sleep(_TICK)
-
     def _home(self) -> str:
         return f"\r\x1b[{len(self._drawn)}A" if self._drawn else "\r"
 
     def _draw(self) -> None:
         columns, lines = text.size(sys.stderr)
-        indexed = reading(self._indexing)
+        indexed = reading(self._files_read)
         if not self.fold.research_id:
             self._redraw([text.clip(indexed, columns - 1)] if indexed else [])
             return
@@ -291,7 +272,7 @@ def picture(
     under way, each with how many of its pages were read."""
     going = marks.turns[turn % len(marks.turns)]
     clock = f"{int(seconds) // 60}:{int(seconds) % 60:02}"
-    head = f"Iteration {fold.iteration}, {clock}" + (f", {text.line(waiting)}" if waiting else "")
+    head = f"Iteration {fold.iteration}, {clock}" + (f", {phrases.line(waiting)}" if waiting else "")
     queries = _query_rows(fold, searching, marks, going, max(0, lines - 1 - len(_PHASES)))
     rows = [head]
     for place, phase in enumerate(_PHASES):
@@ -322,6 +303,6 @@ def _query_rows(fold: Fold, searching: Mapping[str, str], marks: Marks, going: s
         elif query.status is SubQueryStatus.FAILED:
             mark = marks.failed
         pages = searching.get(query.query, "") if query.status is SubQueryStatus.PENDING else ""
-        rows.append(f"    {mark} {pages + ': ' if pages else ''}{text.line(query.query)}")
+        rows.append(f"    {mark} {pages + ': ' if pages else ''}{phrases.line(query.query)}")
     hidden = len(queries) - len(shown)
     return [*rows, f"    {marks.waiting} and {hidden} more"] if hidden and room else rows

@@ -1,4 +1,4 @@
-"""`run` and `resume`: a run carried out before the user's eyes."""
+"""`run`, `resume` and `answer`: a run carried out before the user's eyes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from deep_research.errors import (
     SetUpError,
     UsageError,
 )
+from deep_research.interfaces.cli.console import of_run
 from deep_research.interfaces.cli.estimate_command import estimate
-from deep_research.interfaces.cli.exits import of_run
 from deep_research.interfaces.cli.plan_editor import PlanEditor, at_a_terminal, waits_for_word
 from deep_research.interfaces.cli.progress import Watching, watching
-from deep_research.interfaces.cli.request_lines import requests_note
 from deep_research.interfaces.cli.session import (
     Interrupted,
     Session,
     flags_of_set_up,
+    requests_note,
     setting_arguments,
 )
 from deep_research.interfaces.cli.summary import conclude, deliver
@@ -66,6 +66,20 @@ async def _say_where_requests_go(session: Session, run_id: str | None = None) ->
 async def resume(session: Session) -> int:
     given = session.args.answer
     return await resume_with(session, None if given is None else await typed(session, given))
+
+
+async def answer(session: Session) -> int:
+    """Queue the answer, or go on with the run at once."""
+    args = session.args
+    value = await typed(session, args.value)
+    if not args.no_run:
+        return await resume_with(session, value)
+    await session.engine.aanswer(args.id, value, run=False)
+    if args.json:
+        session.console.print(json.dumps({"answered": args.id}))
+    elif session.talks:
+        session.console.note(f"Queued. Go on with: {session.again('resume', args.id)}".rstrip())
+    return 0
 
 
 async def typed(session: Session, words: str) -> Any:

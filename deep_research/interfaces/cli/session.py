@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deep_research.errors import UsageError
-from deep_research.interfaces.cli.console import CommandError, Console
-from deep_research.interfaces.cli.exits import Exit
-from deep_research.interfaces.cli.options import COMMON, PROGRAM
+from deep_research.errors import RunNotFoundError, UsageError
+from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.console import CommandError, Console, Exit
+from deep_research.interfaces.cli.options import BY_NAME, COMMON, PROGRAM
 from deep_research.logs import configure
-from deep_research.settings import Settings, load_settings, setting_from_text
+from deep_research.settings import ResolvedSettings, Settings, load_settings, setting_from_text
 from deep_research.state import RunOptions
+from deep_research.state.identity import RUN_ID
+from deep_research.store.factory import DATABASE
 
 if TYPE_CHECKING:
+    from deep_research.assembly import Destination
     from deep_research.research import DeepResearch, Runs
 
+_OF_ALL_RUNS = ("list", "waiting", "wake")
 _OF_SET_UP = ("--corpus", "--search", "--local-only", "--model", "--preset", "--config", "--set")
 
 
@@ -29,7 +36,7 @@ class Look:
     args: Namespace
     console: Console
     settings: Settings
-    runs: Runs | DeepResearch
+    runs: Runs
     packed: bool = False
 
     @property
@@ -95,10 +102,12 @@ def engine_arguments(args: Namespace) -> dict[str, Any]:
 def setting_arguments(args: Namespace) -> dict[str, Any]:
     """The settings among the arguments, each read as an environment variable's text is."""
     given = dict(_pair(pair) for pair in args.set)
-    for name in Settings.model_fields:
-        said = getattr(args, name, None)
-        if name != "corpus" and said not in (None, False, []):
-            given[name] = said if isinstance(said, list) or said is True else _value(name, said)
+    of_command = BY_NAME[args.command].options if args.command in BY_NAME else ()
+    for option in (*COMMON, *of_command):
+        value = getattr(args, option.dest)
+        is_setting = option.dest in Settings.model_fields and not option.of_verb and option.dest != "corpus"
+        if is_setting and value not in (None, False, []):
+            given[option.dest] = value if option.repeats or value is True else _value(option.dest, value)
     corpus = [*args.corpus]
     if getattr(args, "sample", False):
         from deep_research.sources.documents.sample import sample_corpus
@@ -130,3 +139,68 @@ def settings_in_force(args: Namespace) -> Settings:
     if settings.log_level:
         configure(settings.log_level, settings.log_format)
     return settings
+
+
+def without_store(args: Namespace, console: Console, settings: Settings) -> bool:
+    """Whether a command is done because there is no store to look at, which is told then. Raises `RunNotFoundError` for
+    a command that names a run."""
+    path = settings.data_dir / DATABASE
+    if settings.store == "memory" or (_is_there(path) and not _is_empty(path)):
+        return False
+    lacking = (
+        f"the database {path} is empty"
+        if _is_there(path)
+        else f"there is no store of runs in {settings.data_dir}"
+    )
+    run_id = getattr(args, "id", None) or getattr(args, "pack", None) or ""
+    if RUN_ID.match(run_id):
+        raise RunNotFoundError(
+            f"No run '{run_id}': {lacking}.",
+            hint="Name the folder of the run with --data-dir.",
+            run_id=run_id,
+        )
+    if args.command not in _OF_ALL_RUNS:
+        return False
+    if args.json:
+        console.print("[]")
+    elif not args.quiet:
+        console.note(f"No runs: {lacking}." if _is_there(path) else f"No runs yet: {lacking}.")
+    return True
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether a database was emptied: one that was ever used holds its tables."""
+    try:
+        return path.is_file() and not path.stat().st_size and not path.with_name(f"{path.name}-wal").exists()
+    except OSError:
+        return False
+
+
+def _is_there(path: Path) -> bool:
+    """What cannot be looked at counts as there: opening it says what is wrong."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def requests_note(found: Sequence[Destination], *, every: bool) -> list[str]:
+    """A line, folded, that says which servers a run asks: ``every`` one, or those alone that are not their service's own.
+    None where there is none to name, or all of them are this machine and get no key."""
+    named = [each for each in found if every or each.is_stranger]
+    if all(each.is_here and not each.key for each in named):
+        return []
+    keys_by_server = dict.fromkeys((each.server, f" with {each.key}" if each.key else "") for each in named)
+    places = ", ".join(f"{server}{key}" for server, key in keys_by_server)
+    return text.fold(f"Requests go to {places}.", text.COLUMNS, indent="  ")
+
+
+def folder_file_line(found: ResolvedSettings) -> str:
+    """Which settings are those of a file that nobody named; "" where none is."""
+    if (file := found.folder_file) is None:
+        return ""
+    names = [name for name in Settings.model_fields if name in file.in_force]
+    return f"Settings from {file.where} of this folder: {', '.join(names)}."

@@ -1,46 +1,48 @@
-"""The commands that look at runs, and those that end or remove them."""
+"""`show`: the report of a run or of a pack again; or with `--claims` its claims, with `--budget` what it spent."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
-from contextlib import aclosing
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from deep_research.errors import UsageError
-from deep_research.interfaces.cli import standing, text
-from deep_research.interfaces.cli.describe import described
-from deep_research.interfaces.cli.session import Look, Session
-from deep_research.research import ResearchResult
-from deep_research.research.runs import RunSummary
-from deep_research.state.events import Event, encode
+from deep_research.errors import StoreError
+from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.session import Look
+from deep_research.presentation import phrases
+from deep_research.presentation.report_text import (
+    REPAIRS,
+    claims_line,
+    fidelity_in_words,
+    other_claims,
+    reason_in_words,
+    share_in_words,
+)
+from deep_research.research.result import ResearchResult
+from deep_research.state import (
+    Claim,
+    ClaimBasis,
+    DeepResearchPhase,
+    ModelRole,
+    ModelSpend,
+    Repair,
+    RepairKind,
+)
 from deep_research.state.identity import RUN_ID
+from deep_research.state.spending import plus
 
+if TYPE_CHECKING:
+    from deep_research.budget.accounting import Accounts, CapUse, KeptItem
 
-async def list_runs(session: Look) -> int:
-    args, console = session.args, session.console
-    limit = None if args.limit is None else _number("--limit", args.limit, "a number of runs", "20")
-    given = {name: getattr(args, name) for name in ("status", "user", "session", "text")}
-    # One more than wanted tells whether there are more.
-    found = await session.runs.alist(limit=limit and limit + 1, after=args.after, **given)
-    runs = found[:limit]
-    if args.json:
-        console.print(json.dumps([run.model_dump(mode="json") for run in runs], ensure_ascii=False))
-    elif runs:
-        console.print("\n".join(standing.listed(runs, console.columns)))
-    elif session.talks:
-        filtered = args.after or any(given.values())
-        console.note("No runs fit." if filtered else "No runs yet.")
-    if session.talks and len(found) > len(runs):
-        console.note(f"There are more: add --after {runs[-1].research_id}")
-    return 0
-
-
-async def status(session: Look) -> int:
-    _summary(session, await session.runs.astatus(session.args.id))
-    return 0
+_LEAD = " " * 4
+_MAX_PASSAGE_CHARS = 300
+_SPENT = ("PHASE", "ROLE", "REQUESTS", "FAILED", "TOKENS IN", "TOKENS OUT", "DOLLARS")
+_SENT = ("PHASE", "FIDELITY", "TEXTS", "SHORTENED", "LEFT OUT", "TOKENS", "ROOM")
+_KEPT = ("KEPT", "LEVEL", "IN", "ARCHIVED", "TEXT")
 
 
 async def show(session: Look) -> int:
@@ -65,13 +67,9 @@ def _shown(session: Look, result: ResearchResult) -> int:
     from deep_research.interfaces.cli.summary import conclude, deliver, told_with
 
     if session.args.budget:
-        from deep_research.interfaces.cli.cost import show_budget
-
         show_budget(session, result)
         return 0
     if session.args.claims:
-        from deep_research.interfaces.cli.claim_list import show_claims
-
         show_claims(session, result)
         return 0
     deliver(session, result)
@@ -82,60 +80,186 @@ def _shown(session: Look, result: ResearchResult) -> int:
     return 0
 
 
-async def events(session: Look) -> int:
-    for event in await session.runs.aevents(session.args.id, _after(session.args.after)):
-        print_event(session, event)
-    return 0
+# Claims
 
 
-async def follow(session: Session) -> int:
-    """The events of a run as they come, until it ends or nobody reads them."""
-    after = _after(session.args.after)
-    await session.engine.astatus(session.args.id)
-    async with aclosing(session.engine.follow(session.args.id, after)) as told:
-        async for event in told:
-            if isinstance(event, Event):
-                print_event(session, event)
-            if session.console.gone:
-                break
-    return 0
-
-
-async def cancel(session: Session) -> int:
-    before = await session.engine.astatus(session.args.id)
-    _summary(session, await session.engine.acancel(session.args.id))
-    if before.status.ended and session.talks:
-        session.console.note(f"Nothing was cancelled: the run is {before.status} already.")
-    return 0
-
-
-async def delete(session: Look) -> int:
-    run_id = session.args.id
-    await session.runs.adelete(run_id)
-    session.console.print(json.dumps({"deleted": run_id}) if session.args.json else f"Deleted {run_id}.")
-    return 0
-
-
-def _summary(session: Look, run: RunSummary) -> None:
+def show_claims(session: Look, result: ResearchResult) -> None:
+    console = session.console
     if session.args.json:
-        session.console.print(run.model_dump_json())
+        told = {
+            "claims": [claim.model_dump(mode="json") for claim in result.claims],
+            "repairs": [repair.model_dump(mode="json") for repair in result.repairs],
+        }
+        console.print(json.dumps(told, ensure_ascii=False))
         return
-    session.console.print("\n".join(standing.detailed(run, session.console.columns)))
+    console.print("\n".join(_claim_lines(result, min(text.COLUMNS, console.columns))))
 
 
-def print_event(session: Look, event: Event) -> None:
-    """As JSON where that is asked for, else in words."""
+def _claim_lines(result: ResearchResult, columns: int) -> Iterator[str]:
+    yield text.clip(f"{result.research_id}: {phrases.line(result.query)}", columns)
+    counts = result.report_metadata.claims if result.report_metadata else None
+    if counts is None:
+        why = "The report was written before claims were checked." if result.report else "There is no report."
+        yield from ("", why)
+        return
+    yield from text.fold(
+        f"{claims_line(counts) or 'No claims'}.{other_claims(counts, result.usage.share(ModelRole.JUDGE))}",
+        columns,
+    )
+    titles = {source.id: phrases.line(source.title) for source in result.sources}
+    heading = None
+    for claim in result.claims:
+        if claim.heading != heading:
+            heading = claim.heading
+            yield from ("", *text.fold(phrases.line(heading) or "(no heading)", columns))
+        yield from _claim(claim, titles, columns)
+    if result.repairs:
+        yield from ("", "Repaired:")
+        for repair in result.repairs:
+            yield from _repair(repair, columns)
+
+
+def _claim(claim: Claim, titles: dict[str, str], columns: int) -> Iterator[str]:
+    numbers = f" [{', '.join(map(str, claim.numbers))}]" if claim.numbers else ""
+    mark = " (marked)" if claim.marked else ""
+    yield from text.fold(f"- {claim.verdict.value}{mark}: {phrases.line(claim.text)}{numbers}", columns, "  ")
+    if claim.basis is ClaimBasis.RUN:
+        yield f"{_LEAD}by the log of the run"
+    for reason in claim.reasons:
+        yield from text.fold(f"{_LEAD}{reason_in_words(reason)}", columns, _LEAD)
+    judged = claim.judgement
+    if judged is not None:
+        said = judged.verdict.value if judged.verdict else f"not asked. {phrases.line(judged.reason)}"
+        missing = f"; no passage has “{phrases.line(judged.missing)}”" if judged.missing else ""
+        yield from text.fold(f"{_LEAD}judge: {said}{missing}", columns, _LEAD)
+    for quote in claim.evidence:
+        where = f"{titles.get(quote.source_id, quote.source_id)}, {quote.start} to {quote.end}"
+        told = phrases.line(quote.quote)
+        told = told if len(told) <= _MAX_PASSAGE_CHARS else f"{told[:_MAX_PASSAGE_CHARS].rstrip()}…"
+        yield from text.fold(f'{_LEAD}"{told}" ({where})', columns, _LEAD)
+
+
+def _repair(repair: Repair, columns: int) -> Iterator[str]:
+    yield from text.fold(f"- {REPAIRS[repair.kind]}: {phrases.line(repair.before)}", columns, "  ")
+    if repair.kind is RepairKind.REWORDED:
+        yield from text.fold(f"{_LEAD}now: {phrases.line(repair.after)}", columns, _LEAD)
+
+
+# Budget
+
+
+def show_budget(session: Look, result: ResearchResult) -> None:
+    from deep_research.budget.accounting import Accounts
+
+    accounts = Accounts.of(result.state, archive_bytes=_archive_bytes(session))
+    console = session.console
     if session.args.json:
-        session.console.print(encode(event).decode())
+        console.print(accounts.model_dump_json())
     else:
-        session.console.print(text.clip(described(event), session.console.columns))
+        console.print("\n".join(_budget_lines(accounts, min(text.COLUMNS, console.columns))))
 
 
-def _after(given: str | None) -> int:
-    return 0 if given is None else _number("--after", given, "the number of an event", "12")
+def _archive_bytes(session: Look) -> int:
+    """Nothing for the run of a pack: the archive of this machine is not its own."""
+    from deep_research.assembly import make_archive
+
+    if session.packed:
+        return 0
+    try:
+        return sum(entry.size for entry in make_archive(session.settings).list())
+    except StoreError:  # `doctor` tells of it
+        return 0
 
 
-def _number(flag: str, given: str, what: str, example: str) -> int:
-    if not given.isdecimal():
-        raise UsageError(f"{flag} takes {what}, got '{given[:40]}'.", hint=f"For example: {flag} {example}")
-    return int(given)
+def _budget_lines(accounts: Accounts, columns: int) -> Iterator[str]:
+    yield text.clip(f"{accounts.research_id}: {phrases.line(accounts.query)}", columns)
+    yield ""
+    yield from text.figures([("CAP", "ALLOWED", "USED"), *map(_cap, accounts.caps)], columns)
+    yield ""
+    yield from _spent(accounts.usage.models, columns)
+    yield ""
+    yield from _sent(accounts, columns)
+    for head, said in (("Limits", [limit.line for limit in accounts.limits]), ("Advice", accounts.advice)):
+        if said:
+            yield ""
+            yield f"{head}:"
+            for line in said:
+                yield from text.fold(f"- {phrases.line(line)}", columns, "  ")
+
+
+def _cap(cap: CapUse) -> tuple[str, str, str]:
+    def shown(amount: float | None, missing: str) -> str:
+        if amount is None:
+            return missing
+        return phrases.dollars(amount) if cap.name == "max_usd" else f"{amount:,.10g}"
+
+    return cap.name, shown(cap.cap, "-"), shown(cap.used, "unknown" if cap.name == "max_usd" else "-")
+
+
+def _spent(spend: Sequence[ModelSpend], columns: int) -> Iterator[str]:
+    if not spend:
+        yield "No language model was asked."
+        return
+    phases = tuple(DeepResearchPhase)
+    spend = sorted(spend, key=lambda row: (phases.index(row.phase), row.role))
+    models = list(dict.fromkeys(row.model for row in spend))
+    rows: list[tuple[str, ...]] = [_SPENT]
+    for model in models:
+        rows += [_row(row.phase.value, row.role, [row]) for row in spend if row.model == model]
+    rows.append(_row("in all", "", spend))
+    head, *table = text.figures(rows, columns, names=2)
+    place = 0
+    for model in models:
+        many = sum(row.model == model for row in spend)
+        yield from ([""] if place else [])
+        yield text.clip(phrases.line(model), columns)
+        yield from (head, *table[place : place + many])
+        place += many
+    yield from ["", head] if len(models) > 1 else []
+    yield table[-1]
+
+
+def _row(phase: str, role: str, spend: Sequence[ModelSpend]) -> tuple[str, ...]:
+    cost: float | None = 0.0
+    for row in spend:
+        cost = plus(cost, row.cost_usd)
+    numbers = (
+        sum(row.calls for row in spend),
+        sum(row.failed for row in spend),
+        sum(row.tokens.input for row in spend),
+        sum(row.tokens.output for row in spend),
+    )
+    return phase, role, *(f"{number:,}" for number in numbers), phrases.dollars(cost)
+
+
+def _sent(accounts: Accounts, columns: int) -> Iterator[str]:
+    fidelity = accounts.fidelity
+    if not fidelity.phases:
+        yield "No content was sent to a model."
+        return
+    yield from text.fold(fidelity_in_words(fidelity), columns)
+    rows: list[tuple[str, ...]] = [_SENT]
+    for phase, sent in fidelity.phases.items():
+        totals = sent.content_allocation_metadata
+        numbers = (
+            len(sent.content_fidelity),
+            totals.items_summarized,
+            totals.items_dropped,
+            totals.tokens_used,
+            totals.tokens_available,
+        )
+        rows.append((phase.value, share_in_words(totals.fidelity), *(f"{number:,}" for number in numbers)))
+    yield from text.figures(rows, columns)
+    if accounts.least_kept:
+        yield ""
+        yield from text.table([_KEPT, *map(_kept, accounts.least_kept)], columns)
+
+
+def _kept(item: KeptItem) -> tuple[str, ...]:
+    return (
+        f"{100 * item.compression_ratio:.0f} %",
+        item.current_level.value,
+        item.phase.value,
+        phrases.short_hash(item.archived) if item.archived else "-",
+        phrases.line(item.title),
+    )

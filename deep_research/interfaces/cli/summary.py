@@ -6,11 +6,11 @@ import json
 import sys
 
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.claim_list import claims_line, coverage_line
-from deep_research.interfaces.cli.fidelity_line import fidelity_line
 from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.interfaces.cli.output_file import write_whole
 from deep_research.interfaces.cli.session import Look
+from deep_research.presentation import phrases
+from deep_research.presentation.report_text import claims_line, coverage_line, fidelity_line
 from deep_research.research.plan_edits import plan_lines
 from deep_research.research.result import ResearchResult
 from deep_research.state import Answered, Budget, DeepResearchPhase, ParkedKind, SubQueryStatus
@@ -68,7 +68,7 @@ def _closing(session: Look, result: ResearchResult) -> list[str]:
     )
     named = () if result.report or result.status != "aborted" else _FAILED
     notices = [limit.message for limit in result.limits if limit.name in named]
-    listed = [f"  - {text.line(each)}" for each in (*notices, *gaps[:_MOST_GAPS])]
+    listed = [f"  - {phrases.line(each)}" for each in (*notices, *gaps[:_MOST_GAPS])]
     if len(gaps) > _MOST_GAPS:
         listed.append(f"  - and {len(gaps) - _MOST_GAPS} more")
     if sys.stderr is None or not sys.stderr.isatty():
@@ -77,7 +77,7 @@ def _closing(session: Look, result: ResearchResult) -> list[str]:
     folded = [part for line in listed for part in text.fold(line, columns, "    ")]
     return [
         *(part for line in above for part in text.fold(line, columns)),
-        *text.fold(text.line(said), columns),
+        *text.fold(phrases.line(said), columns),
         *([command] if command else []),
         *folded,
     ]
@@ -88,7 +88,7 @@ def _plan(result: ResearchResult) -> list[str]:
     parking = result.state.parking
     if result.status != "parked" or parking is None or parking.kind is not ParkedKind.PLAN:
         return []
-    return [text.line(line) for line in plan_lines(parking.about)]
+    return [phrases.line(line) for line in plan_lines(parking.about)]
 
 
 def told_with(result: ResearchResult) -> list[str]:
@@ -203,16 +203,16 @@ def _spent(result: ResearchResult) -> str:
     if not usage.model_calls:
         return ""
     tokens = usage.input_tokens + usage.output_tokens
-    cost = "price unknown" if usage.cost_usd is None else text.dollars(usage.cost_usd)
+    cost = "price unknown" if usage.cost_usd is None else phrases.dollars(usage.cost_usd)
     at_most = "" if usage.tokens_known else "at most "
-    return f" {text.count(usage.model_calls, 'request')} to models, {at_most}{tokens:,} tokens, {cost}."
+    return f" {phrases.count(usage.model_calls, 'request')} to models, {at_most}{tokens:,} tokens, {cost}."
 
 
 def _counts(result: ResearchResult) -> str:
     return ", ".join(
         (
-            text.count(len(result.sources), "source"),
-            text.count(len(result.findings), "finding"),
-            text.count(len(result.citations), "citation"),
+            phrases.count(len(result.sources), "source"),
+            phrases.count(len(result.findings), "finding"),
+            phrases.count(len(result.citations), "citation"),
         )
     )

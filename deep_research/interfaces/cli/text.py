@@ -1,4 +1,4 @@
-"""Text for terminals: cleaned of what could act on one, and cut or folded to its columns."""
+"""Text for terminals: cut, padded or folded to their columns, and in tables."""
 
 from __future__ import annotations
 
@@ -7,25 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
 
-from deep_research.escapes import without_escapes
-
 COLUMNS, LINES = 80, 24
-_JOINERS = "\u200c\u200d"  # several scripts cannot be written without them
-
-
-def clean(text: str) -> str:
-    """Without escape sequences, control, bidirectional and invisible characters; lines and tabs stay."""
-    text = without_escapes(text.replace("\r\n", "\n"))
-    return "".join(c for c in text if c in "\n\t" or c in _JOINERS or not _acts(c))
-
-
-def line(text: str) -> str:
-    """Outside text as one clean line."""
-    return " ".join(clean(text).split())
-
-
-def _acts(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def width(text: str) -> int:
@@ -70,23 +52,6 @@ def fold(text: str, columns: int, indent: str = "") -> list[str]:
     return lines
 
 
-def count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def in_bytes(number: int) -> str:
-    """Bytes in the unit that reads best."""
-    for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if number >= of:
-            return f"{number / of:,.1f} {unit}"
-    return f"{number} B"
-
-
-def short_hash(content_hash: str) -> str:
-    """As much of a hash as tells texts apart."""
-    return content_hash.rpartition(":")[2][:12]
-
-
 def table(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
     """Rows in columns; the last one takes what is left and is cut there."""
     widths = [max(map(width, cells)) for cells in zip(*rows, strict=True)][:-1]
@@ -111,14 +76,6 @@ def figures(rows: Sequence[Sequence[str]], columns: int, *, names: int = 1) -> l
     ]
 
 
-def dollars(amount: float | None) -> str:
-    """Small sums to a hundredth of a cent."""
-    if amount is None:
-        return "unknown"
-    fine = f"{amount:,.4f}"
-    return f"${amount:,.2f}" if amount >= 10 or fine.endswith("00") else f"${fine}"
-
-
 def size(stream: TextIO) -> os.terminal_size:
     """Columns and lines of the terminal that a stream writes to; 80 by 24 when it is none.
 
@@ -136,8 +93,3 @@ def size(stream: TextIO) -> os.terminal_size:
 def _number(variable: str) -> int:
     value = os.environ.get(variable, "")
     return int(value) if value.isdecimal() else 0
-
-
-def ended(text: str) -> str:
-    """With a full stop at its end, unless it has a mark there."""
-    return text if text.endswith((".", "!", "?", "…")) else f"{text}."

@@ -12,7 +12,7 @@ from prompt_reading import reading
 from servers import ModelServer
 
 from deep_research.budget.fidelity import RunFidelity
-from deep_research.interfaces.cli.fidelity_line import fidelity_line
+from deep_research.presentation.report_text import fidelity_line
 from deep_research.state import DeepResearchPhase, Sending, SentItem
 
 Cli = Callable[..., Done]

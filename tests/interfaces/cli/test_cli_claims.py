@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from cli_double import QUESTION, Done, Double
 
-from deep_research.interfaces.cli.claim_list import claims_line, coverage_line, show_claims
-from deep_research.interfaces.cli.describe import gist
+from deep_research.interfaces.cli.show import show_claims
 from deep_research.phases.synthesis import SynthesizerOutput
+from deep_research.presentation.event_text import gist
+from deep_research.presentation.report_text import claims_line, coverage_line
 from deep_research.research import DeepResearch
 from deep_research.state import (
     Aspect,

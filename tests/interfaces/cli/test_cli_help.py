@@ -3,6 +3,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 from cli_double import Done
 
 from deep_research.errors import ConfigurationError, DeepResearchError, StoreError, UsageError, WorkError
-from deep_research.interfaces.cli.exits import _BY_OUTCOME, MEANINGS, Exit, of_error, of_run
+from deep_research.interfaces.cli.completion import candidates
+from deep_research.interfaces.cli.console import _BY_OUTCOME, MEANINGS, Exit, of_error, of_run
 from deep_research.interfaces.cli.options import COMMANDS, COMMON, Command, parse
 from deep_research.state import AbortReason
 
@@ -72,7 +74,9 @@ def test_a_letter_means_one_thing_everywhere() -> None:
 def completed(script: str, *words: str) -> list[str]:
     """What bash offers for the last word."""
     line = " ".join(map(shlex.quote, words))
-    asked = f'COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _deep_research; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    program = f'deep-research() {{ {shlex.quote(sys.executable)} -m deep_research "$@"; }}'
+    asked = f"{program}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _deep_research"
+    asked += '; printf "%s\\n" "${COMPREPLY[@]}"'
     done = subprocess.run(
         ["bash", "--norc", "-c", f"{script}\n{asked}"], capture_output=True, text=True, check=True
     )
@@ -103,13 +107,23 @@ def test_bash_offers_commands_options_values_and_files(cli: Cli, tmp_path: Path)
         assert completed(script, "deep-research", *words) == offered, words
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
+def test_every_option_of_a_command_is_offered_with_its_help(command: Command) -> None:
+    offered = dict(line.split("\t") for line in candidates([command.name, "-"]).splitlines())
+    for option in (*COMMON, *command.options):
+        for flag in option.flags:
+            assert offered[flag] == option.help.rstrip(".")
+
+
+def test_the_commands_are_offered_with_what_they_do() -> None:
+    offered = dict(line.split("\t") for line in candidates([""]).splitlines())
+    assert offered == {command.name: command.summary.rstrip(".") for command in COMMANDS}
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_command_and_option_is_in_the_script_of_every_shell(cli: Cli, shell: str) -> None:
+def test_the_script_of_a_shell_can_be_read_by_it(cli: Cli, shell: str) -> None:
     script = cli("completion", shell).out
-    for command in COMMANDS:
-        assert command.name in script
-        for option in (*COMMON, *command.options):
-            assert (option.flag if shell != "fish" else f"-l {option.flag[2:]} ") in script
+    assert "deep-research completion words -- " in script
     if program := shutil.which(shell):
         subprocess.run([program, "-n"], input=script, text=True, check=True)
 

@@ -71,7 +71,7 @@ def test_json_is_the_manifest_the_verification_and_an_event_a_line(cli: Cli, run
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["pack", "ID"], "Where is the pack to be written?"),
+        (["pack", "ID"], "pack needs --out. Add --out FILE."),
         (["pack", "ID", "--out", "there.zip"], "exists already"),
         (["pack", "ID", "--out", "no/folder/run.zip"], "cannot be written"),
         (["pack", "deepres-00000000beef", "--out", "run.zip"], "No run 'deepres-00000000beef'"),

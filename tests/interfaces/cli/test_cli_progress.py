@@ -19,9 +19,9 @@ from cli_double import QUESTION, Done
 
 from deep_research.interfaces.cli import progress, text
 from deep_research.interfaces.cli.console import Console
-from deep_research.interfaces.cli.event_lines import in_words, steps
 from deep_research.interfaces.cli.progress import ASCII, Count, Marks, picture
 from deep_research.interfaces.cli.session import Look
+from deep_research.presentation.event_text import in_words, steps
 from deep_research.state import (
     Budget,
     DeepResearchPhase,
@@ -209,25 +209,19 @@ def test_the_picture_shows_how_many_pages_of_a_search_were_read_and_what_is_wait
     assert rows[5].startswith("    - 2 of 5 pages: sub-query 2")
 
 
-class Indexing:
-    files_read: int | None = 1_234
-
-
 def test_while_documents_are_indexed_it_says_how_many_were_read(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "_EVERY", 0.0)
-    indexing = Indexing()
 
     async def watched() -> None:
         for kind in (progress.Live, progress.Lines):
-            async with kind(Console(), indexing):
+            async with kind(Console(), lambda: 1_234):
                 while "Reading documents: 1,234 files" not in capsys.readouterr().err:
                     await asyncio.sleep(0)
 
     asyncio.run(watched())
-    indexing.files_read = None
-    assert progress.reading(indexing) == ""
+    assert progress.reading(lambda: None) == ""
 
 
 # --- words -------------------------------------------------------------------------------------------------

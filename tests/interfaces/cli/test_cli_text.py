@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.interfaces.cli import text
+from deep_research.presentation import phrases
 
 ACTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
@@ -30,18 +31,18 @@ ACTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028
     ],
 )
 def test_what_could_act_on_a_terminal_is_taken_out_and_the_rest_stays(dirty: str, clean: str) -> None:
-    assert text.clean(dirty) == clean
+    assert phrases.clean(dirty) == clean
 
 
 @given(st.text(alphabet=st.characters(codec=None)))
 def test_nothing_that_acts_is_left_of_any_text(anything: str) -> None:
-    assert not ACTING.search(text.clean(anything))
-    assert "\n" not in text.line(anything)
+    assert not ACTING.search(phrases.clean(anything))
+    assert "\n" not in phrases.line(anything)
 
 
 @given(st.text(max_size=60), st.integers(0, 50))
 def test_a_clipped_text_never_takes_more_columns_than_it_may(anything: str, columns: int) -> None:
-    clean = text.line(anything)
+    clean = phrases.line(anything)
     clipped = text.clip(clean, columns)
     assert text.width(clipped) <= columns
     if text.width(clean) <= columns:
@@ -64,16 +65,16 @@ def test_folding_never_breaks_a_word_that_must_be_copied() -> None:
 def test_a_folded_line_loses_no_word_and_keeps_to_its_columns_where_words_allow(
     anything: str, columns: int
 ) -> None:
-    clean = text.line(anything)
+    clean = phrases.line(anything)
     lines = text.fold(clean, columns)
     assert " ".join(lines) == clean
     assert all(text.width(line) <= columns or " " not in line for line in lines)
 
 
 def test_counts_agree_with_their_nouns() -> None:
-    assert text.count(1, "source") == "1 source"
-    assert text.count(0, "source") == "0 sources"
-    assert text.count(1200, "sub-query", "sub-queries") == "1,200 sub-queries"
+    assert phrases.count(1, "source") == "1 source"
+    assert phrases.count(0, "source") == "0 sources"
+    assert phrases.count(1200, "sub-query", "sub-queries") == "1,200 sub-queries"
 
 
 def test_a_table_gives_its_last_column_what_is_left() -> None:
@@ -93,14 +94,14 @@ def test_a_table_gives_its_last_column_what_is_left() -> None:
     ],
 )
 def test_dollars_are_as_fine_as_they_are_small(amount: float | None, shown: str) -> None:
-    assert text.dollars(amount) == shown
+    assert phrases.dollars(amount) == shown
 
 
 @pytest.mark.parametrize(
     ("number", "shown"), [(0, "0 B"), (999, "999 B"), (1_500, "1.5 kB"), (2_000_000_000, "2.0 GB")]
 )
 def test_bytes_come_in_the_unit_that_reads_best(number: int, shown: str) -> None:
-    assert text.in_bytes(number) == shown
+    assert phrases.in_bytes(number) == shown
 
 
 def test_figures_stand_at_the_right_and_a_long_name_is_cut() -> None:

@@ -1,0 +1,314 @@
+"""The checks of `doctor` that follow from the settings: models, search, servers, tokens and the archive."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deep_research.errors import DeepResearchError, ModelError
+from deep_research.presentation import phrases
+from deep_research.settings import Settings
+from deep_research.state import ModelRole
+from deep_research.state.setup import NAMED
+
+if TYPE_CHECKING:
+    from deep_research.assembly import Destination
+    from deep_research.budget.metered import ModelRoles
+    from deep_research.models.model_pool import ModelPool
+    from deep_research.models.profiles import Profile
+    from deep_research.sources.search.policy import Service
+    from deep_research.sources.search.service_choice import Chosen
+
+OK, NOTE, BROKEN = "ok", "note", "broken"
+MIN_CONTENT_SHARE = 0.25  # of a window; what is left of it for content below that is a note
+_PROBE_QUERY = "lighthouse"
+_TOKENS, _REQUESTS = "tokens", "requests"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at: ``state`` is ok, note or broken."""
+
+    name: str
+    state: str
+    detail: str
+
+
+# Models
+
+
+def models(settings: Settings, *, probe: bool) -> Iterator[Check]:
+    """One line for each chosen model, another for what a probe found. ``probe`` asks them now."""
+    from deep_research.assembly import make_models
+    from deep_research.models.registry import known_services
+
+    yield Check("models", OK, f"services known: {', '.join(sorted(known_services()))}")
+    chains = {"": settings.model, **settings.models}
+    if not any(chains.values()):
+        yield Check("models", OK, "none chosen: the extractive agents need none")
+        return
+    roles = make_models(settings)
+    for role, chain in chains.items():
+        for name in chain:
+            yield from _model(roles.pool, name, role, probe=probe)
+
+
+def _model(pool: ModelPool, name: str, role: str, *, probe: bool) -> Iterator[Check]:
+    try:
+        provider, profile = pool.provider(name), pool.profile(name)
+    except DeepResearchError as error:
+        yield Check("model", BROKEN, str(error))
+        return
+    of = f" for the {role}" if role else ""
+    problem: ModelError | None = None
+    if probe:
+        try:
+            asyncio.run(_probed_model(pool, name))
+        except ModelError as error:
+            problem = error
+        profile = pool.profile(name)  # with the window that the server says it has
+    yield Check("model", OK, f"{provider.identity}{of}: {_profile(profile)}")
+    if problem is not None:
+        yield Check("model", BROKEN, f"{problem}")
+        return
+    found = pool.probes.known().get(provider.identity)
+    if found is not None:
+        works = [rung for rung, usable in found.rungs.items() if usable]
+        state = OK if works else NOTE
+        ways = f"answers by {', '.join(works)}" if works else "gives no object that can be used"
+        fails = [rung for rung, usable in found.rungs.items() if not usable]
+        yield Check(
+            "model",
+            state,
+            f"{found.name}: {ways}"
+            + (f"; not by {', '.join(fails)}" if fails else "")
+            + ("" if found.usage else "; does not count tokens")
+            + f" (asked {found.at:%Y-%m-%d}, {found.seconds:.1f} s)",
+        )
+    elif provider.probed and profile.forms is None:
+        yield Check("model", NOTE, f"{provider.identity}: not asked yet; doctor --probe asks it")
+
+
+async def _probed_model(pool: ModelPool, name: str) -> None:
+    from deep_research.models.probe import probe
+    from deep_research.models.retry import Persistence
+
+    provider = pool.provider(name)
+    try:
+        await pool.windows.ask(provider)
+        found = await probe(
+            provider, pool.profile(name), pool.common.abilities, Persistence(), seconds=pool.timeout
+        )
+        pool.probes.remember(found)
+    finally:
+        await pool.aclose()
+
+
+def _profile(profile: Profile) -> str:
+    price = profile.price
+    cost = "price unknown"
+    if price is not None:
+        cost = f"${price.input:g} and ${price.output:g} a million tokens in and out"
+        cost = cost if price.input or price.output else "free"
+    dated = f" ({profile.as_of:%Y-%m-%d})" if profile.as_of and price and price.input else ""
+    return f"window {profile.context:,}, answers to {profile.output:,} tokens; {cost}{dated}"
+
+
+# Search
+
+
+def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
+    """One line for what a run would search, another for each service. ``probe`` asks each that a run would ask."""
+    from deep_research.sources.search.combined_search import listed
+    from deep_research.sources.search.service_choice import in_order
+
+    if settings.local_only:
+        yield _local_only(settings)
+        return
+    found = chosen_services(settings)
+    names = (["the documents"] if settings.corpus else []) + [service.name for service in found.services]
+    if names:
+        yield Check("search", OK, f"a run asks {listed(names)}")
+    else:
+        yield Check(
+            "search",
+            NOTE,
+            "nothing to search yet: give documents with --corpus, or --sample, or search the web: --search web",
+        )
+    by_name = {service.name: service for service in found.services}
+    for name in in_order(settings.search_urls):
+        yield _service(name, settings, named=name in settings.search)
+        if probe and name in by_name:
+            yield asyncio.run(_probed_service(by_name[name]))
+
+
+def chosen_services(settings: Settings) -> Chosen:
+    """What a run would ask. Raises `UnknownNameError`, `ConfigurationError`."""
+    from deep_research.calls import Calls
+    from deep_research.sources.search.service_choice import chosen
+
+    return chosen(
+        settings.search,
+        documents=bool(settings.corpus),
+        urls=settings.search_urls,
+        calls=Calls(),
+        timeout=settings.operation_timeout,
+        per_minute=settings.search_requests_per_minute,
+    )
+
+
+def _local_only(settings: Settings) -> Check:
+    from deep_research.sources.search.service_choice import CORPUS
+
+    elsewhere = [name for name in settings.search if name != CORPUS]
+    if elsewhere:
+        return Check("search", BROKEN, f"local_only is set, and '{elsewhere[0]}' is not on this machine")
+    if not settings.corpus:
+        return Check("search", NOTE, "nothing to search yet: local_only is set; give documents with --corpus")
+    return Check("search", OK, "the documents alone: local_only is set")
+
+
+def _service(name: str, settings: Settings, *, named: bool) -> Check:
+    from deep_research.sources.search.providers import needs
+    from deep_research.sources.search.service_choice import has_key
+
+    wanted = needs(name)
+    where = f", at {settings.search_urls[name]}" if name in settings.search_urls else ""
+    missing = () if name in settings.search_urls and len(wanted.required) == 1 else wanted.missing()
+    if missing:
+        return Check(name, BROKEN if named else OK, f"not ready: set {' and '.join(missing)}")
+    if has_key(name):
+        return Check(name, OK, f"ready, with a key{where}")
+    optional = f"; {' or '.join(wanted.optional)} may be set" if wanted.optional else ""
+    return Check(name, OK, f"ready, needs no key{where}{optional}")
+
+
+async def _probed_service(service: Service) -> Check:
+    from deep_research.sources.search import SearchRequest
+
+    began = time.monotonic()
+    try:
+        results = await service.search(SearchRequest(query=_PROBE_QUERY, limit=3), last=True)
+    except DeepResearchError as error:
+        return Check(service.name, BROKEN, str(error).removeprefix(f"{service.name}: "))
+    finally:
+        await service.provider.aclose()
+    return Check(
+        service.name,
+        OK if results else NOTE,
+        f"answered in {time.monotonic() - began:.1f} s with {phrases.count(len(results), 'result')}",
+    )
+
+
+# Servers
+
+
+def requests(settings: Settings) -> Iterator[Check]:
+    """One line for each server that a run asks; a note where a key goes to another server than its service's own."""
+    from deep_research.assembly import destinations, make_models
+
+    with suppress(
+        DeepResearchError
+    ):  # a name or a key that is wrong was told with the models and the services
+        services = () if settings.local_only else chosen_services(settings).services
+        for each in destinations(settings, make_models(settings), services):
+            is_note = each.is_stranger and each.key
+            yield Check(_REQUESTS, NOTE if is_note else OK, _destination(each))
+
+
+def _destination(destination: Destination) -> str:
+    key = f", with {destination.key}" if destination.key else ""
+    return f"{destination.server} for {', '.join(destination.uses)}{key}"
+
+
+# Tokens
+
+
+def tokens(settings: Settings) -> Iterator[Check]:
+    """One line for each role that has a model, and one for shortening texts."""
+    from deep_research.assembly import make_models
+    from deep_research.assembly.run_estimate import answer_tokens
+
+    if not settings.model and not settings.models:
+        yield Check(_TOKENS, OK, "no model is chosen, and without one nothing has to fit a window")
+        return
+    roles = make_models(settings)
+    alike: dict[Check, list[str]] = {}
+    for role, most in answer_tokens(settings.report_words).items():
+        if roles.by_role.get(role) or (roles.chain and role not in NAMED):
+            try:
+                found = _window(roles, role, most, settings)
+            except DeepResearchError as error:
+                found = Check(_TOKENS, BROKEN, str(error))
+            alike.setdefault(found, []).append(role.value)
+    for found, of in alike.items():
+        yield Check(_TOKENS, found.state, f"{', '.join(of)}: {found.detail}")
+    # A name that is wrong there was told with the role of the summarizer.
+    with suppress(DeepResearchError):
+        yield _shortening(roles, settings)
+
+
+def archive(settings: Settings) -> Iterator[Check]:
+    """One line for the archive of what is left out, and what is wrong with it."""
+    from deep_research.assembly import archive_folder, make_archive
+    from deep_research.budget.recommendations import LARGE_ARCHIVE
+
+    folder, name = archive_folder(settings), "archive"
+    entries = make_archive(settings).list()
+    if not entries and not settings.content_archive_enabled:
+        yield Check(name, OK, "off: content_archive_enabled keeps the originals of what is left out")
+        return
+    size = sum(entry.size for entry in entries)
+    kept = f"kept for {settings.content_archive_ttl_hours:g} hours"
+    off = "" if settings.content_archive_enabled else "; content_archive_enabled is off"
+    many = f"{phrases.count(len(entries), 'text')}, {phrases.in_bytes(size)}"
+    yield Check(name, OK, f"{many} in {folder}, {kept}{off}")
+    if size > LARGE_ARCHIVE:
+        yield Check(name, NOTE, "it is large: lower content_archive_ttl_hours, then run archive clean")
+    if settings.content_archive_enabled and not _can_be_written(folder):
+        yield Check(name, BROKEN, f"{folder} cannot be written; set research_archive_dir to another folder")
+
+
+def _window(roles: ModelRoles, role: ModelRole, most: int, settings: Settings) -> Check:
+    from deep_research.phases.prompting import output_for
+
+    model = roles.pool.language_model(roles.chain_of(role))
+    window = roles.window(model.profile, output_for(model, most))
+    origin = "runtime_overhead" if settings.runtime_overhead is not None else settings.runtime
+    said = (
+        f"{window.input:,} of the {window.context:,} tokens{_override(model.name, settings)} of {model.name} are for"
+        f" content: overhead {window.overhead:,} ({origin}), answer {window.output:,}, margin {100 * window.margin:g} %"
+    )
+    if not window.input:
+        remedy = "lower runtime_overhead, or choose a model with a larger window"
+        return Check(_TOKENS, BROKEN, f"{said}. No request can be made: {remedy}")
+    if window.input >= MIN_CONTENT_SHARE * window.context:
+        return Check(_TOKENS, OK, said)
+    return Check(_TOKENS, NOTE, f"{said}. That is less than a quarter: lower runtime_overhead")
+
+
+def _override(model: str, settings: Settings) -> str:
+    given = any(map(model.startswith, settings.model_context_overrides))
+    return " (model_context_overrides)" if given else ""
+
+
+def _shortening(roles: ModelRoles, settings: Settings) -> Check:
+    """Who chooses what is kept of texts that are too long."""
+    if not settings.token_management_enabled:
+        return Check(_TOKENS, NOTE, "token_management_enabled is off: what does not fit a window fails")
+    chain = roles.by_role.get(ModelRole.SUMMARIZER, ())
+    who = ", then ".join(roles.pool.provider(name).name for name in chain)
+    reading = f"a round reads {settings.reading_tokens:,} tokens of sources; more is shortened"
+    return Check(_TOKENS, OK, f"{reading} by {who}" if who else f"{reading} without a model")
+
+
+def _can_be_written(folder: Path) -> bool:
+    """Whether the folder, or the nearest above it that exists, is one that can be written."""
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)

@@ -1,0 +1,199 @@
+"""The commands that are verbs on runs: arguments from the command line, the result in words or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from deep_research.errors import UsageError
+from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.options import BY_NAME
+from deep_research.interfaces.cli.session import Look, Session
+from deep_research.presentation import phrases, run_text
+from deep_research.presentation.event_text import described
+from deep_research.research.runs import RunSummary, Waiting
+from deep_research.state.events import Event, encode
+
+_INDENT = "    "
+_NAME_COLUMNS = 10
+# What a verb without a result did, as JSON has it.
+_DONE = {"steer": "steered", "pause": "paused", "delete": "deleted"}
+
+
+async def perform(session: Look) -> int:
+    """Call the verb of the command, and print what it gives."""
+    name, given = session.args.command, verb_arguments(session)
+    for option in BY_NAME[name].options:
+        if option.required and option.dest not in given:
+            await session.runs.astatus(session.args.id)  # whether there is such a run is told first
+            raise UsageError(f"{name} needs {option.flag}.", hint=f"Add {option.flag} {option.metavar}.")
+    try:
+        result = await getattr(session.runs, f"a{name}")(**given)
+    except UsageError as error:
+        raise type(error)(error.problem, hint=_with_flags(error.hint, name), **error.data) from None
+    if session.args.json:
+        session.console.print(_as_json(session, result))
+    elif name in _LINES and (lines := list(_LINES[name](session, result))):
+        session.console.print("\n".join(lines))
+    elif session.talks:
+        session.console.note(*_NOTES[name](session, result))
+    return 0
+
+
+def _with_flags(hint: str, name: str) -> str:
+    """A hint with the flags of a command in place of the `parameters` of its verb."""
+    for option in BY_NAME[name].options:
+        hint = hint.replace(f"`{option.dest}`", option.flag)
+    return hint
+
+
+def verb_arguments(session: Look) -> dict[str, Any]:
+    """The parameters of the operation that were given, numbers read. Raises `UsageError`."""
+    args, command = session.args, BY_NAME[session.args.command]
+    given: dict[str, Any] = {"research_id": args.id} if hasattr(args, "id") else {}
+    for option in command.options:
+        value = getattr(args, option.dest)
+        if option.of_verb and value not in (None, False):
+            given[option.dest] = _number(option.flag, value) if option.metavar == "N" else value
+    for name in command.positional:
+        if (value := getattr(args, name)) is not None:
+            given[name] = value
+    return given
+
+
+def _number(flag: str, value: str) -> int:
+    if not value.isdecimal():
+        raise UsageError(f"{flag} takes a whole number, got '{value[:40]}'.", hint=f"For example: {flag} 20")
+    return int(value)
+
+
+def _as_json(session: Look, result: Any) -> str:
+    name = session.args.command
+    if result is None:
+        return json.dumps({_DONE[name]: session.args.id})
+    if name == "wake":
+        result = [{"research_id": each.research_id, "status": each.status.value} for each in result]
+    elif isinstance(result, Sequence):
+        result = [each.model_dump(mode="json") for each in result]
+    else:
+        return str(result.model_dump_json())
+    return json.dumps(result, ensure_ascii=False)
+
+
+async def list_runs(session: Look) -> int:
+    """A page of the runs; one more is asked for, to know whether there are more."""
+    given = verb_arguments(session)
+    limit = given.get("limit")
+    found = await session.runs.alist(**{**given, "limit": limit and limit + 1})
+    runs = found[:limit]
+    if session.args.json:
+        session.console.print(_as_json(session, runs))
+    elif runs:
+        session.console.print("\n".join(_run_table(runs, session.console.columns)))
+    elif session.talks:
+        session.console.note("No runs fit." if given.keys() - {"limit"} else "No runs yet.")
+    if session.talks and len(found) > len(runs):
+        session.console.note(f"There are more: add --after {runs[-1].research_id}")
+    return 0
+
+
+async def cancel(session: Session) -> int:
+    before = await session.engine.astatus(session.args.id)
+    await perform(session)
+    if before.status.ended and session.talks:
+        session.console.note(f"Nothing was cancelled: the run is {before.status} already.")
+    return 0
+
+
+async def events(session: Look) -> int:
+    for event in await session.runs.aevents(**verb_arguments(session)):
+        print_event(session, event)
+    return 0
+
+
+async def follow(session: Session) -> int:
+    """The events of a run as they come, until it ends or nobody reads them."""
+    given = verb_arguments(session)
+    await session.engine.astatus(session.args.id)
+    async with aclosing(session.engine.follow(**given)) as events:
+        async for event in events:
+            if isinstance(event, Event):
+                print_event(session, event)
+            if session.console.gone:
+                break
+    return 0
+
+
+def print_event(session: Look, event: Event) -> None:
+    """As JSON where that is asked for, else in words."""
+    if session.args.json:
+        session.console.print(encode(event).decode())
+    else:
+        session.console.print(text.clip(described(event), session.console.columns))
+
+
+def _run_table(runs: Sequence[RunSummary], columns: int) -> Iterator[str]:
+    """A line for each run; below it its question, how far it came and, where it did not get to its end, why."""
+    rows = [("RUN", "STATUS", "UPDATED")]
+    rows += [(run.research_id, run_text.status(run), phrases.moment(run.updated_at)) for run in runs]
+    head, *lines = text.table(rows, columns)
+    yield head
+    for line, run in zip(lines, runs, strict=True):
+        yield line
+        below = (phrases.line(run.query), ", ".join(run_text.figures(run)), run_text.why(run))
+        yield from (text.clip(f"{_INDENT}{words}", columns) for words in below if words)
+
+
+def _run_facts(session: Look, run: RunSummary) -> Iterator[str]:
+    """One run, a fact a line."""
+    columns = session.console.columns - _NAME_COLUMNS
+    rows = [
+        ("run", run.research_id),
+        ("question", text.clip(phrases.line(run.query), columns)),
+        ("status", run_text.status(run)),
+        *((("why", run_text.why(run)),) if run_text.why(run) else ()),
+        ("phase", f"{run.phase}, iteration {run.iteration}"),
+        *run_text.facts(run),
+        ("created", phrases.moment(run.created_at)),
+        ("updated", phrases.moment(run.updated_at)),
+    ]
+    for name, words in rows:
+        for place, part in enumerate(text.fold(words, columns)):
+            yield f"{'' if place else name:<{_NAME_COLUMNS}}{part}".rstrip()
+
+
+def _parked_runs(session: Look, parked: Sequence[Waiting]) -> Iterator[str]:
+    """Each run with what it waits for, and the command to go on with it."""
+    columns = session.console.columns
+    for each in parked:
+        yield text.clip(f"{each.research_id}  {each.kind}  {phrases.line(each.query)}", columns)
+        for line in run_text.waiting_lines(each):
+            yield from text.fold(f"  {line}", columns, _INDENT)
+        if not each.asks:
+            yield f"  {session.again('resume', each.research_id)}"
+        elif not each.answered:
+            yield f"  {session.again('answer', each.research_id)} VALUE"
+
+
+_View = Callable[[Any, Any], Iterable[str]]
+_LINES: dict[str, _View] = {
+    "status": _run_facts,
+    "cancel": _run_facts,
+    "waiting": _parked_runs,
+    "wake": lambda _, results: (f"{each.research_id} {each.status.value}" for each in results),
+    "delete": lambda session, _: (f"Deleted {session.args.id}.",),
+}
+_NOTES: dict[str, _View] = {
+    "waiting": lambda _session, _result: ("Nothing waits.",),
+    "wake": lambda _session, _result: ("Nothing was due.",),
+    "steer": lambda _session, _result: ("Queued. The run applies it before its next step.",),
+    "pause": lambda session, _: (
+        f"The run stands still before its next step. Go on with: {session.again('resume', session.args.id)}".rstrip(),
+    ),
+    "pack": lambda session, manifest: (
+        f"Packed {session.args.id} in {session.args.path}: {phrases.count(len(manifest.members) + 1, 'file')},"
+        f" {phrases.in_bytes(sum(entry.size for entry in manifest.members.values()))} unpacked.",
+    ),
+}

@@ -1,0 +1,170 @@
+"""The verbs of the engine in one table, and what is made from a verb: its plain face, and the verb of one run.
+
+A verb is written once, as the coroutine function ``a<name>`` of `RunControl` or `DeepResearch`. Its row here says which
+right it needs, what it gives, whether it is about one run, and what its parameters mean. The command line takes its
+commands and options from the table, and whatever serves the engine to others its rights. Importing it loads no engine.
+
+Live streams are no rows: `DeepResearch.follow` is ``events`` as they happen, `DeepResearch.stream` is ``run`` with it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Right(StrEnum):
+    """What a user needs to be allowed to call a verb."""
+
+    READ = "read"  # look at runs of one's own
+    CREATE = "create"  # start runs, which may cost money
+    CONTROL = "control"  # act on runs of one's own
+    DELETE = "delete"  # remove runs of one's own
+    ADMIN = "admin"  # act on the engine, or on the runs of everybody
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter beside the id of the run. ``value`` stands for its value in a help text (``N`` is a whole number);
+    without one it is a switch. A ``positional`` one is not named when it is given; it may be left out if ``optional``."""
+
+    name: str
+    help: str
+    value: str = ""
+    positional: bool = False
+    optional: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A verb. ``result`` is the type of what it gives, as the signature of its coroutine function has it. ``of_run``: its
+    first parameter is the id of a run. ``options``: it takes the keywords of `RunOptions` too."""
+
+    name: str
+    right: Right
+    result: str
+    summary: str
+    parameters: tuple[Parameter, ...] = ()
+    of_run: bool = False
+    options: bool = False
+
+
+READ, CREATE, CONTROL, DELETE, ADMIN = Right
+_QUESTION = Parameter("query", "The question.", "QUESTION", positional=True, optional=False)
+_PARAMETERS = {
+    "run": (_QUESTION,),
+    "start": (_QUESTION,),
+    "estimate": (_QUESTION,),
+    "resume": (
+        Parameter("answer", "Answer to what a parked run waits for, as `answer` takes it.", "TEXT"),
+        Parameter("setup", "Whether the run keeps its set-up, or takes the one named now.", "same|new"),
+        Parameter("shared_budget", "Caps over several runs that this one draws on.", "BUDGET"),
+        Parameter("budget", "Caps that are raised.", "BUDGET"),
+        Parameter("take_over", "Have a process that works on the run let go of it, and go on here."),
+    ),
+    "answer": (
+        Parameter(
+            "value", "The answer: a text, or JSON of the form that `waiting` shows.", "VALUE", True, False
+        ),
+        Parameter("run", "Go on with the run here; else whoever resumes it next takes the answer."),
+    ),
+    "steer": (
+        Parameter("text", "Guidance, applied from the next step on.", "TEXT", positional=True),
+        Parameter("drop_sub_query", "Drop a sub-query that was not searched yet.", "ID"),
+        Parameter("since", "From now on search only what was published since that day.", "DAY"),
+        Parameter("stop_searching", "Search nothing more, and write the report."),
+    ),
+    "list": (
+        Parameter(
+            "status", "Only those pending, running, parked, completed, aborted or interrupted.", "NAME"
+        ),
+        Parameter("user", "Only runs of this user_id.", "ID"),
+        Parameter("session", "Only runs of this session_id.", "ID"),
+        Parameter("text", "Only runs whose question holds TEXT, in whatever case.", "TEXT"),
+        Parameter("parked_kind", "Only those parked for a question, plan, outage, budget, pause.", "KIND"),
+        Parameter("due_before", "Only runs parked until before this time.", "TIME"),
+        Parameter("limit", "At most N runs.", "N"),
+        Parameter("after", "Go on after this run: the last one of the page before.", "ID"),
+    ),
+    "report": (Parameter("format", "Markdown, or the whole result as JSON.", "markdown|json"),),
+    "events": (Parameter("after", "Begin after event number N.", "N"),),
+    "text": (Parameter("source", "Whose text.", "SOURCE", positional=True, optional=False),),
+    "pack": (
+        Parameter("path", "The file to write (zip).", "FILE", optional=False),
+        Parameter("force", "Replace FILE where it exists."),
+    ),
+    "drain": (Parameter("seconds", "How long to wait for the end of their units.", "S"),),
+}
+
+
+def _row(
+    name: str, right: Right, result: str, summary: str, *, of_run: bool = False, options: bool = False
+) -> Operation:
+    return Operation(name, right, result, summary, _PARAMETERS.get(name, ()), of_run, options)
+
+
+_TABLE = (
+    _row("run", CREATE, "ResearchResult", "Research a question and print the report.", options=True),
+    _row("start", CREATE, "ResearchHandle", "Research a question in the background.", options=True),
+    _row("estimate", CREATE, "Estimate", "Say what a run may take, and start none.", options=True),
+    _row("resume", CONTROL, "ResearchResult", "Go on with a run, parked, ended or interrupted.", of_run=True),
+    _row("answer", CONTROL, "ResearchResult | None", "Answer a parked run, and go on with it.", of_run=True),
+    _row("steer", CONTROL, "None", "Give a run guidance while it goes.", of_run=True),
+    _row("pause", CONTROL, "None", "Park a run before its next step.", of_run=True),
+    _row("cancel", CONTROL, "RunSummary", "End a run; what it found is kept.", of_run=True),
+    _row("waiting", READ, "Sequence[Waiting]", "List the parked runs: what each waits for, and until when."),
+    _row("wake", ADMIN, "Sequence[ResearchResult]", "Go on with the parked runs whose time has come."),
+    _row("list", READ, "Sequence[RunSummary]", "List the runs, newest first, with how far each came."),
+    _row("status", READ, "RunSummary", "Say where a run stands.", of_run=True),
+    _row("result", READ, "ResearchResult", "Give the result of a run as it stands now.", of_run=True),
+    _row("report", READ, "str | None", "Give the report of a run.", of_run=True),
+    _row("events", READ, "Sequence[Event]", "Print the log of a run, one line an event.", of_run=True),
+    _row("text", READ, "str", "Give the saved text of a source, a citation or a content hash."),
+    _row("pack", READ, "Manifest", "Write a run with all its evidence to one file.", of_run=True),
+    _row("verify", READ, "Verification", "Check that a pack, or a run, is as it was recorded.", of_run=True),
+    _row("delete", DELETE, "None", "Remove a run and its saved texts.", of_run=True),
+    _row("skipped", ADMIN, "Sequence[Skipped]", "Name every local document that was not read, and why."),
+    _row("drain", ADMIN, "int", "Park all runs of this engine, for a process that ends."),
+)
+OPERATIONS = {operation.name: operation for operation in _TABLE}
+
+
+def plain(verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]) -> Callable[Concatenate[Any, P], R]:
+    """The plain face of a verb, which waits for it on the engine's own loop: ``steer = plain(asteer)``.
+
+    Its signature and docstring are those of the coroutine function. Raises `KeyError` for a verb without a row.
+    """
+    name = verb.__name__
+    operation = OPERATIONS[name.removeprefix("a")]
+
+    @functools.wraps(verb)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        result: R = self._background.call(getattr(self, name)(*args, **kwargs))
+        return result
+
+    call.__name__ = operation.name
+    call.__qualname__ = f"{verb.__qualname__.rpartition('.')[0]}.{operation.name}"
+    return call
+
+
+def of_run(verb: Callable[Concatenate[Any, str, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """A verb of the engine as one of `ResearchHandle`, whose run it is about: ``steer = of_run(RunControl.steer)``."""
+    name = verb.__name__
+
+    @functools.wraps(verb)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        result: R = getattr(self._engine, name)(self.research_id, *args, **kwargs)
+        return result
+
+    signature = inspect.signature(verb)
+    own = [parameter for key, parameter in signature.parameters.items() if key != "research_id"]
+    call.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+    call.__qualname__ = f"ResearchHandle.{name}"
+    return call

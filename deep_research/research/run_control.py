@@ -1,0 +1,334 @@
+"""The verbs that act on runs: resume, answer, steer, pause, cancel, wake, and following one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Sequence
+from datetime import date
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from deep_research.errors import (
+    ConfigurationError,
+    DeepResearchError,
+    RunBusyError,
+    RunStateError,
+    SettingsError,
+    UnknownNameError,
+    UsageError,
+)
+from deep_research.logs import get_log
+from deep_research.research.loops import BackgroundLoop
+from deep_research.research.operations import plain
+from deep_research.research.raised_caps import caps_of, checked_caps
+from deep_research.research.result import ResearchResult
+from deep_research.research.runs import Runs, RunSummary, Waiting
+from deep_research.research.steering import checked_answer, judged, payload, refuse_ended, steering
+from deep_research.state import Budget, ControlKind, RunStatus, WhenDue
+from deep_research.state.events import Event, Progress
+from deep_research.state.journal import Clock
+from deep_research.state.raising import raised
+from deep_research.store import Feed
+from deep_research.store.base import busy
+
+if TYPE_CHECKING:
+    from deep_research.assembly import Parts, Variants
+    from deep_research.budget.shared_budget import SharedBudget
+    from deep_research.research.runner import Runner
+
+SetUpChoice = Literal["same", "new"]
+SET_UPS = ("same", "new")
+READ_AHEAD = 500  # events
+POLL = 0.2  # seconds between looks at a run that another process works on
+CANCEL_WAIT = 10.0  # seconds for the owner of a run to end it
+log = get_log("engine")
+
+
+class RunControl(Runs, ABC):
+    """The verbs on runs of an engine, with their plain faces; `DeepResearch` makes what they work with."""
+
+    _background: BackgroundLoop
+    _runner: Runner
+    _variants: Variants
+    _parts: Parts
+    _shared_budget: tuple[SharedBudget, ...]
+    _feed: Feed
+    _clock: Clock
+
+    @abstractmethod
+    async def _prepare(self, parts: Parts) -> None: ...
+
+    status = plain(Runs.astatus)
+    list = plain(Runs.alist)
+    result = plain(Runs.aresult)
+    report = plain(Runs.areport)
+    events = plain(Runs.aevents)
+    waiting = plain(Runs.awaiting)
+    text = plain(Runs.atext)
+    pack = plain(Runs.apack)
+    verify = plain(Runs.averify)
+    delete = plain(Runs.adelete)
+
+    async def aresume(
+        self,
+        research_id: str,
+        answer: Any = None,
+        *,
+        setup: SetUpChoice = "same",
+        shared_budget: SharedBudget | None = None,
+        budget: Budget | None = None,
+        take_over: bool = False,
+    ) -> ResearchResult:
+        """Go on with a run that was interrupted, parked or aborted; finished units are not done again.
+
+        The run keeps its set-up: models, services, documents, gates, reflection and so on are taken from it by name
+        where this engine names none of its own, so its folder of documents need not be given again while it stands.
+        The engine names a part of the set-up where an object was handed to it, or where one of the settings of that
+        part came from anywhere but the defaults: an argument, a variable of the environment, a file, a preset
+        (``engine.settings.origins`` tells which). Hooks, agents, a reader of pages and providers of your own cannot be
+        made of names: hand them over as you did for `run`.
+
+        What is otherwise than it was is refused, unless ``setup="new"``: then the run goes on with what this engine
+        names, which is written to its log and told in its limits. Documents in the same folder that have changed are
+        told, not refused.
+
+        ``answer`` is for a run parked with a question, also when it was cancelled there; see `answer`.
+        ``shared_budget`` as in `run`: it is no part of the run, and is given anew. A completed run gives its result.
+
+        ``budget`` raises the caps that it names, of a run that reached one, also when it completed: what was left out for
+        want of them is searched and read, and nothing that was paid is paid again (docs/control_money.md).
+        ``take_over``: a live process that works on the run is asked to let go of it, and passed over after two lease
+        times.
+        Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, `RunStateError` for an answer where
+        none is waited for, `UsageError` for one that does not fit, `SetUpError`, `CorpusError` where the documents are
+        gone, and as `run`.
+        """
+        if setup not in SET_UPS:
+            raise UnknownNameError.of("setup", str(setup), SET_UPS)
+        return await self._resume(
+            research_id,
+            answer,
+            setup=setup,
+            shared_budget=shared_budget,
+            budget=checked_caps(budget),
+            take_over=take_over,
+        )
+
+    resume = plain(aresume)
+
+    async def _resume(
+        self,
+        research_id: str,
+        answer: Any,
+        *,
+        setup: SetUpChoice = "same",
+        shared_budget: SharedBudget | None = None,
+        by: Literal["owner", "default"] = "owner",
+        budget: Budget | None = None,
+        take_over: bool = False,
+        parked_at: int | None = None,
+    ) -> ResearchResult:
+        shared = (*self._shared_budget, *as_shared(shared_budget))
+        self._parts.models.check(Budget(), shared)
+        row = await self._row(research_id)
+        if row.projection.status is RunStatus.COMPLETED and budget is None:
+            if answer is not None:
+                raise RunStateError.no_question(research_id)
+            return await self.aresult(research_id)
+        if not take_over and row.owned(time.time()):  # before it waits for a slot
+            raise busy(row)
+        new, old = setup == "new", await self._setup(research_id)
+        parts = await asyncio.to_thread(self._variants.of_run, old, row.places, new=new)
+        parts.models.check(budget or Budget(), shared)
+        try:
+            await self._prepare(parts)
+        except ConfigurationError:
+            self._variants.refuse(parts, old, new=new)
+            raise
+        compared = partial(self._variants.going, parts, places=row.places, new=new)
+        return await self._runner.resume(
+            research_id,
+            answer,
+            shared,
+            parts,
+            compared,
+            by,
+            budget=budget,
+            take_over=take_over,
+            parked_at=parked_at,
+        )
+
+    async def aanswer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None:
+        """Answer what a parked run asks, and go on with it here; ``run=False`` leaves the answer for whoever resumes it
+        next. The value has to be of the form that is asked for (`waiting` shows it): a text where none is.
+
+        Raises `RunStateError` where nothing is asked, `UsageError` for a value that does not fit (the run stays parked),
+        and as `resume`.
+
+        Example:
+            engine.answer("deepres-0123456789ab", "The one in Scotland.")
+        """
+        state = await self._state(research_id)
+        checked_answer(state, value)
+        if (caps := caps_of(state.question, value)) is not None:
+            raised(state, caps)
+        if run:
+            return await self.aresume(research_id, value)
+        await self._runner.ask(research_id, ControlKind.ANSWER, json.dumps(value))
+        return None
+
+    answer = plain(aanswer)
+
+    async def asteer(
+        self,
+        research_id: str,
+        text: str = "",
+        *,
+        drop_sub_query: str | None = None,
+        since: date | str | None = None,
+        stop_searching: bool = False,
+    ) -> None:
+        """Give a run guidance while it goes: agents follow ``text`` from their next unit on; a sub-query that was not
+        searched yet is dropped by its id; from now on only what was published ``since`` a day is searched; or nothing
+        more is. It is queued for the process that works on the run, or will, and becomes an event there.
+
+        Raises `RunNotFoundError`, `RunStateError` for a run that is completed, `UsageError` for guidance that is empty or
+        cannot be followed.
+
+        Example:
+            engine.steer(handle.research_id, "Also consider the towers of the north coast.")
+        """
+        guidance = steering(text, drop_sub_query=drop_sub_query, since=since, stop_searching=stop_searching)
+        row = await self._row(research_id)
+        refuse_ended(row.projection.status, research_id, "steer")
+        if guidance.dropped is not None:
+            refused = judged(guidance, await self._state(research_id)).refused
+            if refused is not None:
+                raise UsageError(
+                    refused, hint="`deep-research status ID` shows what is still to be searched."
+                )
+        await self._runner.ask(research_id, ControlKind.STEER, payload(guidance))
+
+    steer = plain(asteer)
+
+    async def apause(self, research_id: str) -> None:
+        """Park a run before its next unit, whoever works on it; `resume` goes on. A run that is parked already, or that
+        nobody works on, stands still as it is. Raises `RunNotFoundError`, `RunStateError` for one that has ended."""
+        row = await self._row(research_id)
+        if row.projection.status.ended:
+            raise RunStateError(
+                f"Run '{research_id}' is {row.projection.status}: there is nothing to pause.",
+                hint="`deep-research show` shows what it came to.",
+            )
+        if row.projection.status is not RunStatus.PARKED and row.owned(time.time()):
+            await self._runner.ask(research_id, ControlKind.PAUSE)
+
+    pause = plain(apause)
+
+    async def acancel(self, research_id: str) -> RunSummary:
+        """End a run. What it found is kept, in a partial report if there are findings; it can be resumed.
+
+        A run that another process works on is asked to stop, and given 10 s.
+        """
+        row = await self._row(research_id)
+        if row.projection.status.ended:
+            return RunSummary.of(row, time.time())
+        if not self._runner.cancel(research_id):
+            try:
+                await self._runner.abandon(research_id)
+            except RunBusyError:
+                await self._runner.ask(research_id, ControlKind.CANCEL)
+        return await self._wait_for_end(research_id)
+
+    cancel = plain(acancel)
+
+    async def _wait_for_end(self, research_id: str) -> RunSummary:
+        deadline = time.monotonic() + CANCEL_WAIT
+        watcher = self._feed.join(research_id)
+        try:
+            while True:
+                summary = await self.astatus(research_id)
+                if summary.status in (RunStatus.INTERRUPTED, RunStatus.PARKED):  # its owner did not see it
+                    await self._runner.abandon(research_id)
+                    continue
+                if summary.status not in (RunStatus.RUNNING, RunStatus.PENDING):
+                    return summary
+                if time.monotonic() > deadline:
+                    raise RunBusyError(
+                        f"Run '{research_id}' was asked to stop and has not yet.",
+                        hint="Look again with `deep-research status`.",
+                        research_id=research_id,
+                    )
+                await watcher.wait(POLL)
+        finally:
+            self._feed.leave(research_id, watcher)
+
+    async def awake(self) -> Sequence[ResearchResult]:
+        """Go on with the parked runs whose time has come, or for which an answer was left, one after the other; what has
+        a default is answered with it, what is to be aborted is. Runs that somebody else wakes are left to him. Raises
+        nothing for a run that cannot be resumed here: it is logged, and stays parked."""
+        results = []
+        for waiting in await self._due(self._clock()):
+            if self._runner.draining:
+                break
+            try:
+                results.append(await self._wake_run(waiting))
+            except RunBusyError:  # somebody was faster
+                continue
+            except DeepResearchError as error:
+                log.warning("wake_failed", run=waiting.research_id, error=str(error))
+        return results
+
+    wake = plain(awake)
+
+    async def _wake_run(self, waiting: Waiting) -> ResearchResult:
+        if waiting.then is WhenDue.ABORT and not waiting.answered:
+            await self._runner.abandon(
+                waiting.research_id, f"Nobody answered: {waiting.waiting_for}.", parked_at=waiting.parked_at
+            )
+            return await self.aresult(waiting.research_id)
+        if waiting.answered or not waiting.asks or waiting.default is None:
+            return await self._resume(waiting.research_id, None, parked_at=waiting.parked_at)
+        return await self._resume(
+            waiting.research_id, waiting.default, by="default", parked_at=waiting.parked_at
+        )
+
+    async def follow(self, research_id: str, after: int = 0) -> AsyncGenerator[Event | Progress]:
+        """The log after a sequence number and what is added to it, until the run ends, parks or is left alone.
+
+        Progress notes come in between when this engine runs it; they are not kept and may be dropped.
+        """
+        watcher = self._feed.join(research_id)
+        try:
+            while True:
+                row = await self._row(research_id)
+                events = await asyncio.to_thread(self._read, research_id, after, READ_AHEAD)
+                for event in events:
+                    after = event.seq
+                    yield event
+                while watcher.notes:
+                    yield watcher.notes.popleft()
+                if events:
+                    continue
+                if row.last_seq <= after and row.status(time.time()) not in (
+                    RunStatus.RUNNING,
+                    RunStatus.PENDING,
+                ):
+                    return
+                await watcher.wait(POLL)
+        finally:
+            self._feed.leave(research_id, watcher)
+
+
+def as_shared(budget: SharedBudget | None) -> tuple[SharedBudget, ...]:
+    """None or one, in a tuple. Raises `SettingsError` for what is no shared budget."""
+    if budget is None:
+        return ()
+    from deep_research.budget.shared_budget import SharedBudget
+
+    if not isinstance(budget, SharedBudget):
+        raise SettingsError(f"shared_budget must be a SharedBudget, got {type(budget).__name__}.")
+    return (budget,)
