@@ -10,7 +10,6 @@ from deep_research.evidence.independence import originals
 from deep_research.evidence.quotes import shortened
 from deep_research.evidence.support import SPECIFIC
 from deep_research.patterns import regex
-from deep_research.report.document import Block, BlockKind, Document
 from deep_research.report.ledger import Ledger
 from deep_research.report.markup import (
     address,
@@ -23,6 +22,7 @@ from deep_research.report.markup import (
 )
 from deep_research.report.own_lines import caution
 from deep_research.report.references import PARTLY, UNSUPPORTED, unmarked
+from deep_research.report.report_document import Block, BlockKind, Document
 from deep_research.state import (
     Aspect,
     Citation,

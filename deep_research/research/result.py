@@ -36,7 +36,7 @@ from deep_research.state.limitations import limitations
 from deep_research.state.parts import told_lacking
 
 if TYPE_CHECKING:
-    from deep_research.report.document import Block
+    from deep_research.report.report_document import Block
 
 MAX_SHOWN_CHARS = 80  # of the answer, in a repr
 # What the result shows at its top level is not repeated inside its state when it is written as JSON.

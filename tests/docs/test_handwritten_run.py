@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deep_research.report.document import Document
+from deep_research.report.report_document import Document
 from deep_research.state import ClaimVerdict
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -34,8 +34,8 @@ from deep_research.phases.refinement.llm import LLMRefiner
 from deep_research.phases.synthesis import SynthesisPhase
 from deep_research.phases.synthesis.handoff import JudgeScope
 from deep_research.phases.synthesis.llm import LLMSynthesizer
-from deep_research.report.document import Document
 from deep_research.report.references import unmarked
+from deep_research.report.report_document import Document
 from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 from deep_research.state.journal import MemoryJournal

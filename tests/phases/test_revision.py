@@ -21,8 +21,8 @@ from deep_research.phases.synthesis.revision import (
     revised,
     without_ours,
 )
-from deep_research.report.document import Document
 from deep_research.report.references import unmarked
+from deep_research.report.report_document import Document
 from deep_research.state import (
     Citation,
     DeepResearchPhase,

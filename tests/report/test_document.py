@@ -5,8 +5,8 @@ import random
 import pytest
 
 from deep_research import DeepResearch
-from deep_research.report.document import Block, BlockKind, Document
 from deep_research.report.draft_claims import draft_claims
+from deep_research.report.report_document import Block, BlockKind, Document
 from deep_research.state import ClaimBasis, Span
 
 ONE, TWO = "find-000000000001", "find-000000000002"

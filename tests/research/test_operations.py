@@ -131,4 +131,4 @@ def test_a_verb_is_a_command_with_its_parameters(operation: Operation) -> None:
 
 
 def test_every_other_command_is_no_verb() -> None:
-    assert set(BY_NAME) - set(OPERATIONS) == {"show", "replay", "archive", "doctor", "eval", "completion"}
+    assert set(BY_NAME) - set(OPERATIONS) == {"show", "replay", "archive", "doctor", "completion"}

@@ -22,7 +22,6 @@ from deep_research.patterns import regex
 from deep_research.phases.synthesis.conflicts import conflicts, published
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.wishes import new_words
-from deep_research.report.document import Block, BlockKind, Document
 from deep_research.report.markup import code_block, escaped, is_code
 from deep_research.report.own_lines import (
     ALL_WITHDRAWN,
@@ -35,6 +34,7 @@ from deep_research.report.own_lines import (
     left_out,
     parted,
 )
+from deep_research.report.report_document import Block, BlockKind, Document
 from deep_research.state import ConfidenceLevel, Finding, Source
 
 DOUBTFUL_WORDS = 250  # shown of what comes near where it is unlikely that it holds the answer

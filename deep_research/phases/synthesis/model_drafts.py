@@ -25,9 +25,9 @@ from deep_research.phases.evidence_lines import (
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, brief, listed, one_line, opening
 from deep_research.phases.synthesis.conflicts import conflict_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
-from deep_research.report.document import Block, Document
 from deep_research.report.markup import escaped
 from deep_research.report.own_lines import LIMITS
+from deep_research.report.report_document import Block, Document
 from deep_research.state import Finding, Limit, SentItem, SubQuery
 
 LONGEST_TITLE = 120  # characters

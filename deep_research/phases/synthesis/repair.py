@@ -19,9 +19,9 @@ from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked,
 from deep_research.phases.synthesis.handoff import FailedClaim, RepairedClaim, RepairInput, RepairOutput
 from deep_research.phases.synthesis.model_drafts import with_ids
 from deep_research.report.checking import Checker
-from deep_research.report.document import Document
 from deep_research.report.markup import escaped
 from deep_research.report.references import PARTLY, UNSUPPORTED, ids_in, marks_in, unmarked, without_marks
+from deep_research.report.report_document import Document
 from deep_research.state import Claim, ClaimKind, ClaimVerdict, Repair, RepairKind, Span
 
 LONGEST = 60  # words of a sentence that stands in for a claim

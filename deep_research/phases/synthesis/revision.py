@@ -31,9 +31,9 @@ from deep_research.phases.synthesis.model_drafts import (
     told,
     with_ids,
 )
-from deep_research.report.document import Document, Section
 from deep_research.report.own_lines import LIMITS
 from deep_research.report.references import MARK, ids_in, marks_in, unmarked, without_marks
+from deep_research.report.report_document import Document, Section
 from deep_research.state import Citation, Claim, ClaimCounts, ClaimVerdict, Contradiction, Finding, Remark
 from deep_research.state.parts import PartVerdict
 
