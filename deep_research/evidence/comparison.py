@@ -210,9 +210,12 @@ def _aligned(a: Side, b: Side) -> Conflict | None:
     if len(a.keys) > len(b.keys):
         flipped = _aligned(b, a)
         return flipped and Conflict(flipped.about, flipped.theirs, flipped.ours, _shared_name(a, b))
-    found = list(dict.fromkeys(discrepancies(a.statement, b.statement, a.marks)))
+    pairs = matched(a.statement, b.statement)
+    if _replaced(a, b, pairs) > REPLACED:
+        return None
+    found = list(dict.fromkeys(discrepancies(a.statement, b.statement, a.marks, pairs=pairs)))
     first = _only(found)
-    if first is None or _replaced(a, b) > REPLACED:
+    if first is None:
         return None
     if first.aspect is Aspect.COMPARISON and not _same_words(a.keys, b.keys, OPPOSITE):
         return None
@@ -263,10 +266,11 @@ def _only(found: Sequence[Discrepancy]) -> Discrepancy | None:
     return found[0]
 
 
-def _replaced(a: Side, b: Side) -> int:
-    """How often both have other words in one place, numbers and units aside."""
+def _replaced(a: Side, b: Side, pairs: Sequence[tuple[int, int]]) -> int:
+    """How often both have other words in one place, numbers and units aside. ``pairs`` are the places of the shared
+    tokens."""
     count = 0
-    for stretch in stretches(a.statement, b.statement, matched(a.statement, b.statement)):
+    for stretch in stretches(a.statement, b.statement, pairs):
         ours, theirs = (
             any(
                 t.kind is Kind.WORD and t.key not in a.keys & b.keys and t.word not in a.marks.units

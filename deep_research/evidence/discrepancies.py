@@ -6,9 +6,10 @@ stands there in the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cache
 
 from deep_research.evidence.language import Marks
 from deep_research.evidence.statements import Kind, Mark, Statement, Token
@@ -24,7 +25,7 @@ ASPECTS: Mapping[Kind, Aspect] = {
     Kind.DATE: Aspect.DATE,
     Kind.NAME: Aspect.ENTITY,
 }
-Quantities = tuple[Sequence[Quantity], Sequence[Quantity]]  # of the statement, of the sentence
+Quantities = Callable[[], tuple[Sequence[Quantity], Sequence[Quantity]]]  # of the statement, of the sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +85,18 @@ class Stretch:
 
 
 def discrepancies(
-    claim: Statement, sentence: Statement, marks: Marks, *, inner: bool = False
+    claim: Statement,
+    sentence: Statement,
+    marks: Marks,
+    *,
+    inner: bool = False,
+    pairs: Sequence[tuple[int, int]] | None = None,
 ) -> Iterator[Discrepancy]:
     """What the sentence says otherwise than the statement; ``inner``: between words that both have, where the statement
-    goes on with something else."""
-    pairs = matched(claim, sentence)
+    goes on with something else. ``pairs`` are the places of the shared tokens, where they are known."""
+    pairs = matched(claim, sentence) if pairs is None else pairs
     yield from _units(claim, sentence, pairs, marks)
-    quantities = list(measured(claim.text)), list(measured(sentence.text))
+    quantities = cache(lambda: (list(measured(claim.text)), list(measured(sentence.text))))
     said, keys = ({token.key for token in one.tokens} for one in (claim, sentence))
     for stretch in stretches(claim, sentence, pairs):
         if stretch.is_near and not (inner and stretch.is_end and not stretch.is_denied):
@@ -120,7 +126,10 @@ def stretches(claim: Statement, sentence: Statement, pairs: Sequence[tuple[int, 
     """All of a statement between its shared tokens, from its beginning to its end. The sentence may say more before and
     after, of which as much is looked at as the statement has there."""
     last = (len(claim.tokens), len(sentence.tokens))
+    has_marks = bool(claim.marks or sentence.marks)
     for (a0, b0), (a1, b1) in zip([(-1, -1), *pairs], [*pairs, last], strict=True):
+        if a1 - a0 == b1 - b0 == 1 and not has_marks:
+            continue  # nothing stands between two tokens that follow one another on both sides
         low, high = b0 + 1, b1
         if a0 < 0:
             low = max(low, high - a1)
@@ -182,13 +191,10 @@ def _is_name(token: Token) -> bool:
 
 def _converts(one: Token, other: Token, quantities: Quantities) -> bool:
     """Whether both are one value in different units, or rounded."""
-    return any(
-        q.agrees(r)
-        for q in quantities[0]
-        if q.value == one.value
-        for r in quantities[1]
-        if r.value == other.value
-    )
+    if one.value is None or other.value is None:
+        return False
+    ours, theirs = quantities()
+    return any(q.agrees(r) for q in ours if q.value == one.value for r in theirs if r.value == other.value)
 
 
 def _units(
