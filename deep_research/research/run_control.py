@@ -23,10 +23,17 @@ from deep_research.errors import (
 from deep_research.logs import get_log
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.operations import plain
-from deep_research.research.raised_caps import caps_of, checked_caps
 from deep_research.research.result import ResearchResult
 from deep_research.research.runs import Runs, RunSummary, Waiting
-from deep_research.research.steering import checked_answer, judged, payload, refuse_ended, steering
+from deep_research.research.steering import (
+    caps_of,
+    checked_answer,
+    checked_caps,
+    judged,
+    payload,
+    refuse_ended,
+    steering,
+)
 from deep_research.state import Budget, ControlKind, RunStatus, WhenDue
 from deep_research.state.events import Event, Progress
 from deep_research.state.journal import Clock
@@ -177,7 +184,7 @@ class RunControl(Runs, ABC):
             raised(state, caps)
         if run:
             return await self.aresume(research_id, value)
-        await self._runner.ask(research_id, ControlKind.ANSWER, json.dumps(value))
+        await self._queue(research_id, ControlKind.ANSWER, json.dumps(value))
         return None
 
     answer = plain(aanswer)
@@ -210,7 +217,7 @@ class RunControl(Runs, ABC):
                 raise UsageError(
                     refused, hint="`deep-research status ID` shows what is still to be searched."
                 )
-        await self._runner.ask(research_id, ControlKind.STEER, payload(guidance))
+        await self._queue(research_id, ControlKind.STEER, payload(guidance))
 
     steer = plain(asteer)
 
@@ -224,9 +231,13 @@ class RunControl(Runs, ABC):
                 hint="`deep-research show` shows what it came to.",
             )
         if row.projection.status is not RunStatus.PARKED and row.owned(time.time()):
-            await self._runner.ask(research_id, ControlKind.PAUSE)
+            await self._queue(research_id, ControlKind.PAUSE)
 
     pause = plain(apause)
+
+    async def _queue(self, research_id: str, kind: ControlKind, payload: str = "") -> None:
+        """Leave a command for the process that works on a run, or will."""
+        await asyncio.to_thread(self._store.post, research_id, kind.value, payload)
 
     async def acancel(self, research_id: str) -> RunSummary:
         """End a run. What it found is kept, in a partial report if there are findings; it can be resumed.
@@ -240,7 +251,7 @@ class RunControl(Runs, ABC):
             try:
                 await self._runner.abandon(research_id)
             except RunBusyError:
-                await self._runner.ask(research_id, ControlKind.CANCEL)
+                await self._queue(research_id, ControlKind.CANCEL)
         return await self._wait_for_end(research_id)
 
     cancel = plain(acancel)

@@ -75,23 +75,18 @@ class RunSummary(Figures, _Standing):
 
     @classmethod
     def of(cls, row: RunRow, now: float) -> RunSummary:
-        stands = row.projection
-        parking = stands.parking
+        stands, parking = row.projection, row.projection.parking
+        of_parking = {"parked_kind": "kind", **{name: name for name in ("waiting_for", "until", "pause_id")}}
         return cls(
             research_id=row.run_id,
             query=row.query,
             status=row.status(now),
-            reason=stands.reason,
-            phase=stands.phase,
-            iteration=stands.iteration,
             created_at=row.created_at,
             updated_at=row.updated_at,
-            message=stands.message,
-            waiting_for=parking.waiting_for if parking else None,
-            until=parking.until if parking else None,
-            pause_id=parking.pause_id if parking else None,
-            parked_kind=parking.kind if parking else None,
-            seconds=stands.seconds,
+            **{
+                name: getattr(stands, name) for name in ("reason", "phase", "iteration", "message", "seconds")
+            },
+            **{name: getattr(parking, of) for name, of in of_parking.items() if parking},
             **dict(stands.figures),
         )
 

@@ -62,7 +62,7 @@ def _list(archive: Archive, settings: Settings, args: Namespace, console: Consol
         rows += [
             (
                 phrases.short_hash(e.content_hash),
-                _moment(e.archived_at),
+                phrases.moment(e.archived_at),
                 _until(e.archived_at + ttl, now),
                 phrases.in_bytes(e.size),
             )
@@ -124,10 +124,6 @@ def _as_json(entry: ArchiveEntry, ttl: timedelta) -> dict[str, Any]:
         "expires_at": (entry.archived_at + ttl).isoformat().replace("+00:00", "Z"),
         "size": entry.size,
     }
-
-
-def _moment(at: datetime) -> str:
-    return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
 def _until(at: datetime, now: datetime) -> str:
