@@ -48,7 +48,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         settings = settings_in_force(args)
         if without_store(args, console, settings):
             return Exit.COMPLETED
-        return _carried_out(lambda: _look(args, console, settings))
+        return _run_with_signals(lambda: _look(args, console, settings))
     from deep_research.interfaces.cli import run_command
     from deep_research.research import DeepResearch
 
@@ -68,7 +68,9 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         "cancel": verb_commands.cancel,
     }
     park = partial(engine.adrain, PARK_WAIT) if args.command in PARKS else None
-    return _carried_out(lambda: _work(session, LOOKS[args.command] if looks else works[args.command]), park)
+    return _run_with_signals(
+        lambda: _work(session, LOOKS[args.command] if looks else works[args.command]), park
+    )
 
 
 def _note_folder_file(session: Session) -> None:
@@ -78,18 +80,18 @@ def _note_folder_file(session: Session) -> None:
         session.console.note(line)
 
 
-def _carried_out(
+def _run_with_signals(
     work: Callable[[], Coroutine[Any, Any, int]], park: Callable[[], Awaitable[int]] | None = None
 ) -> int:
     """``park`` is done on SIGTERM, and gives how many runs it parked: without one the work is cancelled."""
 
-    async def attached() -> int:
+    async def cancellable() -> int:
         signals.attach(park)
         return await work()
 
     with Signals() as signals:
         try:
-            code = asyncio.run(attached())
+            code = asyncio.run(cancellable())
             return signals.code if signals.code and code == Exit.PARKED else code
         except asyncio.CancelledError:
             interrupted = Interrupted("Interrupted.")

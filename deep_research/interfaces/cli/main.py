@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None, *, engine: EngineFactory | None = No
         console.print(candidates(arguments[3:]))
         return Exit.COMPLETED
     try:
-        return _carried_out(options.parse(arguments), console, engine)
+        return _perform(options.parse(arguments), console, engine)
     except KeyboardInterrupt:
         console.error("interrupted", "Interrupted.")
         return Exit.INTERRUPTED
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None, *, engine: EngineFactory | None = No
         return _unexpected(error, console)
 
 
-def _carried_out(args: Namespace, console: Console, engine: EngineFactory | None) -> int:
+def _perform(args: Namespace, console: Console, engine: EngineFactory | None) -> int:
     if args.command is None:
         console.print(args.text if args.text != "version" else f"{options.PROGRAM} {__version__}")
         return Exit.COMPLETED
@@ -65,9 +65,9 @@ def _carried_out(args: Namespace, console: Console, engine: EngineFactory | None
 
         return doctor(args, console)
     if args.command == "archive":
-        from deep_research.interfaces.cli.archive_command import archiving
+        from deep_research.interfaces.cli.archive_command import archive_command
 
-        return archiving(args, console)
+        return archive_command(args, console)
     if args.command == "eval":
         from deep_research.interfaces.cli.eval_command import evaluation
 
