@@ -84,7 +84,7 @@ def _then(waiting: Waiting) -> str:
 def verification_lines(found: Verification) -> Iterator[str]:
     """One line where all is as it was recorded; else each failure too, the first `MAX_FAILURES` of them."""
     if found.holds:
-        yield f"{found.research_id} is as it was recorded: {_checked(found)}.{_other_checker(found)}"
+        yield f"{found.research_id} is as it was recorded: {_amounts(found)}.{_other_checker(found)}"
         return
     yield (
         f"{found.research_id} is not as it was recorded: {phrases.count(len(found.failures), 'failure')}."
@@ -96,7 +96,7 @@ def verification_lines(found: Verification) -> Iterator[str]:
         yield f"- and {len(found.failures) - MAX_FAILURES:,} more"
 
 
-def _checked(found: Verification) -> str:
+def _amounts(found: Verification) -> str:
     verdicts = phrases.count(found.claims, "verdict") if found.claims else "no claims"
     files, quotes = phrases.count(found.members, "file"), phrases.count(found.quotes, "quoted passage")
     return f"{files}, {phrases.count(found.texts, 'text')}, {quotes}, {verdicts}"

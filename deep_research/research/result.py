@@ -39,31 +39,6 @@ if TYPE_CHECKING:
     from deep_research.report.report_document import Block
 
 MAX_SHOWN_CHARS = 80  # of the answer, in a repr
-# What the result shows at its top level is not repeated inside its state when it is written as JSON.
-_SHOWN = frozenset(
-    {
-        "research_id",
-        "query",
-        "status",
-        "parts",
-        "verdicts",
-        "report",
-        "report_metadata",
-        "sources",
-        "findings",
-        "gaps",
-        "contradictions",
-        "completeness",
-        "citations",
-        "claims",
-        "repairs",
-        "usage",
-        "sent",
-        "reading",
-        "decisions",
-        "limits",
-    }
-)
 
 
 class ResearchResult(Record):
@@ -113,28 +88,14 @@ class ResearchResult(Record):
         if state.status is RunStatus.COMPLETED:
             message = told_lacking(state.not_found())
         return cls(
-            research_id=state.research_id,
-            query=state.query,
+            **{name: getattr(state, name) for name in _OF_STATE - {"status", "report_metadata", "limits"}},
             status=status or state.status,
             reason=abort.reason if abort else None,
             message=message,
             answered=state.answered,
-            parts=state.parts,
-            verdicts=state.verdicts,
-            report=state.report,
             report_metadata=_as_it_stands(state),
-            sources=state.sources,
-            findings=state.findings,
-            gaps=state.gaps,
-            contradictions=state.contradictions,
-            completeness=state.completeness,
             probability=next((f.probability for f in state.findings if f.rank == 0), None),
-            citations=state.citations,
-            claims=state.claims,
-            repairs=state.repairs,
-            usage=state.usage,
             fidelity=RunFidelity.of(state.sent),
-            decisions=state.decisions,
             limits=limitations(state),
             gather_stats=GatherStats(
                 queries_executed=state.usage.searches,
@@ -199,7 +160,11 @@ class ResearchResult(Record):
 
     @field_serializer("state", when_used="json")
     def _state(self, state: DeepResearchState) -> dict[str, Any]:
-        return state.model_dump(mode="json", exclude=set(_SHOWN))
+        return state.model_dump(mode="json", exclude=_OF_STATE | {"sent", "reading"})
+
+
+# The fields that the result has of its state. In JSON they are not repeated there, nor is what ``fidelity`` sums up.
+_OF_STATE = ResearchResult.model_fields.keys() & DeepResearchState.model_fields.keys()
 
 
 def _as_it_stands(state: DeepResearchState) -> ReportMetadata | None:

@@ -7,7 +7,6 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
-from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,15 +17,13 @@ from deep_research.errors import (
     RunStateError,
     SettingsError,
     UnknownNameError,
-    UsageError,
 )
 from deep_research.logs import get_log
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.operations import plain
-from deep_research.research.raised_caps import caps_of, checked_caps
 from deep_research.research.result import ResearchResult
 from deep_research.research.runs import Runs, RunSummary, Waiting
-from deep_research.research.steering import checked_answer, judged, payload, refuse_ended, steering
+from deep_research.research.steering import caps_of, checked_answer, checked_caps
 from deep_research.state import Budget, ControlKind, RunStatus, WhenDue
 from deep_research.state.events import Event, Progress
 from deep_research.state.journal import Clock
@@ -71,6 +68,8 @@ class RunControl(Runs, ABC):
     pack = plain(Runs.apack)
     verify = plain(Runs.averify)
     delete = plain(Runs.adelete)
+    steer = plain(Runs.asteer)
+    pause = plain(Runs.apause)
 
     async def aresume(
         self,
@@ -177,56 +176,10 @@ class RunControl(Runs, ABC):
             raised(state, caps)
         if run:
             return await self.aresume(research_id, value)
-        await self._runner.ask(research_id, ControlKind.ANSWER, json.dumps(value))
+        await self._queue(research_id, ControlKind.ANSWER, json.dumps(value))
         return None
 
     answer = plain(aanswer)
-
-    async def asteer(
-        self,
-        research_id: str,
-        text: str = "",
-        *,
-        drop_sub_query: str | None = None,
-        since: date | str | None = None,
-        stop_searching: bool = False,
-    ) -> None:
-        """Give a run guidance while it goes: agents follow ``text`` from their next unit on; a sub-query that was not
-        searched yet is dropped by its id; from now on only what was published ``since`` a day is searched; or nothing
-        more is. It is queued for the process that works on the run, or will, and becomes an event there.
-
-        Raises `RunNotFoundError`, `RunStateError` for a run that is completed, `UsageError` for guidance that is empty or
-        cannot be followed.
-
-        Example:
-            engine.steer(handle.research_id, "Also consider the towers of the north coast.")
-        """
-        guidance = steering(text, drop_sub_query=drop_sub_query, since=since, stop_searching=stop_searching)
-        row = await self._row(research_id)
-        refuse_ended(row.projection.status, research_id, "steer")
-        if guidance.dropped is not None:
-            refused = judged(guidance, await self._state(research_id)).refused
-            if refused is not None:
-                raise UsageError(
-                    refused, hint="`deep-research status ID` shows what is still to be searched."
-                )
-        await self._runner.ask(research_id, ControlKind.STEER, payload(guidance))
-
-    steer = plain(asteer)
-
-    async def apause(self, research_id: str) -> None:
-        """Park a run before its next unit, whoever works on it; `resume` goes on. A run that is parked already, or that
-        nobody works on, stands still as it is. Raises `RunNotFoundError`, `RunStateError` for one that has ended."""
-        row = await self._row(research_id)
-        if row.projection.status.ended:
-            raise RunStateError(
-                f"Run '{research_id}' is {row.projection.status}: there is nothing to pause.",
-                hint="`deep-research show` shows what it came to.",
-            )
-        if row.projection.status is not RunStatus.PARKED and row.owned(time.time()):
-            await self._runner.ask(research_id, ControlKind.PAUSE)
-
-    pause = plain(apause)
 
     async def acancel(self, research_id: str) -> RunSummary:
         """End a run. What it found is kept, in a partial report if there are findings; it can be resumed.
@@ -240,7 +193,7 @@ class RunControl(Runs, ABC):
             try:
                 await self._runner.abandon(research_id)
             except RunBusyError:
-                await self._runner.ask(research_id, ControlKind.CANCEL)
+                await self._queue(research_id, ControlKind.CANCEL)
         return await self._wait_for_end(research_id)
 
     cancel = plain(acancel)

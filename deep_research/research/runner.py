@@ -15,12 +15,19 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from deep_research.assembly import Going, Parts, Variants, without_effect
 from deep_research.budget.shared_budget import SharedBudget
-from deep_research.errors import DeepResearchError, RunStateError, StoreError, UsageError
+from deep_research.errors import DeepResearchError, RunStateError, StoreError
 from deep_research.logs import get_log, told
-from deep_research.research.raised_caps import caps_of, is_enough, under
 from deep_research.research.result import ResearchResult
-from deep_research.research.steering import answer_in, checked_answer, judged, unapplied
-from deep_research.research.steering import told as told_in
+from deep_research.research.steering import (
+    answer_in,
+    caps_of,
+    checked_answer,
+    is_enough,
+    judged,
+    steered,
+    unapplied,
+    under,
+)
 from deep_research.research.take_over import consume_releases, request_release
 from deep_research.settings import Settings
 from deep_research.state import (
@@ -66,7 +73,6 @@ from deep_research.supervisor.plan_answers import unfit
 from deep_research.supervisor.stopwatch import Stopwatch
 
 CANCELLED = "The run was cancelled."
-ACTED_ON = frozenset(ControlKind)
 RELEASE_WAIT = 5.0  # seconds
 log = get_log("runner")
 
@@ -286,16 +292,6 @@ class Runner:
         finally:
             await self._deactivate(active)
 
-    async def ask(self, run_id: str, kind: ControlKind, payload: str = "") -> int:
-        """Queue a command for the process that works on a run, or will; its id. Raises `UsageError` for one that no
-        owner acts on, `RunStateError` for a run that is completed."""
-        if kind not in ACTED_ON:
-            raise UsageError(
-                f"Nobody who works on a run acts on '{kind}'.",
-                hint=f"They act on: {', '.join(sorted(ACTED_ON))}.",
-            )
-        return await asyncio.to_thread(self._parts.store.post, run_id, kind.value, payload)
-
     def cancel(self, run_id: str) -> bool:
         """Ask a run of this engine to stop, from any thread; False when it is not ours."""
         with self._gate:
@@ -463,13 +459,13 @@ class Runner:
             case ControlKind.RELEASE:  # who takes the run over uses the row up
                 self._halt(active, Halt.RELEASE)
             case ControlKind.STEER:
-                self._apart(active, _steer(control, active.journal))
+                self._apart(active, _record(control, active.journal))
             case _:
                 log.warning("command_unknown", run=control.run_id, kind=control.kind)
-                self._apart(active, _tell_of(control, active.journal))
+                self._apart(active, _record(control, active.journal))
 
     def _apart(self, active: _Active, work: Coroutine[Any, Any, None]) -> None:
-        """Records beside the walk what somebody wished for."""
+        """Records a command beside the walk."""
         telling = active.loop.create_task(work)
         active.telling.add(telling)
         telling.add_done_callback(active.telling.discard)
@@ -630,20 +626,15 @@ def _set_up_anew(state: DeepResearchState, going: Going) -> list[Event]:
     return changed + [LimitReached(limit=limit) for limit in going.limits if limit not in state.limits]
 
 
-async def _steer(control: Control, journal: RunJournal) -> None:
-    """What the owner of the run wishes for, or why it cannot be, is in the log before the next unit begins."""
+async def _record(control: Control, journal: RunJournal) -> None:
+    """Use a command up: guidance, or why it cannot be followed, is in the log before the next unit begins; what the run
+    waits for no more, or another version wrote, is named in its limits."""
     journal.consume(control.id)
+    guidance = control.kind == ControlKind.STEER
     try:
-        await journal.record(judged(told_in(control.payload), journal.state))
-    except (RunStateError, StoreError) as error:  # the run has ended meanwhile, or was lost
-        log.warning("command_not_recorded", run=control.run_id, error=str(error))
-
-
-async def _tell_of(control: Control, journal: RunJournal) -> None:
-    """An answer to a run that asks nothing, or a wish of another version: it is used up, and the run's limits say so."""
-    journal.consume(control.id)
-    try:
-        await journal.record(_unused(control))
+        await journal.record(
+            judged(steered(control.payload), journal.state) if guidance else _unused(control)
+        )
     except (RunStateError, StoreError) as error:  # the run has ended meanwhile, or was lost
         log.warning("command_not_recorded", run=control.run_id, error=str(error))
 

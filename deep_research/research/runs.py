@@ -1,4 +1,4 @@
-"""The runs of a store, to be looked at and removed, without an engine."""
+"""The runs of a store, to be looked at, steered and removed without an engine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from pydantic import Field
 
 from deep_research.errors import RunStateError, StoreError, UnknownNameError, UsageError
+from deep_research.research.steering import judged, payload, refuse_ended, steering
 from deep_research.state import (
     AbortReason,
     ControlKind,
@@ -75,23 +76,18 @@ class RunSummary(Figures, _Standing):
 
     @classmethod
     def of(cls, row: RunRow, now: float) -> RunSummary:
-        stands = row.projection
-        parking = stands.parking
+        stands, parking = row.projection, row.projection.parking
+        of_parking = {"parked_kind": "kind", **{name: name for name in ("waiting_for", "until", "pause_id")}}
         return cls(
             research_id=row.run_id,
             query=row.query,
             status=row.status(now),
-            reason=stands.reason,
-            phase=stands.phase,
-            iteration=stands.iteration,
             created_at=row.created_at,
             updated_at=row.updated_at,
-            message=stands.message,
-            waiting_for=parking.waiting_for if parking else None,
-            until=parking.until if parking else None,
-            pause_id=parking.pause_id if parking else None,
-            parked_kind=parking.kind if parking else None,
-            seconds=stands.seconds,
+            **{
+                name: getattr(stands, name) for name in ("reason", "phase", "iteration", "message", "seconds")
+            },
+            **{name: getattr(parking, of) for name, of in of_parking.items() if parking},
             **dict(stands.figures),
         )
 
@@ -283,6 +279,52 @@ class Runs:
         return await asyncio.to_thread(
             lambda: verified(stored_evidence(self._store, research_id), progress=progress)
         )
+
+    async def asteer(
+        self,
+        research_id: str,
+        text: str = "",
+        *,
+        drop_sub_query: str | None = None,
+        since: date | str | None = None,
+        stop_searching: bool = False,
+    ) -> None:
+        """Give a run guidance while it goes: agents follow ``text`` from their next unit on; a sub-query that was not
+        searched yet is dropped by its id; from now on only what was published ``since`` a day is searched; or nothing
+        more is. It is queued for the process that works on the run, or will, and becomes an event there.
+
+        Raises `RunNotFoundError`, `RunStateError` for a run that is completed, `UsageError` for guidance that is empty or
+        cannot be followed.
+
+        Example:
+            engine.steer(handle.research_id, "Also consider the towers of the north coast.")
+        """
+        guidance = steering(text, drop_sub_query=drop_sub_query, since=since, stop_searching=stop_searching)
+        row = await self._row(research_id)
+        refuse_ended(row.projection.status, research_id, "steer")
+        if guidance.dropped is not None:
+            refused = judged(guidance, await self._state(research_id)).refused
+            if refused is not None:
+                raise UsageError(
+                    refused, hint="`deep-research status ID` shows what is still to be searched."
+                )
+        await self._queue(research_id, ControlKind.STEER, payload(guidance))
+
+    async def apause(self, research_id: str) -> None:
+        """Park a run before its next unit, whoever works on it; `resume` goes on. A run that is parked already, or that
+        nobody works on, stands still as it is. Raises `RunNotFoundError`, `RunStateError` for one that has ended."""
+        row = await self._row(research_id)
+        if row.projection.status.ended:
+            raise RunStateError(
+                f"Run '{research_id}' is {row.projection.status}: there is nothing to pause.",
+                hint="`deep-research show` shows what it came to.",
+            )
+        if row.projection.status is not RunStatus.PARKED and row.owned(time.time()):
+            await self._queue(research_id, ControlKind.PAUSE)
+
+    async def _queue(self, research_id: str, kind: ControlKind, payload: str = "") -> None:
+        """Leave a command for the process that works on a run, or will."""
+        await asyncio.to_thread(self._store.post, research_id, kind.value, payload)
 
     async def adelete(self, research_id: str) -> None:
         """Remove a run, and the texts that no other run uses. Raises `RunBusyError` while it is worked on."""

@@ -1,16 +1,19 @@
-"""Guidance and answers for a run, checked before they are queued, and as events of its log."""
+"""What a user gives a run: guidance, answers, raised caps. Checked before they are queued, and as events of its log."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from deep_research.errors import RunStateError, UsageError
+from pydantic import ValidationError
+
+from deep_research.errors import RunStateError, SettingsError, UsageError
 from deep_research.evidence.plain import clean
 from deep_research.state import (
     AbortReason,
+    Budget,
     ControlKind,
     DeepResearchState,
     Limit,
@@ -18,10 +21,14 @@ from deep_research.state import (
     RunStatus,
     SubQueryStatus,
 )
-from deep_research.state.events import Event, LimitReached, RunAborted, RunParked, RunSteered
+from deep_research.state.events import BudgetRaised, Event, LimitReached, RunAborted, RunParked, RunSteered
 from deep_research.state.parking import Parking
+from deep_research.state.raising import raised, starts
 from deep_research.store import Control
 from deep_research.supervisor.plan_answers import unfit
+
+if TYPE_CHECKING:
+    from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
 MAX_GUIDANCE_CHARS = 20_000
 MAX_KIND_CHARS = 40
@@ -68,7 +75,7 @@ def payload(steered: RunSteered) -> str:
     return steered.model_dump_json(include={"text", "dropped", "since", "stop_searching"})
 
 
-def told(words: str) -> RunSteered:
+def steered(words: str) -> RunSteered:
     """The event of a row. One that no version of this package wrote is refused in the log."""
     try:
         return RunSteered.model_validate_json(words)
@@ -98,9 +105,9 @@ def unapplied(control: Control, last_word: Event) -> Sequence[Event]:
         }
         what = next((words for each, words in name.items() if each == kind), f"'{kind[:MAX_KIND_CHARS]}'")
         return (LimitReached(limit=Limit(name="control", message=f"{TOO_LATE}: {what}.")),)
-    steered = told(control.payload)
-    refused = steered.model_copy(update={"refused": steered.refused or f"{TOO_LATE}."})
-    return refused, LimitReached(limit=Limit(name=WISH, message=too_late(in_words(steered) or UNREADABLE)))
+    guidance = steered(control.payload)
+    refused = guidance.model_copy(update={"refused": guidance.refused or f"{TOO_LATE}."})
+    return refused, LimitReached(limit=Limit(name=WISH, message=too_late(in_words(guidance) or UNREADABLE)))
 
 
 def in_words(steered: RunSteered) -> str:
@@ -161,3 +168,49 @@ def _wanted(parking: Parking) -> str:
     if parking.kind is ParkedKind.PLAN:
         return " Wanted: approve, no, an edited plan, or a sentence on which it is planned again."
     return "" if parking.answer_schema is None else f" Wanted: {json.dumps(parking.answer_schema)[:300]}"
+
+
+def checked_caps(budget: Budget | None) -> Budget | None:
+    """Raises `SettingsError` for what is no budget, `UsageError` for one without a cap."""
+    if budget is None:
+        return None
+    if not isinstance(budget, Budget):
+        raise SettingsError(
+            f"budget must be a Budget, got {type(budget).__name__}.", hint="For example: Budget(max_usd=2.0)"
+        )
+    if not budget.model_fields_set:
+        raise UsageError("The budget names no cap.", hint="For example: Budget(max_usd=2.0)")
+    return budget
+
+
+def caps_of(question: Parking | None, answer: Any) -> Budget | None:
+    """The caps of an answer to a run that waits for more; None where it is another one. Raises `UsageError`."""
+    if question is None or question.kind is not ParkedKind.BUDGET or not isinstance(answer, Mapping):
+        return None
+    try:
+        return Budget(**answer)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        place = ".".join(map(str, fault["loc"]))
+        raise UsageError(
+            f"That is no answer: {place}: {fault['msg']}.", hint="The run stays parked."
+        ) from None
+
+
+def is_enough(question: Parking, answer: Any, state: DeepResearchState) -> bool:
+    """Whether caps that an answer names, if it does, leave more room than the run had."""
+    try:
+        caps = caps_of(question, answer)
+        return caps is None or bool(raised(state, caps))
+    except UsageError:
+        return False
+
+
+def under(state: DeepResearchState, budget: Budget, orchestrator: SupervisorOrchestrator) -> list[Event]:
+    """What is recorded of a run that goes on under another budget. It stands where work remains first; a draft that was
+    paid for is kept."""
+    phase = starts(state, budget)
+    events: list[Event] = [BudgetRaised(budget=budget)]
+    if phase is None:
+        return events
+    return [*events, orchestrator.first_step(state, phase)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, get_type_hints
+from typing import Any, assert_type, get_type_hints
 
 import pytest
 
-from deep_research import DeepResearch, ResearchHandle
+from deep_research import DeepResearch, ResearchHandle, ResearchResult, RunSummary
 from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.research.arguments import FilterArguments
 from deep_research.research.operations import OPERATIONS, Operation, Right
@@ -94,12 +94,12 @@ def test_the_right_that_a_verb_needs(right: Right, names: str) -> None:
 
 
 # What the options of a command say in other words than its parameters; None: it cannot be given at the prompt.
-IN_OTHER_WORDS = {
+IN_OTHER_WORDS: dict[str, dict[str, str | None]] = {
     "resume": {"setup": "--with-new-setup", "budget": "--max-usd", "shared_budget": None},
     "answer": {"run": "--no-run"},
 }
 # Verbs whose command has another name, or which are an option of another one; None: those of a program.
-COMMANDS_OF = {
+COMMANDS_OF: dict[str, str | None] = {
     "estimate": "run",  # --estimate
     "result": "show",  # --json
     "report": "show",
@@ -132,3 +132,21 @@ def test_a_verb_is_a_command_with_its_parameters(operation: Operation) -> None:
 
 def test_every_other_command_is_no_verb() -> None:
     assert set(BY_NAME) - set(OPERATIONS) == {"show", "replay", "archive", "doctor", "completion"}
+
+
+def test_a_type_checker_sees_the_parameters_and_results_of_every_form() -> None:
+    """Judged by mypy, which is run over this file too and refuses an ignore that nothing needs."""
+
+    async def typed(engine: DeepResearch, handle: ResearchHandle) -> None:
+        assert_type(engine.run("Who?", max_iterations=2), ResearchResult)
+        assert_type(await engine.arun("Who?"), ResearchResult)
+        assert_type(engine.status(research_id="deepres-0123456789ab"), RunSummary)
+        assert_type(handle.status(), RunSummary)
+        assert_type(await handle.astatus(), RunSummary)
+        assert_type(handle.answer("Yes.", run=False), ResearchResult | None)
+        engine.run("Who?", max_iteration=2)  # type: ignore[call-arg]
+        engine.steer("deepres-0123456789ab", 3)  # type: ignore[arg-type]
+        handle.steer(stop_searching="yes")  # type: ignore[arg-type]
+        engine.list(stat="parked")  # type: ignore[call-arg]
+
+    assert inspect.iscoroutinefunction(typed)

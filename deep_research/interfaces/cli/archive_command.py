@@ -23,7 +23,7 @@ _BEGINNING = regex(r"[0-9a-f]{1,64}")
 _SCHEME = "sha256:"
 
 
-def archiving(args: Namespace, console: Console) -> int:
+def archive_command(args: Namespace, console: Console) -> int:
     """Raises `UsageError`, `ConfigurationError`, `StoreError`."""
     _check(args)
     settings = load_settings(overrides=setting_arguments(args), config=args.config).settings
@@ -62,7 +62,7 @@ def _list(archive: Archive, settings: Settings, args: Namespace, console: Consol
         rows += [
             (
                 phrases.short_hash(e.content_hash),
-                _moment(e.archived_at),
+                phrases.moment(e.archived_at),
                 _until(e.archived_at + ttl, now),
                 phrases.in_bytes(e.size),
             )
@@ -75,7 +75,7 @@ def _list(archive: Archive, settings: Settings, args: Namespace, console: Consol
 
 
 def _restore(archive: Archive, args: Namespace, console: Console) -> None:
-    record = archive.get(_whole(archive, args.hash))
+    record = archive.get(_full_hash(archive, args.hash))
     if args.out:
         write_whole(args.out, record.content)
     if args.json:
@@ -94,7 +94,7 @@ def _clean(archive: Archive, args: Namespace, console: Console) -> None:
         console.print(f"Removed {phrases.count(removed, 'expired text')}, {len(archive.list()):,} left.")
 
 
-def _whole(archive: Archive, given: str) -> str:
+def _full_hash(archive: Archive, given: str) -> str:
     """The hash that begins so. Raises `UsageError`, `ContentMissingError`."""
     beginning = given.strip().lower().removeprefix(_SCHEME)
     if not _BEGINNING.fullmatch(beginning):
@@ -124,10 +124,6 @@ def _as_json(entry: ArchiveEntry, ttl: timedelta) -> dict[str, Any]:
         "expires_at": (entry.archived_at + ttl).isoformat().replace("+00:00", "Z"),
         "size": entry.size,
     }
-
-
-def _moment(at: datetime) -> str:
-    return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
 def _until(at: datetime, now: datetime) -> str:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 PARKS = ("run", "resume", "answer")  # commands that carry out one run
 PARK_WAIT = 10.0  # seconds in which a run is to come to the end of a unit
 
-LOOKS: dict[str, Callable[[Look], Awaitable[int]]] = {
-    **dict.fromkeys(("waiting", "status", "delete", "pack"), verb_commands.perform),
+STORE_COMMANDS: dict[str, Callable[[Look], Awaitable[int]]] = {
+    **dict.fromkeys(("waiting", "status", "delete", "pack", "steer", "pause"), verb_commands.perform),
     "list": verb_commands.list_runs,
     "events": verb_commands.events,
     "show": show.show,
@@ -40,15 +40,15 @@ LOOKS: dict[str, Callable[[Look], Awaitable[int]]] = {
 
 
 def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch] | None) -> int:
-    """Carry out one command: one that only looks with the store alone, the others, and all where an engine is given,
-    with an engine of its own. Raises `Interrupted` after a signal."""
+    """Carry out one command: one of `STORE_COMMANDS` with the store alone, others with an engine, as all are where one is
+    given. Raises `Interrupted` after a signal."""
     check_output(args)
-    looks = args.command in LOOKS and not getattr(args, "follow", False)
+    looks = args.command in STORE_COMMANDS and not getattr(args, "follow", False)
     if looks and make is None:
         settings = settings_in_force(args)
         if without_store(args, console, settings):
             return Exit.COMPLETED
-        return _carried_out(lambda: _look(args, console, settings))
+        return _run_with_signals(lambda: _look(args, console, settings))
     from deep_research.interfaces.cli import run_command
     from deep_research.research import DeepResearch
 
@@ -60,7 +60,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     session = Session(args=args, console=console, settings=settings, runs=engine, engine=engine)
     _note_folder_file(session)
     works = {
-        **dict.fromkeys(("steer", "pause", "wake"), verb_commands.perform),
+        "wake": verb_commands.perform,
         "run": run_command.run,
         "resume": run_command.resume,
         "answer": run_command.answer,
@@ -68,7 +68,9 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         "cancel": verb_commands.cancel,
     }
     park = partial(engine.adrain, PARK_WAIT) if args.command in PARKS else None
-    return _carried_out(lambda: _work(session, LOOKS[args.command] if looks else works[args.command]), park)
+    return _run_with_signals(
+        lambda: _work(session, STORE_COMMANDS[args.command] if looks else works[args.command]), park
+    )
 
 
 def _note_folder_file(session: Session) -> None:
@@ -78,18 +80,18 @@ def _note_folder_file(session: Session) -> None:
         session.console.note(line)
 
 
-def _carried_out(
+def _run_with_signals(
     work: Callable[[], Coroutine[Any, Any, int]], park: Callable[[], Awaitable[int]] | None = None
 ) -> int:
     """``park`` is done on SIGTERM, and gives how many runs it parked: without one the work is cancelled."""
 
-    async def attached() -> int:
+    async def cancellable() -> int:
         signals.attach(park)
         return await work()
 
     with Signals() as signals:
         try:
-            code = asyncio.run(attached())
+            code = asyncio.run(cancellable())
             return signals.code if signals.code and code == Exit.PARKED else code
         except asyncio.CancelledError:
             interrupted = Interrupted("Interrupted.")
@@ -106,7 +108,7 @@ async def _look(args: Namespace, console: Console, settings: Settings) -> int:
     store = make_store(settings)
     look = Look(args=args, console=console, settings=settings, runs=Runs(store))
     try:
-        return await LOOKS[args.command](look)
+        return await STORE_COMMANDS[args.command](look)
     finally:
         await asyncio.to_thread(store.close)
 

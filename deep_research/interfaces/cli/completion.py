@@ -13,7 +13,7 @@ _SCRIPTS = {
     "bash": f"""\
 # bash completion of {PROGRAM}
 _deep_research() {{
-    local IFS=$'\n' found
+    local IFS=$'\\n' found
     found="$({_ASK} "${{COMP_WORDS[@]:1:COMP_CWORD}}" 2>/dev/null | cut -f1)"
     if [ "$found" = "{FILES}" ]; then found="$(compgen -f -- "${{COMP_WORDS[COMP_CWORD]}}")"; fi
     COMPREPLY=($found)
@@ -25,11 +25,12 @@ complete -o filenames -F _deep_research {PROGRAM}
 # zsh completion of {PROGRAM}
 _deep_research() {{
     local -a found
+    local tab=$'\\t'
     found=("${{(@f)$({_ASK} "${{(@)words[2,CURRENT]}}" 2>/dev/null)}}")
     if [[ "$found[1]" == "{FILES}" ]]; then
         _files
     elif [[ -n "$found[1]" ]]; then
-        found=("${{(@)found//$'\t'/:}}")
+        found=("${{(@)found//$tab/:}}")
         _describe -V unsorted found
     fi
 }}
@@ -39,10 +40,11 @@ if [[ "$funcstack[1]" = "_{PROGRAM}" ]]; then _deep_research; fi
     "fish": f"""\
 # fish completion of {PROGRAM}
 function __deep_research
-    set -l typed (commandline -opc) (commandline -ct)
-    set -l found ({_ASK} $typed[2..-1] 2>/dev/null)
+    set -l typed (commandline -opc)
+    set -l current (commandline -ct)
+    set -l found ({_ASK} $typed[2..-1] "$current" 2>/dev/null)
     if test "$found[1]" = "{FILES}"
-        __fish_complete_path (commandline -ct)
+        __fish_complete_path "$current"
     else
         printf '%s\\n' $found
     end

@@ -54,20 +54,20 @@ class SettingLine:
 
 def doctor(args: Namespace, console: Console) -> int:
     """Exit code 0 when nothing is broken."""
-    checks = [*_checked("program", _program), *_checked("sqlite", _sqlite)]
+    checks = [*_run_check("program", _program), *_run_check("sqlite", _sqlite)]
     resolved: list[ResolvedSettings] = []
-    checks += _checked("settings", partial(_settings, args, resolved))
+    checks += _run_check("settings", partial(_settings, args, resolved))
     for found in resolved:
         for name, look in _LOOKS.items():
-            checks += _checked(name, partial(look, found.settings))
-        checks += _checked("corpus", partial(_corpus, found.settings, all_files=args.skipped))
-        checks += _checked("search", partial(search, found.settings, probe=args.probe))
-        checks += _checked("models", partial(models, found.settings, probe=args.probe))
-        checks += _checked("requests", partial(requests, found.settings))
-        checks += _checked("tokens", partial(tokens, found.settings))
-        checks += _checked("archive", partial(archive, found.settings))
-    checks += _checked("packages", _packages)
-    checks += _checked("readers", _readers)
+            checks += _run_check(name, partial(look, found.settings))
+        checks += _run_check("corpus", partial(_corpus, found.settings, all_files=args.skipped))
+        checks += _run_check("search", partial(search, found.settings, probe=args.probe))
+        checks += _run_check("models", partial(models, found.settings, probe=args.probe))
+        checks += _run_check("requests", partial(requests, found.settings))
+        checks += _run_check("tokens", partial(tokens, found.settings))
+        checks += _run_check("archive", partial(archive, found.settings))
+    checks += _run_check("packages", _packages)
+    checks += _run_check("readers", _readers)
     lines = [line for found in resolved for line in _setting_lines(found)]
     broken = any(check.state == BROKEN for check in checks)
     if args.json:
@@ -77,7 +77,7 @@ def doctor(args: Namespace, console: Console) -> int:
     return Exit.FAILED if broken else Exit.COMPLETED
 
 
-def _checked(name: str, look: Callable[[], Iterator[Check]]) -> list[Check]:
+def _run_check(name: str, look: Callable[[], Iterator[Check]]) -> list[Check]:
     """What a look finds; one that fails is itself a finding."""
     found: list[Check] = []
     try:
@@ -184,7 +184,7 @@ def _corpus(settings: Settings, *, all_files: bool) -> Iterator[Check]:
         report = corpus.prepare()
     except CorpusError as error:
         yield Check("corpus", BROKEN, str(error))
-        yield from _named(error.data.get("skipped", ()), "skipped", all_files=all_files)
+        yield from _file_checks(error.data.get("skipped", ()), "skipped", all_files=all_files)
         return
     finally:
         asyncio.run(corpus.aclose())
@@ -192,8 +192,8 @@ def _corpus(settings: Settings, *, all_files: bool) -> Iterator[Check]:
     yield Check("corpus", OK, f"{found} in {', '.join(map(str, settings.corpus))}")
     if report.skipped:
         yield Check("corpus", NOTE, f"{_entries(report.skipped)} not read")
-    yield from _named(report.skipped, "skipped", all_files=all_files)
-    yield from _named(report.partly, "not read whole:", all_files=all_files)
+    yield from _file_checks(report.skipped, "skipped", all_files=all_files)
+    yield from _file_checks(report.partly, "not read whole:", all_files=all_files)
 
 
 def _entries(skipped: Sequence[Skipped]) -> str:
@@ -201,7 +201,7 @@ def _entries(skipped: Sequence[Skipped]) -> str:
     return f"{phrases.count(count, 'file or folder', 'files or folders')} {'was' if count == 1 else 'were'}"
 
 
-def _named(files: Sequence[Skipped], how: str, *, all_files: bool) -> Iterator[Check]:
+def _file_checks(files: Sequence[Skipped], how: str, *, all_files: bool) -> Iterator[Check]:
     shown = files if all_files else files[:_MOST_SKIPPED]
     for file in shown:
         yield Check("corpus", NOTE, f"{how} {file.path}: {file.why}")

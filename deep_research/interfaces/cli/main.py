@@ -34,7 +34,11 @@ def main(argv: Sequence[str] | None = None, *, engine: EngineFactory | None = No
 def exit_code(work: Callable[[], int], console: Console) -> int:
     """Carry out ``work`` and return its exit code; an error is printed, and its own code returned."""
     try:
+<<<<<<< HEAD
         return work()
+=======
+        return _perform(options.parse(arguments), console, engine)
+>>>>>>> house-c
     except KeyboardInterrupt:
         console.error("interrupted", "Interrupted.")
         return Exit.INTERRUPTED
@@ -48,7 +52,7 @@ def exit_code(work: Callable[[], int], console: Console) -> int:
         return _unexpected(error, console)
 
 
-def _carried_out(args: Namespace, console: Console, engine: EngineFactory | None) -> int:
+def _perform(args: Namespace, console: Console, engine: EngineFactory | None) -> int:
     if args.command is None:
         console.print(args.text if args.text != "version" else f"{options.PROGRAM} {__version__}")
         return Exit.COMPLETED
@@ -66,9 +70,17 @@ def _carried_out(args: Namespace, console: Console, engine: EngineFactory | None
 
         return doctor(args, console)
     if args.command == "archive":
-        from deep_research.interfaces.cli.archive_command import archiving
+        from deep_research.interfaces.cli.archive_command import archive_command
 
+<<<<<<< HEAD
         return archiving(args, console)
+=======
+        return archive_command(args, console)
+    if args.command == "eval":
+        from deep_research.interfaces.cli.eval_command import evaluation
+
+        return evaluation(args, console)
+>>>>>>> house-c
     from deep_research.interfaces.cli.commands import perform
 
     return perform(args, console, engine)

@@ -27,7 +27,7 @@ async def verify(session: Look) -> int:
         if RUN_ID.match(args.pack):
             found = await session.runs.averify(args.pack, progress=progress)
         else:
-            found = await asyncio.to_thread(_verified, args.pack, progress)
+            found = await asyncio.to_thread(_verify_file, args.pack, progress)
     if args.json:
         console.print(json.dumps({"holds": found.holds, **found.model_dump(mode="json")}, ensure_ascii=False))
     else:
@@ -35,14 +35,14 @@ async def verify(session: Look) -> int:
     return Exit.COMPLETED if found.holds else Exit.FAILED
 
 
-def _verified(path: str, progress: Count) -> Verification:
-    with _opened(path) as run:
+def _verify_file(path: str, progress: Count) -> Verification:
+    with _open(path) as run:
         return run.verify(progress=progress)
 
 
 def result_in(path: str) -> ResearchResult:
     """That of the run in a pack, each file of which is as its manifest has it. Raises `PackError`, `PackVersionError`."""
-    with _opened(path) as run:
+    with _open(path) as run:
         for failure in run.damage():
             raise PackError(
                 f"{path} is damaged: {failure.line}.",
@@ -52,7 +52,7 @@ def result_in(path: str) -> ResearchResult:
         return run.result
 
 
-def _opened(path: str) -> PackedRun:
+def _open(path: str) -> PackedRun:
     if not (path and os.path.exists(path)):  # no name at all is the path of this folder
         raise PackError(
             f"There is no file {path!r}.", hint="Give the path of a pack, or the id of a run.", path=path

@@ -28,7 +28,7 @@ def at_a_terminal(session: Session) -> bool:
     return not session.args.json and all(stream is not None and stream.isatty() for stream in streams)
 
 
-def waits_for_word(result: ResearchResult) -> bool:
+def waits_for_approval(result: ResearchResult) -> bool:
     """Whether a run is parked with its plan."""
     question = result.state.question
     return result.status is RunStatus.PARKED and question is not None and question.kind is ParkedKind.PLAN

@@ -30,13 +30,13 @@ _PHASES = tuple(DeepResearchPhase)
 FilesRead = Callable[[], int | None]  # how many documents were read; None when none are being read
 
 
-def reading(files_read: FilesRead) -> str:
+def indexing_line(files_read: FilesRead) -> str:
     """How far the indexing of documents is, "" when there is nothing to read."""
     read = files_read()
     return f"Reading documents: {phrases.count(read, 'file')}" if read else ""
 
 
-def watching(session: Session) -> Watching:
+def watcher_for(session: Session) -> Watching:
     """What suits the options and the terminal."""
     if not session.talks:
         return Watching()
@@ -128,15 +128,15 @@ class Watching:
 
     def show(self, event: ev.Event | ev.Progress) -> None:
         if isinstance(event, ev.Progress):
-            self.noted(event)
+            self.on_note(event)
         else:
             self.fold.apply(event)
-            self.happened(event)
+            self.on_event(event)
 
-    def noted(self, note: ev.Progress) -> None:
+    def on_note(self, note: ev.Progress) -> None:
         """Something transient was said."""
 
-    def happened(self, event: ev.Event) -> None:
+    def on_event(self, event: ev.Event) -> None:
         """The fold has taken an event in."""
 
 
@@ -151,14 +151,14 @@ class Lines(Watching):
         self._verbose = verbose
 
     def tick(self) -> None:
-        if words := reading(self._files_read):
+        if words := indexing_line(self._files_read):
             self._console.note(words)
 
-    def happened(self, event: ev.Event) -> None:
+    def on_event(self, event: ev.Event) -> None:
         said = [in_words(event, self.fold)] + (list(steps(event, self.fold)) if self._verbose else [])
         self._console.note(*(_one_line(line) for line in said if line))
 
-    def noted(self, note: ev.Progress) -> None:
+    def on_note(self, note: ev.Progress) -> None:
         if note.until is not None:
             self._console.note(phrases.line(note.message))
         elif self._verbose and note.step:
@@ -209,14 +209,14 @@ class Live(Watching):
         self._console.draw(self._home() + "\x1b[J")
         self._drawn = []
 
-    def noted(self, note: ev.Progress) -> None:
+    def on_note(self, note: ev.Progress) -> None:
         if note.until is not None:
             self._waiting = note
         elif note.phase is DeepResearchPhase.GATHERING and note.message:
             pages = f"{note.done} of {phrases.count(note.total, 'page')}" if note.total else ""
             self._searching[note.message] = phrases.line(note.step) or pages
 
-    def happened(self, event: ev.Event) -> None:
+    def on_event(self, event: ev.Event) -> None:
         if isinstance(event, ev.ModelReserved):  # it is asked again
             self._waiting = None
         self._draw()
@@ -226,7 +226,7 @@ class Live(Watching):
 
     def _draw(self) -> None:
         columns, lines = text.size(sys.stderr)
-        indexed = reading(self._files_read)
+        indexed = indexing_line(self._files_read)
         if not self.fold.research_id:
             self._redraw([text.clip(indexed, columns - 1)] if indexed else [])
             return
@@ -244,11 +244,11 @@ class Live(Watching):
 
     def _redraw(self, rows: list[str]) -> None:
         if rows != self._drawn:
-            body = "".join(f"\x1b[2K{self._coloured(row)}\n" for row in rows)
+            body = "".join(f"\x1b[2K{self._with_colours(row)}\n" for row in rows)
             self._console.draw(f"{self._home()}{body}\x1b[J")
             self._drawn = rows
 
-    def _coloured(self, row: str) -> str:
+    def _with_colours(self, row: str) -> str:
         if not self._colours:
             return row
         for mark, colour in ((self._marks.done, 32), (self._marks.failed, 31)):

@@ -20,8 +20,8 @@ from deep_research.errors import (
 )
 from deep_research.interfaces.cli.console import of_run
 from deep_research.interfaces.cli.estimate_command import estimate
-from deep_research.interfaces.cli.plan_editor import PlanEditor, at_a_terminal, waits_for_word
-from deep_research.interfaces.cli.progress import Watching, watching
+from deep_research.interfaces.cli.plan_editor import PlanEditor, at_a_terminal, waits_for_approval
+from deep_research.interfaces.cli.progress import Watching, watcher_for
 from deep_research.interfaces.cli.session import (
     Interrupted,
     Session,
@@ -47,14 +47,14 @@ def read_question(args: Namespace) -> None:
 async def run(session: Session) -> int:
     if session.args.estimate:
         return await estimate(session)
-    await _say_where_requests_go(session)
-    async with watching(session) as watch:  # from here on: documents are indexed before a run begins
+    await _note_requests(session)
+    async with watcher_for(session) as watch:  # from here on: documents are indexed before a run begins
         handle = await session.engine.astart(session.args.question)
         result = await _carry_out(session, watch, handle.research_id, handle.aresult())
-    return _told(session, await _agreed(session, result))
+    return _conclude(session, await _ask_for_approval(session, result))
 
 
-async def _say_where_requests_go(session: Session, run_id: str | None = None) -> None:
+async def _note_requests(session: Session, run_id: str | None = None) -> None:
     """Only of what may surprise: another server than a service's own, or a file of the folder that had a part in it."""
     engine = session.engine
     is_over = run_id is not None and (await engine.astatus(run_id)).status is RunStatus.COMPLETED
@@ -65,13 +65,13 @@ async def _say_where_requests_go(session: Session, run_id: str | None = None) ->
 
 async def resume(session: Session) -> int:
     given = session.args.answer
-    return await resume_with(session, None if given is None else await typed(session, given))
+    return await resume_with(session, None if given is None else await typed_answer(session, given))
 
 
 async def answer(session: Session) -> int:
     """Queue the answer, or go on with the run at once."""
     args = session.args
-    value = await typed(session, args.value)
+    value = await typed_answer(session, args.value)
     if not args.no_run:
         return await resume_with(session, value)
     await session.engine.aanswer(args.id, value, run=False)
@@ -82,7 +82,7 @@ async def answer(session: Session) -> int:
     return 0
 
 
-async def typed(session: Session, words: str) -> Any:
+async def typed_answer(session: Session, words: str) -> Any:
     """What is typed as an answer, as the value that the run asks for, also when it was cancelled there: the words where
     it asks nothing."""
     question = (await session.engine.aresult(session.args.id)).state.question
@@ -116,14 +116,14 @@ async def resume_with(session: Session, answer: Any) -> int:
         take_over=getattr(args, "take_over", False),
     )
     try:
-        await _say_where_requests_go(session, args.id)
-        result = await _taken_up(session, args.id, work)
+        await _note_requests(session, args.id)
+        result = await _resume_watched(session, args.id, work)
     except SetUpError as error:
-        raise SetUpError(error.problem, hint=_as_it_began(args), **error.data) from None
-    return _told(session, await _agreed(session, result))
+        raise SetUpError(error.problem, hint=_set_up_hint(args), **error.data) from None
+    return _conclude(session, await _ask_for_approval(session, result))
 
 
-def _as_it_began(args: Namespace) -> str:
+def _set_up_hint(args: Namespace) -> str:
     """What can be done at a prompt about a set-up that is another one than the run's."""
     named = " and ".join(flags_of_set_up(args))
     leave = f"Leave out {named}" if named else "Change the settings back (`doctor` shows whence each comes)"
@@ -145,20 +145,20 @@ async def _check_options(session: Session) -> None:
             )
 
 
-async def _taken_up(
+async def _resume_watched(
     session: Session, run_id: str, work: Callable[[], Awaitable[ResearchResult]]
 ) -> ResearchResult:
     past = await session.engine.aevents(run_id)
-    async with watching(session) as watch:
+    async with watcher_for(session) as watch:
         watch.recall(past)
         return await _carry_out(session, watch, run_id, work())
 
 
-async def _agreed(session: Session, result: ResearchResult) -> ResearchResult:
+async def _ask_for_approval(session: Session, result: ResearchResult) -> ResearchResult:
     """Where a run waits for the word on its plan and somebody sits at the terminal, he is asked for it; planned again, it
     waits again."""
     editor, of = None, ""
-    while waits_for_word(result) and at_a_terminal(session):
+    while waits_for_approval(result) and at_a_terminal(session):
         parking = result.state.parking
         assert parking is not None
         if editor is None or parking.pause_id != of:
@@ -168,7 +168,7 @@ async def _agreed(session: Session, result: ResearchResult) -> ResearchResult:
             return result
         try:
             work = partial(session.engine.aresume, result.research_id, answer)
-            result = await _taken_up(session, result.research_id, work)
+            result = await _resume_watched(session, result.research_id, work)
         except UsageError as error:
             session.console.note(error.problem)
     return result
@@ -193,17 +193,17 @@ async def _carry_out(
         return await task
     except asyncio.CancelledError:
         await session.engine.aclose()
-        raise _interrupted(session, run_id) from None
+        raise _interruption(session, run_id) from None
     except RunStateError:
         if (await session.engine.astatus(run_id)).status is not RunStatus.INTERRUPTED:
             raise
-        raise _interrupted(session, run_id) from None  # it did not come to the end of a unit
+        raise _interruption(session, run_id) from None  # it did not come to the end of a unit
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-def _told(session: Session, result: ResearchResult) -> int:
+def _conclude(session: Session, result: ResearchResult) -> int:
     deliver(session, result)
     conclude(session, result)
     return of_run(result.status, result.reason)
@@ -217,7 +217,7 @@ async def _follow(
     done = False
     while not done:
         done = task.done()
-        shown = asyncio.ensure_future(_shown(engine, run_id, watch))
+        shown = asyncio.ensure_future(_show_events(engine, run_id, watch))
         try:
             both: set[asyncio.Future[Any]] = {shown, task}
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -231,7 +231,7 @@ async def _follow(
             await asyncio.wait({task}, timeout=_PAUSE)
 
 
-async def _shown(engine: DeepResearch, run_id: str, watch: Watching) -> None:
+async def _show_events(engine: DeepResearch, run_id: str, watch: Watching) -> None:
     async with aclosing(engine.follow(run_id, watch.seen)) as events:
         async for event in events:
             watch.show(event)
@@ -244,7 +244,7 @@ def _is_lost(task: asyncio.Future[ResearchResult]) -> bool:
     return isinstance(task.exception(), RunBusyError | AppendRefusedError)
 
 
-def _interrupted(session: Session, run_id: str) -> Interrupted:
+def _interruption(session: Session, run_id: str) -> Interrupted:
     again = session.again("resume", run_id)
     if not again:
         return Interrupted("Interrupted.", hint="The run was kept in memory only and is lost.")

@@ -49,11 +49,11 @@ async def show(session: Look) -> int:
     """A run of the data directory; or that of a pack, of which no more is believed than what is read."""
     given = session.args.id
     if not _is_file(given):
-        return _shown(session, await session.runs.aresult(given))
+        return _print_result(session, await session.runs.aresult(given))
     from deep_research.interfaces.cli.pack_command import result_in
 
     session.console.cleans = True
-    return _shown(replace(session, packed=True), await asyncio.to_thread(result_in, given))
+    return _print_result(replace(session, packed=True), await asyncio.to_thread(result_in, given))
 
 
 def _is_file(given: str) -> bool:
@@ -63,8 +63,8 @@ def _is_file(given: str) -> bool:
     return os.path.exists(given) or Path(given).suffix.casefold() == ".zip"
 
 
-def _shown(session: Look, result: ResearchResult) -> int:
-    from deep_research.interfaces.cli.summary import conclude, deliver, told_with
+def _print_result(session: Look, result: ResearchResult) -> int:
+    from deep_research.interfaces.cli.summary import conclude, deliver, report_notes
 
     if session.args.budget:
         show_budget(session, result)
@@ -75,7 +75,7 @@ def _shown(session: Look, result: ResearchResult) -> int:
     deliver(session, result)
     if result.status != "completed":
         conclude(session, result)
-    elif session.talks and (told := told_with(result)):
+    elif session.talks and (told := report_notes(result)):
         session.console.note(*told)
     return 0
 
@@ -176,9 +176,9 @@ def _budget_lines(accounts: Accounts, columns: int) -> Iterator[str]:
     yield ""
     yield from text.figures([("CAP", "ALLOWED", "USED"), *map(_cap, accounts.caps)], columns)
     yield ""
-    yield from _spent(accounts.usage.models, columns)
+    yield from _spend_table(accounts.usage.models, columns)
     yield ""
-    yield from _sent(accounts, columns)
+    yield from _fidelity_table(accounts, columns)
     for head, said in (("Limits", [limit.line for limit in accounts.limits]), ("Advice", accounts.advice)):
         if said:
             yield ""
@@ -188,15 +188,15 @@ def _budget_lines(accounts: Accounts, columns: int) -> Iterator[str]:
 
 
 def _cap(cap: CapUse) -> tuple[str, str, str]:
-    def shown(amount: float | None, missing: str) -> str:
+    def amount_or(amount: float | None, missing: str) -> str:
         if amount is None:
             return missing
         return phrases.dollars(amount) if cap.name == "max_usd" else f"{amount:,.10g}"
 
-    return cap.name, shown(cap.cap, "-"), shown(cap.used, "unknown" if cap.name == "max_usd" else "-")
+    return cap.name, amount_or(cap.cap, "-"), amount_or(cap.used, "unknown" if cap.name == "max_usd" else "-")
 
 
-def _spent(spend: Sequence[ModelSpend], columns: int) -> Iterator[str]:
+def _spend_table(spend: Sequence[ModelSpend], columns: int) -> Iterator[str]:
     if not spend:
         yield "No language model was asked."
         return
@@ -232,7 +232,7 @@ def _row(phase: str, role: str, spend: Sequence[ModelSpend]) -> tuple[str, ...]:
     return phase, role, *(f"{number:,}" for number in numbers), phrases.dollars(cost)
 
 
-def _sent(accounts: Accounts, columns: int) -> Iterator[str]:
+def _fidelity_table(accounts: Accounts, columns: int) -> Iterator[str]:
     fidelity = accounts.fidelity
     if not fidelity.phases:
         yield "No content was sent to a model."
@@ -252,10 +252,10 @@ def _sent(accounts: Accounts, columns: int) -> Iterator[str]:
     yield from text.figures(rows, columns)
     if accounts.least_kept:
         yield ""
-        yield from text.table([_KEPT, *map(_kept, accounts.least_kept)], columns)
+        yield from text.table([_KEPT, *map(_kept_row, accounts.least_kept)], columns)
 
 
-def _kept(item: KeptItem) -> tuple[str, ...]:
+def _kept_row(item: KeptItem) -> tuple[str, ...]:
     return (
         f"{100 * item.compression_ratio:.0f} %",
         item.current_level.value,

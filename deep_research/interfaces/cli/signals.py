@@ -30,7 +30,7 @@ class Signals:
 
     def __enter__(self) -> Signals:
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._arrived) for number in _SIGNALS}
+            self._before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -57,7 +57,7 @@ class Signals:
 
         self._parking = asyncio.ensure_future(parked())
 
-    def _arrived(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.code:
             os._exit(self.code)
         self.code = 128 + number

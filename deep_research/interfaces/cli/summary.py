@@ -60,7 +60,7 @@ def _closing(session: Look, result: ResearchResult) -> list[str]:
     """One line, below it what went wrong and the gaps when there was no report, above it what was not sent of what was
     found, and not told of what was asked. A terminal gets it folded, its command on a line of its own."""
     said, command = (_in_pack(result), "") if session.packed else _words(session, result)
-    above = [*told_with(result), *_plan(result)]
+    above = [*report_notes(result), *_plan(result)]
     gaps = (
         [gap.description for gap in result.gaps if not gap.addressed]
         if result.reason == "no_evidence"
@@ -91,7 +91,7 @@ def _plan(result: ResearchResult) -> list[str]:
     return [phrases.line(line) for line in plan_lines(parking.about)]
 
 
-def told_with(result: ResearchResult) -> list[str]:
+def report_notes(result: ResearchResult) -> list[str]:
     """What a reader of the report should know of it: how much reached the models, and which share of the question it
     tells of."""
     return [line for line in (fidelity_line(result.fidelity), coverage_line(result)) if line]
@@ -108,18 +108,18 @@ def _words(session: Look, result: ResearchResult) -> tuple[str, str]:
     resume = session.again("resume", result.research_id)
     match result.status:
         case "completed":
-            return _completed(session, result)
+            return _completed_words(session, result)
         case "aborted":
-            return _aborted(result, resume)
+            return _aborted_words(result, resume)
         case "parked":
-            return _parked(result, resume, session.again("answer", result.research_id))
+            return _parked_words(result, resume, session.again("answer", result.research_id))
         case "interrupted":
             return f"Interrupted, with {_counts(result)} so far. Go on with:", resume
         case _:
             return f"{result.status.capitalize()}, with {_counts(result)} so far.", ""
 
 
-def _parked(result: ResearchResult, resume: str, answer: str) -> tuple[str, str]:
+def _parked_words(result: ResearchResult, resume: str, answer: str) -> tuple[str, str]:
     """A hook waits for an answer, a plan for the word on it; a service that could not be reached waits for nobody."""
     parking = result.state.parking
     said = f"Parked: the run waits for {result.message or 'an answer'}"
@@ -141,19 +141,17 @@ def _parked(result: ResearchResult, resume: str, answer: str) -> tuple[str, str]
     return f"{said} Answer with:", f"{resume} --answer TEXT"
 
 
-def _completed(session: Look, result: ResearchResult) -> tuple[str, str]:
+def _completed_words(session: Look, result: ResearchResult) -> tuple[str, str]:
     counts = result.report_metadata.claims if result.report_metadata else None
     claims = claims_line(counts, verbatim=not result.state.own_words)
-    said = (
-        f"{_ANSWERED[result.answered]}: {', '.join(filter(None, (_counts(result), claims)))}.{_spent(result)}"
-    )
+    said = f"{_ANSWERED[result.answered]}: {', '.join(filter(None, (_counts(result), claims)))}.{_model_usage(result)}"
     said += f" {result.message}" if result.message else ""
     said += f" Report in {session.args.out}." if session.args.out else ""
     show = session.again("show", result.research_id)
     return (f"{said} Show it again with:", show) if show else (said, "")
 
 
-def _aborted(result: ResearchResult, resume: str) -> tuple[str, str]:
+def _aborted_words(result: ResearchResult, resume: str) -> tuple[str, str]:
     partial = f" A partial report was written from {_counts(result)}." if result.report else ""
     said = f"Aborted ({result.reason}): {result.message or ''}{partial}"
     if result.state.question and resume:
@@ -164,7 +162,7 @@ def _aborted(result: ResearchResult, resume: str) -> tuple[str, str]:
     if result.reason == "no_evidence" and _nobody_answered(result):
         advice, resumable = "When that is mended, go on with:", True
     if result.reason == "budget":
-        advice, flags = _raise_of(result)
+        advice, flags = _caps_to_raise(result)
         if flags and resume:
             return f"{said} {advice}", f"{resume} {' '.join(f'{flag} N' for flag in flags)}"
     if resumable and not resume:
@@ -180,7 +178,7 @@ def _nobody_answered(result: ResearchResult) -> bool:
     return bool(searches) and all(s.status is SubQueryStatus.FAILED for s in searches)
 
 
-def _raise_of(result: ResearchResult) -> tuple[str, list[str]]:
+def _caps_to_raise(result: ResearchResult) -> tuple[str, list[str]]:
     """Which caps were reached, or else were given, as they are written at the prompt; and those under which the run can
     go on."""
     caps = [limit for limit in result.limits if limit.of_cap]
@@ -197,7 +195,7 @@ def _raise_of(result: ResearchResult) -> tuple[str, list[str]]:
     return f"Ask again with {higher}.", []
 
 
-def _spent(result: ResearchResult) -> str:
+def _model_usage(result: ResearchResult) -> str:
     """What models took, where one was asked."""
     usage = result.usage
     if not usage.model_calls:

@@ -221,7 +221,7 @@ def test_while_documents_are_indexed_it_says_how_many_were_read(
                     await asyncio.sleep(0)
 
     asyncio.run(watched())
-    assert progress.reading(lambda: None) == ""
+    assert progress.indexing_line(lambda: None) == ""
 
 
 # --- words -------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from deep_research import DeepResearch, SearchProvider, SupervisorHooks
 from deep_research.errors import SearchError
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.session import Look
-from deep_research.interfaces.cli.summary import _closing, _raise_of
+from deep_research.interfaces.cli.summary import _caps_to_raise, _closing
 from deep_research.settings import Settings
 from deep_research.state import DeepResearchState, Limit
 
@@ -32,7 +32,7 @@ from deep_research.state import DeepResearchState, Limit
 )
 def test_what_is_to_be_raised_is_named(names, said):
     limits = tuple(Limit(name=name, message="m") for name in names)
-    assert _raise_of(SimpleNamespace(limits=limits, state=DeepResearchState(query="q"))) == said
+    assert _caps_to_raise(SimpleNamespace(limits=limits, state=DeepResearchState(query="q"))) == said
 
 
 class Down(SearchProvider):
