@@ -34,11 +34,7 @@ def main(argv: Sequence[str] | None = None, *, engine: EngineFactory | None = No
 def exit_code(work: Callable[[], int], console: Console) -> int:
     """Carry out ``work`` and return its exit code; an error is printed, and its own code returned."""
     try:
-<<<<<<< HEAD
-        return work()
-=======
-        return _perform(options.parse(arguments), console, engine)
->>>>>>> house-c
+        return archive_command(args, console)
     except KeyboardInterrupt:
         console.error("interrupted", "Interrupted.")
         return Exit.INTERRUPTED
@@ -72,15 +68,7 @@ def _perform(args: Namespace, console: Console, engine: EngineFactory | None) ->
     if args.command == "archive":
         from deep_research.interfaces.cli.archive_command import archive_command
 
-<<<<<<< HEAD
-        return archiving(args, console)
-=======
         return archive_command(args, console)
-    if args.command == "eval":
-        from deep_research.interfaces.cli.eval_command import evaluation
-
-        return evaluation(args, console)
->>>>>>> house-c
     from deep_research.interfaces.cli.commands import perform
 
     return perform(args, console, engine)
