@@ -23,18 +23,22 @@ def main(argv: Sequence[str] | None = None, *, engine: EngineFactory | None = No
     `DeepResearch`, which it is by default."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     console = Console(json="--json" in arguments)
-    if arguments[:3] == ["completion", "words", "--"]:  # a shell asks, of a command that is not finished
+    if arguments[:3] == [
+        "completion",
+        "words",
+        "--",
+    ]:  # a shell asks; the words are of a command that is not finished
         from deep_research.interfaces.cli.completion import candidates
 
         console.print(candidates(arguments[3:]))
         return Exit.COMPLETED
-    return exit_code(lambda: _carried_out(options.parse(arguments), console, engine), console)
+    return exit_code(lambda: _perform(options.parse(arguments), console, engine), console)
 
 
 def exit_code(work: Callable[[], int], console: Console) -> int:
-    """Carry out ``work`` and return its exit code; an error is printed, and its own code returned."""
+    """Do the ``work`` and return its exit code; an error is printed, and its own code returned."""
     try:
-        return archive_command(args, console)
+        return work()
     except KeyboardInterrupt:
         console.error("interrupted", "Interrupted.")
         return Exit.INTERRUPTED
