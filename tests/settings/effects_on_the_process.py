@@ -211,7 +211,7 @@ def whether_due_runs_are_woken(tmp_path):
         with Looking(
             data_dir=tmp_path, search=[ScriptedSearch()], wakes=wakes, wake_interval=0.001
         ) as engine:
-            engine._wait_for(_looked(engine, 2) if wakes else asyncio.sleep(0.02))
+            engine._background.call(_looked(engine, 2) if wakes else asyncio.sleep(0.02))
             assert (engine.looks > 0) is wakes
     run(tmp_path)
 
@@ -226,6 +226,6 @@ def time_between_looks_for_due_runs(tmp_path):
     for interval in (0.001, 3_600.0):
         given = {"wakes": True, "wake_interval": interval}
         with Looking(data_dir=tmp_path, search=[ScriptedSearch()], **given) as engine:
-            engine._wait_for(_looked(engine, 2) if interval < 1 else asyncio.sleep(0.02))
+            engine._background.call(_looked(engine, 2) if interval < 1 else asyncio.sleep(0.02))
             assert (engine.looks > 0) is (interval < 1)
     run(tmp_path)
