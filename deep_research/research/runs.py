@@ -15,33 +15,30 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from pydantic import Field
 
 from deep_research.errors import RunStateError, StoreError, UnknownNameError, UsageError
-from deep_research.research.steering import judged, payload, refuse_ended, steering
 from deep_research.state import (
     AbortReason,
     ControlKind,
     DeepResearchPhase,
-    DeepResearchState,
     ParkedKind,
     Parking,
     Record,
     RunStatus,
-    SetUp,
     WhenDue,
 )
-from deep_research.state.events import Event, RunCreated, SetUpChanged, decode_log, known
+from deep_research.state.figures import Figures
 from deep_research.state.identity import RUN_ID
-from deep_research.state.journal import readable
-from deep_research.state.projection import Figures
-from deep_research.state.reducer import fold
-from deep_research.store import RunCursor, RunFilter, RunRow, Store, StoredEvent
+from deep_research.store import RunCursor, RunFilter
 
+# Events and their fold are imported where a log is read: who lists runs, or only names the engine, needs none.
 if TYPE_CHECKING:
     from pathlib import Path
 
     from deep_research.packs import Manifest, Verification
     from deep_research.research.arguments import FilterArguments
     from deep_research.research.result import ResearchResult
-    from deep_research.state import Citation, Quote, Source
+    from deep_research.state import Citation, DeepResearchState, Quote, SetUp, Source
+    from deep_research.state.events import Event
+    from deep_research.store import RunRow, Store, StoredEvent
 
 ReportFormat = Literal["markdown", "json"]
 FORMATS = ("markdown", "json")
@@ -173,9 +170,7 @@ class Runs:
         from deep_research.research.result import ResearchResult
 
         row = await self._row(research_id)
-        events = await self.aevents(research_id)
-        state = await asyncio.to_thread(lambda: fold(events).snapshot())
-        return ResearchResult.of(state, row.status(time.time()))
+        return ResearchResult.of(await self._state(research_id), row.status(time.time()))
 
     async def areport(self, research_id: str, format: ReportFormat = "markdown") -> str | None:
         """The report as Markdown, or the whole result as JSON. None when the run has no report.
@@ -189,6 +184,8 @@ class Runs:
 
     async def _state(self, research_id: str) -> DeepResearchState:
         """The state of a run as it stands now, from its log. Raises `RunNotFoundError`, `LogDamagedError`."""
+        from deep_research.state.reducer import fold
+
         events = await self.aevents(research_id)
         return await asyncio.to_thread(lambda: fold(events).snapshot())
 
@@ -252,6 +249,7 @@ class Runs:
         """The saved text of a source, a citation, a quote or a content hash. Raises `ContentMissingError`, `UsageError`
         for what has no text."""
         from deep_research.research.packed_run import content_hash_of
+        from deep_research.state.journal import readable
 
         (body,) = await asyncio.to_thread(self._store.contents, [content_hash_of(source)])
         return readable(body)
@@ -299,6 +297,8 @@ class Runs:
         Example:
             engine.steer(handle.research_id, "Also consider the towers of the north coast.")
         """
+        from deep_research.research.steering import judged, payload, refuse_ended, steering
+
         guidance = steering(text, drop_sub_query=drop_sub_query, since=since, stop_searching=stop_searching)
         row = await self._row(research_id)
         refuse_ended(row.projection.status, research_id, "steer")
@@ -332,10 +332,14 @@ class Runs:
         await asyncio.to_thread(self._store.delete, research_id)
 
     def _read(self, research_id: str, after: int, limit: int | None = None) -> Sequence[Event]:
+        from deep_research.state.events import decode_log
+
         return decode_log(self._store.read(research_id, after=after, limit=limit))
 
 
 def _setup_of(rows: Sequence[StoredEvent]) -> SetUp | None:
+    from deep_research.state.events import RunCreated, SetUpChanged, decode_log, known
+
     setup: SetUp | None = None
     for event in decode_log(
         [row for row in rows if known(row.type, row.version) in (RunCreated, SetUpChanged)]

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 from deep_research.state import AbortReason, DeepResearchPhase, Parking, RunStatus
+from deep_research.state.figures import Figures
 from deep_research.state.phases import ParkedKind
-from deep_research.state.projection import Figures, Projection
+from deep_research.state.projection import Projection
 from deep_research.store import RunCursor, RunFilter
 from deep_research.testing.store_bench import RUNNING, START, Bench
 
