@@ -27,7 +27,7 @@ from deep_research.research.raised_caps import caps_of, checked_caps
 from deep_research.research.result import ResearchResult
 from deep_research.research.runs import Runs, RunSummary, Waiting
 from deep_research.research.steering import checked_answer, judged, payload, refuse_ended, steering
-from deep_research.state import Budget, ControlKind, RunStatus, WhenDue
+from deep_research.state import Budget, CommandKind, RunStatus, WhenDue
 from deep_research.state.events import Event, Progress
 from deep_research.state.journal import Clock
 from deep_research.state.raising import raised
@@ -177,7 +177,7 @@ class RunControl(Runs, ABC):
             raised(state, caps)
         if run:
             return await self.aresume(research_id, value)
-        await self._runner.ask(research_id, ControlKind.ANSWER, json.dumps(value))
+        await self._runner.ask(research_id, CommandKind.ANSWER, json.dumps(value))
         return None
 
     answer = plain(aanswer)
@@ -210,7 +210,7 @@ class RunControl(Runs, ABC):
                 raise UsageError(
                     refused, hint="`deep-research status ID` shows what is still to be searched."
                 )
-        await self._runner.ask(research_id, ControlKind.STEER, payload(guidance))
+        await self._runner.ask(research_id, CommandKind.STEER, payload(guidance))
 
     steer = plain(asteer)
 
@@ -224,7 +224,7 @@ class RunControl(Runs, ABC):
                 hint="`deep-research show` shows what it came to.",
             )
         if row.projection.status is not RunStatus.PARKED and row.owned(time.time()):
-            await self._runner.ask(research_id, ControlKind.PAUSE)
+            await self._runner.ask(research_id, CommandKind.PAUSE)
 
     pause = plain(apause)
 
@@ -240,7 +240,7 @@ class RunControl(Runs, ABC):
             try:
                 await self._runner.abandon(research_id)
             except RunBusyError:
-                await self._runner.ask(research_id, ControlKind.CANCEL)
+                await self._runner.ask(research_id, CommandKind.CANCEL)
         return await self._wait_for_end(research_id)
 
     cancel = plain(acancel)

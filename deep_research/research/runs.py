@@ -17,7 +17,7 @@ from pydantic import Field
 from deep_research.errors import RunStateError, StoreError, UnknownNameError, UsageError
 from deep_research.state import (
     AbortReason,
-    ControlKind,
+    CommandKind,
     DeepResearchPhase,
     DeepResearchState,
     ParkedKind,
@@ -224,7 +224,7 @@ class Runs:
             parking = (await self._state(row.run_id)).parking or parking
         except StoreError:
             parking = parking.model_copy(update={"then": WhenDue.STAY})
-        commands = await asyncio.to_thread(self._store.wishes, row.run_id)
+        commands = await asyncio.to_thread(self._store.pending_commands, row.run_id)
         return Waiting(
             research_id=row.run_id,
             query=row.query,
@@ -232,7 +232,7 @@ class Runs:
             session_id=row.session_id,
             asks=parking.asks,
             parked_at=row.last_seq,
-            answered=parking.asks and any(command.kind == ControlKind.ANSWER for command in commands),
+            answered=parking.asks and any(command.kind == CommandKind.ANSWER for command in commands),
             **{
                 name: getattr(parking, name)
                 for name in ("kind", "waiting_for", "until", "answer_schema", "default", "then", "about")

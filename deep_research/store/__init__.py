@@ -1,7 +1,7 @@
 """Where runs live: logs, saved texts, ownership. The store alone writes."""
 
 from deep_research.store.base import (
-    Control,
+    Command,
     Lane,
     NewRun,
     Owner,
@@ -19,7 +19,7 @@ from deep_research.store.sqlite import SQLiteStore
 from deep_research.store.store_journal import LoopOutbox, RunJournal
 
 __all__ = [
-    "Control",
+    "Command",
     "Feed",
     "Lane",
     "LoopOutbox",
