@@ -21,7 +21,7 @@ from deep_research.errors import (
 from deep_research.logs import get_log
 from deep_research.research.operations import plain
 from deep_research.research.runs import Runs, RunSummary
-from deep_research.state import ControlKind, RunStatus, WhenDue
+from deep_research.state import CommandKind, RunStatus, WhenDue
 
 if TYPE_CHECKING:
     from deep_research.assembly import Parts, Variants
@@ -183,7 +183,7 @@ class RunControl(Runs, ABC):
             raised(state, caps)
         if run:
             return await self.aresume(research_id, value)
-        await self._queue(research_id, ControlKind.ANSWER, json.dumps(value))
+        await self._queue(research_id, CommandKind.ANSWER, json.dumps(value))
         return None
 
     answer = plain(aanswer)
@@ -200,7 +200,7 @@ class RunControl(Runs, ABC):
             try:
                 await self._runner.abandon(research_id)
             except RunBusyError:
-                await self._queue(research_id, ControlKind.CANCEL)
+                await self._queue(research_id, CommandKind.CANCEL)
         return await self._wait_for_end(research_id)
 
     cancel = plain(acancel)

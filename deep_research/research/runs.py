@@ -17,7 +17,7 @@ from pydantic import Field
 from deep_research.errors import RunStateError, StoreError, UnknownNameError, UsageError
 from deep_research.state import (
     AbortReason,
-    ControlKind,
+    CommandKind,
     DeepResearchPhase,
     ParkedKind,
     Parking,
@@ -217,7 +217,7 @@ class Runs:
             parking = (await self._state(row.run_id)).parking or parking
         except StoreError:
             parking = parking.model_copy(update={"then": WhenDue.STAY})
-        commands = await asyncio.to_thread(self._store.wishes, row.run_id)
+        commands = await asyncio.to_thread(self._store.pending_commands, row.run_id)
         return Waiting(
             research_id=row.run_id,
             query=row.query,
@@ -225,7 +225,7 @@ class Runs:
             session_id=row.session_id,
             asks=parking.asks,
             parked_at=row.last_seq,
-            answered=parking.asks and any(command.kind == ControlKind.ANSWER for command in commands),
+            answered=parking.asks and any(command.kind == CommandKind.ANSWER for command in commands),
             **{
                 name: getattr(parking, name)
                 for name in ("kind", "waiting_for", "until", "answer_schema", "default", "then", "about")
@@ -308,7 +308,7 @@ class Runs:
                 raise UsageError(
                     refused, hint="`deep-research status ID` shows what is still to be searched."
                 )
-        await self._queue(research_id, ControlKind.STEER, payload(guidance))
+        await self._queue(research_id, CommandKind.STEER, payload(guidance))
 
     async def apause(self, research_id: str) -> None:
         """Park a run before its next unit, whoever works on it; `resume` goes on. A run that is parked already, or that
@@ -320,11 +320,11 @@ class Runs:
                 hint="`deep-research show` shows what it came to.",
             )
         if row.projection.status is not RunStatus.PARKED and row.owned(time.time()):
-            await self._queue(research_id, ControlKind.PAUSE)
+            await self._queue(research_id, CommandKind.PAUSE)
 
-    async def _queue(self, research_id: str, kind: ControlKind, payload: str = "") -> None:
+    async def _queue(self, research_id: str, kind: CommandKind, payload: str = "") -> None:
         """Leave a command for the process that works on a run, or will."""
-        await asyncio.to_thread(self._store.post, research_id, kind.value, payload)
+        await asyncio.to_thread(self._store.enqueue_command, research_id, kind.value, payload)
 
     async def adelete(self, research_id: str) -> None:
         """Remove a run, and the texts that no other run uses. Raises `RunBusyError` while it is worked on."""

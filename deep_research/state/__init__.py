@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         PHASE_TO_AGENT,
         AbortReason,
         AgentRole,
+        CommandKind,
         ConfidenceLevel,
-        ControlKind,
         DeepResearchPhase,
         ModelRole,
         ParkedKind,
@@ -104,11 +104,11 @@ __all__ = [
     "ClaimCounts",
     "ClaimKind",
     "ClaimVerdict",
+    "CommandKind",
     "ConfidenceLevel",
     "ConfidenceSummary",
     "Contradiction",
     "ContradictionSide",
-    "ControlKind",
     "CorpusChoice",
     "DeepResearchPhase",
     "DeepResearchState",
@@ -185,7 +185,7 @@ _NAMES = {
     "parking": "Parking",
     "parts": "Answered Found PartVerdict QuestionPart answered",
     "phases": (
-        "PHASE_TO_AGENT AbortReason AgentRole ConfidenceLevel ControlKind DeepResearchPhase ModelRole "
+        "PHASE_TO_AGENT AbortReason AgentRole ConfidenceLevel CommandKind DeepResearchPhase ModelRole "
         "ParkedKind RunStatus SourceKind SourceQuality SubQueryStatus SupervisorAction WhenDue"
     ),
     "records": (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deep_research.store.base import (
-        Control,
+        Command,
         Lane,
         NewRun,
         Owner,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from deep_research.store.store_journal import LoopOutbox, RunJournal
 
 __all__ = [
-    "Control",
+    "Command",
     "Feed",
     "Lane",
     "LoopOutbox",
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    "base": "Control Lane NewRun Owner RunRow SavedPage Store StoredEvent Watch refused",
+    "base": "Command Lane NewRun Owner RunRow SavedPage Store StoredEvent Watch refused",
     "feed": "Feed Watcher",
     "listing": "RunCursor RunFilter",
     "memory": "MemoryStore",

@@ -64,7 +64,7 @@ class Desk:
     def all(self) -> dict[str, Any]:
         """All that is kept of the runs."""
         return {
-            row.run_id: (row.projection, self.store.read(row.run_id), self.store.wishes(row.run_id))
+            row.run_id: (row.projection, self.store.read(row.run_id), self.store.pending_commands(row.run_id))
             for row in self.store.runs()
         }
 

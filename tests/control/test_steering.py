@@ -212,14 +212,14 @@ def test_a_pause_parks_before_the_next_search_and_resuming_searches_only_the_res
                 and time.monotonic() < until
             ):
                 await asyncio.sleep(0.005)
-            assert store.wishes(run.research_id)  # used up with the word that parks it
+            assert store.pending_commands(run.research_id)  # used up with the word that parks it
 
     search = ScriptedSearch(lambda request: results(request.query, 2), before=before)
     with engine(search=[search], model=Planned()) as research:
         search.engine = research
         parked = research.run(QUESTION)
         assert (parked.status, parked.state.parking.kind) == ("parked", "pause")
-        assert research._parts.store.wishes(parked.research_id) == []
+        assert research._parts.store.pending_commands(parked.research_id) == []
         assert research.wake() == []
         result = research.resume(parked.research_id)
     assert result.status == "completed"

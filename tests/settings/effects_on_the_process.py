@@ -132,12 +132,12 @@ def time_between_looks_for_wishes(tmp_path):
     with DeepResearch(**made, control_interval=10) as rarely, DeepResearch(**made) as other:
         handle = rarely.start(QUESTION)
         other.events(handle.research_id)
-        other._parts.store.post(handle.research_id, "cancel")
+        other._parts.store.enqueue_command(handle.research_id, "cancel")
         with pytest.raises(TimeoutError):
             handle.result(timeout=0.5)
     with DeepResearch(**made, control_interval=0.02) as often, DeepResearch(**made) as other:
         handle = often.start(QUESTION)
-        other._parts.store.post(handle.research_id, "cancel")
+        other._parts.store.enqueue_command(handle.research_id, "cancel")
         assert handle.result(timeout=300).reason == "cancelled"
 
 
