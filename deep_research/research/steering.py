@@ -19,6 +19,7 @@ from deep_research.state import (
     SubQueryStatus,
 )
 from deep_research.state.events import Event, LimitReached, RunAborted, RunParked, RunSteered
+from deep_research.state.notices import TOO_LATE, guidance_notice
 from deep_research.state.parking import Parking
 from deep_research.store import Command
 from deep_research.supervisor.plan_answers import unfit
@@ -80,8 +81,6 @@ def unapplied(command: Command, last_word: Event) -> Sequence[Event]:
     """The events that name a row of the queue which the end of the run leaves undone; none for one that the end fulfils,
     as an abort does a cancellation. A process that asked for the run's release sees by its end that there is nothing to
     take."""
-    from deep_research.phases.wishes import TOO_LATE, WISH, too_late  # what looks at runs needs no phases
-
     kind = command.kind
     ended = isinstance(last_word, RunAborted) and last_word.reason is AbortReason.CANCELLED
     if (
@@ -100,7 +99,7 @@ def unapplied(command: Command, last_word: Event) -> Sequence[Event]:
         return (LimitReached(limit=Limit(name="command", message=f"{TOO_LATE}: {what}.")),)
     steered = told(command.payload)
     refused = steered.model_copy(update={"refused": steered.refused or f"{TOO_LATE}."})
-    return refused, LimitReached(limit=Limit(name=WISH, message=too_late(in_words(steered) or UNREADABLE)))
+    return refused, LimitReached(limit=guidance_notice(TOO_LATE, in_words(steered) or UNREADABLE))
 
 
 def in_words(steered: RunSteered) -> str:
