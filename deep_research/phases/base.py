@@ -22,7 +22,7 @@ from deep_research.logs import told
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent, AgentSpec, Operation, bind
 from deep_research.phases.handoff import Handoff
-from deep_research.phases.hearing import hearing
+from deep_research.phases.live_guidance import guidance_scope
 from deep_research.phases.proposed_queries import Asked, Proposal
 from deep_research.state import (
     PHASE_TO_AGENT,
@@ -111,7 +111,7 @@ class Phase(ABC):
                 event=event,
             )
 
-    async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
+    async def can_follow(self, steer: str, state: DeepResearchState) -> bool:
         """Whether the agent can do something with advice."""
         return True
 
@@ -151,7 +151,7 @@ class Phase(ABC):
         try:
             if self.spec.uses_model:
                 model = self._model(models)
-                with hearing(lambda: self._said(models)):
+                with guidance_scope(lambda: self._guidance(models)):
                     return await self.limits.calls(function, handoff, model)
             beside = (purse_of(models),) if self.spec.uses_purse else ()
             seconds = self.limits.operation_timeout if operation.has_deadline else None
@@ -171,8 +171,8 @@ class Phase(ABC):
                 role=self.role.value,
             ) from error
 
-    def _said(self, models: RunModels | None) -> tuple[str, ...]:
-        """What is to be heeded in this phase by now."""
+    def _guidance(self, models: RunModels | None) -> tuple[str, ...]:
+        """The guidance for this phase so far."""
         return () if models is None else models.journal.state.guidance_for(self.phase)
 
     def _model(self, models: RunModels | None) -> LanguageModel:

@@ -465,7 +465,7 @@ class Runner:
                 self._apart(active, _record(command, active.journal))
 
     def _apart(self, active: _Active, work: Coroutine[Any, Any, None]) -> None:
-        """Records a command beside the walk."""
+        """Records beside the walk what a command asks for."""
         telling = active.loop.create_task(work)
         active.telling.add(telling)
         telling.add_done_callback(active.telling.discard)

@@ -22,6 +22,7 @@ from deep_research.state import (
     SubQueryStatus,
 )
 from deep_research.state.events import BudgetRaised, Event, LimitReached, RunAborted, RunParked, RunSteered
+from deep_research.state.notices import TOO_LATE, guidance_notice
 from deep_research.state.parking import Parking
 from deep_research.state.raising import raised, starts
 from deep_research.store import Command
@@ -87,8 +88,6 @@ def unapplied(command: Command, last_word: Event) -> Sequence[Event]:
     """The events that name a row of the queue which the end of the run leaves undone; none for one that the end fulfils,
     as an abort does a cancellation. A process that asked for the run's release sees by its end that there is nothing to
     take."""
-    from deep_research.phases.wishes import TOO_LATE, WISH, too_late  # what looks at runs needs no phases
-
     kind = command.kind
     ended = isinstance(last_word, RunAborted) and last_word.reason is AbortReason.CANCELLED
     if (
@@ -107,7 +106,7 @@ def unapplied(command: Command, last_word: Event) -> Sequence[Event]:
         return (LimitReached(limit=Limit(name="command", message=f"{TOO_LATE}: {what}.")),)
     guidance = steered(command.payload)
     refused = guidance.model_copy(update={"refused": guidance.refused or f"{TOO_LATE}."})
-    return refused, LimitReached(limit=Limit(name=WISH, message=too_late(in_words(guidance) or UNREADABLE)))
+    return refused, LimitReached(limit=guidance_notice(TOO_LATE, in_words(guidance) or UNREADABLE))
 
 
 def in_words(steered: RunSteered) -> str:

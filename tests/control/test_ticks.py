@@ -29,7 +29,7 @@ INTERVAL = 0.05  # seconds between looks, of a clock that stands still
 
 
 class Ticks:
-    """The clock of the writing threads; ``looks`` are those for wishes that were over, by database."""
+    """The clock of the writing threads; ``looks`` are those for commands that were over, by database."""
 
     def __init__(self) -> None:
         self.now = 1_000.0

@@ -35,8 +35,8 @@ class Word:
     shows: Callable[[ev.Event], bool]
 
 
-def steered(**wish: Any) -> Word:
-    told = steering(**wish)
+def steered(**steer: Any) -> Word:
+    told = steering(**steer)
 
     def shows(event: ev.Event) -> bool:
         return isinstance(event, ev.RunSteered) and payload(event) == payload(told)

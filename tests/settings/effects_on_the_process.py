@@ -125,7 +125,7 @@ def time_between_renewals(tmp_path):
         handle.result(300)
 
 
-def time_between_looks_for_wishes(tmp_path):
+def time_between_looks_for_commands(tmp_path):
     cast = scripted_agents(without=["gatherer", "planner"])
     cast["planner"] = hanging
     made = {"agents": cast, "search": [ScriptedSearch()], "data_dir": tmp_path}

@@ -16,7 +16,8 @@ from deep_research.phases.handoff import shared
 from deep_research.phases.planning.handoff import PLAN, PlannedQuery, PlannerInput, PlannerOutput
 from deep_research.phases.planning.llm import MOST_OUTPUT
 from deep_research.phases.prompting import output_for
-from deep_research.phases.wishes import Knows, as_searches, parted
+from deep_research.phases.steering_plan import plan_searches
+from deep_research.phases.steering_queries import Knows, split_searchable
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -39,7 +40,7 @@ Glance = Callable[[DeepResearchState], Awaitable[FirstLook | None]]
 
 class PlanningPhase(Phase):
     """``look`` tells what the corpus says of the question, so that the plan stands on what there is; ``glance``, for a
-    planner with a model, what one search of the web shows; ``knows`` whether a search for what is wished for can find
+    planner with a model, what one search of the web shows; ``knows`` whether a search for what guidance asks for can find
     something."""
 
     phase = DeepResearchPhase.PLANNING
@@ -79,10 +80,10 @@ class PlanningPhase(Phase):
             ),
             *noted(answer.notes),
         )
-        # A planner with a model has read what was wished for.
-        wished = [] if self.spec.uses_model else await as_searches(journal.state, self.phase, self._knows)
-        if wished:
-            await journal.record(*wished)
+        # A planner with a model has read the guidance.
+        added = [] if self.spec.uses_model else await plan_searches(journal.state, self.phase, self._knows)
+        if added:
+            await journal.record(*added)
 
     async def _looked(self, state: DeepResearchState, models: RunModels | None) -> FirstLook | None:
         """What is there of the question: in the corpus, and in what one search of the web shows. That one is made once in
@@ -134,9 +135,9 @@ class PlanningPhase(Phase):
             log.warning("no_first_look", error=told(error))
             return None
 
-    async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
+    async def can_follow(self, steer: str, state: DeepResearchState) -> bool:
         """One that has a model can; else where there is something to search for."""
-        return self.spec.uses_model or bool((await parted((wish,), state, self._knows))[0])
+        return self.spec.uses_model or bool((await split_searchable((steer,), state, self._knows))[0])
 
     def handoff(self, state: DeepResearchState, look: FirstLook | None = None) -> PlannerInput:
         return PlannerInput(

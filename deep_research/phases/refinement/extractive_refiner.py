@@ -1,10 +1,11 @@
-"""A refiner without a model: a gap is worth a further iteration while it has a query not yet asked, and what was wished
-for is a gap too."""
+"""A refiner without a model: a gap is worth a further iteration while it has a query not yet asked, and a steer
+is a gap too."""
 
 from __future__ import annotations
 
 from deep_research.phases.refinement.handoff import NamedGap, RefinerInput, RefinerOutput
-from deep_research.phases.wishes import gap_of, query_of
+from deep_research.phases.steering_plan import gap_of
+from deep_research.phases.steering_queries import steering_query
 from deep_research.state import FollowUpQuery, Gap, GapAnalysis, IterationRecommendation
 from deep_research.state.identity import gap_id, sub_query_id
 
@@ -18,15 +19,15 @@ class ExtractiveRefiner:
     async def __call__(self, handoff: RefinerInput) -> RefinerOutput:
         asked = {sub_query_id(query) for query in handoff.asked}
         question, instructions = handoff.original_query, handoff.system_prompt
-        wished = {wish: query_of(wish, question, instructions) for wish in handoff.further}
+        queries = {steer: steering_query(steer, question, instructions) for steer in handoff.further}
         analysis = (
-            *(_of_wish(wish, query, asked) for wish, query in wished.items()),
+            *(_of_steer(steer, query, asked) for steer, query in queries.items()),
             *(_analysis(gap, asked) for gap in handoff.gaps),
         )
         promising = tuple(g.gap_id for g in analysis if g.addressable)
         return RefinerOutput(
             gap_analysis=analysis,
-            gaps=tuple(NamedGap(description=gap_of(wish), priority=1) for wish in wished),
+            gaps=tuple(NamedGap(description=gap_of(steer), priority=1) for steer in queries),
             iteration_recommendation=IterationRecommendation(
                 should_iterate=bool(promising) and handoff.remaining_iterations > 0,
                 rationale=f"{len(promising)} of {len(analysis)} gaps have a query that was not asked yet.",
@@ -35,13 +36,13 @@ class ExtractiveRefiner:
         )
 
 
-def _of_wish(wish: str, query: str, asked: set[str]) -> GapAnalysis:
+def _of_steer(steer: str, query: str, asked: set[str]) -> GapAnalysis:
     new = sub_query_id(query) not in asked
     return GapAnalysis(
-        gap_id=gap_id(gap_of(wish)),
+        gap_id=gap_id(gap_of(steer)),
         severity=_SEVERITIES[1],
         addressable=new,
-        follow_up_queries=(FollowUpQuery(query=query, expected_contribution=wish),) if new else (),
+        follow_up_queries=(FollowUpQuery(query=query, expected_contribution=steer),) if new else (),
     )
 
 

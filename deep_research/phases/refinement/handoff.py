@@ -30,7 +30,7 @@ REPORT = "report"  # the item that the report is, among those that a model is gi
 
 
 class RefinerInput(Handoff):
-    """``asked`` are all queries searched so far: none of them is worth asking again. ``further`` are those of the wishes
+    """``asked`` are all queries searched so far: none of them is worth asking again. ``further`` are those of the steers
     that can be searched. ``draft`` is the report with ids of findings, ``failing`` are those of its claims that nothing
     carries, ``sources`` those that findings cite; ``passages`` are what stands around the quotes of findings,
     by their ids; ``references`` tell where sources point to for more."""

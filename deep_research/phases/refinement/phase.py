@@ -14,7 +14,8 @@ from deep_research.phases.handoff import shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.quote_passages import around_quotes
 from deep_research.phases.refinement.handoff import REFINE, REPORT, RefinerInput, RefinerOutput
-from deep_research.phases.wishes import Knows, parted, unfollowed
+from deep_research.phases.steering_plan import unfollowed
+from deep_research.phases.steering_queries import Knows, split_searchable
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -43,7 +44,7 @@ class RefinementPhase(Phase):
         limits: WorkLimits | None = None,
         knows: Knows | None = None,
     ) -> None:
-        """``knows`` tells whether a search for what is wished for can find something."""
+        """``knows`` tells whether a search for what guidance asks for can find something."""
         super().__init__(agent, limits=limits)
         self._knows = knows
 
@@ -53,8 +54,8 @@ class RefinementPhase(Phase):
             return
         handoff = self.handoff(state)
         idle: list[LimitReached] = []
-        if not self.spec.uses_model and handoff.wishes:
-            further, left = await parted(handoff.wishes, state, self._knows)
+        if not self.spec.uses_model and handoff.steering:
+            further, left = await split_searchable(handoff.steering, state, self._knows)
             handoff, idle = handoff.model_copy(update={"further": further}), unfollowed(left)
         if models and self.spec.uses_model:
             around = await around_quotes(state.findings, journal)
@@ -79,9 +80,9 @@ class RefinementPhase(Phase):
             *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
         )
 
-    async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
+    async def can_follow(self, steer: str, state: DeepResearchState) -> bool:
         """One that has a model can; else where there is something to search for."""
-        return self.spec.uses_model or bool((await parted((wish,), state, self._knows))[0])
+        return self.spec.uses_model or bool((await split_searchable((steer,), state, self._knows))[0])
 
     def handoff(self, state: DeepResearchState) -> RefinerInput:
         cited = {source_id for finding in state.findings for source_id in finding.source_ids}

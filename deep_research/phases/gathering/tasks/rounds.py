@@ -66,7 +66,7 @@ async def _nobody_speaks() -> None:
 
 class TaskRounds:
     """The tasks of one pass of GATHERING. ``ask`` is the gatherer, for tasks without a model; ``handoff`` what it is
-    told of a sub-query; ``overrule`` a hook that may change a verdict; ``heed`` is awaited before each unit."""
+    told of a sub-query; ``overrule`` a hook that may change a verdict; ``apply_guidance`` is awaited before each unit."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class TaskRounds:
         ask: Ask,
         handoff: Callable[[SubQuery, DeepResearchState], GathererInput],
         overrule: Overrule | None = None,
-        heed: Callable[[], Awaitable[None]] = _nobody_speaks,
+        apply_guidance: Callable[[], Awaitable[None]] = _nobody_speaks,
     ) -> None:
         self._parts = parts
         self._limits = limits
@@ -87,7 +87,7 @@ class TaskRounds:
         self._ask = ask
         self._handoff = handoff
         self._overrule = overrule
-        self._heed = heed
+        self._apply_guidance = apply_guidance
         told = {limit.message for limit in journal.state.limits}
         self._place = Workplace(
             journal, limits, models, LLMTaskAgent(parts.rules), by_model=parts.by_model, told=told
@@ -114,7 +114,7 @@ class TaskRounds:
 
     async def _each(self, do: Callable[[TaskState], Awaitable[None]], tasks: Sequence[TaskState]) -> None:
         async def unit(task: TaskState) -> None:
-            await self._heed()
+            await self._apply_guidance()
             if task in self._open([task.task.sub_query_id]):  # it may have been dropped
                 await do(task)
 
