@@ -16,8 +16,8 @@ from deep_research.phases.gathering.source_reading import KEYED
 from deep_research.phases.gathering.tasks.egress import Egress
 from deep_research.phases.gathering.tasks.tool import Link, Shown, ToolResult
 from deep_research.phases.prompting import Aliases, one_line
-from deep_research.state import Record, Source, SourceKind, Span, TaskStep, ToolUse
-from deep_research.state.journal import Content, Journal
+from deep_research.state import Record, Source, SourceKind, Span, TaskStep
+from deep_research.state.journal import Journal
 
 EXCERPT = 1_500  # characters of a source that are shown where a search found it
 OPENING = 3_000  # of one that has no passages
@@ -227,24 +227,6 @@ def _keyed(link: Link) -> bool:
 
 def _masked(link: Link) -> Link:
     return link.model_copy(update={"title": masked(link.title), "snippet": masked(link.snippet)})
-
-
-def failed(problem: str) -> Showing:
-    """What is shown of a use that gave nothing."""
-    return Showing(text=masked(one_line(problem))[:1_000])
-
-
-def kept(showing: Showing) -> Content:
-    return Content.of(showing.model_dump_json())
-
-
-def use_of(
-    tool: str, arguments: Mapping[str, object], showing: Showing, *, failed: bool, refused: bool = False
-) -> ToolUse:
-    result_hash = kept(showing).hash
-    return ToolUse(
-        tool=tool, arguments=dict(arguments), result_hash=result_hash, failed=failed, refused=refused
-    )
 
 
 def _of_source(source: Source) -> str:

@@ -15,15 +15,12 @@ from deep_research.phases.base import WorkLimits
 from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GathererInput
-from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput
-from deep_research.phases.gathering.tasks.context import context_of
+from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, context_of, ended_by_them
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.egress import Egress
-from deep_research.phases.gathering.tasks.own_limits import ended_by_them
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts, allowed
-from deep_research.phases.gathering.tasks.review_rules import nothing_found, reviewed_by_rules
-from deep_research.phases.gathering.tasks.searching import Ask, Searching
-from deep_research.phases.gathering.tasks.step_record import Workplace
+from deep_research.phases.gathering.tasks.review import ReviewInput, nothing_found, review, reviewed_by_rules
+from deep_research.phases.gathering.tasks.task_steps import Ask, Searching, Workplace
 from deep_research.phases.gathering.tasks.toolbox import Toolbox
 from deep_research.phases.gathering.tasks.tools import Library, tools_of
 from deep_research.phases.gathering.tasks.work import TaskWork
@@ -60,10 +57,6 @@ LONGEST = 160  # characters of a question or critique that a line tells
 _UNIT = 400  # characters of facts that are checked against their quotes in the time of one small item
 
 
-async def _nobody_speaks() -> None:
-    """Nothing is said while tasks are worked on."""
-
-
 class TaskRounds:
     """The tasks of one pass of GATHERING. ``ask`` is the gatherer, for tasks without a model; ``handoff`` what it is
     told of a sub-query; ``overrule`` a hook that may change a verdict; ``heed`` is awaited before each unit."""
@@ -77,8 +70,8 @@ class TaskRounds:
         *,
         ask: Ask,
         handoff: Callable[[SubQuery, DeepResearchState], GathererInput],
-        overrule: Overrule | None = None,
-        heed: Callable[[], Awaitable[None]] = _nobody_speaks,
+        overrule: Overrule | None,
+        heed: Callable[[], Awaitable[None]],
     ) -> None:
         self._parts = parts
         self._limits = limits
@@ -183,7 +176,7 @@ class TaskRounds:
         found_before = (i for finding in stands.earlier for i in finding.source_ids)
         desk.known(by_id[i] for i in dict.fromkeys(found_before) if i in by_id)
         await desk.replay(stands.steps, by_id)
-        library = self._library(task, stands, told)
+        library = self._library(stands, told)
         tools = {t.name: t for t in (*tools_of(library), *self._parts.tools) if t.name in task.tools}
         toolbox = Toolbox(tools, self._limits.calls, self._limits.operation_timeout)
         context = await self._journal.texts([task.context_hash]) if task.context_hash else [""]
@@ -196,7 +189,7 @@ class TaskRounds:
         self, stands: TaskState, desk: Desk, told: GathererInput, ended: TaskFinding | None = None
     ) -> None:
         asked = told.model_copy(update={"sub_queries": (stands.task.question,)})
-        library = self._library(stands.task, stands, asked)
+        library = self._library(stands, asked)
         await Searching(self._place, stands, desk, library).run(self._ask, ended)
 
     async def _search_instead(self, task: Task, desk: Desk, told: GathererInput, ended: TaskFinding) -> None:
@@ -214,23 +207,18 @@ class TaskRounds:
         )
         return Desk(stands.task.question, stands.task.data_sources, self._journal, egress)
 
-    def _library(self, task: Task, stands: TaskState, told: GathererInput) -> Library:
-        made = sum(step.fetches for step in stands.steps)
-        left = None if task.limits.fetches is None else max(0, task.limits.fetches - made)
-        return Library(
-            self._parts.sources,
-            self._parts.reading,
-            told,
-            Fetching(left, self._place.purse),
-        )
+    def _library(self, stands: TaskState, told: GathererInput) -> Library:
+        left = _rest(stands.task.limits.fetches, sum(step.fetches for step in stands.steps))
+        fetching = Fetching(left, self._place.purse)
+        return Library(self._parts.sources, self._parts.reading, told, fetching)
 
     # Reviewing
 
     async def _review(self, stands: TaskState) -> None:
         finding = stands.finding or TaskFinding()
-        review = nothing_found(stands, finding) or await self._judged(stands, finding)
+        made = nothing_found(stands, finding) or await self._judged(stands, finding)
         await self._journal.record(
-            TaskReviewed(task_id=stands.task.id, attempt=stands.task.attempt, review=review)
+            TaskReviewed(task_id=stands.task.id, attempt=stands.task.attempt, review=made)
         )
 
     async def _judged(self, stands: TaskState, finding: TaskFinding) -> TaskReview:
@@ -249,8 +237,6 @@ class TaskRounds:
             or not models.roles.chain_of(ModelRole.REVIEWER)
         ):
             return ruled
-        from deep_research.phases.gathering.tasks.reviewer import ReviewInput, review
-
         told = ReviewInput(
             **shared(state, PHASE),
             task=stands.task,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import json
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,13 +17,11 @@ from deep_research.errors import BudgetError, ModelError, ToolError, WindowError
 from deep_research.evidence.quotes import QuoteFinder, quote_at
 from deep_research.logs import masked_value
 from deep_research.models.failures import Verdict
-from deep_research.models.language_model import LanguageModel
+from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.phases.concurrency import together
-from deep_research.phases.gathering.tasks.agent import Said, TaskInput
+from deep_research.phases.gathering.tasks.agent import Left, TaskInput, left
 from deep_research.phases.gathering.tasks.desk import Desk
-from deep_research.phases.gathering.tasks.own_limits import Left, left
-from deep_research.phases.gathering.tasks.repetition import ENDED, MOST, SAME, repetitions
-from deep_research.phases.gathering.tasks.step_record import PHASE, Used, Workplace, kept_step, step_of
+from deep_research.phases.gathering.tasks.task_steps import PHASE, Used, Workplace, record_step
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, Tool, ToolResult
 from deep_research.phases.gathering.tasks.toolbox import (
     DONE,
@@ -49,6 +48,28 @@ from deep_research.state import (
 )
 from deep_research.state.events import Event, LimitReached, Progress, TaskFinished, TaskStepped
 from deep_research.state.identity import normalised
+
+REPEATED = "The same was done in an earlier step and would show the same. Do something else, or be done."
+ENDED_BY_REPETITION = "Its agent made the same step again and again."
+MAX_REPEATS = 2  # times that a step is made: the second time it is refused
+
+
+def repetitions(
+    uses: Sequence[ToolUse], thought: str, steps: Sequence[TaskStep], reads_on: Container[str]
+) -> int:
+    """How many of the ``steps`` were the same: they used the same tools with the same arguments, or used none and thought
+    the same. A tool of the names in ``reads_on`` shows more each time, until it fails."""
+    return sum(
+        _identity(step.uses, step.thought) == _identity(uses, thought)
+        and not any(use.tool in reads_on and not use.failed for use in step.uses)
+        for step in steps
+    )
+
+
+def _identity(uses: Sequence[ToolUse], thought: str) -> tuple[object, ...]:
+    used = sorted((use.tool, json.dumps(use.arguments, sort_keys=True)) for use in uses if use.tool != THINK)
+    return tuple(used) or (thought,)
+
 
 MOST_FACTS = 40
 LONGEST_FACT, LONGEST_ANSWER = 1_000, 4_000  # characters
@@ -88,7 +109,7 @@ class TaskWork:
         while True:
             self._place.journal.check()
             self._handoff = with_latest(self._handoff, self._place.journal.state)
-            stands = self._state()
+            stands = next(t for t in self._place.journal.state.tasks if t.task.id == self.task.id)
             if stands.finding is not None:
                 return
             rest = left(self.task.limits, stands.steps, self._model.profile.price)
@@ -107,27 +128,21 @@ class TaskWork:
             except (BudgetError, WindowError, ModelError) as error:
                 if isinstance(error, ModelError) and error.verdict in _NEVER_HERE:
                     raise
-                await self._gave_up(stands, error)
+                # No further answer of the model is to be had: the task ends with what it has.
+                limit = limit_of(error) or share_of(error)
+                more = [LimitReached(limit=limit)] if limit else []
+                finding = TaskFinding(stopped=error.problem, error="" if stands.source_ids else error.problem)
+                await self._finish(stands, finding, *more)
                 return
             if said is None:
                 await self._finish(stands, TaskFinding(stopped=rest.tight))
                 return
             await self._done_or_used(stands, said, number, began, last=last, closing=rest.closing)
 
-    def _state(self) -> TaskState:
-        return next(t for t in self._place.journal.state.tasks if t.task.id == self.task.id)
-
-    async def _gave_up(self, stands: TaskState, error: BudgetError | WindowError | ModelError) -> None:
-        """No further answer of the model is to be had: the task ends with what it has."""
-        limit = limit_of(error) or share_of(error)
-        more = [LimitReached(limit=limit)] if limit else []
-        finding = TaskFinding(stopped=error.problem, error="" if stands.source_ids else error.problem)
-        await self._finish(stands, finding, *more)
-
     async def _done_or_used(
-        self, stands: TaskState, given: Said, number: int, began: float, *, last: bool, closing: str
+        self, stands: TaskState, given: Answer[Step], number: int, began: float, *, last: bool, closing: str
     ) -> None:
-        said, usage = given.step, given.usage
+        said, usage = given.value, given.usage
         thought = one_line(said.thought)[:LONGEST_THOUGHT]
         names = {str(action.tool) for action in said.actions}
         step = TaskStep(number=number, thought=thought, tokens=usage, cost_usd=self._place.cost(usage))
@@ -146,14 +161,14 @@ class TaskWork:
         wanted = [self._as_logged(action) for action in actions]
         reads_on = {name for name, tool in self._toolbox.tools.items() if tool.reads_on}
         repeated = repetitions(wanted, thought, stands.steps, reads_on)
-        if repeated >= MOST:
-            await self._finish(stands, TaskFinding(stopped=ENDED), step=step, began=began)
+        if repeated >= MAX_REPEATS:
+            await self._finish(stands, TaskFinding(stopped=ENDED_BY_REPETITION), step=step, began=began)
             return
         if repeated:
-            used = [Used(use.tool, use.arguments, problem=SAME) for use in wanted]
+            used = [Used(use.tool, use.arguments, problem=REPEATED) for use in wanted]
         else:
             used = await self._used(actions, stands)
-        thinking = Used(THINK, {}, None if repeated else ToolResult(text="Noted."), SAME * bool(repeated))
+        thinking = Used(THINK, {}, None if repeated else ToolResult(text="Noted."), REPEATED * bool(repeated))
         await self._record(step, used or [thinking], began)
 
     # Tools
@@ -279,9 +294,7 @@ class TaskWork:
 
     async def _record(self, step: TaskStep, uses: Sequence[Used], began: float) -> None:
         """One unit: what the tools gave, with the sources and texts that came."""
-        events, contents, showings = await kept_step(self._place, self.task, self._desk, step, uses, began)
-        await self._place.journal.record(*events, contents=contents)
-        self._desk.noted(step_of(events), showings)
+        await record_step(self._place, self.task, self._desk, step, uses, began)
 
     async def _finish(
         self,
