@@ -21,9 +21,8 @@ from deep_research.errors import (
 from deep_research.logs import told
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent, AgentSpec, Operation, bind
-from deep_research.phases.handoff import Handoff
+from deep_research.phases.handoff import Asked, Handoff, Proposal
 from deep_research.phases.hearing import hearing
-from deep_research.phases.proposed_queries import Asked, Proposal
 from deep_research.state import (
     PHASE_TO_AGENT,
     AgentRole,

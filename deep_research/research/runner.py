@@ -68,9 +68,9 @@ from deep_research.store import (
 )
 from deep_research.store.base import busy
 from deep_research.supervisor.hooks import overridden
+from deep_research.supervisor.opening import Stopwatch
 from deep_research.supervisor.orchestrator import Halt, SupervisorOrchestrator
-from deep_research.supervisor.plan_answers import unfit
-from deep_research.supervisor.stopwatch import Stopwatch
+from deep_research.supervisor.plan_approval import unfit
 
 CANCELLED = "The run was cancelled."
 RELEASE_WAIT = 5.0  # seconds

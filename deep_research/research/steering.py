@@ -25,7 +25,7 @@ from deep_research.state.events import BudgetRaised, Event, LimitReached, RunAbo
 from deep_research.state.parking import Parking
 from deep_research.state.raising import raised, starts
 from deep_research.store import Control
-from deep_research.supervisor.plan_answers import unfit
+from deep_research.supervisor.plan_approval import unfit
 
 if TYPE_CHECKING:
     from deep_research.supervisor.orchestrator import SupervisorOrchestrator

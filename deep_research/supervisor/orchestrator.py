@@ -63,8 +63,8 @@ from deep_research.state.journal import Clock, Journal, utc_now
 from deep_research.state.parking import as_advice
 from deep_research.state.tasks import BY_HOOK
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
-from deep_research.supervisor import decisions, ending
-from deep_research.supervisor.dispatch import (
+from deep_research.supervisor import decisions, termination
+from deep_research.supervisor.decisions import (
     is_extractive,
     is_unknown,
     latest_dispatch,
@@ -84,16 +84,14 @@ from deep_research.supervisor.hooks import (
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
 from deep_research.supervisor.more_money import asking
 from deep_research.supervisor.moves import given, last_advice, onward, wishes_told
-from deep_research.supervisor.opening import journal_of
-from deep_research.supervisor.outage import Way, is_spent, parking_for, way_after
+from deep_research.supervisor.opening import Stopwatch, journal_of
 from deep_research.supervisor.owners_word import OwnersWord
 from deep_research.supervisor.phase_choice import Agents, extractive_phases, phases_of
 from deep_research.supervisor.plan_approval import PlanEstimate
-from deep_research.supervisor.reflection import reflection_prompt
+from deep_research.supervisor.reflection import Thinking, reflection_prompt
 from deep_research.supervisor.review import Review, Wish, judge, overrule
 from deep_research.supervisor.review import situation as situation_of
-from deep_research.supervisor.stopwatch import Stopwatch
-from deep_research.supervisor.thinking import Thinking
+from deep_research.supervisor.termination import Way, is_spent, parking_for, way_after
 
 log = get_log("supervisor")
 
@@ -687,7 +685,7 @@ class SupervisorOrchestrator:
     # Ending
 
     async def _blocked(self, journal: Journal, review: Review, lead: list[Event]) -> None:
-        reason, message = ending.blocked(journal.state, review.phase, review.validation)
+        reason, message = termination.blocked(journal.state, review.phase, review.validation)
         if review.asked_by == "hook" and not review.validation.blocking:
             reason, message = AbortReason.CANCELLED, review.rationale or "A hook decided to abort."
         await self.abort(journal, reason, message, lead)
@@ -711,7 +709,7 @@ class SupervisorOrchestrator:
         state = journal.state
         if state.status.ended:
             return
-        events = await asyncio.to_thread(ending.last_words, state, reason)
+        events = await asyncio.to_thread(termination.last_words, state, reason)
         decision = decisions.action(
             state, name="abort", rationale=message, outputs={"reason": reason.value}, at=self._clock()
         )

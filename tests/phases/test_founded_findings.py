@@ -12,9 +12,9 @@ from deep_research.phases.analysis import (
     AnalyzedFinding,
     AnalyzedQuote,
     AnalyzerOutput,
-    foundations,
+    recorded_findings,
 )
-from deep_research.phases.analysis.foundations import WholeTexts, founded
+from deep_research.phases.analysis.recorded_findings import WholeTexts, founded
 from deep_research.research import ResearchResult
 from deep_research.state import DeepResearchPhase, Quote, Source, SubQuery
 from deep_research.state.journal import MemoryJournal
@@ -242,26 +242,26 @@ def test_an_agent_that_gives_no_quotes_word_for_word_is_taken_at_its_word():
 
 def test_a_text_is_read_once_for_all_findings_of_a_batch(monkeypatch):
     read = []
-    prepare = foundations.SourceText
+    prepare = recorded_findings.SourceText
 
     def counted(text, **more):
         read.append(text)
         return prepare(text, **more)
 
-    monkeypatch.setattr(foundations, "SourceText", counted)
+    monkeypatch.setattr(recorded_findings, "SourceText", counted)
     analyzed(*LIES, *((f"The Orm lighthouse was built in 17{n} by Ada Brook.", BUILT) for n in range(10, 40)))
     assert read.count(ORM_TEXT) == 1
 
 
 def test_a_source_is_prepared_once_for_all_findings_that_are_set_against_it(monkeypatch):
     made = []
-    prepare = foundations.SourceText
+    prepare = recorded_findings.SourceText
 
     def counting(text, *, title=""):
         made.append(text)
         return prepare(text, title=title)
 
-    monkeypatch.setattr(foundations, "SourceText", counting)
+    monkeypatch.setattr(recorded_findings, "SourceText", counting)
     sources = {"a": Source(id="a", title="Mole", sub_query_id="q", content_hash="a", length=len(MOLE_TEXT))}
     quote = locate("The lake of Mole is very deep.", MOLE_TEXT, source_id="a", content_hash="a")
     wholes = WholeTexts(sources, {"a": MOLE_TEXT})

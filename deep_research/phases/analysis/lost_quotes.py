@@ -14,12 +14,6 @@ from deep_research.evidence.language import written_in
 from deep_research.evidence.passages import passages
 from deep_research.evidence.quotes import QuoteFinder
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.analysis.foundations import (
-    LONGEST_FINDING,
-    Passage,
-    WholeTexts,
-    foundation,
-)
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedQuote,
@@ -30,6 +24,12 @@ from deep_research.phases.analysis.handoff import (
     RequoteOutput,
     Restatement,
     SourceText,
+)
+from deep_research.phases.analysis.recorded_findings import (
+    LONGEST_FINDING,
+    Passage,
+    WholeTexts,
+    foundation,
 )
 from deep_research.phases.prompting import (
     RULES,

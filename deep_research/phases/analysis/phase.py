@@ -1,4 +1,4 @@
-"""ANALYSIS: sources in portions, one unit each, then all of it weighed together."""
+"""ANALYSIS: sources in portions, one unit each, then all of it weighed together, and the rules for findings."""
 
 from __future__ import annotations
 
@@ -63,6 +63,8 @@ from deep_research.phases.prompting import counter_of, today
 from deep_research.phases.summarizing import Summarizer
 from deep_research.phases.wishes import unfollowed
 from deep_research.state import (
+    Answered,
+    ConfidenceLevel,
     DeepResearchPhase,
     DeepResearchState,
     Extent,
@@ -76,6 +78,7 @@ from deep_research.state import (
     SentItem,
     Source,
     Triage,
+    ValidationResult,
 )
 from deep_research.state.events import (
     ContentSent,
@@ -87,6 +90,36 @@ from deep_research.state.events import (
     SourcesAnalyzed,
 )
 from deep_research.state.journal import Journal
+
+MIN_FINDINGS = 2
+MIN_COVERAGE = 0.3
+STRONG = (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED)
+
+
+def validate_analysis(state: DeepResearchState) -> ValidationResult:
+    """Pure. No finding at all blocks; all else is advice."""
+    count = len(state.findings)
+    strong = sum(f.confidence in STRONG for f in state.findings)
+    issues: list[str] = []
+    blocking: list[str] = []
+    if not count or state.answered is Answered.NO:
+        blocking.append("No finding answers the question.")
+    elif count < MIN_FINDINGS:
+        issues.append("Only one finding speaks to the question.")
+    if count and not strong:
+        issues.append("No finding is of high confidence.")
+    cited = {source_id for f in state.findings for source_id in f.source_ids}
+    share = len(cited) / max(1, len(state.sources))
+    if share < MIN_COVERAGE:
+        issues.append(f"Findings cite only {share:.0%} of the sources.")
+    issues = blocking + issues
+    return ValidationResult(
+        valid=not issues,
+        issues=tuple(issues),
+        blocking=tuple(blocking),
+        quality_score=min(10.0, count * 2.0 + strong),
+    )
+
 
 TEXT_UNIT = 250  # characters of findings that are weighed, or of texts that they are set against, in the time of one item
 SURVEYED = 200  # sources that are looked at together, the best by what is known of them

@@ -1,4 +1,4 @@
-"""GATHERING: one unit per sub-query, several at once."""
+"""GATHERING: one unit per sub-query, several at once, and the rules that gathered sources are held to."""
 
 from __future__ import annotations
 
@@ -14,19 +14,24 @@ from deep_research.evidence.page_identity import canonical_url
 from deep_research.phases.agent_contract import Agent, Operation
 from deep_research.phases.base import Phase, Retry, WorkLimits, purse_of
 from deep_research.phases.concurrency import together
-from deep_research.phases.gathering.bounds import bounded_output
 from deep_research.phases.gathering.caps import (
     affordable,
     capped,
     capped_for_all,
     fetches,
+    pages_told,
     spare,
     unread_limits,
 )
-from deep_research.phases.gathering.collecting import collected, work_of
-from deep_research.phases.gathering.fetching import pages_told
-from deep_research.phases.gathering.handoff import GATHER, READ, GathererInput, GathererOutput, filters_of
-from deep_research.phases.gathering.pages_left import finder, read_left
+from deep_research.phases.gathering.collecting import bounded_output, collected, work_of
+from deep_research.phases.gathering.handoff import (
+    GATHER,
+    READ,
+    GathererInput,
+    GathererOutput,
+    PagesInput,
+    filters_of,
+)
 from deep_research.phases.gathering.queries import Asked, answered, wordings
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts
 from deep_research.phases.handoff import shared, with_latest
@@ -38,6 +43,7 @@ from deep_research.state import (
     ModelRole,
     SubQuery,
     SubQueryStatus,
+    ValidationResult,
 )
 from deep_research.state.events import (
     Event,
@@ -48,6 +54,87 @@ from deep_research.state.events import (
 )
 from deep_research.state.identity import sub_query_id
 from deep_research.state.journal import Journal
+from deep_research.state.records import NO_HIGH_QUALITY, PAGES
+
+MIN_SOURCES = 3
+MIN_COMPLETION = 0.5
+
+
+def validate_gathering(state: DeepResearchState) -> ValidationResult:
+    """Pure. No source at all blocks; all else is advice."""
+    count = len(state.sources)
+    issues: list[str] = []
+    blocking: list[str] = []
+    if not count:
+        blocking.append(_nothing(state))
+    elif count < MIN_SOURCES:
+        issues.append("Only one source was found." if count == 1 else f"Only {count} sources were found.")
+    if count and not state.high_quality_sources():
+        issues.append(NO_HIGH_QUALITY)
+    completed, total = len(state.completed_sub_queries()), len(state.current_sub_queries())
+    if completed < total * MIN_COMPLETION:
+        issues.append(f"Only {completed} of {total} sub-queries could be searched.")
+    issues = blocking + issues
+    return ValidationResult(
+        valid=not issues,
+        issues=tuple(issues),
+        blocking=tuple(blocking),
+        quality_score=min(10.0, count * 1.5),
+    )
+
+
+def _nothing(state: DeepResearchState) -> str:
+    """Why there is no source: nothing was found, or nothing of it could be read."""
+    unread = [limit for limit in state.limits if limit.name == PAGES]
+    many = sum(limit.used or 0 for limit in unread)
+    if not many:
+        return "No source was found."
+    why = " ".join(dict.fromkeys(limit.message for limit in unread))
+    return f"{many} {'result was' if many == 1 else 'results were'} found, none could be read. {why}"
+
+
+def finder(state: DeepResearchState) -> SubQuery | None:
+    """The sub-query under which what is read now is counted: the last that was searched. The log of a search does not say
+    which pages it left."""
+    return next(reversed(state.completed_sub_queries()), None)
+
+
+async def read_left(
+    read: Callable[[PagesInput], Awaitable[GathererOutput]],
+    handoff: GathererInput,
+    sub_query: SubQuery,
+    journal: Journal,
+    limits: WorkLimits,
+) -> None:
+    """Has the gatherer ``read`` the pages that a state has left, within the caps that hold now. What is left still is
+    told again."""
+    journal.check()
+    state = journal.state
+    cap = state.options.budget.max_fetches
+    left = None if cap is None else max(0, cap - state.usage.fetches)
+    pages = tuple(state.pages_left)
+    answer = await read(PagesInput(**dict(handoff) | {"pages": pages, "fetches": left}))
+    found = await off_loop(
+        sum(map(work_of, answer.sources)),
+        collected,
+        answer.sources,
+        sub_query_id=sub_query.id,
+        known=handoff.known,
+        most_new=len(pages),
+        most_bytes=limits.max_source_bytes,
+    )
+    events: list[Event] = [
+        SubQueryCompleted(
+            sub_query_id=sub_query.id,
+            sources=found.sources,
+            wordings=sub_query.wordings,
+            searches=0,
+            fetches=answer.fetches,
+            duplicates=found.twice,
+        ),
+        *unread_limits(answer.unread, cap),
+    ]
+    await journal.record(*events, contents=found.contents)
 
 
 class _Heed:

@@ -17,8 +17,8 @@ from deep_research.evidence.quality import QualityLists, SourceFacts, judged, pr
 from deep_research.evidence.ranking import matching
 from deep_research.limits import Gate
 from deep_research.logs import masked
-from deep_research.phases.gathering.bounds import bounded_document
-from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.caps import Fetching
+from deep_research.phases.gathering.collecting import bounded_document
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, Snapshot, Unread
 from deep_research.sources.search import Scholarly, SearchFilters, SearchResult
 from deep_research.sources.search.filters import in_domains, in_time

@@ -1,4 +1,4 @@
-"""REFINEMENT: one call to the refiner about the gaps that are open."""
+"""REFINEMENT: one call to the refiner about the gaps that are open, and what is said of those that stay."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from deep_research.budget.metered import RunModels
 from deep_research.evidence.plain import plainly
 from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, noted
+from deep_research.phases.evidence_lines import around_quotes
 from deep_research.phases.handoff import shared
 from deep_research.phases.keeping import Original, sent
-from deep_research.phases.quote_passages import around_quotes
 from deep_research.phases.refinement.handoff import REFINE, REPORT, RefinerInput, RefinerOutput
 from deep_research.phases.wishes import Knows, parted, unfollowed
 from deep_research.state import (
@@ -22,12 +22,23 @@ from deep_research.state import (
     Remark,
     RemarkKind,
     SubQueryStatus,
+    ValidationResult,
 )
 from deep_research.state.events import GapsAssessed, LimitReached
 from deep_research.state.identity import gap_id
 from deep_research.state.journal import Journal
 from deep_research.state.limitations import limitations
 from deep_research.state.records import OF_MODEL, OF_REPORT
+
+
+def validate_refinement(state: DeepResearchState) -> ValidationResult:
+    """Pure and always valid."""
+    open_gaps = len(state.unresolved_gaps())
+    issues: tuple[str, ...] = ()
+    if open_gaps and state.iteration >= state.max_iterations:
+        issues = (f"{open_gaps} gaps are open and no iteration is left.",)
+    return ValidationResult(valid=True, issues=issues, quality_score=10.0 - min(10.0, open_gaps * 2.0))
+
 
 MOST_REMARKS = 20
 

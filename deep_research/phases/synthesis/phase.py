@@ -1,8 +1,9 @@
-"""SYNTHESIS: the synthesizer's draft, its claims checked and repaired, then numbers and references by code."""
+"""SYNTHESIS: the synthesizer's draft, its claims checked and repaired, then numbers and references by code, and the rules
+that a report is held to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,10 +16,9 @@ from deep_research.evidence.disclosure import PROMPT_UNIT, Confidential
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, noted
+from deep_research.phases.evidence_lines import around_quotes
 from deep_research.phases.handoff import shared
 from deep_research.phases.keeping import Original, sent
-from deep_research.phases.quote_passages import around_quotes
-from deep_research.phases.synthesis.claim_verification import ClaimWork
 from deep_research.phases.synthesis.extractive_synthesizer import has_word_of
 from deep_research.phases.synthesis.handoff import (
     REPAIR,
@@ -30,7 +30,7 @@ from deep_research.phases.synthesis.handoff import (
     RepairOutput,
     SynthesizerInput,
 )
-from deep_research.phases.synthesis.repair import marked
+from deep_research.phases.synthesis.repair import ClaimWork, marked
 from deep_research.phases.synthesis.revision import Version, better, carried_over, is_revisable, without_ours
 from deep_research.phases.synthesis.sections import keeping, longest_output, pieces_of
 from deep_research.phases.wishes import unfollowed
@@ -48,12 +48,61 @@ from deep_research.state import (
     Draft,
     Finding,
     ModelRole,
+    ValidationResult,
 )
 from deep_research.state.events import Event, ReportCompared, ReportDrafted, ReportWritten
 from deep_research.state.journal import Journal
 from deep_research.state.limitations import limitations
 from deep_research.state.parts import coverage, untold
 from deep_research.state.records import OF_REPORT
+
+MIN_CHARS = 100
+
+
+def validate_synthesis(state: DeepResearchState) -> ValidationResult:
+    """Pure. What is shorter than the minimum, or has no section, is no report: it blocks."""
+    report = state.report or ""
+    blocking: list[str] = []
+    if not report.strip():
+        blocking.append("There is no report.")
+        return ValidationResult(valid=False, issues=tuple(blocking), blocking=tuple(blocking))
+    if len(report) < MIN_CHARS:
+        blocking.append(f"The report has {len(report)} characters; {MIN_CHARS} are the least.")
+    if not any(line.startswith("##") for line in report.splitlines()):
+        blocking.append("The report has no section.")
+    blocking += too_few_supported(state)
+    issues = [*blocking, *_doubts(state)]
+    counts = _counts(state)
+    return ValidationResult(
+        valid=not issues,
+        issues=tuple(issues),
+        blocking=tuple(blocking),
+        quality_score=min(10.0, len(report) / 500) * (counts.share if counts else 1.0),
+    )
+
+
+def too_few_supported(state: DeepResearchState) -> tuple[str, ...]:
+    """What is said of a report of whose claims fewer are supported than its owner asks for."""
+    counts, least = _counts(state), state.options.min_supported
+    if counts is None or least is None or counts.share >= least:
+        return ()
+    return (
+        f"{counts.supported - counts.of_run} of the report's {counts.total - counts.of_run} claims are supported"
+        f" ({counts.share:.0%});"
+        f" {least:.0%} are asked for.",
+    )
+
+
+def _doubts(state: DeepResearchState) -> Iterator[str]:
+    counts = _counts(state)
+    if counts is not None and counts.marked:
+        claims = "claim of the report is" if counts.marked == 1 else "claims of the report are"
+        yield f"{counts.marked} {claims} not borne out by the cited sources."
+
+
+def _counts(state: DeepResearchState) -> ClaimCounts | None:
+    return state.report_metadata.claims if state.report_metadata else None
+
 
 MARK = "[withheld]"
 WITHHELD = f"Where the report says {MARK}, it had told a part of the instructions of its owner."

@@ -13,7 +13,7 @@ from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import askable
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.concurrency import together
-from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, context_of, ended_by_them
 from deep_research.phases.gathering.tasks.desk import Desk

@@ -13,7 +13,7 @@ from deep_research.evidence.passages import blocks
 from deep_research.evidence.quotes import references
 from deep_research.evidence.ranking import matching
 from deep_research.patterns import regex
-from deep_research.phases.gathering.fetching import Fetching, OneUse
+from deep_research.phases.gathering.caps import Fetching, OneUse
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.source_reading import TEXT_UNIT, Reading
 from deep_research.phases.gathering.tasks.desk import PART

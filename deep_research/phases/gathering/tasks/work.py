@@ -32,9 +32,8 @@ from deep_research.phases.gathering.tasks.toolbox import (
     Step,
     Toolbox,
 )
-from deep_research.phases.handoff import with_latest
+from deep_research.phases.handoff import Asked, with_latest
 from deep_research.phases.prompting import Aliases, one_line
-from deep_research.phases.proposed_queries import Asked
 from deep_research.state import (
     ConfidenceLevel,
     KeyFact,
