@@ -5,6 +5,7 @@ What was answered and not yet acted on shows in the state, so a run that is resu
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -133,11 +134,6 @@ class Edited:
     by: str
 
 
-def planned(state: DeepResearchState) -> tuple[SubQuery, ...]:
-    """What is to be searched, in its order."""
-    return state.pending_sub_queries()
-
-
 def answer_schema(
     state: DeepResearchState, *, replans: bool, data_sources: Sequence[str] = ()
 ) -> dict[str, Any]:
@@ -149,7 +145,7 @@ def answer_schema(
 def _of_edits(state: DeepResearchState, data_sources: Sequence[str]) -> dict[str, Any]:
     named = {"enum": list(data_sources)} if data_sources else _text(LONGEST_NAME)
     line = _object(
-        id={"enum": [s.id for s in planned(state)]},
+        id={"enum": [s.id for s in state.pending_sub_queries()]},
         query=_text(LONGEST_QUERY),
         rationale={"type": "string", "maxLength": LONGEST_SENTENCE},
         priority={"type": "integer", "minimum": 1, "maximum": LEAST_IMPORTANT},
@@ -213,7 +209,7 @@ def read_edit(state: DeepResearchState, value: Any) -> Edited:
         read_edit(state, {"sub_queries": [{"id": second.id}, {"query": "keepers of the light"}]})
     """
     try:
-        edit = PlanEdit.model_validate_json(_json(value))
+        edit = PlanEdit.model_validate_json(json.dumps(value, allow_nan=False))
     except (ValidationError, ValueError) as error:
         raise BadEditError(_reason(error)) from None
     lines = edit.sub_queries
@@ -222,12 +218,6 @@ def read_edit(state: DeepResearchState, value: Any) -> Edited:
         terms=_terms(state, edit),
         by=" ".join((edit.by or "").split())[:LONGEST_NAME] or "owner",
     )
-
-
-def _json(value: Any) -> str:
-    import json
-
-    return json.dumps(value, allow_nan=False)
 
 
 def _reason(error: ValueError) -> str:
@@ -246,7 +236,7 @@ def _lines(state: DeepResearchState, lines: Sequence[EditedQuery]) -> Iterator[S
         raise BadEditError(
             f"the plan has {len(lines)} searches, and at most {state.max_sub_queries} are allowed"
         )
-    known = {s.id: s for s in planned(state)}
+    known = {s.id: s for s in state.pending_sub_queries()}
     made: dict[str, SubQuery] = {}
     named: set[str] = set()
     for number, line in enumerate(lines, 1):
@@ -334,7 +324,7 @@ def sentences(state: DeepResearchState) -> int:
     return sum(d.action == _RETRIED and (d.outputs or {}).get("asked_by") == PLAN for d in state.decisions)
 
 
-async def of_plan(
+async def ask_for_approval(
     state: DeepResearchState,
     at: datetime,
     estimate: PlanEstimate | None = None,
@@ -366,7 +356,7 @@ async def of_plan(
             problem, pause_id = f"; what was answered cannot be: {error}", f"{pause_id}+"
             continue
         return [PlanApproved(sub_queries=edited.sub_queries, terms=edited.terms, by=edited.by)]
-    searches = len(planned(state))
+    searches = len(state.pending_sub_queries())
     may = [name for name in data_sources if state.options.may_search(name)]
     parking = Parking(
         waiting_for=f"your word on the plan of {searches} search{'es' * (searches != 1)}{problem}",
@@ -393,7 +383,7 @@ async def told(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[
                 "part": each.part_id,
                 "data_sources": list(each.data_sources),
             }
-            for each in planned(state)
+            for each in state.pending_sub_queries()
         ],
         "most": state.max_sub_queries,
         "estimate": await estimate(state) if estimate is not None else {},

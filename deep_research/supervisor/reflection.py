@@ -17,14 +17,14 @@ from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import Phase
 from deep_research.phases.prompting import (
     OF_ADVICE,
-    OF_OWNER,
     OF_QUESTION,
     RULES,
     Message,
+    Room,
+    asked,
+    instructions,
     listed,
     one_line,
-    output_for,
-    room_for,
     today_of,
 )
 from deep_research.state import (
@@ -78,21 +78,30 @@ async def reflect(
     prompt: str,
 ) -> Reflection:
     """What the supervisor's model thinks of a finished phase, asked by the ``prompt``. Raises `WorkError`."""
-    output = output_for(model, MOST_OUTPUT)
-    message = Message(await room_for(model, output, SYSTEM))
+    reflection, _ = await asked(
+        model, SYSTEM, MOST_OUTPUT, Reflection, lambda room: _told(state, phase, validation, prompt, room)
+    )
+    return reflection
+
+
+def _told(
+    state: DeepResearchState,
+    phase: DeepResearchPhase,
+    validation: ValidationResult,
+    prompt: str,
+    room: Room,
+) -> Message:
+    message = Message(room)
     message.add(f"Question: {message.within(state.query, OF_QUESTION, 'the question')}")
     message.add(today_of(state))
-    if state.options.system_prompt:
-        said = message.within(state.options.system_prompt, OF_OWNER, "the instructions of the owner")
-        message.add(f"The owner of this research says:\n{said}")
+    instructions(message, state.options.system_prompt)
     message.add(f"Phase: {phase.value}, round {state.iteration} of {state.max_iterations}.")
     message.add(prompt)
     if validation.issues:
         issues = message.lines([one_line(issue) for issue in validation.issues], OF_ADVICE, "the issues")
         message.add(f"The gate found:\n{listed(issues)}")
     message.add(f"What there is:\n{listed(_figures(state, phase))}")
-    call = message.call(SYSTEM, output)
-    return (await model.object(call, Reflection)).value
+    return message
 
 
 def reflected(
@@ -199,7 +208,7 @@ class Thinking:
         failed = review.action is not SupervisorAction.PROCEED
         if self._models is None or not (failed or self._always) or review.action is SupervisorAction.ABORT:
             return
-        thought = await self._think(journal, review, prompt)
+        thought = await self._think(journal, review, prompt, self._models)
         if thought is None:
             return
         state = journal.state
@@ -211,11 +220,11 @@ class Thinking:
         decision = reflected(thought, review.phase, state.iteration, self._clock())
         consider(review, decision, SupervisorAction(thought.action), state, worker, followed=followed)
 
-    async def _think(self, journal: Journal, review: Review, prompt: str) -> Reflection | None:
+    async def _think(
+        self, journal: Journal, review: Review, prompt: str, models: RunModels
+    ) -> Reflection | None:
         """None where nothing comes of it: advice is no work, and the run goes on without."""
-        if self._models is None:
-            return None
-        model = self._models.model(ModelRole.SUPERVISOR, review.phase)
+        model = models.model(ModelRole.SUPERVISOR, review.phase)
         try:
             return await reflect(journal.state, review.phase, review.validation, model, prompt)
         except (StoreError, StopResearch):
@@ -224,12 +233,7 @@ class Thinking:
             log.warning("no_reflection", error=told(error))
             if isinstance(error, ModelError) and error.verdict in _IN_VAIN:
                 self._models = None  # a request after each phase would be as much in vain
-                await journal.record(LimitReached(limit=_without_advice(error)))
+                problem = f"The supervisor's model does not answer ({error.problem})"
+                message = f"{problem}; the research goes on without its advice."
+                await journal.record(LimitReached(limit=Limit(name=OF_MODEL, message=message)))
             return None
-
-
-def _without_advice(error: ModelError) -> Limit:
-    message = (
-        f"The supervisor's model does not answer ({error.problem}); the research goes on without its advice."
-    )
-    return Limit(name=OF_MODEL, message=message)

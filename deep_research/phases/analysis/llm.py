@@ -34,7 +34,7 @@ from deep_research.phases.analysis.merged_readings import (
     gaps_of,
     merge,
 )
-from deep_research.phases.analysis.reading_choice import decide
+from deep_research.phases.analysis.triage import decide
 from deep_research.phases.prompting import (
     RULES,
     Aliases,

@@ -35,7 +35,6 @@ from deep_research.phases.analysis.lost_quotes import (
     found_quotes,
     with_requotes,
 )
-from deep_research.phases.analysis.reading_choice import chosen
 from deep_research.phases.analysis.reading_plan import Planning, left_out, unread, whole
 from deep_research.phases.analysis.recorded_findings import (
     analyzed,
@@ -46,7 +45,7 @@ from deep_research.phases.analysis.recorded_findings import (
     untaken,
 )
 from deep_research.phases.analysis.source_texts import Shortening, Texts, with_text
-from deep_research.phases.analysis.triage import found_again
+from deep_research.phases.analysis.triage import chosen, found_again
 from deep_research.phases.analysis.weighed_evidence import (
     fillings,
     standing_findings,

@@ -19,7 +19,12 @@ from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, 
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.egress import Egress
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts, allowed
-from deep_research.phases.gathering.tasks.review import ReviewInput, nothing_found, review, reviewed_by_rules
+from deep_research.phases.gathering.tasks.task_review import (
+    ReviewInput,
+    nothing_found,
+    review,
+    reviewed_by_rules,
+)
 from deep_research.phases.gathering.tasks.task_steps import Ask, Searching, Workplace
 from deep_research.phases.gathering.tasks.toolbox import Toolbox
 from deep_research.phases.gathering.tasks.tools import Library, tools_of
