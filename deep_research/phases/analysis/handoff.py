@@ -22,6 +22,7 @@ from deep_research.state import (
     Mention,
     PartVerdict,
     QualityUpdate,
+    Quote,
     Record,
     Reference,
     Sending,
@@ -78,6 +79,11 @@ class AnalyzedQuote(Record):
     source_id: str
     quote: str
     start: int = 0
+
+    @classmethod
+    def of(cls, quote: Quote) -> Self:
+        """One that was located before."""
+        return cls(source_id=quote.source_id, quote=quote.quote, start=quote.start)
 
 
 class AnalyzedFinding(Record):

@@ -225,13 +225,12 @@ def _beside(handoff: AnalyzerInput, room: Room) -> Message:
         gaps = [f"{names[g.id]}: {one_line(g.description)}" for g in handoff.open_gaps]
         message.add("Earlier gaps; say which of them these sources fill:")
         message.material("gaps", "\n".join(message.lines(gaps, OF_BESIDE, "earlier gaps")))
-    if handoff.findings:
-        names = Aliases("F", [f.id for f in handoff.findings]).names
-        known = [f"{names[f.id]}: {one_line(f.content)}" for f in handoff.findings]
-        message.add(
-            "Known from earlier rounds; write it again only where these sources carry it too or contradict it:"
-        )
-        message.material("known", listed(message.lines(known, OF_BESIDE, "earlier findings")))
+    names = Aliases("F", [f.id for f in handoff.findings]).names
+    known = [f"{names[f.id]}: {one_line(f.content)}" for f in handoff.findings]
+    heading = (
+        "Known from earlier rounds; write it again only where these sources carry it too or contradict it:"
+    )
+    message.listing(heading, "known", known, OF_BESIDE, "earlier findings")
     return message
 
 

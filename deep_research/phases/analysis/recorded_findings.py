@@ -30,7 +30,6 @@ from deep_research.phases.analysis.weighed_evidence import (
     gap_of,
     is_filled,
     part_of,
-    parts_of,
 )
 from deep_research.state import (
     DeepResearchState,
@@ -346,7 +345,7 @@ def finding_of(
         heading=item.heading,
         rank=item.rank,
         probability=item.probability,
-        part_id=part_of(item.part_id, item.sub_query_id, content, parts_of(state), state),
+        part_id=part_of(item.part_id, item.sub_query_id, content, state),
     )
 
 
@@ -369,7 +368,7 @@ def _quotes(
 
 def untaken(state: DeepResearchState) -> tuple[TaskState, ...]:
     """The settled tasks that have something for the run which is not among its findings yet."""
-    return tuple(t for t in state.tasks if t.settled and not t.taken and _has_something(t))
+    return tuple(t for t in state.tasks if t.settled and not t.taken and (t.outcome.facts or _lacking(t)))
 
 
 def taken_now(state: DeepResearchState) -> int:
@@ -390,27 +389,17 @@ def as_answer(stands: TaskState, sub_query: SubQuery) -> AnalyzerOutput:
             content=fact.content,
             confidence=fact.confidence,
             source_ids=tuple(dict.fromkeys(quote.source_id for quote in fact.quotes)),
-            quotes=tuple(
-                AnalyzedQuote(source_id=quote.source_id, quote=quote.quote, start=quote.start)
-                for quote in fact.quotes
-            ),
+            quotes=tuple(map(AnalyzedQuote.of, fact.quotes)),
             sub_query_id=sub_query.id,
             part_id=sub_query.part_id,
         )
         for fact in stands.outcome.facts
     )
-    return AnalyzerOutput(findings=findings, gaps=_gaps(stands, sub_query), quoted=True)
-
-
-def _has_something(stands: TaskState) -> bool:
-    return bool(stands.outcome.facts) or bool(_lacking(stands))
-
-
-def _gaps(stands: TaskState, sub_query: SubQuery) -> tuple[AnalyzedGap, ...]:
-    return tuple(
+    gaps = tuple(
         AnalyzedGap(description=description, priority=priority, part_id=sub_query.part_id)
         for description, priority in _lacking(stands)
     )
+    return AnalyzerOutput(findings=findings, gaps=gaps, quoted=True)
 
 
 def _lacking(stands: TaskState) -> Sequence[tuple[str, int]]:
