@@ -54,7 +54,7 @@ from deep_research.phases.analysis.weighed_evidence import (
     with_lacking,
     with_survey,
 )
-from deep_research.phases.base import Phase, WorkLimits, noted
+from deep_research.phases.base import Phase, WorkLimits, judged, noted
 from deep_research.phases.concurrency import together
 from deep_research.phases.handoff import shared, with_latest
 from deep_research.phases.keeping import Original, keep, to_keep
@@ -69,7 +69,6 @@ from deep_research.state import (
     Extent,
     Finding,
     Gap,
-    Limit,
     ModelRole,
     Portion,
     ReadingPlan,
@@ -111,13 +110,7 @@ def validate_analysis(state: DeepResearchState) -> ValidationResult:
     share = len(cited) / max(1, len(state.sources))
     if share < MIN_COVERAGE:
         issues.append(f"Findings cite only {share:.0%} of the sources.")
-    issues = blocking + issues
-    return ValidationResult(
-        valid=not issues,
-        issues=tuple(issues),
-        blocking=tuple(blocking),
-        quality_score=min(10.0, count * 2.0 + strong),
-    )
+    return judged(blocking, issues, count * 2.0 + strong)
 
 
 TEXT_UNIT = 250  # characters of findings that are weighed, or of texts that they are set against, in the time of one item
@@ -265,7 +258,8 @@ class AnalysisPhase(Phase):
         known |= await texts.of([s for s in sources if s.id in quoted and s.id not in known])
         size = sum(map(len, known.values())) // TEXT_UNIT  # findings may be set against all of it
         event = await off_loop(size, analyzed, answer, handoff, sources, known, state, asked_places)
-        events: list[Event] = [event, *noted(answer.notes), *_problems(shortening)]
+        problems = (f"Sources were shortened without a model: {why}" for why in shortening.problems)
+        events: list[Event] = [event, *noted(answer.notes), *noted(problems, "summarizer")]
         del handoff, known
         if portion.sizes:
             sending = answer.sent.model_copy(update={"available": portion.available})
@@ -449,9 +443,3 @@ def _open_at_start(state: DeepResearchState) -> tuple[Gap, ...]:
 def _original(source: Source, text: str) -> Original:
     about = {"title": source.title} | ({"url": source.url} if source.url else {})
     return Original(text, "source", about)
-
-
-def _problems(shortening: Shortening) -> list[LimitReached]:
-    """Why a model that was to choose what is kept of sources could not."""
-    messages = (f"Sources were shortened without a model: {problem}" for problem in shortening.problems)
-    return [LimitReached(limit=Limit(name="summarizer", message=message)) for message in messages]

@@ -12,7 +12,7 @@ from deep_research.calls import off_loop
 from deep_research.errors import BudgetError
 from deep_research.evidence.page_identity import canonical_url
 from deep_research.phases.agent_contract import Agent, Operation
-from deep_research.phases.base import Phase, Retry, WorkLimits, purse_of
+from deep_research.phases.base import Phase, Retry, WorkLimits, judged, purse_of
 from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.caps import (
     affordable,
@@ -23,7 +23,7 @@ from deep_research.phases.gathering.caps import (
     spare,
     unread_limits,
 )
-from deep_research.phases.gathering.collecting import bounded_output, collected, work_of
+from deep_research.phases.gathering.collecting import Collected, bounded_output, collected, work_of
 from deep_research.phases.gathering.handoff import (
     GATHER,
     READ,
@@ -74,13 +74,7 @@ def validate_gathering(state: DeepResearchState) -> ValidationResult:
     completed, total = len(state.completed_sub_queries()), len(state.current_sub_queries())
     if completed < total * MIN_COMPLETION:
         issues.append(f"Only {completed} of {total} sub-queries could be searched.")
-    issues = blocking + issues
-    return ValidationResult(
-        valid=not issues,
-        issues=tuple(issues),
-        blocking=tuple(blocking),
-        quality_score=min(10.0, count * 1.5),
-    )
+    return judged(blocking, issues, count * 1.5)
 
 
 def _nothing(state: DeepResearchState) -> str:
@@ -91,50 +85,6 @@ def _nothing(state: DeepResearchState) -> str:
         return "No source was found."
     why = " ".join(dict.fromkeys(limit.message for limit in unread))
     return f"{many} {'result was' if many == 1 else 'results were'} found, none could be read. {why}"
-
-
-def finder(state: DeepResearchState) -> SubQuery | None:
-    """The sub-query under which what is read now is counted: the last that was searched. The log of a search does not say
-    which pages it left."""
-    return next(reversed(state.completed_sub_queries()), None)
-
-
-async def read_left(
-    read: Callable[[PagesInput], Awaitable[GathererOutput]],
-    handoff: GathererInput,
-    sub_query: SubQuery,
-    journal: Journal,
-    limits: WorkLimits,
-) -> None:
-    """Has the gatherer ``read`` the pages that a state has left, within the caps that hold now. What is left still is
-    told again."""
-    journal.check()
-    state = journal.state
-    cap = state.options.budget.max_fetches
-    left = None if cap is None else max(0, cap - state.usage.fetches)
-    pages = tuple(state.pages_left)
-    answer = await read(PagesInput(**dict(handoff) | {"pages": pages, "fetches": left}))
-    found = await off_loop(
-        sum(map(work_of, answer.sources)),
-        collected,
-        answer.sources,
-        sub_query_id=sub_query.id,
-        known=handoff.known,
-        most_new=len(pages),
-        most_bytes=limits.max_source_bytes,
-    )
-    events: list[Event] = [
-        SubQueryCompleted(
-            sub_query_id=sub_query.id,
-            sources=found.sources,
-            wordings=sub_query.wordings,
-            searches=0,
-            fetches=answer.fetches,
-            duplicates=found.twice,
-        ),
-        *unread_limits(answer.unread, cap),
-    ]
-    await journal.record(*events, contents=found.contents)
 
 
 class _Heed:
@@ -266,13 +216,42 @@ class GatheringPhase(Phase):
         )
 
     async def _read_left(self, journal: Journal, models: RunModels | None, known: frozenset[str]) -> None:
-        """The pages that earlier searches left unread, where the cap on them was raised since."""
+        """The pages that earlier searches left unread, where the cap on them was raised since. No search is made again;
+        what is left still is told again."""
         state = journal.state
-        sub_query = finder(state)
+        # The last that was searched, under which they are counted: the log of a search does not say which it left.
+        sub_query = next(reversed(state.completed_sub_queries()), None)
         if not state.pages_left or not self.spec.can(READ) or sub_query is None:
             return
-        read = partial(self._gather, models=models, operation=READ)
-        await read_left(read, self.handoff(sub_query, state, known), sub_query, journal, self.limits)
+        journal.check()
+        cap, pages = state.options.budget.max_fetches, tuple(state.pages_left)
+        left = None if cap is None else max(0, cap - state.usage.fetches)
+        handoff = self.handoff(sub_query, state, known)
+        told = PagesInput(**dict(handoff) | {"pages": pages, "fetches": left})
+        answer = await self._gather(told, models, READ)
+        found = await self._collected(answer, sub_query, known, len(pages))
+        done = SubQueryCompleted(
+            sub_query_id=sub_query.id,
+            sources=found.sources,
+            wordings=sub_query.wordings,
+            searches=0,
+            fetches=answer.fetches,
+            duplicates=found.twice,
+        )
+        await journal.record(done, *unread_limits(answer.unread, cap), contents=found.contents)
+
+    async def _collected(
+        self, answer: GathererOutput, sub_query: SubQuery, known: frozenset[str], most_new: int
+    ) -> Collected:
+        return await off_loop(
+            sum(map(work_of, answer.sources)),
+            collected,
+            answer.sources,
+            sub_query_id=sub_query.id,
+            known=known,
+            most_new=most_new,
+            most_bytes=self.limits.max_source_bytes,
+        )
 
     @property
     def falls_back(self) -> bool:
@@ -333,15 +312,8 @@ class GatheringPhase(Phase):
                 SubQueryFailed(sub_query_id=sub_query.id, error=came.error, fetches=came.fetches)
             )
             return
-        found = await off_loop(
-            sum(map(work_of, answer.sources)),
-            collected,
-            answer.sources,
-            sub_query_id=sub_query.id,
-            known=handoff.known,
-            most_new=state.options.max_sources_per_query,
-            most_bytes=self.limits.max_source_bytes,
-        )
+        most_new = state.options.max_sources_per_query
+        found = await self._collected(answer, sub_query, handoff.known, most_new)
         events: list[Event] = [
             SubQueryCompleted(
                 sub_query_id=sub_query.id,

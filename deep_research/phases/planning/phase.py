@@ -12,7 +12,7 @@ from deep_research.evidence import unspaced
 from deep_research.evidence.inquiry import KINDS, question_parts
 from deep_research.logs import get_log, told
 from deep_research.phases.agent_contract import Agent
-from deep_research.phases.base import Phase, WorkLimits, noted
+from deep_research.phases.base import Phase, WorkLimits, judged, noted
 from deep_research.phases.handoff import shared
 from deep_research.phases.planning.handoff import PLAN, PlannedQuery, PlannerInput, PlannerOutput
 from deep_research.phases.planning.llm import MOST_OUTPUT
@@ -51,13 +51,7 @@ def validate_planning(state: DeepResearchState) -> ValidationResult:
     if not state.research_brief:
         issues.append("The plan has no research brief.")
     issues += [f"Sub-query too short: '{s.query}'." for s in plan if _is_short(s.query)]
-    issues = blocking + issues
-    return ValidationResult(
-        valid=not issues,
-        issues=tuple(issues),
-        blocking=tuple(blocking),
-        quality_score=min(10.0, len(plan) * 2.5),
-    )
+    return judged(blocking, issues, len(plan) * 2.5)
 
 
 def _is_short(query: str) -> bool:

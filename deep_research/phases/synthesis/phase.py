@@ -3,7 +3,7 @@ that a report is held to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import PROMPT_UNIT, Confidential
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent
-from deep_research.phases.base import Phase, WorkLimits, noted
+from deep_research.phases.base import Phase, WorkLimits, judged, noted
 from deep_research.phases.evidence_lines import around_quotes
 from deep_research.phases.handoff import shared
 from deep_research.phases.keeping import Original, sent
@@ -62,23 +62,20 @@ MIN_CHARS = 100
 def validate_synthesis(state: DeepResearchState) -> ValidationResult:
     """Pure. What is shorter than the minimum, or has no section, is no report: it blocks."""
     report = state.report or ""
-    blocking: list[str] = []
     if not report.strip():
-        blocking.append("There is no report.")
-        return ValidationResult(valid=False, issues=tuple(blocking), blocking=tuple(blocking))
+        return judged(("There is no report.",), (), 0.0)
+    blocking: list[str] = []
     if len(report) < MIN_CHARS:
         blocking.append(f"The report has {len(report)} characters; {MIN_CHARS} are the least.")
     if not any(line.startswith("##") for line in report.splitlines()):
         blocking.append("The report has no section.")
     blocking += too_few_supported(state)
-    issues = [*blocking, *_doubts(state)]
     counts = _counts(state)
-    return ValidationResult(
-        valid=not issues,
-        issues=tuple(issues),
-        blocking=tuple(blocking),
-        quality_score=min(10.0, len(report) / 500) * (counts.share if counts else 1.0),
-    )
+    doubts = []
+    if counts is not None and counts.marked:
+        claims = "claim of the report is" if counts.marked == 1 else "claims of the report are"
+        doubts.append(f"{counts.marked} {claims} not borne out by the cited sources.")
+    return judged(blocking, doubts, min(10.0, len(report) / 500) * (counts.share if counts else 1.0))
 
 
 def too_few_supported(state: DeepResearchState) -> tuple[str, ...]:
@@ -91,13 +88,6 @@ def too_few_supported(state: DeepResearchState) -> tuple[str, ...]:
         f" ({counts.share:.0%});"
         f" {least:.0%} are asked for.",
     )
-
-
-def _doubts(state: DeepResearchState) -> Iterator[str]:
-    counts = _counts(state)
-    if counts is not None and counts.marked:
-        claims = "claim of the report is" if counts.marked == 1 else "claims of the report are"
-        yield f"{counts.marked} {claims} not borne out by the cited sources."
 
 
 def _counts(state: DeepResearchState) -> ClaimCounts | None:
