@@ -37,9 +37,9 @@ from deep_research.phases.analysis.lost_quotes import (
 )
 from deep_research.phases.analysis.reading_plan import Planning, left_out, unread, whole
 from deep_research.phases.analysis.recorded_findings import (
+    Findings,
     analyzed,
     as_answer,
-    finding_of,
     quoted_by_tasks,
     taken_now,
     untaken,
@@ -380,8 +380,8 @@ class AnalysisPhase(Phase):
         named = {i for item in survey.findings for i in item.source_ids} & given.keys()
         held = {i: given[i] for i in sorted(named)}
         known = await texts.of(list(held.values()))
-        found = (finding_of(item, held, known, state) for item in survey.findings)
-        return [f for f in found if f is not None]
+        findings = Findings(held, known, state)
+        return [f for item in survey.findings if (f := findings.finding(item)) is not None]
 
     async def _survey(
         self,

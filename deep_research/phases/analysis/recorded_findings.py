@@ -62,12 +62,12 @@ class WholeTexts:
 
     def __init__(self, sources: Mapping[str, Titled], texts: Mapping[str, str]) -> None:
         self._sources = sources
-        self._texts = texts
+        self.texts = texts
         self._prepared = Prepared[SourceText]()
 
     def of(self, source_id: str) -> SourceText:
         make = partial(SourceText, title=self.title(source_id))
-        return self._prepared.of(source_id, self._texts[source_id], make)
+        return self._prepared.of(source_id, self.texts[source_id], make)
 
     def title(self, source_id: str) -> str:
         return self._sources[source_id].title
@@ -129,19 +129,17 @@ def founded(
     content: str,
     quotes: Sequence[Quote],
     sources: Mapping[str, Source],
-    texts: Mapping[str, str],
+    wholes: WholeTexts,
     *,
     language: str = "",
-    wholes: WholeTexts | None = None,
     may_reword: bool = True,
 ) -> tuple[str, tuple[Quote, ...]] | None:
     """The words of a finding, and its quotes. Words that the quotes carry stand. Where another sentence of their sources
     does, that is quoted as well. Else they give way to the sentences of the quotes that come near, where they
-    ``may``; None where none comes near. ``texts`` are those of the sources, by id; ``language`` is that of the words.
-    ``wholes`` are what findings of the same sources share."""
+    ``may``; None where none comes near. ``wholes`` are the texts of ``sources``; ``language`` is that of the words."""
     if not quotes:
         return None
-    wholes = WholeTexts(sources, texts) if wholes is None else wholes
+    texts = wholes.texts
     passages = [Passage.at(q.source_id, texts[q.source_id], q.start, q.end) for q in quotes]
     found = foundation(content, passages, wholes, language)
     if found.doubts:
@@ -234,21 +232,10 @@ def analyzed(
     ``asked_places`` are those of findings that it was asked about once more: they stand now, or are left out."""
     given = {s.id: s for s in batch}
     language = written_in(" ".join(item.content for item in answer.findings)) if answer.quoted else ""
-    wholes = WholeTexts(given, texts)
-    finder = QuoteFinder(texts)
-    finder.together((q.quote, q.source_id, q.start) for item in answer.findings for q in item.quotes)
+    of_batch = Findings(given, texts, state, quoted=answer.quoted, language=language)
+    of_batch.finder.together((q.quote, q.source_id, q.start) for item in answer.findings for q in item.quotes)
     findings = [
-        finding_of(
-            item,
-            given,
-            texts,
-            state,
-            quoted=answer.quoted,
-            language=language,
-            wholes=wholes,
-            finder=finder,
-            may_reword=place not in asked_places,
-        )
+        of_batch.finding(item, may_reword=place not in asked_places)
         for place, item in enumerate(answer.findings)
     ]
     drawn = [finding for finding in findings if finding is not None]
@@ -277,7 +264,7 @@ def analyzed(
         unfounded=len(findings) - len(drawn),
         unknown_ids=answer.unknown,
         own_words=answer.quoted and bool(drawn),
-        unlocated=finder.missed,
+        unlocated=of_batch.finder.missed,
         contradictions=contradictions_seen(answer.contradictions, drawn, state),
         references=_pointed_to(drawn, given, texts) if answer.quoted else (),
     )
@@ -295,75 +282,71 @@ def _pointed_to(
     return tuple(r for i, near in spans.items() for r in references(i, texts[i], near))
 
 
-def finding_of(
-    item: AnalyzedFinding,
-    given: Mapping[str, Source],
-    texts: Mapping[str, str],
-    state: DeepResearchState,
-    *,
-    quoted: bool = False,
-    language: str = "",
-    wholes: WholeTexts | None = None,
-    finder: QuoteFinder | None = None,
-    may_reword: bool = True,
-) -> Finding | None:
-    """The finding with its quotes in place, or None when no source that was given carries it. Where it has to be
-    ``quoted``, only a source whose quote was found does, and the quotes have to say it, see `founded`; ``language`` is
-    that of its words; ``wholes`` and ``finder`` are made once for several findings; ``may_reword`` is that of
-    `founded`."""
-    content = " ".join(cut(item.content, MAX_PASSAGE_CHARS).split())
-    source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in given)
-    if not content or not source_ids or (quoted and len(content) > LONGEST_FINDING):
-        return None
-    quotes = _quotes(item, source_ids, given, texts, finder or QuoteFinder(texts))
-    if not quoted:
-        quotes = tuple(q for q in quotes if q.source_id in source_ids)
-    else:
-        ids = dict.fromkeys((*source_ids, *(q.source_id for q in quotes)))
-        source_ids = tuple(i for i in ids if any(q.source_id == i for q in quotes))
-        stands = founded(
-            content, quotes, given, texts, language=language, wholes=wholes, may_reword=may_reword
-        )
-        if not source_ids or stands is None or len(stands[0]) > LONGEST_FINDING:
+@dataclass
+class Findings:
+    """What an agent found in ``given`` sources, whose whole texts are known by id. Where it has to be ``quoted``, only a
+    source whose quote was found carries a finding, and the quotes have to say it, see `founded`; ``language`` is that of
+    its words."""
+
+    given: Mapping[str, Source]
+    texts: Mapping[str, str]
+    state: DeepResearchState
+    quoted: bool = False
+    language: str = ""
+
+    def __post_init__(self) -> None:
+        self.finder = QuoteFinder(self.texts)
+        self._wholes = WholeTexts(self.given, self.texts)
+
+    def finding(self, item: AnalyzedFinding, *, may_reword: bool = True) -> Finding | None:
+        """The finding with its quotes in place, or None when no source that was given carries it; ``may_reword`` is that
+        of `founded`."""
+        content = " ".join(cut(item.content, MAX_PASSAGE_CHARS).split())
+        source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in self.given)
+        if not content or not source_ids or (self.quoted and len(content) > LONGEST_FINDING):
             return None
-        content, quotes = stands
-    return Finding(
-        id=finding_id(content),
-        content=content,
-        confidence=(
-            confidence(item.confidence, source_ids, given, stated_counts=quoted)
-            if item.probability is None
-            else level_of(item.probability)
-        ),
-        source_ids=source_ids,
-        category=item.category,
-        quotes=quotes,
-        sub_query_id=item.sub_query_id,
-        relevance=item.relevance,
-        iteration=item.iteration or state.iteration,
-        marked=item.marked,
-        heading=item.heading,
-        rank=item.rank,
-        probability=item.probability,
-        part_id=part_of(item.part_id, item.sub_query_id, content, state),
-    )
+        quotes = self._located(item, source_ids)
+        if not self.quoted:
+            quotes = tuple(q for q in quotes if q.source_id in source_ids)
+        else:
+            ids = dict.fromkeys((*source_ids, *(q.source_id for q in quotes)))
+            source_ids = tuple(i for i in ids if any(q.source_id == i for q in quotes))
+            stands = founded(
+                content, quotes, self.given, self._wholes, language=self.language, may_reword=may_reword
+            )
+            if not source_ids or stands is None or len(stands[0]) > LONGEST_FINDING:
+                return None
+            content, quotes = stands
+        return Finding(
+            id=finding_id(content),
+            content=content,
+            confidence=(
+                confidence(item.confidence, source_ids, self.given, stated_counts=self.quoted)
+                if item.probability is None
+                else level_of(item.probability)
+            ),
+            source_ids=source_ids,
+            category=item.category,
+            quotes=quotes,
+            sub_query_id=item.sub_query_id,
+            relevance=item.relevance,
+            iteration=item.iteration or self.state.iteration,
+            marked=item.marked,
+            heading=item.heading,
+            rank=item.rank,
+            probability=item.probability,
+            part_id=part_of(item.part_id, item.sub_query_id, content, self.state),
+        )
 
-
-def _quotes(
-    item: AnalyzedFinding,
-    source_ids: Sequence[str],
-    given: Mapping[str, Source],
-    texts: Mapping[str, str],
-    finder: QuoteFinder,
-) -> tuple[Quote, ...]:
-    """The quotes of a finding's sources, each where it stands, which may be in another source than was named."""
-    return tuple(
-        quote_at(span, texts[name], name, given[name].content_hash or "")
-        for q in item.quotes
-        if q.source_id in source_ids
-        for name, spans in filter(None, (finder.find(q.quote, q.source_id, q.start),))
-        for span in spans
-    )
+    def _located(self, item: AnalyzedFinding, source_ids: Sequence[str]) -> tuple[Quote, ...]:
+        """The quotes of a finding's sources, each where it stands, which may be in another source than was named."""
+        return tuple(
+            quote_at(span, self.texts[name], name, self.given[name].content_hash or "")
+            for q in item.quotes
+            if q.source_id in source_ids
+            for name, spans in filter(None, (self.finder.find(q.quote, q.source_id, q.start),))
+            for span in spans
+        )
 
 
 def untaken(state: DeepResearchState) -> tuple[TaskState, ...]:
