@@ -67,7 +67,9 @@ def source_names(sources: Iterable[Source]) -> SourceNames:
 
 def finding_forms(finding: Finding, named: SourceNames, sources: Mapping[str, Source]) -> tuple[str, ...]:
     """What is told of a finding, with its quote and without."""
-    about = ", ".join((finding.confidence.value, *(named.of(finding) or (_counted(finding.source_ids),))))
+    many = len(finding.source_ids)
+    said_by = named.of(finding) or (f"{many} source{'s' * (many != 1)}",)
+    about = ", ".join((finding.confidence.value, *said_by))
     behind = [sources[name] for name in finding.source_ids if name in sources]
     if behind and all(source.metadata.get("retracted") for source in behind):
         about += ", from a work that was retracted"
@@ -88,10 +90,6 @@ def with_quotes(finding: Finding, around: Sequence[str], named: SourceNames, sai
         text = one_line(passage or quote.quote)
         told.setdefault(f'{named.names.get(quote.source_id, "a source")} has: "{text}"')
     return f"{said} — {'; '.join(told)}"
-
-
-def _counted(source_ids: Sequence[str]) -> str:
-    return f"{len(source_ids)} source{'s' if len(source_ids) != 1 else ''}"
 
 
 def with_names(draft: str, names: Mapping[str, str]) -> str:
@@ -150,13 +148,10 @@ async def around_quotes(findings: Iterable[Finding], journal: Journal) -> dict[s
         except ContentMissingError:  # what is not there any more has no passages
             continue
         made = await off_loop(len(text) // CHARACTERS, passages, quoting, {content_hash: text})
-        around |= {key: _joined(around.get(key, ()), made[key]) for key in made}
+        for key, more in made.items():  # the quotes of a finding may stand in several texts
+            known = around.get(key, ("",) * len(more))
+            around[key] = tuple(a or b for a, b in zip(known, more, strict=True))
     return {key: texts for key, texts in around.items() if any(texts)}
-
-
-def _joined(known: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
-    """The passages of a finding whose quotes stand in several texts."""
-    return tuple(a or b for a, b in zip(known, more, strict=True)) if known else more
 
 
 def passages(findings: Iterable[Finding], texts: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

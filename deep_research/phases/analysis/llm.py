@@ -217,8 +217,10 @@ def _beside(handoff: AnalyzerInput, room: Room) -> Message:
         asked = [f"{names[part.id]}: {one_line(part.text)}" for part in handoff.parts]
         message.add("The parts of the question; say of each finding and gap which it serves:")
         message.material("parts", "\n".join(message.lines(asked, OF_BESIDE, "the parts of the question")))
-    searches = message.lines(_searches(handoff), OF_BESIDE, "the searches")
-    if searches:
+    names = Aliases("Q", [s.id for s in handoff.sub_queries]).names
+    why = [f" ({one_line(s.rationale)})" if s.rationale else "" for s in handoff.sub_queries]
+    named = [f"{names[s.id]}: {one_line(s.query)}{w}" for s, w in zip(handoff.sub_queries, why, strict=True)]
+    if searches := message.lines(named, OF_BESIDE, "the searches"):
         message.add(f"What was searched for, and why:\n{listed(searches)}")
     if handoff.open_gaps:
         names = Aliases("G", [g.id for g in handoff.open_gaps]).names
@@ -232,15 +234,6 @@ def _beside(handoff: AnalyzerInput, room: Room) -> Message:
     )
     message.listing(heading, "known", known, OF_BESIDE, "earlier findings")
     return message
-
-
-def _searches(handoff: AnalyzerInput) -> list[str]:
-    """Each under a name, with why the plan has it."""
-    names = Aliases("Q", [s.id for s in handoff.sub_queries]).names
-    return [
-        f"{names[s.id]}: {one_line(s.query)}{f' ({one_line(s.rationale)})' if s.rationale else ''}"
-        for s in handoff.sub_queries
-    ]
 
 
 def _found_by(handoff: AnalyzerInput) -> dict[str, list[str]]:

@@ -340,7 +340,12 @@ class AnalysisPhase(Phase):
             wanted = {item.id: item for item in to_keep(sending.items)}
             for batch in texts.batches(s for s in sources if s.id in wanted):
                 found = await texts.of(batch)
-                originals = {s.id: _original(s, found[s.id]) for s in batch}
+                originals = {
+                    s.id: Original(
+                        found[s.id], "source", {"title": s.title} | ({"url": s.url} if s.url else {})
+                    )
+                    for s in batch
+                }
                 hashes, told = await keep(self.limits.archive, [wanted[i] for i in originals], originals)
                 kept |= hashes
                 notes += told
@@ -438,8 +443,3 @@ def _open_at_start(state: DeepResearchState) -> tuple[Gap, ...]:
         for gap in state.gaps
         if gap.iteration < state.iteration and (not gap.addressed or gap.resolution is None)
     )
-
-
-def _original(source: Source, text: str) -> Original:
-    about = {"title": source.title} | ({"url": source.url} if source.url else {})
-    return Original(text, "source", about)

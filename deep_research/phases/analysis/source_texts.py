@@ -113,7 +113,15 @@ class Shortening:
             await together((partial(one, source) for source in sources), at_once=AT_ONCE)
         left = [s for s in sources if s.id not in made]
         size = sum(len(texts[s.id]) for s in left) // CONDENSE_UNIT
-        return made | await off_loop(size, _condensed, left, texts, portion, self.query, self.counter)
+        return made | await off_loop(size, self._condensed, left, texts, portion)
+
+    def _condensed(
+        self, sources: Sequence[Source], texts: Mapping[str, str], portion: Portion
+    ) -> dict[str, str]:
+        measure, sizes = self.counter.expected, portion.sizes
+        return {
+            s.id: condense(texts[s.id], sizes[s.id], query=self.query, measure=measure).text for s in sources
+        }
 
     async def _by_model(
         self,
@@ -190,15 +198,6 @@ def work_of(texts: Mapping[str, str]) -> int:
 
 def _counted(sources: Sequence[Source], texts: Mapping[str, str], counter: Counter) -> dict[str, int]:
     return {s.id: counts().count(s.content_hash or "", texts[s.id], counter) for s in sources}
-
-
-def _condensed(
-    sources: Sequence[Source], texts: Mapping[str, str], portion: Portion, query: str, counter: Counter
-) -> dict[str, str]:
-    return {
-        s.id: condense(texts[s.id], portion.sizes[s.id], query=query, measure=counter.expected).text
-        for s in sources
-    }
 
 
 def _passages(source: Source, text: str) -> str:

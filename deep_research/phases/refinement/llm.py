@@ -191,7 +191,7 @@ def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
             Remark(
                 kind=RemarkKind(item.kind),
                 heading=one_line(item.heading).strip("# "),
-                sentence=one_line(_bare(item.sentence)),
+                sentence=one_line(_NAMES.sub("", item.sentence).strip(" .…\"“”'")),
                 advice=one_line(item.advice),
             )
             for item in judgement.remarks
@@ -238,11 +238,6 @@ def _named(judgement: Judgement, known: set[str], seen: set[str]) -> list[tuple[
             ),
         )
     return list(named.values())
-
-
-def _bare(sentence: str) -> str:
-    """Without references and the marks of a sentence that goes on."""
-    return _NAMES.sub("", sentence).strip(" .…\"“”'")
 
 
 def _told(handoff: RefinerInput, room: Room) -> Message:

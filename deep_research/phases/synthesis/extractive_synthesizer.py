@@ -89,7 +89,11 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         answers = _led(answers, numbers, sound or withdrawn)
         given, left = published(numbers, handoff.contradictions, handoff.findings, handoff.sources)
         differing = [contradiction for contradiction in left if contradiction in differing]
-        blocks += [Block.heading(2, "Answer"), *_wished(wished, inquiry.words)]
+        blocks += [
+            Block.heading(2, "Answer"),
+        ]
+        for finding in wished:
+            blocks += _cited([_told(finding, inquiry.words)], [finding])
         blocks += [*_answer(answers, inquiry.words), *given]
         blocks += _passages(kept, sources, inquiry.words, answers)
     blocks += conflicts(differing, handoff.findings, handoff.sources)
@@ -129,11 +133,6 @@ def has_word_of(finding: Finding, wish: str, question: str) -> bool:
     words = read_question(question).words
     new = {term for word in new_words(wish, question) for term in words.terms(word)}
     return not new.isdisjoint(words.terms(finding.content))
-
-
-def _wished(findings: Sequence[Finding], words: Vocabulary) -> Iterator[Block]:
-    for finding in findings:
-        yield from _cited([_told(finding, words)], [finding])
 
 
 def within(words: int, findings: Sequence[Finding]) -> list[Finding]:

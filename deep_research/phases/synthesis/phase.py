@@ -125,7 +125,8 @@ class SynthesisPhase(Phase):
             try:
                 draft, told = await self._drafted(state, journal, models)
             except WorkError as error:
-                if not self._is_improving(state):
+                # There is a report of this iteration already, of this agent, that was to be made better.
+                if not (state.refined == state.iteration and self._last_version(state)):
                     raise
                 await self._left(state, journal, error)
                 return
@@ -167,7 +168,8 @@ class SynthesisPhase(Phase):
             revises = bool(handoff.draft) and self.spec.can(REVISE)
             answer = await self.ask(REVISE if revises else SYNTHESIZE, handoff, models)
         size = len(answer.report) // TEXT_UNIT + _size(state)
-        text = await off_loop(size, _own_words, answer.report, state)
+        # Without marks too: these are ours to put in.
+        text = await off_loop(size, lambda: unmarked(withheld(plain(answer.report), state)))
         cut = MARK in text and MARK not in answer.report
         told: list[Event] = [
             *noted((*answer.notes, *([WITHHELD] if cut else [])), OF_REPORT),
@@ -176,10 +178,6 @@ class SynthesisPhase(Phase):
         ]
         draft = Draft(text=text, writer=self.spec.name, unknown=answer.unknown, revised=answer.revised)
         return draft, told
-
-    def _is_improving(self, state: DeepResearchState) -> bool:
-        """Whether there is a report of this iteration already, of this agent, that was to be made better."""
-        return state.refined == state.iteration and bool(self._last_version(state))
 
     async def _left(self, state: DeepResearchState, journal: Journal, error: WorkError) -> None:
         """The report stays as it is, since it cannot be revised: nobody waits for that, and nothing less takes its
@@ -258,11 +256,6 @@ def confidential_of(state: DeepResearchState) -> Confidential:
     titles = [f"{source.title} {source.url or ''}" for source in state.sources]
     known = "\n".join((state.query, *quotes, *titles))
     return Confidential(state.options.system_prompt or "", known)
-
-
-def _own_words(report: str, state: DeepResearchState) -> str:
-    """What an agent wrote, without what nobody may tell, and without marks, which are ours to put in."""
-    return unmarked(withheld(plain(report), state))
 
 
 async def _written(state: DeepResearchState, draft: Draft, claims: Sequence[Claim]) -> ReportWritten:

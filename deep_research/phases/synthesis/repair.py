@@ -234,7 +234,7 @@ class _Asked(Message):
         opening(self, handoff)
         self.add("What was found:")
         told = [
-            f'{name}: {one_line(finding.content)} — "{_quoted(finding.quotes[0].quote)}"'
+            f'{name}: {one_line(finding.content)} — "{one_line(finding.quotes[0].quote)[:LONGEST_QUOTE]}"'
             if finding.quotes
             else f"{name}: {one_line(finding.content)}"
             for finding, name in zip(handoff.findings, self.findings.names.values(), strict=True)
@@ -247,10 +247,6 @@ class _Asked(Message):
         ]
         self.material("statements", "\n".join(self.lines(claims, OF_CLAIMS, "the claims to be repaired")))
         self.add(manner(handoff))
-
-
-def _quoted(text: str) -> str:
-    return one_line(text)[:LONGEST_QUOTE]
 
 
 def _cites(claim: FailedClaim, names: Aliases) -> str:
@@ -362,7 +358,8 @@ class ClaimWork:
         size = self._work(text)
         # Nobody judges before what the model made is in the log.
         every = await off_loop(size, checker.claims, text, self._known_judgements())
-        left = [claim for claim in _new_in(draft, every) if claim.text not in _made(repairs)]
+        repaired = {repair.after for repair in repairs}  # once
+        left = [claim for claim in _new_in(draft, every) if claim.text not in repaired]
         text, more = await off_loop(size, repaired_by_code, text, left, checker)
         draft = draft.model_copy(update={"text": text, "repairs": (*repairs, *more)})
         await self.journal.record(ReportDrafted(draft=draft))
@@ -375,11 +372,6 @@ def _new_in(draft: Draft, claims: Sequence[Claim]) -> tuple[Claim, ...]:
         return tuple(claims)
     fresh = {shown(heading) for heading in draft.revised}
     return tuple(claim for claim in claims if claim.heading.partition(" > ")[0] in fresh)
-
-
-def _made(repairs: Sequence[Repair]) -> frozenset[str]:
-    """The words that repairs made: they are repaired once."""
-    return frozenset(repair.after for repair in repairs)
 
 
 def _near(failing: Sequence[Claim], checker: Checker) -> tuple[Finding, ...]:

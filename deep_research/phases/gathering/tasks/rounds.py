@@ -375,13 +375,16 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
         told.append(f"The task {of} was refused {often} what could have told others what it was shown")
     if outcome.owner_question:
         told.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
-    limits: list[Event] = [LimitReached(limit=Limit(name=TASK, message=_ended(text))) for text in told]
+    ended = [text if text[-1:] in ".!?…" else f"{text}." for text in told]
+    limits: list[Event] = [LimitReached(limit=Limit(name=TASK, message=text)) for text in ended]
     if not stands.source_ids and outcome.error:
         failed = SubQueryFailed(
             sub_query_id=sub_query.id, task_id=stands.task.id, error=outcome.error, searches=0
         )
         return [failed, *limits]
-    asked = dict.fromkeys(q for q in _questions(stands) if q != sub_query.query)
+    uses = [use for step in stands.steps for use in step.uses if use.tool == "search"]
+    queries = (use.arguments.get("query") for use in uses)
+    asked = dict.fromkeys(q for q in queries if isinstance(q, str) and q != sub_query.query)
     done = SubQueryCompleted(
         sub_query_id=sub_query.id,
         task_id=stands.task.id,
@@ -392,20 +395,6 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
     return [done, *limits]
 
 
-def _questions(stands: TaskState) -> list[str]:
-    """In which words a task was searched for, at its latest attempt."""
-    return [
-        str(query)
-        for step in stands.steps
-        for use in step.uses
-        if isinstance(query := use.arguments.get("query"), str) and use.tool == "search"
-    ]
-
-
 def _short(text: str) -> str:
     line = one_line(text)
     return line if len(line) <= LONGEST else f"{line[:LONGEST].rsplit(' ', 1)[0]} …"
-
-
-def _ended(text: str) -> str:
-    return text if text[-1:] in ".!?…" else f"{text}."

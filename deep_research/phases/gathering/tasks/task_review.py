@@ -176,7 +176,9 @@ def _told(handoff: ReviewInput, room: Room) -> Message:
         message.material(
             "missing", listed(one_line(each)[:MAX_CRITIQUE_CHARS] for each in finding.missing[:10])
         )
-    notes = [note for note in (handoff.by_rules, finding.stopped, _lost(finding)) if note]
+    lost = finding.unlocated
+    unlocated = f"{lost} of its quotes are in no source and were left out." if lost else ""
+    notes = [note for note in (handoff.by_rules, finding.stopped, unlocated) if note]
     if notes:
         message.add("What code has to say of it, words of the facts among it:")
         message.material("notes", " ".join(map(one_line, notes)))
@@ -199,9 +201,3 @@ def _name(source: Source | None) -> str:
     at = host_of(source.url or "") if source.kind is SourceKind.WEB else source.url
     day = f", {source.published.isoformat()}" if source.published else ""
     return f"“{one_line(source.title)[:120]}” ({one_line(at or 'no address')}{day})"
-
-
-def _lost(finding: TaskFinding) -> str:
-    return (
-        f"{finding.unlocated} of its quotes are in no source and were left out." if finding.unlocated else ""
-    )

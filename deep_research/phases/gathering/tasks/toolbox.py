@@ -189,7 +189,7 @@ def _bounded(result: ToolResult) -> ToolResult:
 
 
 def _is_bounded(link: Link) -> bool:
-    return all(len(at) <= MAX_ADDRESS_CHARS for at in (link.address, link.text_at or ""))
+    return max(len(link.address), len(link.text_at or "")) <= MAX_ADDRESS_CHARS
 
 
 def _bounded_link(link: Link) -> Link:
