@@ -24,6 +24,10 @@ LONGEST_TITLE = 120  # characters
 LONGEST_AUTHOR = 60
 LONGEST_QUOTE = 300  # of a quote beside its finding
 
+LONGEST = 700  # characters of a passage
+MOST = 3  # passages of a finding
+CHARACTERS = 2_000  # of a text that is cut into sentences in the time of one small item
+
 
 @dataclass(frozen=True, slots=True)
 class SourceNames:
@@ -127,11 +131,6 @@ def _site(source: Source) -> str:
     """The host of a page, or where a document lies."""
     address = source.url or ""
     return one_line(host_of(address).removeprefix("www.") or address)[:LONGEST_TITLE]
-
-
-LONGEST = 700  # characters of a passage
-MOST = 3  # passages of a finding
-CHARACTERS = 2_000  # of a text that is cut into sentences in the time of one small item
 
 
 async def around_quotes(findings: Iterable[Finding], journal: Journal) -> dict[str, tuple[str, ...]]:

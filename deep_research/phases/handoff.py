@@ -7,13 +7,29 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any, Self, TypeVar
 
+from pydantic import Field
+
 from deep_research.budget.priority import Weights
 from deep_research.evidence.disclosure import askable
 from deep_research.evidence.inquiry import question_parts
 from deep_research.logs import get_log
-from deep_research.state import DeepResearchPhase, DeepResearchState, QuestionPart, Record
+from deep_research.state import (
+    Claim,
+    Contradiction,
+    DeepResearchPhase,
+    DeepResearchState,
+    Finding,
+    Limit,
+    PartVerdict,
+    QuestionPart,
+    Record,
+    Source,
+)
 
 _H = TypeVar("_H", bound="Handoff")
+
+log = get_log("asking")
+Change = Callable[[str], str]
 
 
 class Handoff(Record):
@@ -48,6 +64,37 @@ class Handoff(Record):
         return {name: getattr(self, name) for name in Handoff.model_fields}
 
 
+class EvidenceInput(Handoff):
+    """What those are given who write a report or judge it. ``sources`` are those that findings cite, without their texts;
+    ``passages`` are what stands around the quotes of findings, by their ids; ``verdicts`` are those on the parts of the
+    question. ``draft`` is the last report with ids of findings, where there is one, ``failing`` are those of its claims
+    that nothing carries."""
+
+    max_iterations: int
+    research_brief: str | None = None
+    findings: tuple[Finding, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    verdicts: tuple[PartVerdict, ...] = ()
+    sources: tuple[Source, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    passages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    draft: str = ""
+    failing: tuple[Claim, ...] = ()
+
+
+def evidence_of(state: DeepResearchState) -> dict[str, Any]:
+    """What a state has of it."""
+    cited = {source_id for finding in state.findings for source_id in finding.source_ids}
+    return {
+        "max_iterations": state.max_iterations,
+        "research_brief": state.research_brief,
+        "findings": state.findings,
+        "contradictions": state.contradictions,
+        "verdicts": state.verdicts,
+        "sources": tuple(source for source in state.sources if source.id in cited),
+    }
+
+
 def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]:
     """The fields that every handoff has."""
     return {
@@ -74,11 +121,6 @@ def with_latest(handoff: _H, state: DeepResearchState) -> _H:
     if (guidance, wishes) == (handoff.guidance, handoff.wishes):
         return handoff
     return handoff.model_copy(update={"guidance": guidance, "wishes": wishes})
-
-
-log = get_log("asking")
-
-Change = Callable[[str], str]
 
 
 class Proposal(Record):

@@ -30,6 +30,10 @@ from deep_research.state.journal import Content, Journal
 _STRONG = (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED)
 _ALL_MET = "All of its rules are met."
 
+EXTRACTIVE = "extractive"  # names the extractive agent of a phase, in place of its own
+_OPTIONS = "options"
+_OF_RUN = ("budget", "provider_id", "user_id", "session_id")  # no phase has its own
+
 
 def dispatch(state: DeepResearchState, phase: DeepResearchPhase, at: datetime) -> AgentDecision:
     """Which agent works now, and with what."""
@@ -169,11 +173,6 @@ def action(
         outputs=outputs,
         timestamp=at,
     )
-
-
-EXTRACTIVE = "extractive"  # names the extractive agent of a phase, in place of its own
-_OPTIONS = "options"
-_OF_RUN = ("budget", "provider_id", "user_id", "session_id")  # no phase has its own
 
 
 def with_options(decision: AgentDecision, default: AgentDecision, options: RunOptions) -> AgentDecision:

@@ -70,6 +70,11 @@ SITES = ("source_types", "domains", "not_domains")
 DAYS = ("since", "until")
 LONGEST_SENTENCE, LONGEST_NAME, LEAST_IMPORTANT = 4_000, 200, 100
 
+PlanEstimate = Callable[[DeepResearchState], Awaitable[dict[str, Any]]]
+PLAN = "plan"
+NOT_WANTED = "The owner of the run does not want its plan."
+_RETRIED = "retry_phase"
+
 
 def agrees(answer: object) -> bool:
     """Whether an answer agrees to the plan as it stands."""
@@ -311,12 +316,6 @@ def _terms(state: DeepResearchState, edit: PlanEdit) -> PlanTerms | None:
 
 def _names(given: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if given is None else tuple(dict.fromkeys(name.strip().casefold() for name in given))
-
-
-PlanEstimate = Callable[[DeepResearchState], Awaitable[dict[str, Any]]]
-PLAN = "plan"
-NOT_WANTED = "The owner of the run does not want its plan."
-_RETRIED = "retry_phase"
 
 
 def sentences(state: DeepResearchState) -> int:

@@ -56,6 +56,10 @@ change what the next specialist does. Say "" if there is nothing worth saying; p
 
 {RULES}"""
 
+ORIGIN = "supervisor"
+_IN_VAIN = (Verdict.TRANSIENT, Verdict.PARK, Verdict.FATAL)  # the service does not answer, or not us
+log = get_log("thinking")
+
 
 class Assessment(BaseModel):
     score: int = Field(default=5, ge=1, le=10)
@@ -186,11 +190,6 @@ def reflection_prompt(state: DeepResearchState, phase: DeepResearchPhase) -> str
                 f"{total - unresolved} of {total} gaps are addressed."
                 " Should the research go on, or is it ready to be finished?"
             )
-
-
-ORIGIN = "supervisor"
-_IN_VAIN = (Verdict.TRANSIENT, Verdict.PARK, Verdict.FATAL)  # the service does not answer, or not us
-log = get_log("thinking")
 
 
 class Thinking:

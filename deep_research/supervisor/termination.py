@@ -39,6 +39,8 @@ _COUNTED = dict.fromkeys(ON_MODELS, "requests to models") | {
     "max_seconds": "time",
 }
 
+LATER = 300.0  # seconds after which a service that did not say when is worth trying again
+
 
 def blocked(
     state: DeepResearchState, phase: DeepResearchPhase, validation: ValidationResult
@@ -132,9 +134,6 @@ def _unanswered(state: DeepResearchState) -> tuple[Gap, ...]:
         )
         for s in state.current_sub_queries()
     )
-
-
-LATER = 300.0  # seconds after which a service that did not say when is worth trying again
 
 
 class Way(Enum):

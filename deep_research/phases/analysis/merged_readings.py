@@ -61,6 +61,7 @@ what is nice to know."""
 DIFFERENCES = """\
 what differs: a number, a date, a direction (it rises, it falls; it does, it does not) or the scope (of another \
 thing, place, version or condition). What says the same in other words or units is none."""
+
 SYSTEM = f"""\
 Several readers have read different sources for one question and written down findings (F1, F2 …), not \
 knowing of each other. You see what they found, from which sources (S1, S2 …), the gaps that were open \

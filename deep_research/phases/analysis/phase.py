@@ -93,6 +93,10 @@ MIN_FINDINGS = 2
 MIN_COVERAGE = 0.3
 STRONG = (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED)
 
+TEXT_UNIT = 250  # characters of findings that are weighed, or of texts that they are set against, in the time of one item
+SURVEYED = 200  # sources that are looked at together, the best by what is known of them
+log = get_log("analysis")
+
 
 def validate_analysis(state: DeepResearchState) -> ValidationResult:
     """Pure. No finding at all blocks; all else is advice."""
@@ -111,12 +115,6 @@ def validate_analysis(state: DeepResearchState) -> ValidationResult:
     if share < MIN_COVERAGE:
         issues.append(f"Findings cite only {share:.0%} of the sources.")
     return judged(blocking, issues, count * 2.0 + strong)
-
-
-TEXT_UNIT = 250  # characters of findings that are weighed, or of texts that they are set against, in the time of one item
-SURVEYED = 200  # sources that are looked at together, the best by what is known of them
-
-log = get_log("analysis")
 
 
 class AnalysisPhase(Phase):

@@ -48,6 +48,11 @@ from deep_research.state.identity import finding_id
 LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
 AROUND = LONGEST_FINDING  # characters in which the sentences of a quote begin and end
 
+MAX_PASSAGE_CHARS = 8_000  # of a finding that is the words of a source
+GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
+OF_OWNER = "Only the owner of the research can say: "  # opens the gap of a question that a task has to ask
+FOR_OWNER, MISSING = 1, 2  # priorities
+
 
 class Titled(Protocol):
     """A source."""
@@ -211,13 +216,6 @@ def _whole_sentences(text: str, start: int, end: int) -> Span:
     stop = last if last >= 0 else min(len(text), end + AROUND)
     inside = [span for span in sentences(text, begin, stop) if span.start < end and span.end > start]
     return Span(start=inside[0].start, end=inside[-1].end) if inside else Span(start=start, end=end)
-
-
-MAX_PASSAGE_CHARS = 8_000  # of a finding that is the words of a source
-GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
-
-OF_OWNER = "Only the owner of the research can say: "  # opens the gap of a question that a task has to ask
-FOR_OWNER, MISSING = 1, 2  # priorities
 
 
 def analyzed(

@@ -47,6 +47,28 @@ MOST_READ_ON = 5  # sources of earlier rounds of which further sections are read
 LONGEST_READ_ON = 12_000  # characters of the passages for which one of them is read on
 AGAIN = "a search of this round found it again, and sections that were not read speak of what it asks"
 
+MOST_OUTPUT = 1_500  # tokens, thoughts included
+MOST_DOUBTFUL = 20  # sources of one request, those that come nearest
+LONGEST_TITLE = 200  # characters
+MOST_HEADINGS, LONGEST_HEADING = 12, 80  # of a source, and characters of each
+LONGEST_PASSAGE = 800  # characters
+OF_BESIDE = 0.08  # of the room, for the searches
+READ = {"whole": Extent.WHOLE, "sections": Extent.SECTIONS, "no": Extent.NOTHING}
+
+SYSTEM = f"""\
+You choose what is read for a piece of research. Of each source (S1, S2 …) you see its title, its headings and the \
+passage of it that has most of the words of what is asked. It has few of them, and would be left unread. Say of each:
+- whole: most of it bears on what is asked;
+- sections: the passage, and what stands around it, may tell something that is asked;
+- no: nothing in it helps to answer.
+
+Judge by what is meant: a source may answer in other words than the question's. A source on another matter that shares \
+some words does not. What is read takes the room of other sources, so where nothing speaks for a source it is no.
+
+{RULES}"""
+# Asks the model of the agent; None where it is not to be asked.
+Decide = Callable[[DoubtInput], Awaitable[DoubtOutput | None]]
+
 
 @dataclass(frozen=True, slots=True)
 class Looked:
@@ -284,27 +306,6 @@ def _places_in(source: Scanned, spans: Sequence[Span]) -> frozenset[int]:
     return frozenset(read)
 
 
-MOST_OUTPUT = 1_500  # tokens, thoughts included
-MOST_DOUBTFUL = 20  # sources of one request, those that come nearest
-LONGEST_TITLE = 200  # characters
-MOST_HEADINGS, LONGEST_HEADING = 12, 80  # of a source, and characters of each
-LONGEST_PASSAGE = 800  # characters
-OF_BESIDE = 0.08  # of the room, for the searches
-READ = {"whole": Extent.WHOLE, "sections": Extent.SECTIONS, "no": Extent.NOTHING}
-
-SYSTEM = f"""\
-You choose what is read for a piece of research. Of each source (S1, S2 …) you see its title, its headings and the \
-passage of it that has most of the words of what is asked. It has few of them, and would be left unread. Say of each:
-- whole: most of it bears on what is asked;
-- sections: the passage, and what stands around it, may tell something that is asked;
-- no: nothing in it helps to answer.
-
-Judge by what is meant: a source may answer in other words than the question's. A source on another matter that shares \
-some words does not. What is read takes the room of other sources, so where nothing speaks for a source it is no.
-
-{RULES}"""
-
-
 class Choice(BaseModel):
     source: str = Field(description="name of the source, such as S1")
     read: Literal["whole", "sections", "no"]
@@ -312,10 +313,6 @@ class Choice(BaseModel):
 
 class Choices(BaseModel):
     choices: list[Choice] = Field(description="one for each source")
-
-
-# Asks the model of the agent; None where it is not to be asked.
-Decide = Callable[[DoubtInput], Awaitable[DoubtOutput | None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,9 @@ MAX_NOTES, MAX_UNREAD = 50, 500
 MAX_HASH_CHARS, MAX_FINGERPRINT_CHARS = 64, 1_000
 MAX_LABEL_CHARS = 80
 
+TEXT_UNIT = 5_000  # characters that are cleaned and hashed in the time of one small item
+BYTES_UNIT = 50_000  # bytes that are only hashed
+
 
 def bounded_source(item: GatheredSource) -> GatheredSource:
     """A source with short fields. Of one that is as it is to be this is itself."""
@@ -112,10 +115,6 @@ def bounded_output(answer: GathererOutput) -> GathererOutput:
             "wordings": tuple(bounded_line(text, MAX_FACT_CHARS) for text in answer.wordings[:MAX_NOTES]),
         }
     )
-
-
-TEXT_UNIT = 5_000  # characters that are cleaned and hashed in the time of one small item
-BYTES_UNIT = 50_000  # bytes that are only hashed
 
 
 @dataclass(frozen=True, slots=True)

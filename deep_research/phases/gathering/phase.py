@@ -175,10 +175,10 @@ class GatheringPhase(Phase):
         from deep_research.phases.gathering.tasks.rounds import TaskRounds  # not needed to search
 
         rounds = TaskRounds(
-            self.tasks,
-            self.limits,
-            journal,
-            models,
+            parts=self.tasks,
+            limits=self.limits,
+            journal=journal,
+            models=models,
             ask=partial(self._asked, models=models),
             handoff=partial(self.handoff, known=known),
             overrule=overrule,

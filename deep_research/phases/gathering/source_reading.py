@@ -97,7 +97,7 @@ class Reading:
                     (at for at in texts if page and copied(page.document.fingerprint, texts[at])), None
                 )
                 day = (page.document.published if page else None) or results[place].published
-                is_older = same is not None and day and (other := days[same]) and day < other
+                is_older = same is not None and (day or date.max) < (days[same] or date.min)
                 if same is not None and not is_older:
                     unread.append(Unread(url=results[place].address, why=COPY, unwanted=True))
                     continue

@@ -36,6 +36,11 @@ MIN_SUB_QUERIES = 2
 MIN_QUERY_CHARS = 10
 MIN_QUERY_WORDS = 2  # that are enough, however short they are written
 
+log = get_log("planning")
+MOST_PARTS, LONGEST_PART = 20, 400  # parts that are looked at one by one, and characters of each
+Look = Callable[[str], Awaitable[FirstLook | None]]
+Glance = Callable[[DeepResearchState], Awaitable[FirstLook | None]]
+
 
 def validate_planning(state: DeepResearchState) -> ValidationResult:
     """Pure. A plan without any sub-query blocks; all else is advice."""
@@ -59,13 +64,6 @@ def _is_short(query: str) -> bool:
     return len(query) < MIN_QUERY_CHARS and not (
         unspaced.occur_in(query) and unspaced.size(query) >= MIN_QUERY_WORDS
     )
-
-
-log = get_log("planning")
-
-MOST_PARTS, LONGEST_PART = 20, 400  # parts that are looked at one by one, and characters of each
-Look = Callable[[str], Awaitable[FirstLook | None]]
-Glance = Callable[[DeepResearchState], Awaitable[FirstLook | None]]
 
 
 class PlanningPhase(Phase):

@@ -11,7 +11,7 @@ from deep_research.evidence.plain import plainly
 from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, noted
 from deep_research.phases.evidence_lines import around_quotes
-from deep_research.phases.handoff import shared
+from deep_research.phases.handoff import evidence_of, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.refinement.handoff import REFINE, REPORT, RefinerInput, RefinerOutput
 from deep_research.phases.wishes import Knows, parted, unfollowed
@@ -30,6 +30,8 @@ from deep_research.state.journal import Journal
 from deep_research.state.limitations import limitations
 from deep_research.state.records import OF_MODEL, OF_REPORT
 
+MOST_REMARKS = 20
+
 
 def validate_refinement(state: DeepResearchState) -> ValidationResult:
     """Pure and always valid."""
@@ -38,9 +40,6 @@ def validate_refinement(state: DeepResearchState) -> ValidationResult:
     if open_gaps and state.iteration >= state.max_iterations:
         issues = (f"{open_gaps} gaps are open and no iteration is left.",)
     return ValidationResult(valid=True, issues=issues, quality_score=10.0 - min(10.0, open_gaps * 2.0))
-
-
-MOST_REMARKS = 20
 
 
 class RefinementPhase(Phase):
@@ -95,20 +94,14 @@ class RefinementPhase(Phase):
         return self.spec.uses_model or bool((await parted((wish,), state, self._knows))[0])
 
     def handoff(self, state: DeepResearchState) -> RefinerInput:
-        cited = {source_id for finding in state.findings for source_id in finding.source_ids}
         return RefinerInput(
             **shared(state, self.phase),
+            **evidence_of(state),
             gaps=state.unresolved_gaps(),
-            max_iterations=state.max_iterations,
             remaining_iterations=state.max_iterations - state.iteration,
             has_report_draft=bool(state.report),
             report=state.report,
             source_count=len(state.sources),
-            findings=state.findings,
-            research_brief=state.research_brief,
-            sources=tuple(s for s in state.sources if s.id in cited),
-            contradictions=state.contradictions,
-            verdicts=state.verdicts,
             limits=tuple(limit for limit in limitations(state) if limit.name not in (OF_REPORT, OF_MODEL)),
             draft=state.report_draft,
             failing=tuple(claim for claim in state.claims if claim.marked),

@@ -17,7 +17,7 @@ from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, judged, noted
 from deep_research.phases.evidence_lines import around_quotes
-from deep_research.phases.handoff import shared
+from deep_research.phases.handoff import evidence_of, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.synthesis.extractive_synthesizer import has_word_of
 from deep_research.phases.synthesis.handoff import (
@@ -58,6 +58,9 @@ from deep_research.state.records import OF_REPORT
 
 MIN_CHARS = 100
 
+MARK = "[withheld]"
+WITHHELD = f"Where the report says {MARK}, it had told a part of the instructions of its owner."
+
 
 def validate_synthesis(state: DeepResearchState) -> ValidationResult:
     """Pure. What is shorter than the minimum, or has no section, is no report: it blocks."""
@@ -92,10 +95,6 @@ def too_few_supported(state: DeepResearchState) -> tuple[str, ...]:
 
 def _counts(state: DeepResearchState) -> ClaimCounts | None:
     return state.report_metadata.claims if state.report_metadata else None
-
-
-MARK = "[withheld]"
-WITHHELD = f"Where the report says {MARK}, it had told a part of the instructions of its owner."
 
 
 class SynthesisPhase(Phase):
@@ -264,20 +263,14 @@ async def _written(state: DeepResearchState, draft: Draft, claims: Sequence[Clai
 
 def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
     """All that the run found out, in the order of rank."""
-    cited = {source_id for f in state.findings for source_id in f.source_ids}
     return SynthesizerInput(
         **shared(state, DeepResearchPhase.SYNTHESIS),
-        max_iterations=state.max_iterations,
+        **evidence_of(state),
         finding_count=len(state.findings),
         gap_count=len(state.unresolved_gaps()),
         has_research_brief=bool(state.research_brief),
-        research_brief=state.research_brief,
         sub_queries=state.current_sub_queries(),
-        findings=state.findings,
         gaps=state.gaps,
-        contradictions=state.contradictions,
-        verdicts=state.verdicts,
-        sources=tuple(s for s in state.sources if s.id in cited),
         limits=tuple(limit for limit in limitations(state) if limit.name != OF_REPORT),
         improvements=state.report_improvements,
         remarks=state.remarks,

@@ -77,6 +77,11 @@ One sentence each, without headings or lists.
 
 {RULES}"""
 
+DRAFT_UNIT = 30  # characters of a draft, of which each sentence is compared dozens of times
+CHARACTERS = 2_000  # of texts that are checked against, in the time of one small item
+NEAR = 0.1  # above the least score of what is supported, up to which it is doubtful
+Repairs = Callable[[tuple[FailedClaim, ...], tuple[Finding, ...]], Awaitable[RepairOutput | None]]
+
 
 def repaired_by_code(draft: str, claims: Sequence[Claim], checker: Checker) -> tuple[str, tuple[Repair, ...]]:
     """The draft with what code can mend of the claims that fail. A claim whose words another finding carries refers to
@@ -260,13 +265,6 @@ def _why(claim: FailedClaim) -> str:
         for r in claim.reasons
     ]
     return one_line("; ".join(reasons)) or "no finding says it"
-
-
-DRAFT_UNIT = 30  # characters of a draft, of which each sentence is compared dozens of times
-CHARACTERS = 2_000  # of texts that are checked against, in the time of one small item
-NEAR = 0.1  # above the least score of what is supported, up to which it is doubtful
-
-Repairs = Callable[[tuple[FailedClaim, ...], tuple[Finding, ...]], Awaitable[RepairOutput | None]]
 
 
 @dataclass

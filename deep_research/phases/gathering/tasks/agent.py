@@ -32,6 +32,35 @@ MIN_COVERAGE = 0.2  # of the weight of a question's words, in a finding that is 
 MAX_KNOWN_FINDINGS = 8  # findings
 MAX_CONTEXT_CHARS = 4_000  # characters
 
+# Tokens of a step that closes a task, its form and instructions included.
+LEAST_INPUT, LEAST_OUTPUT = 3_000, 1_000
+MOST_OUTPUT = 4_000  # tokens, thoughts included
+LEAST_ROOM = 500  # tokens of what a step is made from, where a limit of its task leaves no more
+OF_CONTEXT, OF_INVENTORY = 0.15, 0.15  # of the room
+LATEST = 0.9  # the weight of what the last step showed, against 0.5 for the first: it is what is decided on
+
+SYSTEM = f"""\
+You work on one task of a larger piece of research: you answer its question from sources that you find with tools, and \
+from nothing that you know yourself.
+
+Work in steps. In each, look at what the steps before have shown, think what is still missing, and say what to do next: \
+up to four uses of tools that do not need each other's results, or done. Sources have names such as S3, links (results \
+whose text nobody has read) such as L12; tools take these names and never an address. A search that finds nothing to the \
+point is made again in other words: fewer, other terms for the same, the name or the title that the thing goes by. \
+Open what promises most, read on where a text breaks off before the answer, follow what a text refers to.
+
+Be done as soon as the task is answered, or when what is left is not to be found. Then give
+- the answer in a few sentences;
+- the facts it rests on: each a statement understandable by itself, the source that carries it, and the words of the \
+source it follows from, copied letter by letter, one to three sentences. A fact whose quote is not in its source is \
+thrown away. Several sources of one fact are several facts with the same statement;
+- what is missing;
+- where everything hangs on something that only the person who ordered the research can know, the question to ask them.
+
+Where sources contradict each other give both sides as facts.
+
+{RULES}"""
+
 
 def context_of(sub_query: SubQuery, state: DeepResearchState) -> str:
     """Empty where nothing is known yet."""
@@ -53,10 +82,6 @@ def context_of(sub_query: SubQuery, state: DeepResearchState) -> str:
         lines.append(f"- {one_line(finding.content)} ({of})")
     text = "\n".join(lines)
     return text if len(text) <= MAX_CONTEXT_CHARS else text[:MAX_CONTEXT_CHARS].rsplit("\n", 1)[0]
-
-
-# Tokens of a step that closes a task, its form and instructions included.
-LEAST_INPUT, LEAST_OUTPUT = 3_000, 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,34 +163,6 @@ def ended_by_them(stands: TaskState) -> bool:
     """Whether the attempt ended at a limit of its own: another one would take as much and come no further."""
     finding = stands.finding
     return finding is not None and finding.stopped in sentences(stands.task.limits).values()
-
-
-MOST_OUTPUT = 4_000  # tokens, thoughts included
-LEAST_ROOM = 500  # tokens of what a step is made from, where a limit of its task leaves no more
-OF_CONTEXT, OF_INVENTORY = 0.15, 0.15  # of the room
-LATEST = 0.9  # the weight of what the last step showed, against 0.5 for the first: it is what is decided on
-
-SYSTEM = f"""\
-You work on one task of a larger piece of research: you answer its question from sources that you find with tools, and \
-from nothing that you know yourself.
-
-Work in steps. In each, look at what the steps before have shown, think what is still missing, and say what to do next: \
-up to four uses of tools that do not need each other's results, or done. Sources have names such as S3, links (results \
-whose text nobody has read) such as L12; tools take these names and never an address. A search that finds nothing to the \
-point is made again in other words: fewer, other terms for the same, the name or the title that the thing goes by. \
-Open what promises most, read on where a text breaks off before the answer, follow what a text refers to.
-
-Be done as soon as the task is answered, or when what is left is not to be found. Then give
-- the answer in a few sentences;
-- the facts it rests on: each a statement understandable by itself, the source that carries it, and the words of the \
-source it follows from, copied letter by letter, one to three sentences. A fact whose quote is not in its source is \
-thrown away. Several sources of one fact are several facts with the same statement;
-- what is missing;
-- where everything hangs on something that only the person who ordered the research can know, the question to ask them.
-
-Where sources contradict each other give both sides as facts.
-
-{RULES}"""
 
 
 class TaskInput(Handoff):

@@ -23,6 +23,19 @@ from deep_research.state.tasks import BY_RULES
 NOTHING = "Nothing was found."
 MAX_FACT_CHARS = 120  # characters of a fact that a critique names
 
+MAX_OUTPUT_TOKENS = 1_500  # tokens, thoughts included
+MAX_CRITIQUE_CHARS = 600  # characters of a critique, and of a quote that is shown
+OF_FACTS = 0.6  # of the room
+
+SYSTEM = f"""\
+You review what one task of a larger piece of research has found. Approve it where its facts answer the task's question, \
+as far as sources can be expected to: each fact carried by its quote, the figures, names and dates that are asked for \
+among them. Send it back where a better attempt is likely to find what is missing: then say in one to three sentences \
+what is wrong and what to look for instead, and where the question itself was put badly, the question to ask in its \
+place. Do not answer from what you know yourself, and do not send back what is merely short.
+
+{RULES}"""
+
 
 def nothing_found(task: TaskState, finding: TaskFinding) -> TaskReview | None:
     """The review of a finding that is none: it goes back with other words, where there are any. None for any other."""
@@ -114,20 +127,6 @@ def _as_finding(fact: KeyFact) -> Finding:
         source_ids=tuple(dict.fromkeys(quote.source_id for quote in fact.quotes)),
         quotes=fact.quotes,
     )
-
-
-MAX_OUTPUT_TOKENS = 1_500  # tokens, thoughts included
-MAX_CRITIQUE_CHARS = 600  # characters of a critique, and of a quote that is shown
-OF_FACTS = 0.6  # of the room
-
-SYSTEM = f"""\
-You review what one task of a larger piece of research has found. Approve it where its facts answer the task's question, \
-as far as sources can be expected to: each fact carried by its quote, the figures, names and dates that are asked for \
-among them. Send it back where a better attempt is likely to find what is missing: then say in one to three sentences \
-what is wrong and what to look for instead, and where the question itself was put badly, the question to ask in its \
-place. Do not answer from what you know yourself, and do not send back what is merely short.
-
-{RULES}"""
 
 
 class ReviewInput(Handoff):

@@ -48,6 +48,11 @@ from deep_research.state.journal import Content, Journal
 PHASE = DeepResearchPhase.GATHERING
 MAX_PROBLEM_CHARS = 1_000  # that the agent is shown of what failed
 
+USED_UP = "The cap on searches leaves no more to this task."
+NO_SOURCE = "Its agent was done before it had a source."
+NOWHERE = "The run allows none of the data sources that its sub-query names."
+Ask = Callable[[GathererInput], Awaitable[Asked | BudgetError]]
+
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
@@ -241,26 +246,20 @@ def _address(source: Source) -> str:
     return canonical_url(source.url or "")
 
 
-USED_UP = "The cap on searches leaves no more to this task."
-NO_SOURCE = "Its agent was done before it had a source."
-NOWHERE = "The run allows none of the data sources that its sub-query names."
-
-
-Ask = Callable[[GathererInput], Awaitable[Asked | BudgetError]]
-
-
-class Searching:
+@dataclass
+class TaskSearch:
     """A task without a model: the gatherer searches for it, and each data source of the caller's own is searched beside;
     that is one step, and the finding is its sources. What they say is read in ANALYSIS. Its searches and pages are within
     the limits of the task."""
 
-    def __init__(self, place: Workplace, stands: TaskState, desk: Desk, library: Library) -> None:
-        self._place = place
-        self._task = stands.task
-        self._number = len(stands.steps) + 1  # a model may have worked on it before
-        self._desk = desk
-        self._library = library
-        most, made = stands.task.limits.searches, sum(step.searches for step in stands.steps)
+    place: Workplace
+    stands: TaskState
+    desk: Desk
+    library: Library
+
+    def __post_init__(self) -> None:
+        self.task = self.stands.task
+        most, made = self.task.limits.searches, sum(step.searches for step in self.stands.steps)
         self._searches = None if most is None else max(0, most - made)  # that are left
 
     async def run(self, ask: Ask, ended: TaskFinding | None = None) -> None:
@@ -268,20 +267,20 @@ class Searching:
         nothing where something is found: the model had seen no source. Raises `StoreError` and what stops a run."""
         began = asyncio.get_running_loop().time()
         uses: list[Used] = []
-        names, handoff = self._desk.data_sources, self._library.handoff
-        own = [name for name in names if name in self._library.sources.own]
+        names, handoff = self.desk.data_sources, self.library.handoff
+        own = [name for name in names if name in self.library.sources.own]
         if (
-            not set(names).isdisjoint((CORPUS, WEB)) or not self._library.sources.names
+            not set(names).isdisjoint((CORPUS, WEB)) or not self.library.sources.names
         ):  # a gatherer of one's own
             uses.append(await self._gathered(ask, self._bounded(_limited(handoff, names), beside=len(own))))
         uses += [await self._searched(name) for name in own]
-        for name in self._task.data_sources:
+        for name in self.task.data_sources:
             if name not in names:
-                arguments = {"query": self._task.question, "data_source": name}
-                problem = self._desk.egress.left_out((name,))
+                arguments = {"query": self.task.question, "data_source": name}
+                problem = self.desk.egress.left_out((name,))
                 uses.append(Used("search", arguments, problem=problem, refused=True))
         if not uses:
-            uses.append(Used("search", {"query": self._task.question}, problem=NOWHERE))
+            uses.append(Used("search", {"query": self.task.question}, problem=NOWHERE))
 
         def end(step: TaskStep) -> TaskFinished:
             problems = [use.problem for use in uses if use.problem]
@@ -292,20 +291,20 @@ class Searching:
             )
             if ended is not None:
                 finding = finding.model_copy(update=_left_of(ended, is_found=bool(step.source_ids)))
-            return TaskFinished(task_id=self._task.id, attempt=self._task.attempt, finding=finding)
+            return TaskFinished(task_id=self.task.id, attempt=self.task.attempt, finding=finding)
 
-        step = TaskStep(number=self._number)
-        await record_step(self._place, self._task, self._desk, step, uses, began, handoff, end)
+        step = TaskStep(number=len(self.stands.steps) + 1)  # a model may have worked on it before
+        await record_step(self.place, self.task, self.desk, step, uses, began, handoff, end)
 
     def _bounded(self, handoff: GathererInput, *, beside: int) -> GathererInput:
         """What the gatherer may take of the task's limits, when each data source ``beside`` it has a search; follow-ups
         are not asked in other words. It was settled before any task began, so that who comes first does not show."""
         spare = None if self._searches is None else max(0, self._searches - beside - 1)
         rewordings = 0 if handoff.iteration > 1 else spare
-        return handoff.model_copy(update={"rewordings": rewordings, "fetches": self._library.fetching.rest})
+        return handoff.model_copy(update={"rewordings": rewordings, "fetches": self.library.fetching.rest})
 
     async def _gathered(self, ask: Ask, handoff: GathererInput) -> Used:
-        use = Used("search", {"query": self._task.question})
+        use = Used("search", {"query": self.task.question})
         if self._searches == 0:
             use.problem = USED_UP
             return use
@@ -314,7 +313,7 @@ class Searching:
             use.problem = came.problem
             return use
         self._took(came.searches)
-        self._library.fetching.made += came.fetches
+        self.library.fetching.made += came.fetches
         if came.answer is None:
             use.problem, use.searches, use.fetches = came.error, came.searches, came.fetches
             return use
@@ -331,13 +330,13 @@ class Searching:
 
     async def _searched(self, name: str) -> Used:
         """One data source of the caller's own, and the pages that it leads to."""
-        library, handoff = self._library, self._library.handoff
-        query = self._task.question
+        library, handoff = self.library, self.library.handoff
+        query = self.task.question
         use = Used("search", {"query": query, "data_source": name})
         if self._searches == 0:
             use.problem = USED_UP
             return use
-        refusal = self._place.purse.take("max_searches")
+        refusal = self.place.purse.take("max_searches")
         if refusal is not None:
             use.problem = refusal.problem
             return use
@@ -347,7 +346,7 @@ class Searching:
             self._took(1)
             request = library.request(query, handoff.max_sources_per_query)
             found = await library.sources.search(request, (name,), spare=library.spare)
-            until = asyncio.get_running_loop().time() + self._place.limits.operation_timeout
+            until = asyncio.get_running_loop().time() + self.place.limits.operation_timeout
             use.result = await library.read(found, query, until)
         except DeepResearchError as error:
             use.problem, use.searches = error.problem, 1
@@ -355,7 +354,7 @@ class Searching:
         return use
 
     def _is_own(self, source: GatheredSource) -> bool:
-        return source.kind is SourceKind.DOCUMENT or not self._library.sources.public
+        return source.kind is SourceKind.DOCUMENT or not self.library.sources.public
 
     def _took(self, searches: int) -> None:
         if self._searches is not None:
