@@ -77,4 +77,4 @@ def test_importing_the_engine_loads_no_sdk_tokenizer_or_web_framework():
 def test_no_two_modules_have_one_name_but_those_that_each_room_has() -> None:
     every = Counter(path.name for path in Path(deep_research.__file__).parent.rglob("*.py"))
     several = {name for name, count in every.items() if count > 1}
-    assert several <= {f"{name}.py" for name in ("__init__", "base", "gate", "handoff", "llm", "phase")}
+    assert several <= {f"{name}.py" for name in ("__init__", "base", "handoff", "llm", "phase")}

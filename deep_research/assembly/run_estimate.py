@@ -25,7 +25,7 @@ from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.analysis import llm as reading
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering import GatheringPhase, SearchGatherer
-from deep_research.phases.gathering.tasks import agent, reviewer
+from deep_research.phases.gathering.tasks import agent, task_review
 from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
 from deep_research.phases.planning import llm as planning
 from deep_research.phases.prompting import output_for
@@ -231,7 +231,7 @@ def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
         ModelRole.PLANNER: planning.MOST_OUTPUT,
         ModelRole.ANALYZER: reading.MOST_OUTPUT,
         ModelRole.TASK_AGENT: agent.MOST_OUTPUT,
-        ModelRole.REVIEWER: reviewer.MOST_OUTPUT,
+        ModelRole.REVIEWER: task_review.MAX_OUTPUT_TOKENS,
         ModelRole.SUMMARIZER: summarizing.MOST_OUTPUT,
         ModelRole.SYNTHESIZER: report,
         ModelRole.JUDGE: judge.MOST_OUTPUT,

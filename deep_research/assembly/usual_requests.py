@@ -13,8 +13,8 @@ from math import ceil
 from deep_research.budget.estimate import BYTES_A_TOKEN, Requests, RoleModel
 from deep_research.budget.report_cost import AT_ONCE
 from deep_research.phases.analysis import llm as reading
-from deep_research.phases.analysis import merged_readings, reading_choice
-from deep_research.phases.gathering.tasks import agent, reviewer
+from deep_research.phases.analysis import merged_readings, triage
+from deep_research.phases.gathering.tasks import agent, task_review
 from deep_research.phases.planning import llm as planning
 from deep_research.phases.refinement import llm as refining
 from deep_research.phases.synthesis import judge, repair, revision, sections
@@ -133,7 +133,7 @@ class UsualRequests:
         yield from self._request(
             P.GATHERING, R.TASK_AGENT, agent.SYSTEM, shown, 3 * end.answer, calls=tries * steps
         )
-        yield from self._request(P.GATHERING, R.REVIEWER, reviewer.SYSTEM, SHOWN, end.answer, calls=tries)
+        yield from self._request(P.GATHERING, R.REVIEWER, task_review.SYSTEM, SHOWN, end.answer, calls=tries)
 
     def _reading(self, part: float, number: int, findings: float) -> Iterator[Requests]:
         work, end = self.work, self.end
@@ -143,7 +143,7 @@ class UsualRequests:
         answer = 60 + tokens / end.evidence * end.finding / calls
         yield from self._request(P.ANALYSIS, R.ANALYZER, reading.SYSTEM, tokens / calls, answer, calls=calls)
         if work.settings.model_triage and end.reviews:
-            yield from self._request(P.ANALYSIS, R.ANALYZER, reading_choice.SYSTEM, 3_000, 2 * end.answer)
+            yield from self._request(P.ANALYSIS, R.ANALYZER, triage.SYSTEM, 3_000, 2 * end.answer)
         if calls > 1 or number:
             yield from self._request(
                 P.ANALYSIS,

@@ -44,7 +44,7 @@ def _rendered(
 ) -> ev.ReportWritten:
     """The event as the run recorded it after ``before``. ``state`` is the one that the report was written in."""
     from deep_research.phases.synthesis.phase import written  # brings the rules of all languages along
-    from deep_research.supervisor.ending import made_partial
+    from deep_research.supervisor.termination import made_partial
 
     if partial:
         whole = made_partial(state)

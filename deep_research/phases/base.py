@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
@@ -21,9 +21,8 @@ from deep_research.errors import (
 from deep_research.logs import told
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent, AgentSpec, Operation, bind
-from deep_research.phases.handoff import Handoff
+from deep_research.phases.handoff import Asked, Handoff, Proposal
 from deep_research.phases.live_guidance import guidance_scope
-from deep_research.phases.proposed_queries import Asked, Proposal
 from deep_research.state import (
     PHASE_TO_AGENT,
     AgentRole,
@@ -33,6 +32,7 @@ from deep_research.state import (
     ModelRole,
     Record,
     SubQuery,
+    ValidationResult,
 )
 from deep_research.state.events import LimitReached
 from deep_research.state.journal import Journal
@@ -180,6 +180,14 @@ class Phase(ABC):
             raise AgentError(f"The {self.role} needs a model.", hint="Hand the phase a RunModels.")
         # Where nobody could do the rest of the phase, a share would end the run.
         return models.model(ModelRole(self.role.value), self.phase, steered=self.spec.falls_back)
+
+
+def judged(blocking: Sequence[str], advice: Sequence[str], score: float) -> ValidationResult:
+    """The verdict of a gate: what is ``blocking`` stands before what is only advice; the ``score`` counts up to 10."""
+    issues = (*blocking, *advice)
+    return ValidationResult(
+        valid=not issues, issues=issues, blocking=tuple(blocking), quality_score=min(10.0, score)
+    )
 
 
 def purse_of(models: RunModels | None) -> Purse:

@@ -1,15 +1,35 @@
-"""What every agent is given, whatever its phase."""
+"""The input that all agents share, and the searches that an agent proposes: the one place that all queries of a model
+pass."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
+
+from pydantic import Field
 
 from deep_research.budget.priority import Weights
+from deep_research.evidence.disclosure import askable
 from deep_research.evidence.inquiry import question_parts
-from deep_research.state import DeepResearchPhase, DeepResearchState, QuestionPart, Record
+from deep_research.logs import get_log
+from deep_research.state import (
+    Claim,
+    Contradiction,
+    DeepResearchPhase,
+    DeepResearchState,
+    Finding,
+    Limit,
+    PartVerdict,
+    QuestionPart,
+    Record,
+    Source,
+)
 
 _H = TypeVar("_H", bound="Handoff")
+
+log = get_log("asking")
+Change = Callable[[str], str]
 
 
 class Handoff(Record):
@@ -44,6 +64,37 @@ class Handoff(Record):
         return {name: getattr(self, name) for name in Handoff.model_fields}
 
 
+class EvidenceInput(Handoff):
+    """What those are given who write a report or judge it. ``sources`` are those that findings cite, without their texts;
+    ``passages`` are what stands around the quotes of findings, by their ids; ``verdicts`` are those on the parts of the
+    question. ``draft`` is the last report with ids of findings, where there is one, ``failing`` are those of its claims
+    that nothing carries."""
+
+    max_iterations: int
+    research_brief: str | None = None
+    findings: tuple[Finding, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    verdicts: tuple[PartVerdict, ...] = ()
+    sources: tuple[Source, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    passages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    draft: str = ""
+    failing: tuple[Claim, ...] = ()
+
+
+def evidence_of(state: DeepResearchState) -> dict[str, Any]:
+    """What a state has of it."""
+    cited = {source_id for finding in state.findings for source_id in finding.source_ids}
+    return {
+        "max_iterations": state.max_iterations,
+        "research_brief": state.research_brief,
+        "findings": state.findings,
+        "contradictions": state.contradictions,
+        "verdicts": state.verdicts,
+        "sources": tuple(source for source in state.sources if source.id in cited),
+    }
+
+
 def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]:
     """The fields that every handoff has."""
     return {
@@ -70,3 +121,39 @@ def with_latest(handoff: _H, state: DeepResearchState) -> _H:
     if (guidance, steering) == (handoff.guidance, handoff.steering):
         return handoff
     return handoff.model_copy(update={"guidance": guidance, "steering": steering})
+
+
+class Proposal(Record):
+    """An answer that may propose searches. ``notes`` are what a reader of the report should know."""
+
+    notes: tuple[str, ...] = ()
+
+    def with_queries(self, change: Change) -> Self:
+        """The same with each query changed, and without those that become empty."""
+        raise NotImplementedError
+
+
+class Asked:
+    """What may be asked of the queries of one answer. ``kept`` and ``dropped`` count them."""
+
+    def __init__(self, question: str, instructions: str | None) -> None:
+        self._question = question
+        self._instructions = instructions
+        self.kept = self.dropped = 0
+
+    def __call__(self, query: str) -> str:
+        text = askable(query, self._question, self._instructions)
+        self.kept += bool(text)
+        self.dropped += bool(query.strip()) and not text
+        return text
+
+    def note(self, role: str) -> tuple[str, ...]:
+        """What is told of those that were dropped."""
+        if not self.dropped:
+            return ()
+        log.warning("queries_dropped", agent=role, queries=self.dropped)
+        many = "A search" if self.dropped == 1 else f"{self.dropped} searches"
+        were = "was" if self.dropped == 1 else "were"
+        return (
+            f"{many} that the {role} proposed {were} not made: nothing but addresses or instructions was in it.",
+        )

@@ -175,6 +175,13 @@ class Message:
             kept.append(item)
         return kept
 
+    def listing(self, heading: str, label: str, items: Sequence[str], share: float, what: str) -> None:
+        """Words from outside as a list, under a ``heading`` and a label of ours: as many of the ``items`` as a share of
+        the room takes. Nothing where there are none."""
+        if items:
+            self.add(heading)
+            self.material(label, listed(self.lines(items, share, what)))
+
     def notes(self, role: str) -> tuple[str, ...]:
         """What a reader of the report should know of it."""
         return tuple(
@@ -332,14 +339,19 @@ def brief(message: Message, research_brief: str | None) -> None:
 
 def add_guidance(message: Message, handoff: Handoff) -> None:
     """What the owner of the run and the supervisor want of the agent."""
-    if handoff.system_prompt:
-        said = message.within(handoff.system_prompt, OF_OWNER, "the instructions of the owner")
-        message.add(f"The owner of this research says:\n{said}")
+    instructions(message, handoff.system_prompt)
     guidance = live_guidance(handoff.guidance)
     if guidance:
         # The latest counts most, so of too much the oldest goes.
         shown = message.lines([one_line(text) for text in reversed(guidance)], OF_ADVICE, "advice")
         message.add(f"Advice for this step, the latest first:\n{listed(shown)}")
+
+
+def instructions(message: Message, system_prompt: str | None) -> None:
+    """What the owner of the run adds to its question."""
+    if system_prompt:
+        said = message.within(system_prompt, OF_OWNER, "the instructions of the owner")
+        message.add(f"The owner of this research says:\n{said}")
 
 
 def manner(handoff: Handoff) -> str:

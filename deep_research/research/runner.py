@@ -68,9 +68,9 @@ from deep_research.store import (
 )
 from deep_research.store.base import busy
 from deep_research.supervisor.hooks import overridden
+from deep_research.supervisor.opening import Stopwatch
 from deep_research.supervisor.orchestrator import Halt, SupervisorOrchestrator
-from deep_research.supervisor.plan_answers import unfit
-from deep_research.supervisor.stopwatch import Stopwatch
+from deep_research.supervisor.plan_approval import unfit
 
 CANCELLED = "The run was cancelled."
 RELEASE_WAIT = 5.0  # seconds
@@ -640,7 +640,7 @@ async def _record(command: Command, journal: RunJournal) -> None:
 
 
 def _unused(command: Command) -> LimitReached:
-    what = "An answer came" if command.kind == CommandKind.ANSWER else f"The wish '{command.kind}' came"
+    what = "An answer came" if command.kind == CommandKind.ANSWER else f"The command '{command.kind}' came"
     message = f"{what} and was left: the run waited for none."
     return LimitReached(limit=Limit(name="command", message=message))
 

@@ -26,7 +26,7 @@ from deep_research.state.notices import TOO_LATE, guidance_notice
 from deep_research.state.parking import Parking
 from deep_research.state.raising import raised, starts
 from deep_research.store import Command
-from deep_research.supervisor.plan_answers import unfit
+from deep_research.supervisor.plan_approval import unfit
 
 if TYPE_CHECKING:
     from deep_research.supervisor.orchestrator import SupervisorOrchestrator

@@ -7,7 +7,7 @@ named, and where what it asks and what the run may search exclude each other.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import datetime
 
 from pydantic import BaseModel, Field
 
@@ -19,14 +19,14 @@ from deep_research.patterns import regex
 from deep_research.phases.prompting import (
     OF_ADVICE,
     OF_BRIEF,
-    OF_OWNER,
     OF_QUESTION,
     RULES,
     Message,
+    Room,
+    asked,
+    instructions,
     listed,
     one_line,
-    output_for,
-    room_for,
 )
 from deep_research.state import (
     DeepResearchPhase,
@@ -74,9 +74,7 @@ class Doubt(BaseModel):
     why: str = ""
 
 
-async def of_question(
-    state: DeepResearchState, models: RunModels | None, clock: Clock, *, asks_model: bool
-) -> list[Event]:
+async def ask_about_question(state: DeepResearchState, models: RunModels | None, clock: Clock) -> list[Event]:
     """What is to be recorded before GATHERING begins, empty where nothing is: the run parks with the question, or is
     planned again with what was answered. A run asks once. Raises `Halted`, `StoreError`."""
     if state.options.clarify == "never":
@@ -84,7 +82,7 @@ async def of_question(
     pause_id = f"{state.iteration}.{CLARIFY}"
     if any(d.action == CLARIFY for d in state.decisions):
         return _answered(state, pause_id, clock())
-    by_model = models is not None and asks_model
+    by_model = models is not None and bool(models.roles.chain_of(ModelRole.SUPERVISOR))
     doubt = await _by_model(state, models) if by_model and models is not None else None
     if doubt is None:
         doubt = by_rule(state)
@@ -92,16 +90,16 @@ async def of_question(
             return []  # what is told by rule is told the same again
     doubt = doubt or Doubt()
     question = one_line(doubt.question)[:LONGEST].strip()
-    asked = doubt.unsure and bool(question)
+    is_asked = doubt.unsure and bool(question)
     decision = decisions.action(
         state,
         name=CLARIFY,
         rationale=one_line(doubt.why)[:LONGEST] or "It is clear what is asked.",
-        outputs={"unsure": asked, "question": question if asked else ""},
+        outputs={"unsure": is_asked, "question": question if is_asked else ""},
         at=clock(),
     )
     made = DecisionMade(action=SupervisorAction.PROCEED, decision=decision)
-    if not asked:
+    if not is_asked:
         return [made]
     parking = Parking(
         waiting_for=question,
@@ -183,7 +181,7 @@ def _excluding(state: DeepResearchState) -> Iterator[Doubt]:
         yield _excluded("every site that may be used is one that may not be used")
     years = [int(found) for found in _YEAR.findall(state.query)]
     if last is not None and years and min(years) > last.year:
-        yield _excluded(f"the question is of {min(years)}, and nothing later than {_day(last)} is used")
+        yield _excluded(f"the question is of {min(years)}, and nothing later than {last.isoformat()} is used")
 
 
 def _excluded(why: str) -> Doubt:
@@ -196,31 +194,27 @@ def _is_below(site: str, others: set[str]) -> bool:
     return any(".".join(parts[n:]) in others for n in range(len(parts)))
 
 
-def _day(day: date) -> str:
-    return day.isoformat()
-
-
 async def _by_model(state: DeepResearchState, models: RunModels) -> Doubt | None:
     """None where the model does not answer: then the rules tell. It sees the words of the owner, and what the planner
     made of them; no page."""
     model = models.model(ModelRole.SUPERVISOR, DeepResearchPhase.PLANNING)
     try:
-        output = output_for(model, MOST_OUTPUT)
-        message = Message(await room_for(model, output, SYSTEM))
-        message.add(f"Question: {message.within(state.query, OF_QUESTION, 'the question')}")
-        if state.options.system_prompt:
-            said = message.within(state.options.system_prompt, OF_OWNER, "the instructions of the owner")
-            message.add(f"The owner of this research says:\n{said}")
-        if state.research_brief:
-            brief = message.within(one_line(state.research_brief), OF_BRIEF, "the brief")
-            message.add(f"How it is understood: {brief}")
-        searches = message.lines(
-            [one_line(s.query) for s in state.pending_sub_queries()], OF_ADVICE, "the searches"
-        )
-        message.add(f"What would be searched:\n{listed(searches)}")
-        return (await model.object(message.call(SYSTEM, output), Doubt)).value
+        doubt, _ = await asked(model, SYSTEM, MOST_OUTPUT, Doubt, lambda room: _told(state, room))
+        return doubt
     except (StoreError, StopResearch):
         raise
     except Exception as error:  # a provider may be anybody's
         log.warning("not_asked", error=told(error))
         return None
+
+
+def _told(state: DeepResearchState, room: Room) -> Message:
+    message = Message(room)
+    message.add(f"Question: {message.within(state.query, OF_QUESTION, 'the question')}")
+    instructions(message, state.options.system_prompt)
+    if state.research_brief:
+        brief = message.within(one_line(state.research_brief), OF_BRIEF, "the brief")
+        message.add(f"How it is understood: {brief}")
+    pending = [one_line(s.query) for s in state.pending_sub_queries()]
+    message.add(f"What would be searched:\n{listed(message.lines(pending, OF_ADVICE, 'the searches'))}")
+    return message

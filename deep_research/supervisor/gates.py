@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from deep_research.errors import UnknownNameError
-from deep_research.phases.analysis.gate import validate_analysis
-from deep_research.phases.gathering.gate import validate_gathering
-from deep_research.phases.planning.gate import validate_planning
-from deep_research.phases.refinement.gate import validate_refinement
-from deep_research.phases.synthesis.gate import validate_synthesis
+from deep_research.phases.analysis.phase import validate_analysis
+from deep_research.phases.gathering.phase import validate_gathering
+from deep_research.phases.planning.phase import validate_planning
+from deep_research.phases.refinement.phase import validate_refinement
+from deep_research.phases.synthesis.phase import validate_synthesis
 from deep_research.state import DeepResearchPhase, DeepResearchState, SupervisorAction, ValidationResult
 
 Validator = Callable[[DeepResearchState], ValidationResult]

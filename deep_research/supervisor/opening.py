@@ -1,6 +1,8 @@
-"""The beginning of a run: its question, its id, and a journal for one that no store keeps."""
+"""The beginning of a run: its question, its id, the seconds of work on it, and a journal for one that no store keeps."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from deep_research.errors import InvalidQuestionError
 from deep_research.evidence.plain import clean
@@ -45,3 +47,21 @@ async def journal_of(
         RunCreated(research_id=new_run_id(), query=question, options=options or RunOptions())
     )
     return journal
+
+
+class Stopwatch:
+    """The seconds of work on a run by all its owners together: those ``before``, and since `start` those of this one.
+    ``clock`` gives seconds and never goes back."""
+
+    def __init__(self, clock: Callable[[], float], before: float = 0.0) -> None:
+        self._clock = clock
+        self._before = before
+        self._started: float | None = None
+
+    def start(self) -> None:
+        """Waiting for a turn is no work: the watch stands until this is called."""
+        self._started = self._clock()
+
+    def __call__(self) -> float:
+        here = 0.0 if self._started is None else self._clock() - self._started
+        return round(self._before + here, 3)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -63,8 +63,9 @@ from deep_research.state.journal import Clock, Journal, utc_now
 from deep_research.state.parking import as_advice
 from deep_research.state.tasks import BY_HOOK
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
-from deep_research.supervisor import decisions, ending
-from deep_research.supervisor.dispatch import (
+from deep_research.supervisor import decisions, termination
+from deep_research.supervisor.clarifying import ask_about_question
+from deep_research.supervisor.decisions import (
     is_extractive,
     is_unknown,
     latest_dispatch,
@@ -84,16 +85,13 @@ from deep_research.supervisor.hooks import (
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
 from deep_research.supervisor.more_money import asking
 from deep_research.supervisor.moves import given, last_advice, onward, request_events
-from deep_research.supervisor.opening import journal_of
-from deep_research.supervisor.outage import Way, is_spent, parking_for, way_after
-from deep_research.supervisor.owners_word import OwnersWord
+from deep_research.supervisor.opening import Stopwatch, journal_of
 from deep_research.supervisor.phase_choice import Agents, extractive_phases, phases_of
-from deep_research.supervisor.plan_approval import PlanEstimate
-from deep_research.supervisor.reflection import reflection_prompt
+from deep_research.supervisor.plan_approval import PlanEstimate, ask_for_approval
+from deep_research.supervisor.reflection import Thinking, reflection_prompt
 from deep_research.supervisor.review import RequestedAction, Review, judge, overrule
 from deep_research.supervisor.review import situation as situation_of
-from deep_research.supervisor.stopwatch import Stopwatch
-from deep_research.supervisor.thinking import Thinking
+from deep_research.supervisor.termination import Way, is_spent, parking_for, way_after
 
 log = get_log("supervisor")
 
@@ -222,7 +220,7 @@ class SupervisorOrchestrator:
         gathering = phases.get(DeepResearchPhase.GATHERING)
         names = gathering.tasks.sources.names if isinstance(gathering, GatheringPhase) else ()
         self._estimate = estimate
-        self._owner = OwnersWord(clock, estimate=estimate, data_sources=names)
+        self._data_sources = names  # that an edited plan may use
         self._task: asyncio.Task[Any] | None = None
         self._stop: _Stop | None = None
         self._halt: Halt | None = None
@@ -401,7 +399,7 @@ class SupervisorOrchestrator:
             state = journal.state
             phase = state.phase
             with bind(phase=phase.value):
-                asked = await self._owner.before_searching(journal.state, self._models)
+                asked = await self._ask_owner(journal.state)
                 if asked:
                     await self.record_to_state(journal, *asked)
                     self._check_moved(journal.state.seq > state.seq)
@@ -413,6 +411,14 @@ class SupervisorOrchestrator:
                 place = _place(journal.state)
                 await self._move_on(journal, review)
                 self._check_moved(_place(journal.state) != place)
+
+    async def _ask_owner(self, state: DeepResearchState) -> list[Event]:
+        """What is to be recorded before the searches begin, after which the run has to be looked at again: it is parked
+        with a question, or with its plan, is planned again, or its plan is approved. Empty where nothing is."""
+        if state.phase is not DeepResearchPhase.GATHERING or state.iteration != 1:
+            return []
+        events = await ask_about_question(state, self._models, self._clock)
+        return events or await ask_for_approval(state, self._clock(), self._estimate, self._data_sources)
 
     def _check_moved(self, moved: bool) -> None:
         """Raises `ConfigurationError` where a step left the run where it was: the next would be the same, for ever."""
@@ -519,16 +525,9 @@ class SupervisorOrchestrator:
         ) -> TaskReview | None:
             at = f"{task.task.id}.{task.task.attempt}"
             verdict = await self._hook(journal, "review", state, task, finding, at=at)
-            if not isinstance(verdict, TaskVerdict):
-                return (
-                    None if verdict is None else TaskReview(approved=True, critique=str(verdict), by=BY_HOOK)
-                )
-            return TaskReview(
-                approved=verdict.approved,
-                critique=verdict.critique,
-                follow_up_question=verdict.follow_up_question,
-                by=BY_HOOK,
-            )
+            if isinstance(verdict, TaskVerdict):
+                return TaskReview(**asdict(verdict), by=BY_HOOK)
+            return None if verdict is None else TaskReview(approved=True, critique=str(verdict), by=BY_HOOK)
 
         assert isinstance(worker, GatheringPhase)
         await worker.run(journal.state, journal, self._models, overrule)
@@ -691,7 +690,7 @@ class SupervisorOrchestrator:
     # Ending
 
     async def _blocked(self, journal: Journal, review: Review, lead: list[Event]) -> None:
-        reason, message = ending.blocked(journal.state, review.phase, review.validation)
+        reason, message = termination.blocked(journal.state, review.phase, review.validation)
         if review.asked_by == "hook" and not review.validation.blocking:
             reason, message = AbortReason.CANCELLED, review.rationale or "A hook decided to abort."
         await self.abort(journal, reason, message, lead)
@@ -715,7 +714,7 @@ class SupervisorOrchestrator:
         state = journal.state
         if state.status.ended:
             return
-        events = await asyncio.to_thread(ending.last_words, state, reason)
+        events = await asyncio.to_thread(termination.last_words, state, reason)
         decision = decisions.action(
             state, name="abort", rationale=message, outputs={"reason": reason.value}, at=self._clock()
         )

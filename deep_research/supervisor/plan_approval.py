@@ -1,22 +1,29 @@
-"""The plan before its owner: it is shown before anything is searched, and what he says of it is done. Pure, but for the
-estimate that is asked for.
+"""The plan before its owner: it is shown before anything is searched, with the form of what may be answered, and what is
+answered is done. Pure, but for the estimate that is asked for.
 
-What was answered and not yet acted on shows in the state, so a run that is resumed in between does it once.
-"""
+What was answered and not yet acted on shows in the state, so a run that is resumed in between does it once."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+import json
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
+from pydantic import Field, ValidationError
+
 from deep_research.errors import StopResearch
+from deep_research.evidence.disclosure import LONGEST_QUERY, askable
 from deep_research.state import (
+    Budget,
     DeepResearchPhase,
     DeepResearchState,
     Guidance,
     ParkedKind,
     Parking,
+    Record,
+    SubQuery,
     SupervisorAction,
     WhenDue,
 )
@@ -28,17 +35,40 @@ from deep_research.state.events import (
     PlanApproved,
     RunParked,
 )
-from deep_research.state.parking import as_advice
+from deep_research.state.identity import sub_query_id
+from deep_research.state.parking import as_advice, misfit
+from deep_research.state.plan_terms import PlanTerms
 from deep_research.state.records import ANSWERED
 from deep_research.supervisor import decisions
-from deep_research.supervisor.plan_answers import (
-    BadEditError,
-    agrees,
-    answer_schema,
-    planned,
-    read_edit,
-    refuses,
+
+APPROVE = "approve"
+AGREED = (
+    APPROVE,
+    "approved",
+    "agree",
+    "agreed",
+    "yes",
+    "ok",
+    "okay",
+    "go ahead",
+    "looks good",
+)  # in its place
+REFUSED = (
+    "no",
+    "cancel",
+    "cancelled",
+    "stop",
+    "abort",
+    "reject",
+    "rejected",
+    "refuse",
+    "disagree",
+    "never mind",
 )
+CAPS = ("max_searches", "max_fetches", "max_model_calls", "max_tokens", "max_usd", "max_seconds")
+SITES = ("source_types", "domains", "not_domains")
+DAYS = ("since", "until")
+LONGEST_SENTENCE, LONGEST_NAME, LEAST_IMPORTANT = 4_000, 200, 100
 
 PlanEstimate = Callable[[DeepResearchState], Awaitable[dict[str, Any]]]
 PLAN = "plan"
@@ -46,12 +76,254 @@ NOT_WANTED = "The owner of the run does not want its plan."
 _RETRIED = "retry_phase"
 
 
+def agrees(answer: object) -> bool:
+    """Whether an answer agrees to the plan as it stands."""
+    return _word(answer) in AGREED
+
+
+def refuses(answer: object) -> bool:
+    """Whether an answer ends the run: its owner wants no such research."""
+    return _word(answer) in REFUSED
+
+
+def _word(answer: object) -> str:
+    return " ".join(answer.split()).casefold().rstrip(".!") if isinstance(answer, str) else ""
+
+
+class EditedQuery(Record):
+    """A line of an edited plan: ``id`` alone keeps a sub-query, with a ``query`` rewords it, a ``query`` alone adds one.
+    What is None is as it was."""
+
+    id: str | None = None
+    query: str | None = None
+    rationale: str | None = None
+    priority: int | None = Field(default=None, ge=1, le=LEAST_IMPORTANT)
+    data_sources: tuple[str, ...] | None = None
+
+
+class Limits(Budget):
+    """Caps of the run, and how many sources are kept for a sub-query."""
+
+    max_sources_per_query: int | None = Field(default=None, ge=1, le=50)
+
+
+class Places(Record):
+    """What is searched: kinds of sources, sites, and days of publication."""
+
+    source_types: tuple[str, ...] | None = None
+    domains: tuple[str, ...] | None = None
+    not_domains: tuple[str, ...] | None = None
+    since: date | None = None
+    until: date | None = None
+
+
+class PlanEdit(Record):
+    """An edited plan, in the order in which it is to be searched; what it leaves out is dropped."""
+
+    sub_queries: tuple[EditedQuery, ...] | None = None
+    limits: Limits | None = None
+    sources: Places | None = None
+    by: str | None = None
+
+
+class BadEditError(ValueError):
+    """Why an edited plan cannot be, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The plan as its owner wants it; None: as it stands."""
+
+    sub_queries: tuple[SubQuery, ...] | None
+    terms: PlanTerms | None
+    by: str
+
+
+def answer_schema(
+    state: DeepResearchState, *, replans: bool, data_sources: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The JSON schema of an answer: ``approve``, ``no``, an edited plan, or where it may be planned again a sentence."""
+    word = {"enum": [*AGREED, *REFUSED]} if not replans else _text(LONGEST_SENTENCE)
+    return {"anyOf": [word, _of_edits(state, data_sources)]}
+
+
+def _of_edits(state: DeepResearchState, data_sources: Sequence[str]) -> dict[str, Any]:
+    named = {"enum": list(data_sources)} if data_sources else _text(LONGEST_NAME)
+    line = _object(
+        id={"enum": [s.id for s in state.pending_sub_queries()]},
+        query=_text(LONGEST_QUERY),
+        rationale={"type": "string", "maxLength": LONGEST_SENTENCE},
+        priority={"type": "integer", "minimum": 1, "maximum": LEAST_IMPORTANT},
+        data_sources={"type": "array", "items": named, "uniqueItems": True},
+    ) | {"minProperties": 1}
+    lines = {"type": "array", "items": line, "minItems": 1, "maxItems": state.max_sub_queries}
+    whole = {"type": "integer", "minimum": 0}
+    caps: dict[str, Any] = dict.fromkeys(CAPS, whole) | {
+        "max_usd": {"type": "number", "minimum": 0},
+        "max_seconds": {"type": "number", "exclusiveMinimum": 0},
+        "max_sources_per_query": {"type": "integer", "minimum": 1, "maximum": 50},
+    }
+    names = {"type": "array", "items": _text(LONGEST_NAME), "uniqueItems": True}
+    day = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
+    places = dict.fromkeys(SITES, names) | dict.fromkeys(DAYS, day)
+    return _object(
+        sub_queries=lines, limits=_object(**caps), sources=_object(**places), by=_text(LONGEST_NAME)
+    ) | {"minProperties": 1}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _text(longest: int) -> dict[str, Any]:
+    return {"type": "string", "pattern": r"\S", "maxLength": longest}
+
+
+def unfit(state: DeepResearchState, value: Any) -> str:
+    """Why a value is no answer to what a run is parked for, in one line; empty where it is one. An edited plan is held
+    against the plan too: whether it can be searched."""
+    parking = state.question
+    if parking is None:
+        return "nothing is asked"
+    if parking.kind is ParkedKind.PLAN and (agrees(value) or refuses(value)):
+        return ""
+    if parking.kind is not ParkedKind.PLAN or not isinstance(value, dict):
+        return misfit(parking, value) or _wordless(parking.kind, value)
+    of_edits = (parking.answer_schema or {}).get("anyOf", [None])[-1]
+    problem = misfit(parking.model_copy(update={"answer_schema": of_edits}), value)
+    if problem:
+        return problem
+    try:
+        read_edit(state, value)
+    except BadEditError as error:
+        return str(error)
+    return ""
+
+
+def _wordless(kind: ParkedKind, value: Any) -> str:
+    """Why a text is no sentence to plan on: it holds no letter of any script."""
+    if kind is not ParkedKind.PLAN or not isinstance(value, str) or any(c.isalpha() for c in value):
+        return ""
+    return f"there is no word in it to plan on; '{APPROVE}', an edited plan or a sentence is"
+
+
+def read_edit(state: DeepResearchState, value: Any) -> Edited:
+    """What an edited plan makes of the plan of a run. Raises `BadEditError`.
+
+    Example:
+        read_edit(state, {"sub_queries": [{"id": second.id}, {"query": "keepers of the light"}]})
+    """
+    try:
+        edit = PlanEdit.model_validate_json(json.dumps(value, allow_nan=False))
+    except (ValidationError, ValueError) as error:
+        raise BadEditError(_reason(error)) from None
+    lines = edit.sub_queries
+    return Edited(
+        sub_queries=None if lines is None else tuple(_lines(state, lines)),
+        terms=_terms(state, edit),
+        by=" ".join((edit.by or "").split())[:LONGEST_NAME] or "owner",
+    )
+
+
+def _reason(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return "it is no JSON value"
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return " ".join(f"{place}: {first['msg']}".split())
+
+
+def _lines(state: DeepResearchState, lines: Sequence[EditedQuery]) -> Iterator[SubQuery]:
+    """Each with its id, in the places that those of the plan have which stay; what is new comes behind the run's last."""
+    if not lines:
+        raise BadEditError("the plan is empty: leave at least one search, or cancel the run")
+    if len(lines) > state.max_sub_queries:
+        raise BadEditError(
+            f"the plan has {len(lines)} searches, and at most {state.max_sub_queries} are allowed"
+        )
+    known = {s.id: s for s in state.pending_sub_queries()}
+    made: dict[str, SubQuery] = {}
+    named: set[str] = set()
+    for number, line in enumerate(lines, 1):
+        old = known.get(line.id) if line.id is not None else None
+        if line.id is not None and old is None:
+            raise BadEditError(f"search {number}: the plan has no sub-query '{line.id[:40]}'")
+        each = _line(state, line, old, known, number)
+        place = (old or each).id
+        if each.id in made or place in named:
+            raise BadEditError(f"search {number}: '{each.query[:80]}' is in the plan twice")
+        named.add(place)
+        made[each.id] = each
+    fresh = sum(each.index < 0 for each in made.values())
+    places = sorted(
+        [each.index for each in made.values() if each.index >= 0]
+        + list(range(state.next_index, state.next_index + fresh))
+    )
+    for each, index in zip(made.values(), places, strict=True):
+        yield each.model_copy(update={"index": index})
+
+
+def _line(
+    state: DeepResearchState,
+    line: EditedQuery,
+    old: SubQuery | None,
+    known: dict[str, SubQuery],
+    number: int,
+) -> SubQuery:
+    """The sub-query of a line; the index of one without a place in the plan is -1."""
+    text = " ".join((line.query or "").split()) if line.query is not None else old.query if old else ""
+    if not text:
+        raise BadEditError(f"search {number}: it is empty")
+    if old is None or sub_query_id(text) != old.id:
+        asked = askable(text, state.query, state.options.system_prompt)
+        if asked != text:
+            what = "an address, or what your instructions keep confidential"
+            raise BadEditError(f"search {number}: '{text[:80]}' cannot be searched: it holds {what}")
+        old = old or known.get(sub_query_id(text))
+    key = sub_query_id(text)
+    base = old or SubQuery(
+        id=key,
+        query=text,
+        index=-1,
+        iteration=state.iteration,
+        part_id=state.parts[0].id if len(state.parts) == 1 else None,
+    )
+    given = {
+        name: value
+        for name in ("rationale", "priority", "data_sources")
+        if (value := getattr(line, name)) is not None
+    }
+    return base.model_copy(update={"id": key, "query": base.query if base.id == key else text, **given})
+
+
+def _terms(state: DeepResearchState, edit: PlanEdit) -> PlanTerms | None:
+    limits, sources = edit.limits or Limits(), edit.sources or Places()
+    caps = {name: cap for name in CAPS if (cap := getattr(limits, name)) is not None}
+    terms = PlanTerms(
+        max_sources_per_query=limits.max_sources_per_query,
+        since=sources.since,
+        until=sources.until,
+        budget=Budget(**caps) if caps else None,
+        **{name: _names(getattr(sources, name)) for name in SITES},
+    )
+    if terms == PlanTerms():
+        return None
+    options = state.options.model_copy(update=terms.changes(state.options.budget))
+    if options.since and options.until and options.since > options.until:
+        raise BadEditError(f"sources: since {options.since} is after until {options.until}")
+    return terms
+
+
+def _names(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if given is None else tuple(dict.fromkeys(name.strip().casefold() for name in given))
+
+
 def sentences(state: DeepResearchState) -> int:
     """How often the plan was made again since its owner said something of it."""
     return sum(d.action == _RETRIED and (d.outputs or {}).get("asked_by") == PLAN for d in state.decisions)
 
 
-async def of_plan(
+async def ask_for_approval(
     state: DeepResearchState,
     at: datetime,
     estimate: PlanEstimate | None = None,
@@ -83,7 +355,7 @@ async def of_plan(
             problem, pause_id = f"; what was answered cannot be: {error}", f"{pause_id}+"
             continue
         return [PlanApproved(sub_queries=edited.sub_queries, terms=edited.terms, by=edited.by)]
-    searches = len(planned(state))
+    searches = len(state.pending_sub_queries())
     may = [name for name in data_sources if state.options.may_search(name)]
     parking = Parking(
         waiting_for=f"your word on the plan of {searches} search{'es' * (searches != 1)}{problem}",
@@ -110,7 +382,7 @@ async def told(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[
                 "part": each.part_id,
                 "data_sources": list(each.data_sources),
             }
-            for each in planned(state)
+            for each in state.pending_sub_queries()
         ],
         "most": state.max_sub_queries,
         "estimate": await estimate(state) if estimate is not None else {},

@@ -1,4 +1,5 @@
-"""What the supervisor asks itself, or its hooks, after each phase, and what its model thinks of it."""
+"""The questions that the supervisor asks itself, or its hooks, after each phase, and what its model thinks of them before
+the next phase starts."""
 
 from __future__ import annotations
 
@@ -8,26 +9,38 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from deep_research.budget.metered import RunModels
+from deep_research.errors import ModelError, StopResearch, StoreError
+from deep_research.logs import get_log, told
+from deep_research.models.failures import Verdict
 from deep_research.models.language_model import LanguageModel
+from deep_research.phases.base import Phase
 from deep_research.phases.prompting import (
     OF_ADVICE,
-    OF_OWNER,
     OF_QUESTION,
     RULES,
     Message,
+    Room,
+    asked,
+    instructions,
     listed,
     one_line,
-    output_for,
-    room_for,
     today_of,
 )
 from deep_research.state import (
     AgentDecision,
     DeepResearchPhase,
     DeepResearchState,
+    Limit,
+    ModelRole,
     QuestionPart,
+    SupervisorAction,
     ValidationResult,
 )
+from deep_research.state.events import LimitReached
+from deep_research.state.journal import Clock, Journal
+from deep_research.state.records import OF_MODEL
+from deep_research.supervisor.review import Review, consider
 
 MOST_OUTPUT = 1_500  # tokens, thoughts included
 
@@ -42,6 +55,10 @@ from 1 to 10 with strengths and weaknesses, and guidance: at most three short, c
 change what the next specialist does. Say "" if there is nothing worth saying; praise is no guidance.
 
 {RULES}"""
+
+ORIGIN = "supervisor"
+_IN_VAIN = (Verdict.TRANSIENT, Verdict.PARK, Verdict.FATAL)  # the service does not answer, or not us
+log = get_log("thinking")
 
 
 class Assessment(BaseModel):
@@ -65,21 +82,30 @@ async def reflect(
     prompt: str,
 ) -> Reflection:
     """What the supervisor's model thinks of a finished phase, asked by the ``prompt``. Raises `WorkError`."""
-    output = output_for(model, MOST_OUTPUT)
-    message = Message(await room_for(model, output, SYSTEM))
+    reflection, _ = await asked(
+        model, SYSTEM, MOST_OUTPUT, Reflection, lambda room: _told(state, phase, validation, prompt, room)
+    )
+    return reflection
+
+
+def _told(
+    state: DeepResearchState,
+    phase: DeepResearchPhase,
+    validation: ValidationResult,
+    prompt: str,
+    room: Room,
+) -> Message:
+    message = Message(room)
     message.add(f"Question: {message.within(state.query, OF_QUESTION, 'the question')}")
     message.add(today_of(state))
-    if state.options.system_prompt:
-        said = message.within(state.options.system_prompt, OF_OWNER, "the instructions of the owner")
-        message.add(f"The owner of this research says:\n{said}")
+    instructions(message, state.options.system_prompt)
     message.add(f"Phase: {phase.value}, round {state.iteration} of {state.max_iterations}.")
     message.add(prompt)
     if validation.issues:
         issues = message.lines([one_line(issue) for issue in validation.issues], OF_ADVICE, "the issues")
         message.add(f"The gate found:\n{listed(issues)}")
     message.add(f"What there is:\n{listed(_figures(state, phase))}")
-    call = message.call(SYSTEM, output)
-    return (await model.object(call, Reflection)).value
+    return message
 
 
 def reflected(
@@ -164,3 +190,49 @@ def reflection_prompt(state: DeepResearchState, phase: DeepResearchPhase) -> str
                 f"{total - unresolved} of {total} gaps are addressed."
                 " Should the research go on, or is it ready to be finished?"
             )
+
+
+class Thinking:
+    """The reflections of one run. ``when`` is never, on_failure or always."""
+
+    def __init__(self, models: RunModels | None, when: str, clock: Clock) -> None:
+        has_model = models is not None and bool(models.roles.chain_of(ModelRole.SUPERVISOR))
+        self._models = models if has_model and when != "never" else None
+        self._always = when == "always"
+        self._clock = clock
+
+    async def after(self, journal: Journal, review: Review, worker: Phase, prompt: str) -> None:
+        """Think about a finished phase by the ``prompt``, as far as that is wanted: what the model advises and wants
+        becomes part of the review."""
+        failed = review.action is not SupervisorAction.PROCEED
+        if self._models is None or not (failed or self._always) or review.action is SupervisorAction.ABORT:
+            return
+        thought = await self._think(journal, review, prompt, self._models)
+        if thought is None:
+            return
+        state = journal.state
+        advice = thought.guidance.strip()
+        is_new = bool(advice) and advice not in state.steering_for(review.phase)
+        followed = is_new and await worker.can_follow(advice, state)
+        if advice:
+            review.guidance.append((advice, ORIGIN))
+        decision = reflected(thought, review.phase, state.iteration, self._clock())
+        consider(review, decision, SupervisorAction(thought.action), state, worker, followed=followed)
+
+    async def _think(
+        self, journal: Journal, review: Review, prompt: str, models: RunModels
+    ) -> Reflection | None:
+        """None where nothing comes of it: advice is no work, and the run goes on without."""
+        model = models.model(ModelRole.SUPERVISOR, review.phase)
+        try:
+            return await reflect(journal.state, review.phase, review.validation, model, prompt)
+        except (StoreError, StopResearch):
+            raise
+        except Exception as error:  # a provider may be anybody's
+            log.warning("no_reflection", error=told(error))
+            if isinstance(error, ModelError) and error.verdict in _IN_VAIN:
+                self._models = None  # a request after each phase would be as much in vain
+                problem = f"The supervisor's model does not answer ({error.problem})"
+                message = f"{problem}; the research goes on without its advice."
+                await journal.record(LimitReached(limit=Limit(name=OF_MODEL, message=message)))
+            return None

@@ -44,10 +44,10 @@ def spent() -> float:
 def two_runs(folder: str, question: str) -> list[dict[str, float]]:
     """A run in this process and one more, the index made and all code loaded by then: what each took, and what of that
     went into its claims, whichever thread did it."""
-    from deep_research.phases.synthesis import claim_verification
+    from deep_research.phases.synthesis import repair
 
     checking: list[float] = []
-    off_loop = claim_verification.off_loop
+    off_loop = repair.off_loop
 
     async def timed(size: int, work: Callable[..., Any], *given: Any) -> Any:
         def work_timed() -> Any:
@@ -59,7 +59,7 @@ def two_runs(folder: str, question: str) -> list[dict[str, float]]:
 
         return await off_loop(size, work_timed)
 
-    claim_verification.off_loop = timed  # type: ignore[assignment]
+    repair.off_loop = timed  # type: ignore[assignment]
     measured: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as home:
         for begun in (lambda: 0.0, spent):

@@ -4,8 +4,8 @@ import pytest
 
 from deep_research.evidence.alignment import View
 from deep_research.evidence.quotes import Prepared, QuoteFinder, T
-from deep_research.phases.analysis import foundations
-from deep_research.phases.analysis.foundations import WholeTexts
+from deep_research.phases.analysis import recorded_findings
+from deep_research.phases.analysis.recorded_findings import WholeTexts
 from deep_research.state import Source
 
 
@@ -95,8 +95,8 @@ def test_many_quotes_are_found_in_many_texts_while_few_of_them_are_prepared(held
 
 def test_whole_texts_of_a_batch_are_prepared_a_few_at_a_time(monkeypatch):
     made = []
-    monkeypatch.setattr(foundations, "Prepared", Few)
-    monkeypatch.setattr(foundations, "SourceText", lambda text, title: made.append(title) or object())
+    monkeypatch.setattr(recorded_findings, "Prepared", Few)
+    monkeypatch.setattr(recorded_findings, "SourceText", lambda text, title: made.append(title) or object())
     texts = long_texts(8)
     sources = {name: Source(id=name, sub_query_id="q", title=name) for name in texts}
     wholes = WholeTexts(sources, texts)

@@ -18,7 +18,7 @@ from deep_research.models.fallback import Chain
 from deep_research.models.language_model import SingleModel
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import MOST_REQUESTS, Persistence, Wordings
-from deep_research.supervisor.outage import Way, way_after
+from deep_research.supervisor.termination import Way, way_after
 from deep_research.testing.models import ScriptedProvider
 
 BUSY = from_status(500, "no", model="m")

@@ -8,8 +8,8 @@ import pytest
 
 from deep_research import DeepResearch
 from deep_research.phases.analysis.handoff import AnalyzedGap, AnalyzerOutput, SurveyOutput
+from deep_research.phases.handoff import Asked, Proposal
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerOutput
-from deep_research.phases.proposed_queries import Asked, Proposal
 from deep_research.phases.refinement.handoff import RefinerOutput
 from deep_research.state import FollowUpQuery, GapAnalysis, IterationRecommendation
 from deep_research.testing import ScriptedSearch, scripted_agents

@@ -12,9 +12,9 @@ from deep_research.phases.analysis import (
     AnalyzedFinding,
     AnalyzedQuote,
     AnalyzerOutput,
-    foundations,
+    recorded_findings,
 )
-from deep_research.phases.analysis.foundations import WholeTexts, founded
+from deep_research.phases.analysis.recorded_findings import WholeTexts, founded
 from deep_research.research import ResearchResult
 from deep_research.state import DeepResearchPhase, Quote, Source, SubQuery
 from deep_research.state.journal import MemoryJournal
@@ -41,7 +41,7 @@ def quote(text, source=ORM):
 
 def held(content, *quotes, language=""):
     """The words of a finding and its quotes, each as it stands in its source; None where it is left out."""
-    made = founded(content, quotes, SOURCES, WHOLE, language=language)
+    made = founded(content, quotes, SOURCES, WholeTexts(SOURCES, WHOLE), language=language)
     if made is None:
         return None
     for each in made[1]:
@@ -144,12 +144,12 @@ ITEMS_TEXT = """# Mole
 def test_a_fragment_takes_no_place_of_a_finding_unless_it_has_subject_and_figures(content, said, expected):
     source = Source(id="a", title="A list", sub_query_id="q", content_hash="a", length=len(ITEMS_TEXT))
     here = locate(said, ITEMS_TEXT, source_id="a", content_hash="a")
-    made = founded(content, (here,), {"a": source}, {"a": ITEMS_TEXT})
+    made = founded(content, (here,), {"a": source}, WholeTexts({"a": source}, {"a": ITEMS_TEXT}))
     assert (made and made[0]) == expected
 
 
 def test_where_the_model_was_asked_already_no_words_give_way():
-    args = "The tower is 95 feet tall.", (quote(STANDS),), SOURCES, WHOLE
+    args = "The tower is 95 feet tall.", (quote(STANDS),), SOURCES, WholeTexts(SOURCES, WHOLE)
     assert founded(*args)[0] == STANDS
     assert founded(*args, may_reword=False) is None
     assert founded("The tower is 90 feet tall.", *args[1:], may_reword=False)
@@ -242,31 +242,31 @@ def test_an_agent_that_gives_no_quotes_word_for_word_is_taken_at_its_word():
 
 def test_a_text_is_read_once_for_all_findings_of_a_batch(monkeypatch):
     read = []
-    prepare = foundations.SourceText
+    prepare = recorded_findings.SourceText
 
     def counted(text, **more):
         read.append(text)
         return prepare(text, **more)
 
-    monkeypatch.setattr(foundations, "SourceText", counted)
+    monkeypatch.setattr(recorded_findings, "SourceText", counted)
     analyzed(*LIES, *((f"The Orm lighthouse was built in 17{n} by Ada Brook.", BUILT) for n in range(10, 40)))
     assert read.count(ORM_TEXT) == 1
 
 
 def test_a_source_is_prepared_once_for_all_findings_that_are_set_against_it(monkeypatch):
     made = []
-    prepare = foundations.SourceText
+    prepare = recorded_findings.SourceText
 
     def counting(text, *, title=""):
         made.append(text)
         return prepare(text, title=title)
 
-    monkeypatch.setattr(foundations, "SourceText", counting)
+    monkeypatch.setattr(recorded_findings, "SourceText", counting)
     sources = {"a": Source(id="a", title="Mole", sub_query_id="q", content_hash="a", length=len(MOLE_TEXT))}
     quote = locate("The lake of Mole is very deep.", MOLE_TEXT, source_id="a", content_hash="a")
     wholes = WholeTexts(sources, {"a": MOLE_TEXT})
     said = ["The tower of Mole is 90 feet tall.", "The bridge of Mole opened in 1874."]
     for content in said:
-        stands = founded(content, (quote,), sources, {"a": MOLE_TEXT}, wholes=wholes)
+        stands = founded(content, (quote,), sources, wholes)
         assert [held.quote for held in stands[1]] == [quote.quote, content]
     assert made.count(MOLE_TEXT) == 1

@@ -16,7 +16,7 @@ from deep_research.logs import register_secret
 from deep_research.models.model_pool import ModelPool
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering import GathererOutput, GatheringPhase, SearchGatherer
-from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.source_reading import KEYED, Reading
 from deep_research.phases.synthesis.phase import synthesizer_input
 from deep_research.sources.extract import Document

@@ -12,10 +12,10 @@ from deep_research.evidence.ranking import Questions
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
+from deep_research.phases.analysis.source_texts import excerpt
 from deep_research.phases.analysis.triage import (
     LONGEST_READ_ON,
     MOST_READ_ON,
-    excerpt,
     limits_of,
     look,
     triaged,

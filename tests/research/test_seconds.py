@@ -13,7 +13,7 @@ from deep_research import Budget, DeepResearch, Park, SupervisorHooks
 from deep_research.state import DeepResearchPhase
 from deep_research.state.events import PhaseEnded
 from deep_research.store import MemoryStore, SQLiteStore, Store
-from deep_research.supervisor.stopwatch import Stopwatch
+from deep_research.supervisor.opening import Stopwatch
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
 
 pytestmark = pytest.mark.timed

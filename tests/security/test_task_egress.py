@@ -24,7 +24,7 @@ from deep_research import SearchResult, Tool, ToolResult
 from deep_research.errors import ToolError
 from deep_research.models.base import ModelCall
 from deep_research.models.failures import Verdict, failure
-from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.source_reading import Reading
 from deep_research.phases.gathering.tasks.desk import Desk

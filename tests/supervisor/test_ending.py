@@ -3,7 +3,7 @@
 import pytest
 
 from deep_research.state import AbortReason, DeepResearchPhase, DeepResearchState, Limit, ValidationResult
-from deep_research.supervisor.ending import blocked
+from deep_research.supervisor.termination import blocked
 
 NOTHING = ValidationResult(valid=False, blocking=("Nothing was found.",))
 

@@ -5,7 +5,7 @@ import pytest
 from deep_research import DeepResearch
 from deep_research.errors import SettingsError
 from deep_research.phases.synthesis import SynthesizerOutput
-from deep_research.phases.synthesis.gate import validate_synthesis
+from deep_research.phases.synthesis.phase import validate_synthesis
 from deep_research.sources.search import SearchProvider, SearchResult
 from deep_research.state import (
     AbortReason,

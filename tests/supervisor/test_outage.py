@@ -12,7 +12,7 @@ from deep_research.budget.refusals import limit_of, share_of
 from deep_research.errors import AgentError, BudgetError, WindowError
 from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.state import Limit
-from deep_research.supervisor.outage import LATER, Way, is_spent, parking_for, way_after
+from deep_research.supervisor.termination import LATER, Way, is_spent, parking_for, way_after
 from deep_research.testing import ScriptedSearch
 
 QUESTION = "What is said about the tower of the reef?"

@@ -20,7 +20,7 @@ from deep_research import RunStatus, SearchResult, SupervisorHooks, Tool, ToolRe
 from deep_research.errors import SearchError, UsageError
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.profiles import Price
-from deep_research.phases.gathering.tasks.own_limits import Left, left
+from deep_research.phases.gathering.tasks.agent import Left, left
 from deep_research.phases.gathering.tasks.tool import Shown
 from deep_research.state import Span, TaskLimits, TaskStep, TokenUsage
 from deep_research.testing import ScriptedSearch

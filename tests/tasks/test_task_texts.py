@@ -16,7 +16,7 @@ from deep_research.phases.gathering.collecting import collected
 from deep_research.phases.gathering.handoff import GatheredSource
 from deep_research.phases.gathering.tasks import desk as desks
 from deep_research.phases.gathering.tasks.desk import Desk, Showing
-from deep_research.phases.gathering.tasks.step_record import apart
+from deep_research.phases.gathering.tasks.task_steps import apart
 from deep_research.phases.gathering.tasks.tool import Link, Shown
 from deep_research.phases.gathering.tasks.tools import ReadMore
 from deep_research.state import DeepResearchState, Source, Span, TaskStep

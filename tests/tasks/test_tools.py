@@ -10,7 +10,7 @@ from task_runs import DONE, FOUND, HEIGHT, QUESTION, SEARCH, TEXT, TaskModel, en
 from deep_research import DeepResearch, Tool, ToolResult
 from deep_research.calls import Calls
 from deep_research.errors import ConfigurationError, ToolError
-from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.source_reading import Reading
 from deep_research.phases.gathering.tasks import toolbox

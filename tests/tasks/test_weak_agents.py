@@ -7,7 +7,7 @@ import pytest
 from task_runs import BUILT, DONE, FOUND, HEIGHT, QUESTION, SEARCH, TaskModel, engine, number_of
 
 from deep_research import SearchResult
-from deep_research.phases.gathering.tasks.repetition import ENDED, SAME, repetitions
+from deep_research.phases.gathering.tasks.work import ENDED_BY_REPETITION, REPEATED, repetitions
 from deep_research.state import TaskStep, ToolUse
 from deep_research.testing import ScriptedSearch
 
@@ -114,9 +114,9 @@ def test_a_step_that_is_the_same_is_refused_once_and_then_ends_the_task():
         result = research.run(QUESTION)
     (task,) = result.state.tasks
     assert len(model.asked) == 3
-    assert SAME in model.asked[2]
+    assert REPEATED in model.asked[2]
     assert [r.query for r in search.requests].count("Orm lighthouse height") == 1
-    assert task.finding.stopped == ENDED
+    assert task.finding.stopped == ENDED_BY_REPETITION
     assert result.status == "completed"
     assert HEIGHT in [finding.content for finding in result.findings]  # its sources are read
 

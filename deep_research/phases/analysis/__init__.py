@@ -1,7 +1,6 @@
 """The analysis phase: its handoff, its rules, its work."""
 
 from deep_research.phases.analysis.extractive_analyzer import ExtractiveAnalyzer
-from deep_research.phases.analysis.gate import validate_analysis
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedGap,
@@ -10,7 +9,7 @@ from deep_research.phases.analysis.handoff import (
     AnalyzerOutput,
     SourceText,
 )
-from deep_research.phases.analysis.phase import AnalysisPhase
+from deep_research.phases.analysis.phase import AnalysisPhase, validate_analysis
 
 __all__ = [
     "AnalysisPhase",

@@ -230,7 +230,13 @@ def _told(
     sure = ranker.probability(view, scores, chosen)
     best = passages(view, scores, words) if sure else []
     every = [view.candidates[i] for i in chosen]
-    fitting = _fitting(view, every)
+    # As far as that shows in its form: something of the kind that the question expects.
+    fitting = [
+        c
+        for c in every
+        if not view.document(c).has_capitals
+        or may_hold(inquiry.expects, view.text(c), inquiry.words, view.asked)
+    ]
     own = None
     if part is not None:
         terms = view.asked.intersection(inquiry.words.terms(part.text))
@@ -240,16 +246,6 @@ def _told(
     # a part among several more than half of its own words have to be near.
     is_other = not fitting and sure >= SURE and (own is None or own > 1 / 2)
     return _Told(view, sure, bool(fitting), [_finding(view, p, best[0].score) for p in best], own, is_other)
-
-
-def _fitting(view: View, chosen: Sequence[Candidate]) -> list[Candidate]:
-    """Those that hold something of the kind that the question expects, as far as that shows in their form."""
-    kind, words = view.inquiry.expects, view.inquiry.words
-    return [
-        c
-        for c in chosen
-        if not view.document(c).has_capitals or may_hold(kind, view.text(c), words, view.asked)
-    ]
 
 
 def steering_passages(

@@ -110,7 +110,9 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
         return []
     likely = belonging(rank, titles)
     near = _by_source((p for p in rank.passages if likely[p.source] >= BELONGS), SOURCES)
-    alone = _wanted(rank)
+    # What the findings are to say: the request's words and those learned, as shares of one.
+    every = rank.asked.keys() | rank.learned.keys()
+    alone = {t: ASKED * rank.asked.get(t, 0.0) + (1.0 - ASKED) * rank.learned.get(t, 0.0) for t in every}
     together = pairs(handoff.original_query, rank.asked)
     told: list[tuple[int, Span, str]] = []
     candidates: list[Candidate] = []
@@ -128,12 +130,6 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
     places = chosen(candidates, weights, room=ROOM, per_source=PER_SOURCE, said=said)
     known = 1 + len(handoff.findings)  # those of later rounds come after these
     return [_finding(handoff, *told[place], round(1 / n, 6)) for n, place in enumerate(places, known)]
-
-
-def _wanted(rank: Ranked) -> dict[str, float]:
-    """What the findings are to say: the request's words and those learned, as shares of one."""
-    every = rank.asked.keys() | rank.learned.keys()
-    return {t: ASKED * rank.asked.get(t, 0.0) + (1.0 - ASKED) * rank.learned.get(t, 0.0) for t in every}
 
 
 def _speaks(rank: Ranked) -> bool:
@@ -178,7 +174,7 @@ def ranked(
     asked = Counter(content_stems(request))
     named = [Counter(content_stems(title)) if title else Counter[str]() for title in titles]
     rough = [
-        (passage, _with_title({t: n for t, n in passage.terms.items() if t in asked}, named[passage.source]))
+        (passage, Counter({t: n for t, n in passage.terms.items() if t in asked}) + named[passage.source])
         for passage in found
     ]
     weights = _weights(asked, [counts for _, counts in rough])
@@ -186,7 +182,7 @@ def ranked(
     rough.sort(
         key=lambda item: (-_score(item[0].span, item[1], weights, usual), item[0].source, item[0].span.start)
     )
-    read = [(p, _with_title(_counts(texts[p.source], p.span), named[p.source])) for p, _ in rough[:RESCORED]]
+    read = [(p, _counts(texts[p.source], p.span) + named[p.source]) for p, _ in rough[:RESCORED]]
     learned = _learned(read, weights, usual)
     mixed = dict(weights)
     for term, weight in learned.items():
@@ -238,12 +234,8 @@ def _shares(weights: Mapping[str, float]) -> dict[str, float]:
     return {term: weight / total for term, weight in weights.items()}
 
 
-def _counts(text: str, span: Span) -> dict[str, int]:
+def _counts(text: str, span: Span) -> Counter[str]:
     return Counter(stem(w) for w in words(text[span.start : span.end]) if w.casefold() not in STOP_WORDS)
-
-
-def _with_title(counts: Mapping[str, int], title: Mapping[str, int]) -> dict[str, int]:
-    return Counter(counts) + Counter(title)
 
 
 def _by_source(passages: Iterable[Scored], most: int) -> dict[int, list[Scored]]:

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.phases.agent_contract import Operation
-from deep_research.phases.handoff import Handoff
-from deep_research.phases.proposed_queries import Change, Proposal
+from deep_research.phases.handoff import Change, Handoff, Proposal
 from deep_research.state import (
     ConfidenceLevel,
     Contradiction,
@@ -23,6 +22,7 @@ from deep_research.state import (
     Mention,
     PartVerdict,
     QualityUpdate,
+    Quote,
     Record,
     Reference,
     Sending,
@@ -79,6 +79,11 @@ class AnalyzedQuote(Record):
     source_id: str
     quote: str
     start: int = 0
+
+    @classmethod
+    def of(cls, quote: Quote) -> Self:
+        """One that was located before."""
+        return cls(source_id=quote.source_id, quote=quote.quote, start=quote.start)
 
 
 class AnalyzedFinding(Record):

@@ -34,7 +34,7 @@ from deep_research.phases.analysis.merged_readings import (
     gaps_of,
     merge,
 )
-from deep_research.phases.analysis.reading_choice import decide
+from deep_research.phases.analysis.triage import decide
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
@@ -217,31 +217,23 @@ def _beside(handoff: AnalyzerInput, room: Room) -> Message:
         asked = [f"{names[part.id]}: {one_line(part.text)}" for part in handoff.parts]
         message.add("The parts of the question; say of each finding and gap which it serves:")
         message.material("parts", "\n".join(message.lines(asked, OF_BESIDE, "the parts of the question")))
-    searches = message.lines(_searches(handoff), OF_BESIDE, "the searches")
-    if searches:
+    names = Aliases("Q", [s.id for s in handoff.sub_queries]).names
+    why = [f" ({one_line(s.rationale)})" if s.rationale else "" for s in handoff.sub_queries]
+    named = [f"{names[s.id]}: {one_line(s.query)}{w}" for s, w in zip(handoff.sub_queries, why, strict=True)]
+    if searches := message.lines(named, OF_BESIDE, "the searches"):
         message.add(f"What was searched for, and why:\n{listed(searches)}")
     if handoff.open_gaps:
         names = Aliases("G", [g.id for g in handoff.open_gaps]).names
         gaps = [f"{names[g.id]}: {one_line(g.description)}" for g in handoff.open_gaps]
         message.add("Earlier gaps; say which of them these sources fill:")
         message.material("gaps", "\n".join(message.lines(gaps, OF_BESIDE, "earlier gaps")))
-    if handoff.findings:
-        names = Aliases("F", [f.id for f in handoff.findings]).names
-        known = [f"{names[f.id]}: {one_line(f.content)}" for f in handoff.findings]
-        message.add(
-            "Known from earlier rounds; write it again only where these sources carry it too or contradict it:"
-        )
-        message.material("known", listed(message.lines(known, OF_BESIDE, "earlier findings")))
+    names = Aliases("F", [f.id for f in handoff.findings]).names
+    known = [f"{names[f.id]}: {one_line(f.content)}" for f in handoff.findings]
+    heading = (
+        "Known from earlier rounds; write it again only where these sources carry it too or contradict it:"
+    )
+    message.listing(heading, "known", known, OF_BESIDE, "earlier findings")
     return message
-
-
-def _searches(handoff: AnalyzerInput) -> list[str]:
-    """Each under a name, with why the plan has it."""
-    names = Aliases("Q", [s.id for s in handoff.sub_queries]).names
-    return [
-        f"{names[s.id]}: {one_line(s.query)}{f' ({one_line(s.rationale)})' if s.rationale else ''}"
-        for s in handoff.sub_queries
-    ]
 
 
 def _found_by(handoff: AnalyzerInput) -> dict[str, list[str]]:

@@ -14,12 +14,6 @@ from deep_research.evidence.language import written_in
 from deep_research.evidence.passages import passages
 from deep_research.evidence.quotes import QuoteFinder
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.analysis.foundations import (
-    LONGEST_FINDING,
-    Passage,
-    WholeTexts,
-    foundation,
-)
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedQuote,
@@ -30,6 +24,12 @@ from deep_research.phases.analysis.handoff import (
     RequoteOutput,
     Restatement,
     SourceText,
+)
+from deep_research.phases.analysis.recorded_findings import (
+    LONGEST_FINDING,
+    Passage,
+    WholeTexts,
+    foundation,
 )
 from deep_research.phases.prompting import (
     RULES,
@@ -93,7 +93,8 @@ class Found:
 
 
 def found_quotes(answer: AnalyzerOutput, handoff: AnalyzerInput) -> Found:
-    """Looks for the quotes in all sources of a call, as its agent was given them."""
+    """Looks for the quotes in all sources of a call, as its agent was given them. A finding has the sources that they
+    turned out to be of."""
     finder = _finder(handoff)
     finder.together((q.quote, q.source_id, q.start) for finding in answer.findings for q in finding.quotes)
     lost: dict[int, frozenset[int]] = {}
@@ -105,7 +106,8 @@ def found_quotes(answer: AnalyzerOutput, handoff: AnalyzerInput) -> Found:
             words = _words(quote, finder, handoff.sources)
             missing |= set() if words else {len(quotes)}
             quotes += words or [quote]
-        findings.append(_with(finding, quotes))
+        ids = dict.fromkeys((*finding.source_ids, *(quote.source_id for quote in quotes)))
+        findings.append(finding.model_copy(update={"quotes": tuple(quotes), "source_ids": tuple(ids)}))
         lost[place] = frozenset(missing)
     return Found(answer.model_copy(update={"findings": tuple(findings)}), lost)
 
@@ -242,12 +244,6 @@ def _words(quote: AnalyzedQuote, finder: QuoteFinder, sources: Sequence[SourceTe
     ]
 
 
-def _with(finding: AnalyzedFinding, quotes: Sequence[AnalyzedQuote]) -> AnalyzedFinding:
-    """The finding with these quotes, and the sources that they turned out to be of."""
-    ids = dict.fromkeys((*finding.source_ids, *(quote.source_id for quote in quotes)))
-    return finding.model_copy(update={"quotes": tuple(quotes), "source_ids": tuple(ids)})
-
-
 class _Passages:
     """The passages of sources with their words, read when the first finding is doubtful."""
 
@@ -260,7 +256,11 @@ class _Passages:
     ) -> tuple[str, ...]:
         """The passage that comes nearest to each lost quote; of a finding that is not carried those in which its quotes
         stand, and those that come nearest to its words."""
-        self._read = self._read or list(self._each())
+        self._read = self._read or [
+            (source.id, text := source.content[passage.start : passage.end], _content(View(text)))
+            for source in self._sources
+            for passage in passages(source.content)
+        ]
         wanted = [(quote.quote[:LONGEST_QUOTE], quote.source_id, 1) for quote in lost]
         around: list[str] = []
         if finding is not None:
@@ -279,12 +279,6 @@ class _Passages:
         ranked = sorted(self._read, key=lambda one: (-len(wanted & one[2]), one[0] != source_id))
         near = (text for _, text, held in ranked if wanted and len(wanted & held) >= NEAR * len(wanted))
         return islice(near, most)
-
-    def _each(self) -> Iterator[tuple[str, str, frozenset[str]]]:
-        for source in self._sources:
-            for passage in passages(source.content):
-                text = source.content[passage.start : passage.end]
-                yield source.id, text, _content(View(text))
 
 
 def _content(view: View) -> frozenset[str]:

@@ -61,6 +61,7 @@ what is nice to know."""
 DIFFERENCES = """\
 what differs: a number, a date, a direction (it rises, it falls; it does, it does not) or the scope (of another \
 thing, place, version or condition). What says the same in other words or units is none."""
+
 SYSTEM = f"""\
 Several readers have read different sources for one question and written down findings (F1, F2 …), not \
 knowing of each other. You see what they found, from which sources (S1, S2 …), the gaps that were open \
@@ -156,13 +157,24 @@ class _Asked(Message):
         self.named = Aliases("F", [f.id for f in findings])
         told = (f"{f.content}{self._carried(f)}" for f in findings)
         self._material("findings", self.named, told, OF_FINDINGS, COMPARED)
-        self._contradictions(handoff)
+        names = self.named.names
+        known = [
+            f"{', '.join(names[i] for i in c.finding_ids if i in names)}: {one_line(c.description)}"
+            for c in handoff.contradictions
+        ]
+        self.listing("", "contradictions that are known", known, OF_CONTRADICTIONS, COMPARED)
         open_gaps = [gap for gap in handoff.gaps if not gap.addressed]
         self.gaps = Aliases("G", [g.id for g in open_gaps])
         if open_gaps:
             asked_for = (f"{g.description}{self._filling(g, handoff)}" for g in open_gaps)
             self._material("gaps", self.gaps, asked_for, OF_GAPS, COMPARED)
-        self._references(handoff)
+        of_sources = self.sources.names
+        more = [
+            f"{of_sources[r.source_id]}: {one_line(r.text)}"
+            for r in handoff.references
+            if r.source_id in of_sources
+        ]
+        self.listing("", "references", more, OF_REFERENCES, "what the sources point to")
         if searches := min(3, handoff.follow_ups):
             self.add(f"Name at most {searches} further searches. {manner(handoff)}")
         else:
@@ -180,31 +192,9 @@ class _Asked(Message):
 
     def _filling(self, gap: Gap, handoff: SurveyInput) -> str:
         """Which findings have the words of a gap: whether they fill it is not for words to say."""
-        names = [
-            self.named.names[i]
-            for i in handoff.fillings.get(gap.id, ())[:MOST_NAMED]
-            if i in self.named.names
-        ]
+        filling = handoff.fillings.get(gap.id, ())[:MOST_NAMED]
+        names = [self.named.names[i] for i in filling if i in self.named.names]
         return f" [it has words of {', '.join(names)}]" if names else ""
-
-    def _contradictions(self, handoff: SurveyInput) -> None:
-        names = self.named.names
-        known = [
-            f"{', '.join(names[i] for i in c.finding_ids if i in names)}: {one_line(c.description)}"
-            for c in handoff.contradictions
-        ]
-        if known:
-            self.material(
-                "contradictions that are known", listed(self.lines(known, OF_CONTRADICTIONS, COMPARED))
-            )
-
-    def _references(self, handoff: SurveyInput) -> None:
-        names = self.sources.names
-        told = [
-            f"{names[r.source_id]}: {one_line(r.text)}" for r in handoff.references if r.source_id in names
-        ]
-        if told:
-            self.material("references", listed(self.lines(told, OF_REFERENCES, "what the sources point to")))
 
 
 def _about(source: SourceText) -> str:
@@ -248,23 +238,18 @@ def _merged(
 
 
 def _says_no_more(finding: Finding, *, than: Finding) -> bool:
-    """Whatever a model says, figures do not get lost, and a denial is not what it denies."""
+    """Whatever a model says, figures do not get lost, a denial is not what it denies, and there are words in common: a
+    page may ask for anything to be taken for the same."""
     one, other = finding.content, than.content
-    return numbers(one) <= numbers(other) and denies(one) is denies(other) and _are_near(one, other)
-
-
-def _are_near(one: str, other: str) -> bool:
-    """Whether they have words in common: a page may ask for anything to be taken for the same."""
     said, also = set(content_stems(one)), set(content_stems(other))
-    return len(said & also) >= IN_COMMON * min(len(said), len(also))
+    are_near = len(said & also) >= IN_COMMON * min(len(said), len(also))
+    return are_near and numbers(one) <= numbers(other) and denies(one) is denies(other)
 
 
 def _one(group: list[Finding]) -> AnalyzedFinding:
     """The first, with the sources and quotes of all."""
     first = group[0]
-    quotes = dict.fromkeys(
-        AnalyzedQuote(source_id=q.source_id, quote=q.quote, start=q.start) for f in group for q in f.quotes
-    )
+    quotes = dict.fromkeys(AnalyzedQuote.of(quote) for finding in group for quote in finding.quotes)
     return AnalyzedFinding(
         content=first.content,
         confidence=first.confidence,

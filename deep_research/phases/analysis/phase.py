@@ -1,4 +1,4 @@
-"""ANALYSIS: sources in portions, one unit each, then all of it weighed together."""
+"""ANALYSIS: sources in portions, one unit each, then all of it weighed together, and the rules for findings."""
 
 from __future__ import annotations
 
@@ -35,18 +35,17 @@ from deep_research.phases.analysis.lost_quotes import (
     found_quotes,
     with_requotes,
 )
-from deep_research.phases.analysis.reading_choice import chosen
 from deep_research.phases.analysis.reading_plan import Planning, left_out, unread, whole
 from deep_research.phases.analysis.recorded_findings import (
+    Findings,
     analyzed,
     as_answer,
-    finding_of,
     quoted_by_tasks,
     taken_now,
     untaken,
 )
 from deep_research.phases.analysis.source_texts import Shortening, Texts, with_text
-from deep_research.phases.analysis.triage import found_again
+from deep_research.phases.analysis.triage import chosen, found_again
 from deep_research.phases.analysis.weighed_evidence import (
     fillings,
     standing_findings,
@@ -55,7 +54,7 @@ from deep_research.phases.analysis.weighed_evidence import (
     with_lacking,
     with_survey,
 )
-from deep_research.phases.base import Phase, WorkLimits, noted
+from deep_research.phases.base import Phase, WorkLimits, judged, noted
 from deep_research.phases.concurrency import together
 from deep_research.phases.handoff import shared, with_latest
 from deep_research.phases.keeping import Original, keep, to_keep
@@ -63,12 +62,13 @@ from deep_research.phases.prompting import counter_of, today
 from deep_research.phases.steering_plan import unfollowed
 from deep_research.phases.summarizing import Summarizer
 from deep_research.state import (
+    Answered,
+    ConfidenceLevel,
     DeepResearchPhase,
     DeepResearchState,
     Extent,
     Finding,
     Gap,
-    Limit,
     ModelRole,
     Portion,
     ReadingPlan,
@@ -76,6 +76,7 @@ from deep_research.state import (
     SentItem,
     Source,
     Triage,
+    ValidationResult,
 )
 from deep_research.state.events import (
     ContentSent,
@@ -88,10 +89,32 @@ from deep_research.state.events import (
 )
 from deep_research.state.journal import Journal
 
+MIN_FINDINGS = 2
+MIN_COVERAGE = 0.3
+STRONG = (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED)
+
 TEXT_UNIT = 250  # characters of findings that are weighed, or of texts that they are set against, in the time of one item
 SURVEYED = 200  # sources that are looked at together, the best by what is known of them
-
 log = get_log("analysis")
+
+
+def validate_analysis(state: DeepResearchState) -> ValidationResult:
+    """Pure. No finding at all blocks; all else is advice."""
+    count = len(state.findings)
+    strong = sum(f.confidence in STRONG for f in state.findings)
+    issues: list[str] = []
+    blocking: list[str] = []
+    if not count or state.answered is Answered.NO:
+        blocking.append("No finding answers the question.")
+    elif count < MIN_FINDINGS:
+        issues.append("Only one finding speaks to the question.")
+    if count and not strong:
+        issues.append("No finding is of high confidence.")
+    cited = {source_id for f in state.findings for source_id in f.source_ids}
+    share = len(cited) / max(1, len(state.sources))
+    if share < MIN_COVERAGE:
+        issues.append(f"Findings cite only {share:.0%} of the sources.")
+    return judged(blocking, issues, count * 2.0 + strong)
 
 
 class AnalysisPhase(Phase):
@@ -233,7 +256,8 @@ class AnalysisPhase(Phase):
         known |= await texts.of([s for s in sources if s.id in quoted and s.id not in known])
         size = sum(map(len, known.values())) // TEXT_UNIT  # findings may be set against all of it
         event = await off_loop(size, analyzed, answer, handoff, sources, known, state, asked_places)
-        events: list[Event] = [event, *noted(answer.notes), *_problems(shortening)]
+        problems = (f"Sources were shortened without a model: {why}" for why in shortening.problems)
+        events: list[Event] = [event, *noted(answer.notes), *noted(problems, "summarizer")]
         del handoff, known
         if portion.sizes:
             sending = answer.sent.model_copy(update={"available": portion.available})
@@ -314,7 +338,12 @@ class AnalysisPhase(Phase):
             wanted = {item.id: item for item in to_keep(sending.items)}
             for batch in texts.batches(s for s in sources if s.id in wanted):
                 found = await texts.of(batch)
-                originals = {s.id: _original(s, found[s.id]) for s in batch}
+                originals = {
+                    s.id: Original(
+                        found[s.id], "source", {"title": s.title} | ({"url": s.url} if s.url else {})
+                    )
+                    for s in batch
+                }
                 hashes, told = await keep(self.limits.archive, [wanted[i] for i in originals], originals)
                 kept |= hashes
                 notes += told
@@ -354,8 +383,8 @@ class AnalysisPhase(Phase):
         named = {i for item in survey.findings for i in item.source_ids} & given.keys()
         held = {i: given[i] for i in sorted(named)}
         known = await texts.of(list(held.values()))
-        found = (finding_of(item, held, known, state) for item in survey.findings)
-        return [f for f in found if f is not None]
+        findings = Findings(held, known, state)
+        return [f for item in survey.findings if (f := findings.finding(item)) is not None]
 
     async def _survey(
         self,
@@ -412,14 +441,3 @@ def _open_at_start(state: DeepResearchState) -> tuple[Gap, ...]:
         for gap in state.gaps
         if gap.iteration < state.iteration and (not gap.addressed or gap.resolution is None)
     )
-
-
-def _original(source: Source, text: str) -> Original:
-    about = {"title": source.title} | ({"url": source.url} if source.url else {})
-    return Original(text, "source", about)
-
-
-def _problems(shortening: Shortening) -> list[LimitReached]:
-    """Why a model that was to choose what is kept of sources could not."""
-    messages = (f"Sources were shortened without a model: {problem}" for problem in shortening.problems)
-    return [LimitReached(limit=Limit(name="summarizer", message=message)) for message in messages]

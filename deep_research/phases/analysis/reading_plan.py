@@ -15,9 +15,8 @@ from deep_research.budget.tokens import Counter
 from deep_research.calls import off_loop
 from deep_research.phases.analysis.handoff import AnalyzerInput, DoubtInput, DoubtOutput, SourceRoom
 from deep_research.phases.analysis.lost_quotes import A_READING
-from deep_research.phases.analysis.reading_choice import Chosen, Decide, chosen
 from deep_research.phases.analysis.source_texts import Texts, batched
-from deep_research.phases.analysis.triage import limits_of
+from deep_research.phases.analysis.triage import Chosen, Decide, chosen, limits_of
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -73,7 +72,10 @@ class Planning:
     ) -> tuple[ReadingPlan, tuple[LimitReached, ...]]:
         """What is read of new ``sources``, after them what further of ``known`` ones, and what is told of how that was
         chosen. Raises `WindowError` when what is protected does not fit."""
-        choice = await self._chosen(sources, known, state, told, texts)
+        rules = self.room.rules
+        # When the phase is done again, the first choice gave too little: all is read.
+        chooses = rules.enabled and rules.read_sections and not state.attempt
+        choice = await chosen(sources, known, told, texts, rules, self._decided) if chooses else Chosen()
         triage = {item.source_id: item for item in choice.triage}
         read = [s for s in sources if s.id not in triage or triage[s.id].extent is not Extent.NOTHING]
         read += [s for s in known if s.id in triage]
@@ -84,23 +86,9 @@ class Planning:
             await texts.sizes(read, triage, self.counter),
             self._calls(made=choice.requests),
             weights=told.weights,
-            rules=self.room.rules,
+            rules=rules,
         )
         return plan.model_copy(update={"triage": choice.triage}), choice.told
-
-    async def _chosen(
-        self,
-        sources: Sequence[Source],
-        known: Sequence[Source],
-        state: DeepResearchState,
-        told: AnalyzerInput,
-        texts: Texts,
-    ) -> Chosen:
-        """How much of each source is read. When the phase is done again, the first choice gave too little: all is."""
-        rules = self.room.rules
-        if not (rules.enabled and rules.read_sections) or state.attempt:
-            return Chosen()
-        return await chosen(sources, known, told, texts, rules, self._decided)
 
     async def _decided(self, handoff: DoubtInput) -> DoubtOutput | None:
         """What the agent's model says of doubtful sources, where the caps leave a request for that beside a reading and

@@ -1,16 +1,23 @@
-"""What an analyzer or a task found, as the log has it: ids that were given, quotes in their places, words that these
-quotes carry. Pure."""
+"""The findings of an analyzer or a task, as the log has them: ids that were given, quotes in their places, words that
+these quotes, and the words of their sources around them, carry. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 from deep_research.evidence.finding_clusters import confidence, level_of
-from deep_research.evidence.language import written_in
+from deep_research.evidence.language import language_of, written_in
+from deep_research.evidence.passages import sentences
+from deep_research.evidence.plain import plainly
 from deep_research.evidence.quality import counted
-from deep_research.evidence.quotes import QuoteFinder, quote_at, references
+from deep_research.evidence.quotes import Prepared, QuoteFinder, quote_at, readable, references
+from deep_research.evidence.sentences import CLOSING, END_MARKS
+from deep_research.evidence.statements import Kind, likeness, reader
+from deep_research.evidence.support import SENTENCES, SOME, SourceText, Support, check, is_doubted
 from deep_research.logs import cut
-from deep_research.phases.analysis.foundations import LONGEST_FINDING, WholeTexts, founded
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedGap,
@@ -23,7 +30,6 @@ from deep_research.phases.analysis.weighed_evidence import (
     gap_of,
     is_filled,
     part_of,
-    parts_of,
 )
 from deep_research.state import (
     DeepResearchState,
@@ -39,11 +45,177 @@ from deep_research.state import (
 from deep_research.state.events import SourcesAnalyzed
 from deep_research.state.identity import finding_id
 
+LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
+AROUND = LONGEST_FINDING  # characters in which the sentences of a quote begin and end
+
 MAX_PASSAGE_CHARS = 8_000  # of a finding that is the words of a source
 GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
-
 OF_OWNER = "Only the owner of the research can say: "  # opens the gap of a question that a task has to ask
 FOR_OWNER, MISSING = 1, 2  # priorities
+
+
+class Titled(Protocol):
+    """A source."""
+
+    @property
+    def title(self) -> str: ...
+
+
+class WholeTexts:
+    """The whole texts of sources, by id: each is prepared when a finding is first set against it, and those that were
+    used last are kept for the other findings of a batch. ``texts`` are those of the ``sources``, by id."""
+
+    def __init__(self, sources: Mapping[str, Titled], texts: Mapping[str, str]) -> None:
+        self._sources = sources
+        self.texts = texts
+        self._prepared = Prepared[SourceText]()
+
+    def of(self, source_id: str) -> SourceText:
+        make = partial(SourceText, title=self.title(source_id))
+        return self._prepared.of(source_id, self.texts[source_id], make)
+
+    def title(self, source_id: str) -> str:
+        return self._sources[source_id].title
+
+
+@dataclass(frozen=True, slots=True)
+class Foundation:
+    """What carries the words of a finding: its quotes, with the sentences ``beside`` them, each by the id of its source.
+    Where nothing does, ``doubts`` say of which of its sentences, and why."""
+
+    beside: tuple[tuple[str, Span], ...] = ()
+    doubts: tuple[Support, ...] = ()
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The words that nothing has, each once."""
+        reasons = (reason.claimed for doubt in self.doubts for reason in doubt.reasons)
+        return tuple(dict.fromkeys(filter(None, reasons)))
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The words of a quote, and the ``sentences`` of its source in which they stand."""
+
+    source_id: str
+    words: str
+    sentences: str
+
+    @classmethod
+    def at(cls, source_id: str, text: str, start: int, end: int) -> Passage:
+        """That of a text."""
+        span = _whole_sentences(text, start, end)
+        return cls(source_id, text[start:end], text[span.start : span.end])
+
+
+def foundation(content: str, quotes: Sequence[Passage], wholes: WholeTexts, language: str = "") -> Foundation:
+    """Of a finding with one quote at least. A fragment carries nothing that its sentence does not: the denial may stand
+    before it. ``language`` is that of the words of the finding."""
+    if any(plainly(content) == plainly(quote.words) for quote in quotes):
+        return Foundation()
+    most = max(SENTENCES, len(quotes))
+
+    def carry(texts: Sequence[str]) -> bool:
+        pairs = zip(texts, quotes, strict=True)
+        held = [SourceText(text, title=wholes.title(quote.source_id)) for text, quote in pairs]
+        return not _doubts(content, held, language, most)[0]
+
+    words, around = [quote.words for quote in quotes], [quote.sentences for quote in quotes]
+    if carry(words) and (words == around or carry(around)):
+        return Foundation()
+    ids = list(dict.fromkeys(quote.source_id for quote in quotes))
+    doubts, whole = _doubts(content, list(map(wholes.of, ids)), language)
+    if doubts:
+        return Foundation(doubts=tuple(doubts))
+    return Foundation(beside=tuple((ids[place.source], place.span) for place in whole.places))
+
+
+def founded(
+    content: str,
+    quotes: Sequence[Quote],
+    sources: Mapping[str, Source],
+    wholes: WholeTexts,
+    *,
+    language: str = "",
+    may_reword: bool = True,
+) -> tuple[str, tuple[Quote, ...]] | None:
+    """The words of a finding, and its quotes. Words that the quotes carry stand. Where another sentence of their sources
+    does, that is quoted as well. Else they give way to the sentences of the quotes that come near, where they
+    ``may``; None where none comes near. ``wholes`` are the texts of ``sources``; ``language`` is that of the words."""
+    if not quotes:
+        return None
+    texts = wholes.texts
+    passages = [Passage.at(q.source_id, texts[q.source_id], q.start, q.end) for q in quotes]
+    found = foundation(content, passages, wholes, language)
+    if found.doubts:
+        return _reworded(content, quotes, sources, texts) if may_reword else None
+    further = [
+        quote_at(span, texts[source_id], source_id, sources[source_id].content_hash or "")
+        for source_id, span in found.beside
+    ]
+    return content, (*quotes, *(q for q in further if not any(_holds(known, q) for known in quotes)))
+
+
+def _doubts(
+    content: str, texts: Sequence[SourceText], language: str, most: int = SENTENCES
+) -> tuple[list[Support], Support]:
+    """What texts do not carry of the words of a finding: of all together, and of each of its sentences; and what they
+    hold of all together."""
+    whole = check(content, texts, language=language, most=most)
+    parts = [content[span.start : span.end] for span in sentences(content)]
+    each = [check(part, texts, language=language, most=most) for part in parts] if len(parts) > 1 else []
+    doubted = [one for one in (whole, *each) if is_doubted(one.verdict, one.reasons, language=language)]
+    return doubted, whole
+
+
+def _reworded(
+    content: str, quotes: Sequence[Quote], sources: Mapping[str, Source], texts: Mapping[str, str]
+) -> tuple[str, tuple[Quote, ...]] | None:
+    """The sentences of the quotes that come near the words, joined, and these as quotes before the others. A fragment
+    that says nothing by itself takes nobody's place."""
+    said: dict[str, Quote] = {}
+    for quote in quotes:
+        text, source = texts[quote.source_id], sources[quote.source_id]
+        span = _whole_sentences(text, quote.start, quote.end)
+        words = readable(text, span.start, span.end)
+        whole = quote_at(span, text, source.id, source.content_hash or "")
+        near = (
+            likeness(content, whole.quote, source.title),
+            likeness(quote.quote, content, source.title),
+        )
+        if max(near) >= SOME and _stands_alone(words, content):
+            said.setdefault(words, whole)
+    if not said:
+        return None
+    others = (q for q in quotes if not any(_holds(whole, q) for whole in said.values()))
+    return " ".join(said), (*said.values(), *others)
+
+
+def _stands_alone(words: str, content: str) -> bool:
+    """Whether words of a source can take the place of a finding: a whole sentence can, and what has a name of the finding
+    and, where that has figures, figures."""
+    if words.rstrip(CLOSING)[-1:] in END_MARKS and not words.startswith("#"):
+        return True
+    reads = reader(language_of(words))
+    keys = {token.key for token in reads.read(words).tokens}
+    figures = {token.key for token in reads.read(words).tokens if token.value is not None}
+    wanted = reads.read(content).tokens
+    has_subject = any(token.kind is Kind.NAME and token.key in keys for token in wanted)
+    return has_subject and bool(figures or all(token.value is None for token in wanted))
+
+
+def _holds(one: Quote, other: Quote) -> bool:
+    return one.source_id == other.source_id and one.start <= other.start and other.end <= one.end
+
+
+def _whole_sentences(text: str, start: int, end: int) -> Span:
+    """Where the sentences begin and end in which a passage stands."""
+    first = text.rfind("\n\n", max(0, start - AROUND), start)
+    last = text.find("\n\n", end, end + AROUND)
+    begin = first + 2 if first >= 0 else max(0, start - AROUND)
+    stop = last if last >= 0 else min(len(text), end + AROUND)
+    inside = [span for span in sentences(text, begin, stop) if span.start < end and span.end > start]
+    return Span(start=inside[0].start, end=inside[-1].end) if inside else Span(start=start, end=end)
 
 
 def analyzed(
@@ -58,21 +230,10 @@ def analyzed(
     ``asked_places`` are those of findings that it was asked about once more: they stand now, or are left out."""
     given = {s.id: s for s in batch}
     language = written_in(" ".join(item.content for item in answer.findings)) if answer.quoted else ""
-    wholes = WholeTexts(given, texts)
-    finder = QuoteFinder(texts)
-    finder.together((q.quote, q.source_id, q.start) for item in answer.findings for q in item.quotes)
+    of_batch = Findings(given, texts, state, quoted=answer.quoted, language=language)
+    of_batch.finder.together((q.quote, q.source_id, q.start) for item in answer.findings for q in item.quotes)
     findings = [
-        finding_of(
-            item,
-            given,
-            texts,
-            state,
-            quoted=answer.quoted,
-            language=language,
-            wholes=wholes,
-            finder=finder,
-            may_reword=place not in asked_places,
-        )
+        of_batch.finding(item, may_reword=place not in asked_places)
         for place, item in enumerate(answer.findings)
     ]
     drawn = [finding for finding in findings if finding is not None]
@@ -101,7 +262,7 @@ def analyzed(
         unfounded=len(findings) - len(drawn),
         unknown_ids=answer.unknown,
         own_words=answer.quoted and bool(drawn),
-        unlocated=finder.missed,
+        unlocated=of_batch.finder.missed,
         contradictions=contradictions_seen(answer.contradictions, drawn, state),
         references=_pointed_to(drawn, given, texts) if answer.quoted else (),
     )
@@ -119,80 +280,76 @@ def _pointed_to(
     return tuple(r for i, near in spans.items() for r in references(i, texts[i], near))
 
 
-def finding_of(
-    item: AnalyzedFinding,
-    given: Mapping[str, Source],
-    texts: Mapping[str, str],
-    state: DeepResearchState,
-    *,
-    quoted: bool = False,
-    language: str = "",
-    wholes: WholeTexts | None = None,
-    finder: QuoteFinder | None = None,
-    may_reword: bool = True,
-) -> Finding | None:
-    """The finding with its quotes in place, or None when no source that was given carries it. Where it has to be
-    ``quoted``, only a source whose quote was found does, and the quotes have to say it, see `founded`; ``language`` is
-    that of its words; ``wholes`` and ``finder`` are made once for several findings; ``may_reword`` is that of
-    `founded`."""
-    content = " ".join(cut(item.content, MAX_PASSAGE_CHARS).split())
-    source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in given)
-    if not content or not source_ids or (quoted and len(content) > LONGEST_FINDING):
-        return None
-    quotes = _quotes(item, source_ids, given, texts, finder or QuoteFinder(texts))
-    if not quoted:
-        quotes = tuple(q for q in quotes if q.source_id in source_ids)
-    else:
-        ids = dict.fromkeys((*source_ids, *(q.source_id for q in quotes)))
-        source_ids = tuple(i for i in ids if any(q.source_id == i for q in quotes))
-        stands = founded(
-            content, quotes, given, texts, language=language, wholes=wholes, may_reword=may_reword
-        )
-        if not source_ids or stands is None or len(stands[0]) > LONGEST_FINDING:
+@dataclass
+class Findings:
+    """What an agent found in ``given`` sources, whose whole texts are known by id. Where it has to be ``quoted``, only a
+    source whose quote was found carries a finding, and the quotes have to say it, see `founded`; ``language`` is that of
+    its words."""
+
+    given: Mapping[str, Source]
+    texts: Mapping[str, str]
+    state: DeepResearchState
+    quoted: bool = False
+    language: str = ""
+
+    def __post_init__(self) -> None:
+        self.finder = QuoteFinder(self.texts)
+        self._wholes = WholeTexts(self.given, self.texts)
+
+    def finding(self, item: AnalyzedFinding, *, may_reword: bool = True) -> Finding | None:
+        """The finding with its quotes in place, or None when no source that was given carries it; ``may_reword`` is that
+        of `founded`."""
+        content = " ".join(cut(item.content, MAX_PASSAGE_CHARS).split())
+        source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in self.given)
+        if not content or not source_ids or (self.quoted and len(content) > LONGEST_FINDING):
             return None
-        content, quotes = stands
-    return Finding(
-        id=finding_id(content),
-        content=content,
-        confidence=(
-            confidence(item.confidence, source_ids, given, stated_counts=quoted)
-            if item.probability is None
-            else level_of(item.probability)
-        ),
-        source_ids=source_ids,
-        category=item.category,
-        quotes=quotes,
-        sub_query_id=item.sub_query_id,
-        relevance=item.relevance,
-        iteration=item.iteration or state.iteration,
-        marked=item.marked,
-        heading=item.heading,
-        rank=item.rank,
-        probability=item.probability,
-        part_id=part_of(item.part_id, item.sub_query_id, content, parts_of(state), state),
-    )
+        quotes = self._located(item, source_ids)
+        if not self.quoted:
+            quotes = tuple(q for q in quotes if q.source_id in source_ids)
+        else:
+            ids = dict.fromkeys((*source_ids, *(q.source_id for q in quotes)))
+            source_ids = tuple(i for i in ids if any(q.source_id == i for q in quotes))
+            stands = founded(
+                content, quotes, self.given, self._wholes, language=self.language, may_reword=may_reword
+            )
+            if not source_ids or stands is None or len(stands[0]) > LONGEST_FINDING:
+                return None
+            content, quotes = stands
+        return Finding(
+            id=finding_id(content),
+            content=content,
+            confidence=(
+                confidence(item.confidence, source_ids, self.given, stated_counts=self.quoted)
+                if item.probability is None
+                else level_of(item.probability)
+            ),
+            source_ids=source_ids,
+            category=item.category,
+            quotes=quotes,
+            sub_query_id=item.sub_query_id,
+            relevance=item.relevance,
+            iteration=item.iteration or self.state.iteration,
+            marked=item.marked,
+            heading=item.heading,
+            rank=item.rank,
+            probability=item.probability,
+            part_id=part_of(item.part_id, item.sub_query_id, content, self.state),
+        )
 
-
-def _quotes(
-    item: AnalyzedFinding,
-    source_ids: Sequence[str],
-    given: Mapping[str, Source],
-    texts: Mapping[str, str],
-    finder: QuoteFinder,
-) -> tuple[Quote, ...]:
-    """The quotes of a finding's sources, each where it stands, which may be in another source than was named."""
-    return tuple(
-        quote_at(span, texts[name], name, given[name].content_hash or "")
-        for q in item.quotes
-        if q.source_id in source_ids
-        for name, spans in filter(None, (finder.find(q.quote, q.source_id, q.start),))
-        for span in spans
-    )
+    def _located(self, item: AnalyzedFinding, source_ids: Sequence[str]) -> tuple[Quote, ...]:
+        """The quotes of a finding's sources, each where it stands, which may be in another source than was named."""
+        return tuple(
+            quote_at(span, self.texts[name], name, self.given[name].content_hash or "")
+            for q in item.quotes
+            if q.source_id in source_ids
+            for name, spans in filter(None, (self.finder.find(q.quote, q.source_id, q.start),))
+            for span in spans
+        )
 
 
 def untaken(state: DeepResearchState) -> tuple[TaskState, ...]:
     """The settled tasks that have something for the run which is not among its findings yet."""
-    return tuple(t for t in state.tasks if t.settled and not t.taken and _has_something(t))
+    return tuple(t for t in state.tasks if t.settled and not t.taken and (t.outcome.facts or _lacking(t)))
 
 
 def taken_now(state: DeepResearchState) -> int:
@@ -213,27 +370,17 @@ def as_answer(stands: TaskState, sub_query: SubQuery) -> AnalyzerOutput:
             content=fact.content,
             confidence=fact.confidence,
             source_ids=tuple(dict.fromkeys(quote.source_id for quote in fact.quotes)),
-            quotes=tuple(
-                AnalyzedQuote(source_id=quote.source_id, quote=quote.quote, start=quote.start)
-                for quote in fact.quotes
-            ),
+            quotes=tuple(map(AnalyzedQuote.of, fact.quotes)),
             sub_query_id=sub_query.id,
             part_id=sub_query.part_id,
         )
         for fact in stands.outcome.facts
     )
-    return AnalyzerOutput(findings=findings, gaps=_gaps(stands, sub_query), quoted=True)
-
-
-def _has_something(stands: TaskState) -> bool:
-    return bool(stands.outcome.facts) or bool(_lacking(stands))
-
-
-def _gaps(stands: TaskState, sub_query: SubQuery) -> tuple[AnalyzedGap, ...]:
-    return tuple(
+    gaps = tuple(
         AnalyzedGap(description=description, priority=priority, part_id=sub_query.part_id)
         for description, priority in _lacking(stands)
     )
+    return AnalyzerOutput(findings=findings, gaps=gaps, quoted=True)
 
 
 def _lacking(stands: TaskState) -> Sequence[tuple[str, int]]:

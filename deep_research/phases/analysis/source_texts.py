@@ -10,15 +10,15 @@ from deep_research.budget.condense import condense
 from deep_research.budget.tokens import Counter, counts
 from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, WorkError
-from deep_research.evidence.ranking import Questions
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import SourceText
-from deep_research.phases.analysis.triage import Looked, excerpt, look
 from deep_research.phases.concurrency import together
 from deep_research.phases.summarizing import Summarizer
 from deep_research.state import Extent, Portion, Source, Triage
 from deep_research.state.journal import Journal
 
+_SHARED = SourceText.model_fields.keys() & Source.model_fields.keys()
+LEFT_OUT = "\n\n[…]\n\n"
 OPENING = 2_400  # characters of a source without matched passages
 MATCHED = 10_000  # characters of a source's matched passages
 COUNT_UNIT = 1_000  # characters that are counted in the time of one small item
@@ -47,18 +47,8 @@ class Texts:
         known = {s.id: counts().known(s.content_hash or "", counter) for s in sources}
         for batch in self.batches([s for s in sources if known[s.id] is None]):
             texts = await self.of(batch)
-            known |= await off_loop(_work(texts), _counted, batch, texts, counter)
+            known |= await off_loop(work_of(texts), _counted, batch, texts, counter)
         return {name: size or 0 for name, size in known.items()}
-
-    async def looked(
-        self, sources: Sequence[Source], questions: Questions, protected: frozenset[str]
-    ) -> list[Looked]:
-        """What can be told of each source before a model reads it."""
-        made: list[Looked] = []
-        for batch in self.batches(sources):
-            texts = await self.of(batch)
-            made += await off_loop(_work(texts), look, batch, texts, questions, protected=protected)
-        return made
 
     async def sizes(
         self, sources: Sequence[Source], triage: Mapping[str, Triage], counter: Counter
@@ -69,7 +59,7 @@ class Texts:
         for batch in self.batches(in_part):
             texts = await self.of(batch)
             read = {s.id: excerpt(texts[s.id], triage[s.id]) for s in batch}
-            sizes |= await off_loop(_work(read), _sized, read, counter)
+            sizes |= await off_loop(work_of(read), _sized, read, counter)
         return sizes
 
     async def matched(self, sources: Sequence[Source]) -> tuple[SourceText, ...]:
@@ -123,7 +113,15 @@ class Shortening:
             await together((partial(one, source) for source in sources), at_once=AT_ONCE)
         left = [s for s in sources if s.id not in made]
         size = sum(len(texts[s.id]) for s in left) // CONDENSE_UNIT
-        return made | await off_loop(size, _condensed, left, texts, portion, self.query, self.counter)
+        return made | await off_loop(size, self._condensed, left, texts, portion)
+
+    def _condensed(
+        self, sources: Sequence[Source], texts: Mapping[str, str], portion: Portion
+    ) -> dict[str, str]:
+        measure, sizes = self.counter.expected, portion.sizes
+        return {
+            s.id: condense(texts[s.id], sizes[s.id], query=self.query, measure=measure).text for s in sources
+        }
 
     async def _by_model(
         self,
@@ -170,19 +168,19 @@ def batched(
 
 
 def with_text(source: Source, text: str) -> SourceText:
-    return SourceText(
-        id=source.id,
-        title=source.title,
-        url=source.url,
-        snippet=source.snippet,
-        content=text,
-        quality=source.quality,
-        published=source.published,
-        sub_query_id=source.sub_query_id,
-        relevance=source.relevance,
-        passages=source.passages,
-        mentions=source.mentions,
-    )
+    return SourceText(content=text, **{name: getattr(source, name) for name in _SHARED})
+
+
+def excerpt(text: str, triage: Triage | None) -> str:
+    """What is read of a text: its sections, with […] where something is left out between them."""
+    if triage is None or triage.extent is Extent.WHOLE:
+        return text
+    parts = [text[span.start : span.end] for span in triage.spans]
+    if not parts:
+        return ""
+    before = [""] if text[: triage.spans[0].start].strip() else []
+    after = [""] if text[triage.spans[-1].end :].strip() else []
+    return LEFT_OUT.join([*before, *parts, *after]).strip()
 
 
 def _extent(source: Source, triage: Mapping[str, Triage]) -> Extent:
@@ -193,21 +191,13 @@ def _sized(texts: Mapping[str, str], counter: Counter) -> dict[str, int]:
     return {name: counter.expected(text) for name, text in texts.items()}
 
 
-def _work(texts: Mapping[str, str]) -> int:
+def work_of(texts: Mapping[str, str]) -> int:
+    """How much there is to look through, in small items."""
     return sum(map(len, texts.values())) // COUNT_UNIT
 
 
 def _counted(sources: Sequence[Source], texts: Mapping[str, str], counter: Counter) -> dict[str, int]:
     return {s.id: counts().count(s.content_hash or "", texts[s.id], counter) for s in sources}
-
-
-def _condensed(
-    sources: Sequence[Source], texts: Mapping[str, str], portion: Portion, query: str, counter: Counter
-) -> dict[str, str]:
-    return {
-        s.id: condense(texts[s.id], portion.sizes[s.id], query=query, measure=counter.expected).text
-        for s in sources
-    }
 
 
 def _passages(source: Source, text: str) -> str:

@@ -1,21 +1,30 @@
-"""How much of each source a model reads: all of it, the sections that speak of what is asked, or nothing; and the further
-sections of a source that a search of a later round finds again. Pure."""
+"""How much of each source a model reads, chosen before it reads any: all of it, the sections that speak of what is asked,
+or nothing; and the further sections of a source that a search of a later round finds again. Code chooses; of sources that
+it is not sure of a model does where one is asked, which is shown titles, headings and best passages in one request."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from deep_research.budget.content_budget import ContentRules
+from pydantic import BaseModel, Field
+
+from deep_research.budget.content_budget import DEFAULTS, ContentRules
+from deep_research.calls import off_loop
+from deep_research.errors import WorkError
 from deep_research.evidence.language import written_in
 from deep_research.evidence.ranking import Questions, Scanned, around
-from deep_research.phases.analysis.handoff import AnalyzerInput
-from deep_research.state import DeepResearchState, Extent, Limit, Source, Span, Triage
+from deep_research.models.language_model import LanguageModel
+from deep_research.phases.analysis.handoff import AnalyzerInput, Doubtful, DoubtInput, DoubtOutput
+from deep_research.phases.analysis.source_texts import Texts, work_of
+from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, listed, one_line, opening
+from deep_research.state import DeepResearchState, Extent, Limit, Source, Span, SubQuery, Triage
+from deep_research.state.events import LimitReached
 
 SHORT = 700  # characters of a source that is read whole: it costs little
 MOST = 0.95  # of a text, from which on all of it is read
-LEFT_OUT = "\n\n[…]\n\n"
 LOOKED_AT = 4_000  # characters by which it is told what a text is written in
 LIMIT = "window"  # the name of the limit that tells what was left unread
 NOT_NEAR = "nothing in it comes near to what is asked"
@@ -37,6 +46,28 @@ SAID = {
 MOST_READ_ON = 5  # sources of earlier rounds of which further sections are read in a round
 LONGEST_READ_ON = 12_000  # characters of the passages for which one of them is read on
 AGAIN = "a search of this round found it again, and sections that were not read speak of what it asks"
+
+MOST_OUTPUT = 1_500  # tokens, thoughts included
+MOST_DOUBTFUL = 20  # sources of one request, those that come nearest
+LONGEST_TITLE = 200  # characters
+MOST_HEADINGS, LONGEST_HEADING = 12, 80  # of a source, and characters of each
+LONGEST_PASSAGE = 800  # characters
+OF_BESIDE = 0.08  # of the room, for the searches
+READ = {"whole": Extent.WHOLE, "sections": Extent.SECTIONS, "no": Extent.NOTHING}
+
+SYSTEM = f"""\
+You choose what is read for a piece of research. Of each source (S1, S2 …) you see its title, its headings and the \
+passage of it that has most of the words of what is asked. It has few of them, and would be left unread. Say of each:
+- whole: most of it bears on what is asked;
+- sections: the passage, and what stands around it, may tell something that is asked;
+- no: nothing in it helps to answer.
+
+Judge by what is meant: a source may answer in other words than the question's. A source on another matter that shares \
+some words does not. What is read takes the room of other sources, so where nothing speaks for a source it is no.
+
+{RULES}"""
+# Asks the model of the agent; None where it is not to be asked.
+Decide = Callable[[DoubtInput], Awaitable[DoubtOutput | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,18 +203,6 @@ def _of(item: Looked, extent: Extent, because: str, spans: tuple[Span, ...] = ()
     return Triage(source_id=item.id, extent=extent, spans=spans, because=because)
 
 
-def excerpt(text: str, triage: Triage | None) -> str:
-    """What is read of a text: its sections, with […] where something is left out between them."""
-    if triage is None or triage.extent is Extent.WHOLE:
-        return text
-    parts = [text[span.start : span.end] for span in triage.spans]
-    if not parts:
-        return ""
-    before = [""] if text[: triage.spans[0].start].strip() else []
-    after = [""] if text[triage.spans[-1].end :].strip() else []
-    return LEFT_OUT.join([*before, *parts, *after]).strip()
-
-
 def limits_of(triage: Sequence[Triage], iteration: int) -> list[Limit]:
     """What a reader of the report is told of it, in one line."""
     read_on = sum(item.further for item in triage)
@@ -285,3 +304,157 @@ def _places_in(source: Scanned, spans: Sequence[Span]) -> frozenset[int]:
             read.add(place)
             place += 1
     return frozenset(read)
+
+
+class Choice(BaseModel):
+    source: str = Field(description="name of the source, such as S1")
+    read: Literal["whole", "sections", "no"]
+
+
+class Choices(BaseModel):
+    choices: list[Choice] = Field(description="one for each source")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """How much is read of each source, what is told of the choice, and how many requests it took."""
+
+    triage: tuple[Triage, ...] = ()
+    told: tuple[LimitReached, ...] = ()
+    requests: int = 0
+
+
+async def chosen(
+    sources: Sequence[Source],
+    known: Sequence[Source],
+    told: AnalyzerInput,
+    texts: Texts,
+    rules: ContentRules,
+    decide: Decide,
+) -> Chosen:
+    """How much is read of new ``sources``, and what further of ``known`` ones, of which the journal has what was read."""
+    questions = questions_of(told)
+    protected = frozenset(s.id for s in sources if told.weights.is_protected(s))
+    looked = await _looked_at(sources, texts, questions, protected)
+    choice = await _of_new(sources, looked, told, texts, questions, rules, decide)
+    if not known:
+        return choice
+    again = await _looked_at(known, texts, questions)
+    read = texts.journal.state.sections_read
+    size = len(sources) + len(known)
+    further = await off_loop(size, read_on, again, looked, read, told, questions, rules)
+    return replace(choice, triage=(*choice.triage, *further))
+
+
+async def _looked_at(
+    sources: Sequence[Source], texts: Texts, questions: Questions, protected: frozenset[str] = frozenset()
+) -> list[Looked]:
+    """What can be told of each source before a model reads it."""
+    made: list[Looked] = []
+    for batch in texts.batches(sources):
+        held = await texts.of(batch)
+        made += await off_loop(work_of(held), look, batch, held, questions, protected=protected)
+    return made
+
+
+async def _of_new(
+    sources: Sequence[Source],
+    looked: Sequence[Looked],
+    told: AnalyzerInput,
+    texts: Texts,
+    questions: Questions,
+    rules: ContentRules,
+    decide: Decide,
+) -> Chosen:
+    """Whatever goes wrong with the model's part of it, code's choice stands."""
+    triage = await off_loop(len(sources), triaged, looked, questions, rules)
+    if not rules.model_triage:
+        return Chosen(triage)
+    doubts = (await off_loop(len(sources), doubts_of, looked, triage, questions, rules))[:MOST_DOUBTFUL]
+    if not doubts:
+        return Chosen(triage)
+    shown = await _shown(sources, doubts, texts)
+    handoff = DoubtInput(**told.common, sub_queries=told.sub_queries, sources=shown)
+    try:
+        answer = await decide(handoff)
+    except WorkError as error:
+        return Chosen(triage, (_left_to_code(len(doubts), error.problem),), requests=1)
+    if answer is None:
+        return Chosen(triage)
+    if not answer.extents:
+        return Chosen(triage, (_left_to_code(len(doubts), "the model named none of them."),), requests=1)
+    return Chosen(decided(triage, doubts, answer.extents, answer.by), requests=1)
+
+
+async def _shown(sources: Sequence[Source], doubts: Sequence[Doubt], texts: Texts) -> tuple[Doubtful, ...]:
+    """What is shown of each, in the order of the doubts. Texts are loaded a few at a time, and dropped."""
+    by_id = {source.id: source for source in sources}
+    made: dict[str, Doubtful] = {}
+    for batch in texts.batches(by_id[doubt.id] for doubt in doubts):
+        held = await texts.of(batch)
+        for doubt in doubts:
+            if doubt.id in held:
+                made[doubt.id] = _doubtful(by_id[doubt.id], held[doubt.id], doubt)
+    return tuple(made[doubt.id] for doubt in doubts)
+
+
+def _doubtful(source: Source, text: str, doubt: Doubt) -> Doubtful:
+    best = doubt.scanned.passages[doubt.place]
+    headings = tuple(text[span.start : span.end] for span, _ in doubt.scanned.headings[:MOST_HEADINGS])
+    return Doubtful(
+        id=source.id,
+        title=source.title,
+        url=source.url,
+        headings=tuple(heading.strip().strip("# ") for heading in headings),
+        passage=text[best.start : best.end][:LONGEST_PASSAGE],
+    )
+
+
+def _left_to_code(doubtful: int, problem: str) -> LimitReached:
+    were = "1 source was" if doubtful == 1 else f"{doubtful} sources were"
+    message = (
+        f"{were} left unread by their words alone, since no model could say whether they help: {problem}"
+    )
+    return LimitReached(limit=Limit(name=LIMIT, message=message))
+
+
+async def decide(handoff: DoubtInput, model: LanguageModel, rules: ContentRules = DEFAULTS) -> DoubtOutput:
+    """What the model says of each. Names that were not given mean nothing; of two answers on one source the first
+    counts."""
+    names = Aliases("S", [source.id for source in handoff.sources])
+    made, _ = await asked(
+        model, SYSTEM, MOST_OUTPUT, Choices, lambda room: _told(handoff, names.names, room), rules
+    )
+    extents: dict[str, Extent] = {}
+    for choice in made.choices:
+        if (source_id := names.id(choice.source)) is not None:
+            extents.setdefault(source_id, READ[choice.read])
+    return DoubtOutput(extents=extents, by=model.name)
+
+
+def _told(handoff: DoubtInput, names: Mapping[str, str], room: Room) -> Message:
+    message = Message(room)
+    opening(message, handoff)
+    if searches := _searches(handoff.sub_queries):
+        message.add(f"What was searched for:\n{listed(message.lines(searches, OF_BESIDE, 'the searches'))}")
+    for source in handoff.sources:
+        message.material(f"source {names[source.id]}", _described(source))
+    message.add("Say of each source how much of it is read.")
+    return message
+
+
+def _searches(sub_queries: Sequence[SubQuery]) -> list[str]:
+    return [
+        f"{one_line(s.query)} ({one_line(s.rationale)})" if s.rationale else one_line(s.query)
+        for s in sub_queries
+    ]
+
+
+def _described(source: Doubtful) -> str:
+    lines = [f"Title: {one_line(source.title)[:LONGEST_TITLE]}"]
+    if source.url:
+        lines.append(f"Address: {one_line(source.url)[:LONGEST_TITLE]}")
+    headings = [one_line(heading)[:LONGEST_HEADING] for heading in source.headings[:MOST_HEADINGS]]
+    if headings:
+        lines.append(f"Headings: {'; '.join(headings)}")
+    return "\n".join((*lines, f"Passage: {one_line(source.passage)[:LONGEST_PASSAGE]}"))

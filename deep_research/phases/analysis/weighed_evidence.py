@@ -203,7 +203,7 @@ def gap_of(item: AnalyzedGap, state: DeepResearchState, rank: int) -> Gap:
         priority=item.priority,
         iteration=state.iteration,
         rank=rank,
-        part_id=part_of(item.part_id, None, item.description, parts_of(state), state),
+        part_id=part_of(item.part_id, None, item.description, state),
     )
 
 
@@ -220,15 +220,10 @@ def parts_of(state: DeepResearchState) -> tuple[QuestionPart, ...]:
     return state.parts or question_parts(state.query)
 
 
-def part_of(
-    named: str | None,
-    sub_query_id: str | None,
-    text: str,
-    parts: Sequence[QuestionPart],
-    state: DeepResearchState,
-) -> str | None:
+def part_of(named: str | None, sub_query_id: str | None, text: str, state: DeepResearchState) -> str | None:
     """The part that a statement serves: the one that is ``named``; that of the search which led to it; that of whose
     words the ``text`` has most."""
+    parts = parts_of(state)
     known = {part.id for part in parts}
     if named in known:
         return named
@@ -253,13 +248,15 @@ def verdicts(
     that the part expects."""
     of_part: dict[str | None, list[Finding]] = {}
     for finding in findings:
-        served = part_of(finding.part_id, finding.sub_query_id, finding.content, parts, state)
+        served = part_of(finding.part_id, finding.sub_query_id, finding.content, state)
         of_part.setdefault(served, []).append(finding)
     every: list[PartVerdict] = []
     for part in parts:
         own = of_part.get(part.id, [])
+        terms = standing(part, state.query).terms
         sure = any(
-            f.confidence is not ConfidenceLevel.SPECULATION and _answers(f, part, state.query) for f in own
+            f.confidence is not ConfidenceLevel.SPECULATION and _holds(f, part.expects, terms, state.query)
+            for f in own
         )
         named = _named(part, own, state)
         verdict = (
@@ -282,11 +279,6 @@ def _named(part: QuestionPart, findings: Iterable[Finding], state: DeepResearchS
     return sum(name <= terms for name in names) / len(names) if names else 1.0
 
 
-def _answers(finding: Finding, part: QuestionPart, question: str) -> bool:
-    """Whether a finding holds something of the kind that a part expects, as far as that shows in its form."""
-    return _holds(finding, part.expects, standing(part, question).terms, question)
-
-
 def fills(finding: Finding, gap: Gap, parts: Sequence[QuestionPart], question: str) -> bool:
     """Whether a finding holds something of the kind that a gap asks for: by its own words, else by those of its part."""
     language = read_question(question).language
@@ -298,5 +290,6 @@ def fills(finding: Finding, gap: Gap, parts: Sequence[QuestionPart], question: s
 
 
 def _holds(finding: Finding, kind: str, terms: Iterable[str], question: str) -> bool:
+    """Whether a finding holds something of a kind, as far as that shows in its form."""
     told = "\n".join((finding.content, *(quote.quote for quote in finding.quotes)))
     return may_hold(kind, told, read_question(question).words, frozenset(terms))

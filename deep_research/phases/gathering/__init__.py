@@ -1,9 +1,8 @@
 """The gathering phase: its handoff, its rules, its work."""
 
-from deep_research.phases.gathering.gate import validate_gathering
 from deep_research.phases.gathering.gatherer import SearchGatherer
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput
-from deep_research.phases.gathering.phase import GatheringPhase
+from deep_research.phases.gathering.phase import GatheringPhase, validate_gathering
 from deep_research.state import GatherStats
 
 __all__ = [

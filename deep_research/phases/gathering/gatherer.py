@@ -15,7 +15,7 @@ from deep_research.calls import Calls
 from deep_research.errors import SearchError
 from deep_research.evidence.disclosure import confidential
 from deep_research.phases.agent_contract import Allowance
-from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, PagesInput, filters_of
 from deep_research.phases.gathering.queries import Match, matched, wordings
 from deep_research.phases.gathering.source_reading import Reading

@@ -1,4 +1,4 @@
-"""GATHERING: one unit per sub-query, several at once."""
+"""GATHERING: one unit per sub-query, several at once, and the rules that gathered sources are held to."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ from deep_research.calls import off_loop
 from deep_research.errors import BudgetError
 from deep_research.evidence.page_identity import canonical_url
 from deep_research.phases.agent_contract import Agent, Operation
-from deep_research.phases.base import Phase, Retry, WorkLimits, purse_of
+from deep_research.phases.base import Phase, Retry, WorkLimits, judged, purse_of
 from deep_research.phases.concurrency import together
-from deep_research.phases.gathering.bounds import bounded_output
 from deep_research.phases.gathering.caps import (
     affordable,
     capped,
     capped_for_all,
     fetches,
+    pages_told,
     spare,
     unread_limits,
 )
-from deep_research.phases.gathering.collecting import collected, work_of
-from deep_research.phases.gathering.fetching import pages_told
-from deep_research.phases.gathering.handoff import GATHER, READ, GathererInput, GathererOutput, filters_of
-from deep_research.phases.gathering.pages_left import finder, read_left
+from deep_research.phases.gathering.collecting import Collected, bounded_output, collected, work_of
+from deep_research.phases.gathering.handoff import (
+    GATHER,
+    READ,
+    GathererInput,
+    GathererOutput,
+    PagesInput,
+    filters_of,
+)
 from deep_research.phases.gathering.queries import Asked, answered, wordings
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts
 from deep_research.phases.handoff import shared, with_latest
@@ -39,6 +44,7 @@ from deep_research.state import (
     ModelRole,
     SubQuery,
     SubQueryStatus,
+    ValidationResult,
 )
 from deep_research.state.events import (
     Event,
@@ -49,6 +55,37 @@ from deep_research.state.events import (
 )
 from deep_research.state.identity import sub_query_id
 from deep_research.state.journal import Journal
+from deep_research.state.records import NO_HIGH_QUALITY, PAGES
+
+MIN_SOURCES = 3
+MIN_COMPLETION = 0.5
+
+
+def validate_gathering(state: DeepResearchState) -> ValidationResult:
+    """Pure. No source at all blocks; all else is advice."""
+    count = len(state.sources)
+    issues: list[str] = []
+    blocking: list[str] = []
+    if not count:
+        blocking.append(_nothing(state))
+    elif count < MIN_SOURCES:
+        issues.append("Only one source was found." if count == 1 else f"Only {count} sources were found.")
+    if count and not state.high_quality_sources():
+        issues.append(NO_HIGH_QUALITY)
+    completed, total = len(state.completed_sub_queries()), len(state.current_sub_queries())
+    if completed < total * MIN_COMPLETION:
+        issues.append(f"Only {completed} of {total} sub-queries could be searched.")
+    return judged(blocking, issues, count * 1.5)
+
+
+def _nothing(state: DeepResearchState) -> str:
+    """Why there is no source: nothing was found, or nothing of it could be read."""
+    unread = [limit for limit in state.limits if limit.name == PAGES]
+    many = sum(limit.used or 0 for limit in unread)
+    if not many:
+        return "No source was found."
+    why = " ".join(dict.fromkeys(limit.message for limit in unread))
+    return f"{many} {'result was' if many == 1 else 'results were'} found, none could be read. {why}"
 
 
 class _GuidanceSearches:
@@ -139,10 +176,10 @@ class GatheringPhase(Phase):
         from deep_research.phases.gathering.tasks.rounds import TaskRounds  # not needed to search
 
         rounds = TaskRounds(
-            self.tasks,
-            self.limits,
-            journal,
-            models,
+            parts=self.tasks,
+            limits=self.limits,
+            journal=journal,
+            models=models,
             ask=partial(self._asked, models=models),
             handoff=partial(self.handoff, known=known),
             overrule=overrule,
@@ -180,13 +217,42 @@ class GatheringPhase(Phase):
         )
 
     async def _read_left(self, journal: Journal, models: RunModels | None, known: frozenset[str]) -> None:
-        """The pages that earlier searches left unread, where the cap on them was raised since."""
+        """The pages that earlier searches left unread, where the cap on them was raised since. No search is made again;
+        what is left still is told again."""
         state = journal.state
-        sub_query = finder(state)
+        # The last that was searched, under which they are counted: the log of a search does not say which it left.
+        sub_query = next(reversed(state.completed_sub_queries()), None)
         if not state.pages_left or not self.spec.can(READ) or sub_query is None:
             return
-        read = partial(self._gather, models=models, operation=READ)
-        await read_left(read, self.handoff(sub_query, state, known), sub_query, journal, self.limits)
+        journal.check()
+        cap, pages = state.options.budget.max_fetches, tuple(state.pages_left)
+        left = None if cap is None else max(0, cap - state.usage.fetches)
+        handoff = self.handoff(sub_query, state, known)
+        told = PagesInput(**dict(handoff) | {"pages": pages, "fetches": left})
+        answer = await self._gather(told, models, READ)
+        found = await self._collected(answer, sub_query, known, len(pages))
+        done = SubQueryCompleted(
+            sub_query_id=sub_query.id,
+            sources=found.sources,
+            wordings=sub_query.wordings,
+            searches=0,
+            fetches=answer.fetches,
+            duplicates=found.twice,
+        )
+        await journal.record(done, *unread_limits(answer.unread, cap), contents=found.contents)
+
+    async def _collected(
+        self, answer: GathererOutput, sub_query: SubQuery, known: frozenset[str], most_new: int
+    ) -> Collected:
+        return await off_loop(
+            sum(map(work_of, answer.sources)),
+            collected,
+            answer.sources,
+            sub_query_id=sub_query.id,
+            known=known,
+            most_new=most_new,
+            most_bytes=self.limits.max_source_bytes,
+        )
 
     @property
     def falls_back(self) -> bool:
@@ -247,15 +313,8 @@ class GatheringPhase(Phase):
                 SubQueryFailed(sub_query_id=sub_query.id, error=came.error, fetches=came.fetches)
             )
             return
-        found = await off_loop(
-            sum(map(work_of, answer.sources)),
-            collected,
-            answer.sources,
-            sub_query_id=sub_query.id,
-            known=handoff.known,
-            most_new=state.options.max_sources_per_query,
-            most_bytes=self.limits.max_source_bytes,
-        )
+        most_new = state.options.max_sources_per_query
+        found = await self._collected(answer, sub_query, handoff.known, most_new)
         events: list[Event] = [
             SubQueryCompleted(
                 sub_query_id=sub_query.id,

@@ -17,8 +17,8 @@ from deep_research.evidence.quality import QualityLists, SourceFacts, judged, pr
 from deep_research.evidence.ranking import matching
 from deep_research.limits import Gate
 from deep_research.logs import masked
-from deep_research.phases.gathering.bounds import bounded_document
-from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.caps import Fetching
+from deep_research.phases.gathering.collecting import bounded_document
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, Snapshot, Unread
 from deep_research.sources.search import Scholarly, SearchFilters, SearchResult
 from deep_research.sources.search.filters import in_domains, in_time
@@ -37,6 +37,7 @@ LONGEST_SNIPPET = 300
 UNDATED = "no day of publication"
 OUTSIDE = "published outside of the days that were asked for"
 COPY = "the same text as another page that is used"
+LATE = "there was no time left to read it"
 GONE = (404, 410)
 EXTRACT = "extract"  # how a source was read: as its search service gives it
 KEYED = "a key of yours stands in its address, which its site may not see"
@@ -96,7 +97,8 @@ class Reading:
                     (at for at in texts if page and copied(page.document.fingerprint, texts[at])), None
                 )
                 day = (page.document.published if page else None) or results[place].published
-                if same is not None and not _is_before(day, days[same]):
+                is_older = same is not None and (day or date.max) < (days[same] or date.min)
+                if same is not None and not is_older:
                     unread.append(Unread(url=results[place].address, why=COPY, unwanted=True))
                     continue
                 if same is not None:  # what was published first is no copy of what came later
@@ -174,7 +176,9 @@ class Reading:
             if failure is not None:
                 raise failure
         return [
-            task.result() if task.done() and not task.cancelled() else _late(result, filters)
+            task.result()
+            if task.done() and not task.cancelled()
+            else _not_read(result, result.text_at or result.address, LATE, filters)
             for task, (result, _) in zip(tasks, results, strict=True)
         ]
 
@@ -195,7 +199,9 @@ class Reading:
         except (FetchError, ExtractionError) as error:
             if error.data.get("asked") is False:
                 fetching.give_back()
-            return _not_read(result, at, error.problem, filters, gone=_is_gone(error))
+            # The page is not there, or nobody should follow its address.
+            gone = error.data.get("trouble") == "refused" or error.data.get("status") in GONE
+            return _not_read(result, at, error.problem, filters, gone=gone)
         finally:
             fetching.done()
         if not page.asked:
@@ -256,10 +262,6 @@ class Reading:
         return source.model_copy(update=known)
 
 
-def _is_before(day: date | None, other: date | None) -> bool:
-    return day is not None and other is not None and day < other
-
-
 def _size(found: Sequence[tuple[int, SearchResult, Page | None]]) -> int:
     """How much text work results are; documents of the user's own need none."""
     web = [(r, page) for _, r, page in found if r.kind is SourceKind.WEB]
@@ -269,16 +271,6 @@ def _size(found: Sequence[tuple[int, SearchResult, Page | None]]) -> int:
 def _in_time(result: SearchResult, filters: SearchFilters) -> bool:
     """Whether what is told of a result will do where nothing more is read of it."""
     return in_time(result.published, filters, web=result.kind is SourceKind.WEB)
-
-
-def _late(result: SearchResult, filters: SearchFilters) -> Unread | None:
-    """Of a result that was still being read when time was up."""
-    return _not_read(result, result.text_at or result.address, "there was no time left to read it", filters)
-
-
-def _is_gone(error: FetchError | ExtractionError) -> bool:
-    """Whether the page is not there, or nobody should follow its address."""
-    return error.data.get("trouble") == "refused" or error.data.get("status") in GONE
 
 
 def _not_read(

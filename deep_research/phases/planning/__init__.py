@@ -1,9 +1,8 @@
 """The planning phase: its handoff, its rules, its work."""
 
 from deep_research.phases.planning.extractive_planner import ExtractivePlanner
-from deep_research.phases.planning.gate import validate_planning
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
-from deep_research.phases.planning.phase import PlanningPhase
+from deep_research.phases.planning.phase import PlanningPhase, validate_planning
 
 __all__ = [
     "ExtractivePlanner",

@@ -7,8 +7,7 @@ from typing import Self
 from pydantic import Field
 
 from deep_research.phases.agent_contract import Operation
-from deep_research.phases.handoff import Handoff
-from deep_research.phases.proposed_queries import Change, Proposal
+from deep_research.phases.handoff import Change, Handoff, Proposal
 from deep_research.state import FirstLook, Record
 
 

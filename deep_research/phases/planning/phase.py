@@ -1,4 +1,4 @@
-"""PLANNING: one call to the planner, one plan."""
+"""PLANNING: one call to the planner, one plan, and the rules that it is held to."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 from deep_research.budget.metered import RunModels, shorter
 from deep_research.budget.tokens import Counter
 from deep_research.errors import SearchError
+from deep_research.evidence import unspaced
 from deep_research.evidence.inquiry import KINDS, question_parts
 from deep_research.logs import get_log, told
 from deep_research.phases.agent_contract import Agent
-from deep_research.phases.base import Phase, WorkLimits, noted
+from deep_research.phases.base import Phase, WorkLimits, judged, noted
 from deep_research.phases.handoff import shared
 from deep_research.phases.planning.handoff import PLAN, PlannedQuery, PlannerInput, PlannerOutput
 from deep_research.phases.planning.llm import MOST_OUTPUT
@@ -26,16 +27,44 @@ from deep_research.state import (
     QuestionPart,
     SubQuery,
     SubQueryStatus,
+    ValidationResult,
 )
 from deep_research.state.events import PlanMade
 from deep_research.state.identity import part_id, sub_query_id
 from deep_research.state.journal import Journal
 
-log = get_log("planning")
+MIN_SUB_QUERIES = 2
+MIN_QUERY_CHARS = 10
+MIN_QUERY_WORDS = 2  # that are enough, however short they are written
 
+log = get_log("planning")
 MOST_PARTS, LONGEST_PART = 20, 400  # parts that are looked at one by one, and characters of each
 Look = Callable[[str], Awaitable[FirstLook | None]]
 Glance = Callable[[DeepResearchState], Awaitable[FirstLook | None]]
+
+
+def validate_planning(state: DeepResearchState) -> ValidationResult:
+    """Pure. A plan without any sub-query blocks; all else is advice."""
+    plan = [s for s in state.current_sub_queries() if s.iteration == state.iteration]
+    issues: list[str] = []
+    blocking: list[str] = []
+    if not plan:
+        blocking.append("The plan has no sub-query.")
+    elif len(plan) < MIN_SUB_QUERIES:
+        issues.append(f"The plan has {len(plan)} sub-query; at least {MIN_SUB_QUERIES} are wanted.")
+    if len(plan) > state.max_sub_queries:
+        issues.append(f"The plan has {len(plan)} sub-queries; at most {state.max_sub_queries} are wanted.")
+    if not state.research_brief:
+        issues.append("The plan has no research brief.")
+    issues += [f"Sub-query too short: '{s.query}'." for s in plan if _is_short(s.query)]
+    return judged(blocking, issues, len(plan) * 2.5)
+
+
+def _is_short(query: str) -> bool:
+    """A character of a script without spaces says more than a letter."""
+    return len(query) < MIN_QUERY_CHARS and not (
+        unspaced.occur_in(query) and unspaced.size(query) >= MIN_QUERY_WORDS
+    )
 
 
 class PlanningPhase(Phase):

@@ -7,49 +7,30 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from deep_research.phases.agent_contract import Operation
-from deep_research.phases.handoff import Handoff
-from deep_research.phases.proposed_queries import Change, Proposal
+from deep_research.phases.handoff import Change, EvidenceInput, Proposal
 from deep_research.state import (
-    Claim,
-    Contradiction,
-    Finding,
     FollowUpQuery,
     Gap,
     GapAnalysis,
     IterationRecommendation,
-    Limit,
-    PartVerdict,
     Record,
     Reference,
     Remark,
     Sending,
-    Source,
 )
 
 REPORT = "report"  # the item that the report is, among those that a model is given
 
 
-class RefinerInput(Handoff):
+class RefinerInput(EvidenceInput):
     """``asked`` are all queries searched so far: none of them is worth asking again. ``further`` are those of the steers
-    that can be searched. ``draft`` is the report with ids of findings, ``failing`` are those of its claims that nothing
-    carries, ``sources`` those that findings cite; ``passages`` are what stands around the quotes of findings,
-    by their ids; ``references`` tell where sources point to for more."""
+    that can be searched; ``references`` tell where sources point to for more."""
 
     gaps: tuple[Gap, ...]
-    max_iterations: int
     remaining_iterations: int
     has_report_draft: bool
     report: str | None = None
     source_count: int = 0
-    research_brief: str | None = None
-    findings: tuple[Finding, ...] = ()
-    sources: tuple[Source, ...] = ()
-    passages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    contradictions: tuple[Contradiction, ...] = ()
-    verdicts: tuple[PartVerdict, ...] = ()
-    limits: tuple[Limit, ...] = ()
-    draft: str = ""
-    failing: tuple[Claim, ...] = ()
     references: tuple[Reference, ...] = ()
     asked: tuple[str, ...] = ()
     further: tuple[str, ...] = ()

@@ -191,7 +191,7 @@ def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
             Remark(
                 kind=RemarkKind(item.kind),
                 heading=one_line(item.heading).strip("# "),
-                sentence=one_line(_bare(item.sentence)),
+                sentence=one_line(_NAMES.sub("", item.sentence).strip(" .…\"“”'")),
                 advice=one_line(item.advice),
             )
             for item in judgement.remarks
@@ -238,11 +238,6 @@ def _named(judgement: Judgement, known: set[str], seen: set[str]) -> list[tuple[
             ),
         )
     return list(named.values())
-
-
-def _bare(sentence: str) -> str:
-    """Without references and the marks of a sentence that goes on."""
-    return _NAMES.sub("", sentence).strip(" .…\"“”'")
 
 
 def _told(handoff: RefinerInput, room: Room) -> Message:
@@ -297,30 +292,26 @@ def _evidence(
         said = [f"{names[finding.id]} {text}" for finding, text in zip(findings, told_of, strict=True)]
         message.add("What was found:")
         message.material("findings", "\n".join(message.lines(said, OF_FINDINGS, "the findings")))
-    if handoff.failing:
-        claims = [f"“{one_line(claim.text)}”" for claim in handoff.failing]
-        message.add("What of the report no source carries:")
-        message.material("claims", listed(message.lines(claims, OF_BESIDE, "claims that nothing carries")))
-    if handoff.contradictions:
-        told_ = [one_line(conflict.description) for conflict in handoff.contradictions]
-        message.add("What contradicts itself:")
-        message.material("contradictions", listed(message.lines(told_, OF_BESIDE, "the contradictions")))
+    claims = [f"“{one_line(claim.text)}”" for claim in handoff.failing]
+    what = "claims that nothing carries"
+    message.listing("What of the report no source carries:", "claims", claims, OF_BESIDE, what)
+    conflicts = [one_line(conflict.description) for conflict in handoff.contradictions]
+    what = "the contradictions"
+    message.listing("What contradicts itself:", "contradictions", conflicts, OF_BESIDE, what)
     parts = {part.id: part.text for part in handoff.parts}
-    if len(handoff.verdicts) > 1:
-        found = [
-            f"{one_line(parts[v.part_id])}: {v.verdict.value}{'' if v.claim_ids else ', not told in the report'}"
-            for v in handoff.verdicts
-            if v.part_id in parts
-        ]
-        message.add("The parts of the question, and what was found of each:")
-        message.material("parts", listed(message.lines(found, OF_BESIDE, "the parts of the question")))
+    found = [
+        f"{one_line(parts[v.part_id])}: {v.verdict.value}{'' if v.claim_ids else ', not told in the report'}"
+        for v in handoff.verdicts
+        if v.part_id in parts and len(handoff.verdicts) > 1
+    ]
+    heading = "The parts of the question, and what was found of each:"
+    message.listing(heading, "parts", found, OF_BESIDE, "the parts of the question")
     if handoff.limits:
         limits = [one_line(limit.line) for limit in handoff.limits]
         message.add(f"Limits:\n{listed(message.lines(limits, OF_BESIDE, 'the limits'))}")
-    if handoff.references:
-        more = [f"{one_line(each.text)} → {one_line(each.target)}" for each in handoff.references]
-        message.add("Where sources point to for more; a search may name it:")
-        message.material("references", listed(message.lines(more, OF_BESIDE, "references of sources")))
+    more = [f"{one_line(each.text)} → {one_line(each.target)}" for each in handoff.references]
+    heading = "Where sources point to for more; a search may name it:"
+    message.listing(heading, "references", more, OF_BESIDE, "references of sources")
 
 
 def _with_quotes(

@@ -1,4 +1,4 @@
-"""REFINEMENT: one call to the refiner about the gaps that are open."""
+"""REFINEMENT: one call to the refiner about the gaps that are open, and what is said of those that stay."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from deep_research.budget.metered import RunModels
 from deep_research.evidence.plain import plainly
 from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, noted
-from deep_research.phases.handoff import shared
+from deep_research.phases.evidence_lines import around_quotes
+from deep_research.phases.handoff import evidence_of, shared
 from deep_research.phases.keeping import Original, sent
-from deep_research.phases.quote_passages import around_quotes
 from deep_research.phases.refinement.handoff import REFINE, REPORT, RefinerInput, RefinerOutput
 from deep_research.phases.steering_plan import unfollowed
 from deep_research.phases.steering_queries import Knows, split_searchable
@@ -23,6 +23,7 @@ from deep_research.state import (
     Remark,
     RemarkKind,
     SubQueryStatus,
+    ValidationResult,
 )
 from deep_research.state.events import GapsAssessed, LimitReached
 from deep_research.state.identity import gap_id
@@ -31,6 +32,15 @@ from deep_research.state.limitations import limitations
 from deep_research.state.records import OF_MODEL, OF_REPORT
 
 MOST_REMARKS = 20
+
+
+def validate_refinement(state: DeepResearchState) -> ValidationResult:
+    """Pure and always valid."""
+    open_gaps = len(state.unresolved_gaps())
+    issues: tuple[str, ...] = ()
+    if open_gaps and state.iteration >= state.max_iterations:
+        issues = (f"{open_gaps} gaps are open and no iteration is left.",)
+    return ValidationResult(valid=True, issues=issues, quality_score=10.0 - min(10.0, open_gaps * 2.0))
 
 
 class RefinementPhase(Phase):
@@ -85,20 +95,14 @@ class RefinementPhase(Phase):
         return self.spec.uses_model or bool((await split_searchable((steer,), state, self._knows))[0])
 
     def handoff(self, state: DeepResearchState) -> RefinerInput:
-        cited = {source_id for finding in state.findings for source_id in finding.source_ids}
         return RefinerInput(
             **shared(state, self.phase),
+            **evidence_of(state),
             gaps=state.unresolved_gaps(),
-            max_iterations=state.max_iterations,
             remaining_iterations=state.max_iterations - state.iteration,
             has_report_draft=bool(state.report),
             report=state.report,
             source_count=len(state.sources),
-            findings=state.findings,
-            research_brief=state.research_brief,
-            sources=tuple(s for s in state.sources if s.id in cited),
-            contradictions=state.contradictions,
-            verdicts=state.verdicts,
             limits=tuple(limit for limit in limitations(state) if limit.name not in (OF_REPORT, OF_MODEL)),
             draft=state.report_draft,
             failing=tuple(claim for claim in state.claims if claim.marked),

@@ -1,9 +1,8 @@
 """The synthesis phase: its handoff, its rules, its work."""
 
 from deep_research.phases.synthesis.extractive_synthesizer import ExtractiveSynthesizer
-from deep_research.phases.synthesis.gate import validate_synthesis
 from deep_research.phases.synthesis.handoff import JudgeScope, SynthesizerInput, SynthesizerOutput
-from deep_research.phases.synthesis.phase import SynthesisPhase
+from deep_research.phases.synthesis.phase import SynthesisPhase, validate_synthesis
 
 __all__ = [
     "ExtractiveSynthesizer",

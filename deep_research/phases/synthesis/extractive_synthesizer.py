@@ -91,7 +91,11 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         answers = _led(answers, numbers, sound or withdrawn)
         given, left = published(numbers, handoff.contradictions, handoff.findings, handoff.sources)
         differing = [contradiction for contradiction in left if contradiction in differing]
-        blocks += [Block.heading(2, "Answer"), *_asked_for(steered, inquiry.words)]
+        blocks += [
+            Block.heading(2, "Answer"),
+        ]
+        for finding in steered:
+            blocks += _cited([_told(finding, inquiry.words)], [finding])
         blocks += [*_answer(answers, inquiry.words), *given]
         blocks += _passages(kept, sources, inquiry.words, answers)
     blocks += conflicts(differing, handoff.findings, handoff.sources)
@@ -131,11 +135,6 @@ def has_word_of(finding: Finding, steer: str, question: str) -> bool:
     words = read_question(question).words
     new = {term for word in new_words(steer, question) for term in words.terms(word)}
     return not new.isdisjoint(words.terms(finding.content))
-
-
-def _asked_for(findings: Sequence[Finding], words: Vocabulary) -> Iterator[Block]:
-    for finding in findings:
-        yield from _cited([_told(finding, words)], [finding])
 
 
 def within(words: int, findings: Sequence[Finding]) -> list[Finding]:

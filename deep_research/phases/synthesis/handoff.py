@@ -4,53 +4,33 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pydantic import Field
-
 from deep_research.phases.agent_contract import Operation
-from deep_research.phases.handoff import Handoff
+from deep_research.phases.handoff import EvidenceInput, Handoff
 from deep_research.state import (
-    Claim,
-    Contradiction,
     Discrepancy,
     Finding,
     Gap,
-    Limit,
-    PartVerdict,
     Record,
     Remark,
     Sending,
-    Source,
     SubQuery,
 )
 
 
-class SynthesizerInput(Handoff):
-    """``sources`` are those that findings cite, without their texts: a report is written from findings.
-    ``passages`` are what stands around the quotes of findings, by their ids. ``draft`` is the last report with ids of
-    findings, where there is one, and ``improving`` says that nothing was found since; ``improvements`` and ``remarks``
-    are the refiner's on it, ``failing`` those of its claims that nothing carries. ``words`` is the wanted length;
-    ``verdicts`` are those on the parts of the question;
-    ``requests`` are those of a model that the budget has room for, None for any number. ``read_by_model``: a model read
-    sources, so that findings may be in its words."""
+class SynthesizerInput(EvidenceInput):
+    """A report is written from findings. ``improving`` says that nothing was found since the last one; ``improvements``
+    and ``remarks`` are the refiner's on it. ``words`` is the wanted length; ``requests`` are those of a model that the
+    budget has room for, None for any number. ``read_by_model``: a model read sources, so that findings may be in its
+    words."""
 
-    max_iterations: int
     finding_count: int
     gap_count: int
     has_research_brief: bool
-    research_brief: str | None = None
     sub_queries: tuple[SubQuery, ...] = ()
-    findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()
-    contradictions: tuple[Contradiction, ...] = ()
-    verdicts: tuple[PartVerdict, ...] = ()
-    sources: tuple[Source, ...] = ()
-    limits: tuple[Limit, ...] = ()
-    passages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    draft: str = ""
     improving: bool = False
     improvements: tuple[str, ...] = ()
     remarks: tuple[Remark, ...] = ()
-    failing: tuple[Claim, ...] = ()
     words: int = 800
     requests: int | None = None
     read_by_model: bool = False

@@ -187,7 +187,8 @@ class _Request(Message):
         self.material("parts", "\n".join((f"asked: {one_line(state.query)}", *parts)))
         names = self.passages.names
         claimed = [
-            f"{self.claims.names[claim.id]} {_shown(claim)} — {_list(names[_key(q)] for q in quotes)}"
+            f"{self.claims.names[claim.id]} {_shown(claim)} — "
+            f"{', '.join(names[_key(q)] for q in quotes) or 'no passage was found'}"
             f"{_remarks(claim)}"
             for claim, quotes in zip(claims, shown, strict=True)
         ]
@@ -206,10 +207,6 @@ def _key(quote: Quote) -> str:
 def _shown(claim: Claim) -> str:
     under = f"({one_line(claim.heading)}): " if claim.heading else ""
     return f"{under}{one_line(claim.text)}"
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(names) or "no passage was found"
 
 
 def _remarks(claim: Claim) -> str:

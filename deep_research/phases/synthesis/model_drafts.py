@@ -28,7 +28,7 @@ from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.markup import escaped
 from deep_research.report.own_lines import LIMITS
 from deep_research.report.report_document import Block, Document
-from deep_research.state import Finding, Limit, SentItem, SubQuery
+from deep_research.state import Finding, Limit, SentItem
 
 LONGEST_TITLE = 120  # characters
 SHORTEST = 100  # characters of a report
@@ -207,14 +207,10 @@ def found(material: Given, message: Message, heading: str = "What was found:") -
 
 def searched(handoff: SynthesizerInput, message: Message) -> None:
     """What was searched for, and why."""
-    if lines := [line for each in handoff.sub_queries if (line := _searched(each))]:
+    lines = [f"{one_line(s.query)} — {one_line(s.rationale)}" for s in handoff.sub_queries if s.rationale]
+    if lines:
         told = listed(message.lines(lines, OF_BESIDE, "the searches"))
         message.add(f"What was searched for, and why:\n{told}")
-
-
-def _searched(sub_query: SubQuery) -> str:
-    """A search with its reason; "" of one that has none to give."""
-    return f"{one_line(sub_query.query)} — {one_line(sub_query.rationale)}" if sub_query.rationale else ""
 
 
 def beside(handoff: SynthesizerInput, material: Given, message: Message) -> None:
@@ -308,14 +304,11 @@ def with_ids(body: str, names: Aliases, material: str = "") -> tuple[str, int]:
         return f" [{', '.join(found)}]" if found else ""
 
     body = _FORGED.sub(lambda match: match["code"] or "", body)
-    body = "\n".join(_REFERENCE.sub("" if _is_heading(line) else ids, line) for line in body.split("\n"))
+    # A heading refers to nothing.
+    body = "\n".join(_REFERENCE.sub("" if line.startswith("#") else ids, line) for line in body.split("\n"))
     own = {match.group().strip() for match in _ROUND.finditer(material)} if count else set[str]()
     body = _ROUND.sub(lambda match: match.group() if match.group().strip() in own else ids(match), body)
     return body, count
-
-
-def _is_heading(line: str) -> bool:
-    return line.startswith("#")  # it refers to nothing
 
 
 def _demoted(body: str) -> str:

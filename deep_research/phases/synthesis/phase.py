@@ -1,4 +1,5 @@
-"""SYNTHESIS: the synthesizer's draft, its claims checked and repaired, then numbers and references by code."""
+"""SYNTHESIS: the synthesizer's draft, its claims checked and repaired, then numbers and references by code, and the rules
+that a report is held to."""
 
 from __future__ import annotations
 
@@ -14,12 +15,11 @@ from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import PROMPT_UNIT, Confidential
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent
-from deep_research.phases.base import Phase, WorkLimits, noted
-from deep_research.phases.handoff import shared
+from deep_research.phases.base import Phase, WorkLimits, judged, noted
+from deep_research.phases.evidence_lines import around_quotes
+from deep_research.phases.handoff import evidence_of, shared
 from deep_research.phases.keeping import Original, sent
-from deep_research.phases.quote_passages import around_quotes
 from deep_research.phases.steering_plan import unfollowed
-from deep_research.phases.synthesis.claim_verification import ClaimWork
 from deep_research.phases.synthesis.extractive_synthesizer import has_word_of
 from deep_research.phases.synthesis.handoff import (
     REPAIR,
@@ -31,7 +31,7 @@ from deep_research.phases.synthesis.handoff import (
     RepairOutput,
     SynthesizerInput,
 )
-from deep_research.phases.synthesis.repair import marked
+from deep_research.phases.synthesis.repair import ClaimWork, marked
 from deep_research.phases.synthesis.revision import Version, better, carried_over, is_revisable, without_ours
 from deep_research.phases.synthesis.sections import keeping, longest_output, pieces_of
 from deep_research.report.checking import Checker
@@ -48,6 +48,7 @@ from deep_research.state import (
     Draft,
     Finding,
     ModelRole,
+    ValidationResult,
 )
 from deep_research.state.events import Event, ReportCompared, ReportDrafted, ReportWritten
 from deep_research.state.journal import Journal
@@ -55,8 +56,45 @@ from deep_research.state.limitations import limitations
 from deep_research.state.parts import coverage, untold
 from deep_research.state.records import OF_REPORT
 
+MIN_CHARS = 100
+
 MARK = "[withheld]"
 WITHHELD = f"Where the report says {MARK}, it had told a part of the instructions of its owner."
+
+
+def validate_synthesis(state: DeepResearchState) -> ValidationResult:
+    """Pure. What is shorter than the minimum, or has no section, is no report: it blocks."""
+    report = state.report or ""
+    if not report.strip():
+        return judged(("There is no report.",), (), 0.0)
+    blocking: list[str] = []
+    if len(report) < MIN_CHARS:
+        blocking.append(f"The report has {len(report)} characters; {MIN_CHARS} are the least.")
+    if not any(line.startswith("##") for line in report.splitlines()):
+        blocking.append("The report has no section.")
+    blocking += too_few_supported(state)
+    counts = _counts(state)
+    doubts = []
+    if counts is not None and counts.marked:
+        claims = "claim of the report is" if counts.marked == 1 else "claims of the report are"
+        doubts.append(f"{counts.marked} {claims} not borne out by the cited sources.")
+    return judged(blocking, doubts, min(10.0, len(report) / 500) * (counts.share if counts else 1.0))
+
+
+def too_few_supported(state: DeepResearchState) -> tuple[str, ...]:
+    """What is said of a report of whose claims fewer are supported than its owner asks for."""
+    counts, least = _counts(state), state.options.min_supported
+    if counts is None or least is None or counts.share >= least:
+        return ()
+    return (
+        f"{counts.supported - counts.of_run} of the report's {counts.total - counts.of_run} claims are supported"
+        f" ({counts.share:.0%});"
+        f" {least:.0%} are asked for.",
+    )
+
+
+def _counts(state: DeepResearchState) -> ClaimCounts | None:
+    return state.report_metadata.claims if state.report_metadata else None
 
 
 class SynthesisPhase(Phase):
@@ -86,7 +124,8 @@ class SynthesisPhase(Phase):
             try:
                 draft, told = await self._drafted(state, journal, models)
             except WorkError as error:
-                if not self._is_improving(state):
+                # There is a report of this iteration already, of this agent, that was to be made better.
+                if not (state.refined == state.iteration and self._last_version(state)):
                     raise
                 await self._left(state, journal, error)
                 return
@@ -128,7 +167,8 @@ class SynthesisPhase(Phase):
             revises = bool(handoff.draft) and self.spec.can(REVISE)
             answer = await self.ask(REVISE if revises else SYNTHESIZE, handoff, models)
         size = len(answer.report) // TEXT_UNIT + _size(state)
-        text = await off_loop(size, _own_words, answer.report, state)
+        # Without marks too: these are ours to put in.
+        text = await off_loop(size, lambda: unmarked(withheld(plain(answer.report), state)))
         cut = MARK in text and MARK not in answer.report
         told: list[Event] = [
             *noted((*answer.notes, *([WITHHELD] if cut else [])), OF_REPORT),
@@ -137,10 +177,6 @@ class SynthesisPhase(Phase):
         ]
         draft = Draft(text=text, writer=self.spec.name, unknown=answer.unknown, revised=answer.revised)
         return draft, told
-
-    def _is_improving(self, state: DeepResearchState) -> bool:
-        """Whether there is a report of this iteration already, of this agent, that was to be made better."""
-        return state.refined == state.iteration and bool(self._last_version(state))
 
     async def _left(self, state: DeepResearchState, journal: Journal, error: WorkError) -> None:
         """The report stays as it is, since it cannot be revised: nobody waits for that, and nothing less takes its
@@ -221,31 +257,20 @@ def confidential_of(state: DeepResearchState) -> Confidential:
     return Confidential(state.options.system_prompt or "", known)
 
 
-def _own_words(report: str, state: DeepResearchState) -> str:
-    """What an agent wrote, without what nobody may tell, and without marks, which are ours to put in."""
-    return unmarked(withheld(plain(report), state))
-
-
 async def _written(state: DeepResearchState, draft: Draft, claims: Sequence[Claim]) -> ReportWritten:
     return await off_loop(len(draft.text) // TEXT_UNIT, written, state, draft, claims)
 
 
 def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
     """All that the run found out, in the order of rank."""
-    cited = {source_id for f in state.findings for source_id in f.source_ids}
     return SynthesizerInput(
         **shared(state, DeepResearchPhase.SYNTHESIS),
-        max_iterations=state.max_iterations,
+        **evidence_of(state),
         finding_count=len(state.findings),
         gap_count=len(state.unresolved_gaps()),
         has_research_brief=bool(state.research_brief),
-        research_brief=state.research_brief,
         sub_queries=state.current_sub_queries(),
-        findings=state.findings,
         gaps=state.gaps,
-        contradictions=state.contradictions,
-        verdicts=state.verdicts,
-        sources=tuple(s for s in state.sources if s.id in cited),
         limits=tuple(limit for limit in limitations(state) if limit.name != OF_REPORT),
         improvements=state.report_improvements,
         remarks=state.remarks,

@@ -263,7 +263,7 @@ class Version:
         verdicts: Iterable[PartVerdict],
         contradictions: Iterable[Contradiction],
     ) -> Version:
-        cited = {each for mark in marks_in(draft) for each in ids_in(mark.group())}
+        cited = _cited(draft)
         return cls(
             parts=sum(bool(verdict.claim_ids) for verdict in verdicts),
             standing=sum(not c.marked and c.verdict in _STANDING for c in claims),

@@ -1,4 +1,5 @@
-"""The agent of a task that thinks with a model: each step is one answer, given what the steps before have shown."""
+"""The agent of a task that thinks with a model: each step is one answer, given what the steps before have shown, within
+what the limits of the task leave."""
 
 from __future__ import annotations
 
@@ -6,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
-from deep_research.models.base import TokenUsage
-from deep_research.models.language_model import LanguageModel
+from deep_research.evidence.words import StemFinder, coverage, question_terms
+from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Price
 from deep_research.phases.gathering.tasks.desk import Desk, Showing
-from deep_research.phases.gathering.tasks.own_limits import LEAST_OUTPUT, Left
 from deep_research.phases.gathering.tasks.toolbox import Step, Toolbox
 from deep_research.phases.handoff import Handoff
 from deep_research.phases.prompting import (
@@ -26,8 +26,14 @@ from deep_research.phases.prompting import (
     output_for,
     room_for,
 )
-from deep_research.state import Task, TaskStep
+from deep_research.state import DeepResearchState, SubQuery, Task, TaskLimits, TaskState, TaskStep
 
+MIN_COVERAGE = 0.2  # of the weight of a question's words, in a finding that is told
+MAX_KNOWN_FINDINGS = 8  # findings
+MAX_CONTEXT_CHARS = 4_000  # characters
+
+# Tokens of a step that closes a task, its form and instructions included.
+LEAST_INPUT, LEAST_OUTPUT = 3_000, 1_000
 MOST_OUTPUT = 4_000  # tokens, thoughts included
 LEAST_ROOM = 500  # tokens of what a step is made from, where a limit of its task leaves no more
 OF_CONTEXT, OF_INVENTORY = 0.15, 0.15  # of the room
@@ -56,6 +62,109 @@ Where sources contradict each other give both sides as facts.
 {RULES}"""
 
 
+def context_of(sub_query: SubQuery, state: DeepResearchState) -> str:
+    """Empty where nothing is known yet."""
+    lines = []
+    gap = next((g for g in state.gaps if g.id == sub_query.gap_id), None)
+    if sub_query.rationale:
+        lines.append(f"Why it is asked: {one_line(sub_query.rationale)}")
+    if gap is not None:
+        lines.append(f"What is missing: {one_line(gap.description)}")
+    wanted = question_terms(sub_query.query)
+    find = StemFinder(wanted)
+    near = [(coverage(wanted, find(finding.content)), finding) for finding in state.findings]
+    best = sorted((each for each in near if each[0] >= MIN_COVERAGE), key=lambda each: -each[0])[
+        :MAX_KNOWN_FINDINGS
+    ]
+    titles = {source.id: source.title for source in state.sources}
+    for _, finding in best:
+        of = ", ".join(one_line(titles[i])[:100] for i in finding.source_ids[:2] if i in titles)
+        lines.append(f"- {one_line(finding.content)} ({of})")
+    text = "\n".join(lines)
+    return text if len(text) <= MAX_CONTEXT_CHARS else text[:MAX_CONTEXT_CHARS].rsplit("\n", 1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What the next step may take: ``tokens`` and ``usd``, None: there is no bound, or none for a first step, of which
+    nobody knows what it will take. ``ended`` says why no step is taken, ``closing`` why the next one has to be the last,
+    by what the latest took; both are empty as a rule. ``tight`` is what is told where it has no room."""
+
+    tokens: int | None = None
+    usd: float | None = None
+    ended: str = ""
+    closing: str = ""
+    tight: str = ""
+
+    def fitting(self, output: int, most: int, price: Price | None) -> int:
+        """How many tokens of input, ``most`` at most, may be sent for an answer of ``output`` tokens."""
+        fits = most if self.tokens is None else min(most, self.tokens - output)
+        if self.usd is None or price is None or fits <= 0 or price.most(fits, output) <= self.usd:
+            return max(0, fits)
+        low, high = 0, fits  # the dearer price of long requests makes it no straight line
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if price.most(middle, output) <= self.usd else (low, middle)
+        return low
+
+
+def left(limits: TaskLimits, steps: Sequence[TaskStep], price: Price | None = None) -> Left:
+    """What the limits leave after these steps. The next one closes the task where there is room for it, and by what the
+    latest took for none behind it. ``price`` is that of the model.
+
+    Example:
+        left(TaskLimits(steps=8, tokens=9_000, seconds=600), steps).closing  # "Its 9,000 tokens were used up."
+    """
+    told = sentences(limits)
+    if len(steps) >= limits.steps:
+        return Left(ended=told["steps"])
+    latest = steps[-1] if steps else TaskStep(number=0)
+    # By name: the limit, what is used of it, what the latest step took, and what an answer takes at least.
+    used: dict[str, tuple[float | None, float, float, float]] = {
+        "tokens": (
+            limits.tokens,
+            sum(step.tokens.total for step in steps),
+            latest.tokens.total,
+            LEAST_INPUT + LEAST_OUTPUT,
+        ),
+        "seconds": (limits.seconds, sum(step.seconds for step in steps), latest.seconds, 0.0),
+    }
+    costs = [step.cost_usd for step in steps]
+    if None not in costs:  # of what is unknown nothing is counted
+        least = price.most(LEAST_INPUT, LEAST_OUTPUT) if price else 0.0
+        used["usd"] = (limits.usd, sum(cost or 0.0 for cost in costs), latest.cost_usd or 0.0, least)
+    rest = {name: most - taken for name, (most, taken, _, _) in used.items() if most is not None}
+    behind = {name: took + max(took, least) for name, (_, _, took, least) in used.items()}
+    ended = next((told[name] for name, much in rest.items() if much <= 0), "")
+    closing = next((told[name] for name, much in rest.items() if much < behind[name]), "")
+    if not steps:
+        return Left(ended=ended)
+    tokens = rest.get("tokens")
+    return Left(
+        tokens=None if tokens is None else int(tokens),
+        usd=rest.get("usd"),
+        ended=ended,
+        closing=closing,
+        tight=closing or next((told[name] for name in ("tokens", "usd") if name in rest), ""),
+    )
+
+
+def sentences(limits: TaskLimits) -> dict[str, str]:
+    """What is told of a task that each of its limits ended."""
+    told = {"steps": f"Its {limits.steps} steps were used up."}
+    if limits.tokens is not None:
+        told["tokens"] = f"Its {limits.tokens:,} tokens were used up."
+    if limits.usd is not None:
+        told["usd"] = f"Its {limits.usd:g} dollars were used up."
+    return told | {"seconds": f"Its {limits.seconds:g} seconds were used up."}
+
+
+def ended_by_them(stands: TaskState) -> bool:
+    """Whether the attempt ended at a limit of its own: another one would take as much and come no further."""
+    finding = stands.finding
+    return finding is not None and finding.stopped in sentences(stands.task.limits).values()
+
+
 class TaskInput(Handoff):
     """What the agent of a task is told beside what its steps have shown. ``context`` is what the run knows of its
     question."""
@@ -63,15 +172,6 @@ class TaskInput(Handoff):
     task: Task
     research_brief: str | None = None
     context: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A step as the agent wants it, and what its model took."""
-
-    step: Step
-    usage: TokenUsage
-    model: str
 
 
 class LLMTaskAgent:
@@ -92,7 +192,7 @@ class LLMTaskAgent:
         last: bool,
         model: LanguageModel,
         left: Left,
-    ) -> Said | None:
+    ) -> Answer[Step] | None:
         """The ``number``-th step, counted from 1; ``last``: there is none after it. None where what is ``left`` of the
         task's limits has no room for one."""
 
@@ -104,10 +204,9 @@ class LLMTaskAgent:
         if room.tokens < LEAST_ROOM and left != Left():
             return None
 
-        async def send(message: Message) -> Said:
+        async def send(message: Message) -> Answer[Step]:
             output = min(room.answer, output_for(model, MOST_OUTPUT))
-            given = await model.object(message.call(SYSTEM, output, label=handoff.task.id), toolbox.form)
-            return Said(given.value, given.usage, given.model)
+            return await model.object(message.call(SYSTEM, output, label=handoff.task.id), toolbox.form)
 
         def compose(room: Room) -> Message:
             return _told(handoff, desk, toolbox, number, last, room)

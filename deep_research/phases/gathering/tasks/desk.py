@@ -16,8 +16,8 @@ from deep_research.phases.gathering.source_reading import KEYED
 from deep_research.phases.gathering.tasks.egress import Egress
 from deep_research.phases.gathering.tasks.tool import Link, Shown, ToolResult
 from deep_research.phases.prompting import Aliases, one_line
-from deep_research.state import Record, Source, SourceKind, Span, TaskStep, ToolUse
-from deep_research.state.journal import Content, Journal
+from deep_research.state import Record, Source, SourceKind, Span, TaskStep
+from deep_research.state.journal import Journal
 
 EXCERPT = 1_500  # characters of a source that are shown where a search found it
 OPENING = 3_000  # of one that has no passages
@@ -118,8 +118,14 @@ class Desk:
         for source_id, text in texts.items():
             self._hold(source_id, text)
         self.egress.note(result.private)
-        given = [_masked(link) for link in _once(result.links) if not _keyed(link)]
-        known = {_identity(link): place for place, link in enumerate(self.links, 1)}
+        by_address = {link.address: link for link in reversed(result.links)}  # each once, as it came first
+        given = [
+            link.model_copy(update={"title": masked(link.title), "snippet": masked(link.snippet)})
+            for link in reversed(by_address.values())
+            if not _keyed(link)
+        ]
+        # One that a page named and a search finds later is another one.
+        known = {(link.address, bool(link.origin), link.private): n for n, link in enumerate(self.links, 1)}
         places = [next((known[i] for i in _identities(link) if i in known), None) for link in given]
         fresh = [link for link, place in zip(given, places, strict=True) if place is None]
         links = self.egress.offered_of(fresh)
@@ -204,16 +210,6 @@ class Desk:
         return f"{self.names[shown.source_id]}, from character {start:,} on:\n{text[start:end]}{tail}"
 
 
-def _once(links: Iterable[Link]) -> list[Link]:
-    """Each address once, as it came first."""
-    return list({link.address: link for link in reversed(tuple(links))}.values())[::-1]
-
-
-def _identity(link: Link) -> tuple[str, bool, bool]:
-    """By what a link is known: one that a page named and a search finds later is another one."""
-    return link.address, bool(link.origin), link.private
-
-
 def _identities(link: Link) -> list[tuple[str, bool, bool]]:
     """Those of known links that will do for this one: what was found may be followed where what was named may."""
     origins, privates = {False, bool(link.origin)}, {link.private, True}
@@ -223,28 +219,6 @@ def _identities(link: Link) -> list[tuple[str, bool, bool]]:
 def _keyed(link: Link) -> bool:
     """Whether a key of ours stands in an address, which no site may see."""
     return any(masked(at) != at for at in (link.address, link.text_at or ""))
-
-
-def _masked(link: Link) -> Link:
-    return link.model_copy(update={"title": masked(link.title), "snippet": masked(link.snippet)})
-
-
-def failed(problem: str) -> Showing:
-    """What is shown of a use that gave nothing."""
-    return Showing(text=masked(one_line(problem))[:1_000])
-
-
-def kept(showing: Showing) -> Content:
-    return Content.of(showing.model_dump_json())
-
-
-def use_of(
-    tool: str, arguments: Mapping[str, object], showing: Showing, *, failed: bool, refused: bool = False
-) -> ToolUse:
-    result_hash = kept(showing).hash
-    return ToolUse(
-        tool=tool, arguments=dict(arguments), result_hash=result_hash, failed=failed, refused=refused
-    )
 
 
 def _of_source(source: Source) -> str:

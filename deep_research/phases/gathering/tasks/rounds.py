@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from deep_research.budget.metered import RunModels
@@ -13,17 +14,19 @@ from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import askable
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.concurrency import together
-from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GathererInput
-from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput
-from deep_research.phases.gathering.tasks.context import context_of
+from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, context_of, ended_by_them
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.egress import Egress
-from deep_research.phases.gathering.tasks.own_limits import ended_by_them
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts, allowed
-from deep_research.phases.gathering.tasks.review_rules import nothing_found, reviewed_by_rules
-from deep_research.phases.gathering.tasks.searching import Ask, Searching
-from deep_research.phases.gathering.tasks.step_record import Workplace
+from deep_research.phases.gathering.tasks.task_review import (
+    ReviewInput,
+    nothing_found,
+    review,
+    reviewed_by_rules,
+)
+from deep_research.phases.gathering.tasks.task_steps import Ask, TaskSearch, Workplace
 from deep_research.phases.gathering.tasks.toolbox import Toolbox
 from deep_research.phases.gathering.tasks.tools import Library, tools_of
 from deep_research.phases.gathering.tasks.work import TaskWork
@@ -60,44 +63,35 @@ LONGEST = 160  # characters of a question or critique that a line tells
 _UNIT = 400  # characters of facts that are checked against their quotes in the time of one small item
 
 
-async def _nobody_speaks() -> None:
-    """Nothing is said while tasks are worked on."""
-
-
+@dataclass(kw_only=True)
 class TaskRounds:
     """The tasks of one pass of GATHERING. ``ask`` is the gatherer, for tasks without a model; ``handoff`` what it is
     told of a sub-query; ``overrule`` a hook that may change a verdict; ``apply_guidance`` is awaited before each unit."""
 
-    def __init__(
-        self,
-        parts: TaskParts,
-        limits: WorkLimits,
-        journal: Journal,
-        models: RunModels | None,
-        *,
-        ask: Ask,
-        handoff: Callable[[SubQuery, DeepResearchState], GathererInput],
-        overrule: Overrule | None = None,
-        apply_guidance: Callable[[], Awaitable[None]] = _nobody_speaks,
-    ) -> None:
-        self._parts = parts
-        self._limits = limits
-        self._journal = journal
-        self._models = models
-        self._ask = ask
-        self._handoff = handoff
-        self._overrule = overrule
-        self._apply_guidance = apply_guidance
-        told = {limit.message for limit in journal.state.limits}
+    parts: TaskParts
+    limits: WorkLimits
+    journal: Journal
+    models: RunModels | None
+    ask: Ask
+    handoff: Callable[[SubQuery, DeepResearchState], GathererInput]
+    overrule: Overrule | None
+    apply_guidance: Callable[[], Awaitable[None]]
+
+    def __post_init__(self) -> None:
         self._place = Workplace(
-            journal, limits, models, LLMTaskAgent(parts.rules), by_model=parts.by_model, told=told
+            self.journal,
+            self.limits,
+            self.models,
+            LLMTaskAgent(self.parts.rules),
+            by_model=self.parts.by_model,
+            told={limit.message for limit in self.journal.state.limits},
         )
 
     async def run(self, pending: Sequence[SubQuery]) -> None:
         """Works on these sub-queries until each is settled. Raises `ModelError` where no model can be reached,
         `StoreError`, and what a hook raises to park or stop the run."""
         ids = [sub_query.id for sub_query in pending]
-        retries = self._journal.state.options.task_retries
+        retries = self.journal.state.options.task_retries
         for _ in range(retries + 2):  # a resumed one may begin with what is left of a round
             await self._dispatch(ids)
             await self._each(self._work, [t for t in self._open(ids) if t.finding is None])
@@ -108,27 +102,27 @@ class TaskRounds:
                 return
 
     def _open(self, ids: Sequence[str]) -> list[TaskState]:
-        state = self._journal.state
+        state = self.journal.state
         tasks = (state.task_of(i) for i in ids)
         return [t for t in tasks if t is not None and _is_worked_on(t, state)]
 
     async def _each(self, do: Callable[[TaskState], Awaitable[None]], tasks: Sequence[TaskState]) -> None:
         async def unit(task: TaskState) -> None:
-            await self._apply_guidance()
+            await self.apply_guidance()
             if task in self._open([task.task.sub_query_id]):  # it may have been dropped
                 await do(task)
 
         await together(
             (partial(unit, task) for task in tasks),
-            at_once=self._limits.max_concurrent,
-            check=self._journal.check,
+            at_once=self.limits.max_concurrent,
+            check=self.journal.check,
         )
 
     # Dispatching
 
     async def _dispatch(self, ids: Sequence[str]) -> None:
         """A task for each sub-query that has none, all as one unit."""
-        state = self._journal.state
+        state = self.journal.state
         known = {task.task.sub_query_id for task in self._open(ids)}
         fresh = [
             s
@@ -147,8 +141,8 @@ class TaskRounds:
                 question=sub_query.query,
                 data_sources=self._sources_of(sub_query, state),
                 tools=allowed(
-                    [n for n in state.options.task_tools if n in self._parts.tool_names],
-                    self._parts.tool_names,
+                    [n for n in state.options.task_tools if n in self.parts.tool_names],
+                    self.parts.tool_names,
                     "tool",
                 ),
                 context_hash=context.hash if context.body else None,
@@ -157,11 +151,11 @@ class TaskRounds:
             )
             events.append(TaskDispatched(task=task))
         if events:
-            await self._journal.record(*events, contents=contents)
+            await self.journal.record(*events, contents=contents)
 
     def _sources_of(self, sub_query: SubQuery, state: DeepResearchState) -> tuple[str, ...]:
         """What the run allows, and of that what the sub-query names."""
-        there = self._parts.sources.names
+        there = self.parts.sources.names
         wanted = state.options.task_sources or there
         may = [name for name in there if name in wanted]
         own = [name for name in may if name in sub_query.data_sources]
@@ -170,9 +164,9 @@ class TaskRounds:
     # Working
 
     async def _work(self, stands: TaskState) -> None:
-        task, state = stands.task, self._journal.state
+        task, state = stands.task, self.journal.state
         sub_query = next(s for s in state.sub_queries if s.id == task.sub_query_id)
-        told = self._handoff(sub_query, state)
+        told = self.handoff(sub_query, state)
         model, desk = self._place.model, self._desk(stands)
         if model is None:
             await self._search(stands, desk, told)
@@ -183,10 +177,10 @@ class TaskRounds:
         found_before = (i for finding in stands.earlier for i in finding.source_ids)
         desk.known(by_id[i] for i in dict.fromkeys(found_before) if i in by_id)
         await desk.replay(stands.steps, by_id)
-        library = self._library(task, stands, told)
-        tools = {t.name: t for t in (*tools_of(library), *self._parts.tools) if t.name in task.tools}
-        toolbox = Toolbox(tools, self._limits.calls, self._limits.operation_timeout)
-        context = await self._journal.texts([task.context_hash]) if task.context_hash else [""]
+        library = self._library(stands, told)
+        tools = {t.name: t for t in (*tools_of(library), *self.parts.tools) if t.name in task.tools}
+        toolbox = Toolbox(tools, self.limits.calls, self.limits.operation_timeout)
+        context = await self.journal.texts([task.context_hash]) if task.context_hash else [""]
         handoff = TaskInput(
             **shared(state, PHASE), task=task, research_brief=state.research_brief, context=context[0]
         )
@@ -196,52 +190,47 @@ class TaskRounds:
         self, stands: TaskState, desk: Desk, told: GathererInput, ended: TaskFinding | None = None
     ) -> None:
         asked = told.model_copy(update={"sub_queries": (stands.task.question,)})
-        library = self._library(stands.task, stands, asked)
-        await Searching(self._place, stands, desk, library).run(self._ask, ended)
+        library = self._library(stands, asked)
+        await TaskSearch(self._place, stands, desk, library).run(self.ask, ended)
 
     async def _search_instead(self, task: Task, desk: Desk, told: GathererInput, ended: TaskFinding) -> None:
         """Without the model, after the steps that it made."""
-        stands = next(t for t in self._journal.state.tasks if t.task.id == task.id)
+        stands = next(t for t in self.journal.state.tasks if t.task.id == task.id)
         await self._search(stands, desk, told, ended)
 
     def _desk(self, stands: TaskState) -> Desk:
         egress = Egress(
-            self._journal.state.query,
-            self._parts.sources.public,
-            self._journal.state.options.task_public_after_private,
+            self.journal.state.query,
+            self.parts.sources.public,
+            self.journal.state.options.task_public_after_private,
             dict.fromkeys(stands.private),
             Counter(stands.offered),
         )
-        return Desk(stands.task.question, stands.task.data_sources, self._journal, egress)
+        return Desk(stands.task.question, stands.task.data_sources, self.journal, egress)
 
-    def _library(self, task: Task, stands: TaskState, told: GathererInput) -> Library:
-        made = sum(step.fetches for step in stands.steps)
-        left = None if task.limits.fetches is None else max(0, task.limits.fetches - made)
-        return Library(
-            self._parts.sources,
-            self._parts.reading,
-            told,
-            Fetching(left, self._place.purse),
-        )
+    def _library(self, stands: TaskState, told: GathererInput) -> Library:
+        left = _rest(stands.task.limits.fetches, sum(step.fetches for step in stands.steps))
+        fetching = Fetching(left, self._place.purse)
+        return Library(self.parts.sources, self.parts.reading, told, fetching)
 
     # Reviewing
 
     async def _review(self, stands: TaskState) -> None:
         finding = stands.finding or TaskFinding()
-        review = nothing_found(stands, finding) or await self._judged(stands, finding)
-        await self._journal.record(
-            TaskReviewed(task_id=stands.task.id, attempt=stands.task.attempt, review=review)
+        made = nothing_found(stands, finding) or await self._judged(stands, finding)
+        await self.journal.record(
+            TaskReviewed(task_id=stands.task.id, attempt=stands.task.attempt, review=made)
         )
 
     async def _judged(self, stands: TaskState, finding: TaskFinding) -> TaskReview:
         """By the reviewer's model where there is one and something that it could look at; else by rules. A reviewer that
         fails rejects nothing."""
-        state, by_model = self._journal.state, self._place.model is not None
+        state, by_model = self.journal.state, self._place.model is not None
         quoted = {q.source_id for fact in finding.facts for q in fact.quotes}
         sources = {s.id: s for s in state.sources if s.id in quoted}
         size = sum(len(fact.content) for fact in finding.facts) // _UNIT * max(1, len(finding.facts))
         ruled = await off_loop(size, reviewed_by_rules, stands.task, finding, sources)
-        models = self._models
+        models = self.models
         if (
             not by_model
             or models is None
@@ -249,8 +238,6 @@ class TaskRounds:
             or not models.roles.chain_of(ModelRole.REVIEWER)
         ):
             return ruled
-        from deep_research.phases.gathering.tasks.reviewer import ReviewInput, review
-
         told = ReviewInput(
             **shared(state, PHASE),
             task=stands.task,
@@ -269,21 +256,21 @@ class TaskRounds:
 
     async def _ask_hook(self, ids: Sequence[str]) -> None:
         """The owner's word on each finding of the round, in the order of the plan. It takes the place of the verdict."""
-        if self._overrule is None:
+        if self.overrule is None:
             return
         for stands in self._open(ids):
             if stands.review is None or stands.finding is None:
                 continue
-            verdict = await self._overrule(self._journal.state, stands, stands.finding)
+            verdict = await self.overrule(self.journal.state, stands, stands.finding)
             if verdict is not None and verdict != stands.review:
                 reviewed = TaskReviewed(task_id=stands.task.id, attempt=stands.task.attempt, review=verdict)
-                await self._journal.record(reviewed)
+                await self.journal.record(reviewed)
 
     # Settling
 
     async def _settle(self, ids: Sequence[str]) -> bool:
         """What is approved, or was tried often enough, goes on; the rest goes out again. One unit."""
-        state = self._journal.state
+        state = self.journal.state
         by_id = {sub_query.id: sub_query for sub_query in state.sub_queries}
         tasks = self._open(ids)
         by_model = self._place.model is not None
@@ -296,7 +283,7 @@ class TaskRounds:
         for place, stands in enumerate(again):
             events.append(TaskDispatched(task=_again(stands, limits_of(state, place, len(again)))))
         if events:
-            await self._journal.record(*events)
+            await self.journal.record(*events)
         return bool(again)
 
 
@@ -384,13 +371,16 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
         told.append(f"The task {of} was refused {often} what could have told others what it was shown")
     if outcome.owner_question:
         told.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
-    limits: list[Event] = [LimitReached(limit=Limit(name=TASK, message=_ended(text))) for text in told]
+    ended = [text if text[-1:] in ".!?…" else f"{text}." for text in told]
+    limits: list[Event] = [LimitReached(limit=Limit(name=TASK, message=text)) for text in ended]
     if not stands.source_ids and outcome.error:
         failed = SubQueryFailed(
             sub_query_id=sub_query.id, task_id=stands.task.id, error=outcome.error, searches=0
         )
         return [failed, *limits]
-    asked = dict.fromkeys(q for q in _questions(stands) if q != sub_query.query)
+    uses = [use for step in stands.steps for use in step.uses if use.tool == "search"]
+    queries = (use.arguments.get("query") for use in uses)
+    asked = dict.fromkeys(q for q in queries if isinstance(q, str) and q != sub_query.query)
     done = SubQueryCompleted(
         sub_query_id=sub_query.id,
         task_id=stands.task.id,
@@ -401,20 +391,6 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
     return [done, *limits]
 
 
-def _questions(stands: TaskState) -> list[str]:
-    """In which words a task was searched for, at its latest attempt."""
-    return [
-        str(query)
-        for step in stands.steps
-        for use in step.uses
-        if isinstance(query := use.arguments.get("query"), str) and use.tool == "search"
-    ]
-
-
 def _short(text: str) -> str:
     line = one_line(text)
     return line if len(line) <= LONGEST else f"{line[:LONGEST].rsplit(' ', 1)[0]} …"
-
-
-def _ended(text: str) -> str:
-    return text if text[-1:] in ".!?…" else f"{text}."

@@ -23,7 +23,7 @@ from deep_research.errors import (
 from deep_research.evidence.plain import clean
 from deep_research.logs import cut, told
 from deep_research.models.characters import whole
-from deep_research.phases.gathering.bounds import bounded_notes, bounded_unread
+from deep_research.phases.gathering.collecting import bounded_notes, bounded_unread
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, NAME, Link, TaskView, Tool, ToolResult
 from deep_research.sources.search.fields import LONGEST_NAME, LONGEST_TITLE, MAX_ADDRESS_CHARS, MAX_FACT_CHARS
 
@@ -189,7 +189,7 @@ def _bounded(result: ToolResult) -> ToolResult:
 
 
 def _is_bounded(link: Link) -> bool:
-    return all(len(at) <= MAX_ADDRESS_CHARS for at in (link.address, link.text_at or ""))
+    return max(len(link.address), len(link.text_at or "")) <= MAX_ADDRESS_CHARS
 
 
 def _bounded_link(link: Link) -> Link:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
@@ -13,7 +13,7 @@ from deep_research.evidence.passages import blocks
 from deep_research.evidence.quotes import references
 from deep_research.evidence.ranking import matching
 from deep_research.patterns import regex
-from deep_research.phases.gathering.fetching import Fetching, OneUse
+from deep_research.phases.gathering.caps import Fetching, OneUse
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.source_reading import TEXT_UNIT, Reading
 from deep_research.phases.gathering.tasks.desk import PART
@@ -25,11 +25,12 @@ from deep_research.sources.search import SearchRequest, SearchResult
 from deep_research.sources.search.base import SourceType
 from deep_research.sources.search.combined_search import CORPUS, Found
 from deep_research.sources.search.filters import in_domains
-from deep_research.state import Reference, SourceKind, Span
+from deep_research.state import Reference, Span
 
 MOST_LINKS = 10  # of one search
 SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read
 SEARCH_TIMEOUT = 120.0  # seconds; services have deadlines of their own within it
+_OF_LINKS = ("address", "title", "snippet", "kind", "text_at", "published", "relevance", "provider")
 _NUMBER = regex(r"[A-Z]?\d+(?:\.\w+)+|\d+")
 
 
@@ -92,7 +93,7 @@ class Library:
         )
         own = {address for name, address in found.private if name != CORPUS}
         links = [
-            _link(result).model_copy(update={"private": result.address in own})
+            Link(**_as_link(result), private=result.address in own)
             for result in found.results
             if result.text is None and not unopened
         ]
@@ -113,7 +114,12 @@ class Query(BaseModel):
     )
 
 
-class Search(Tool):
+class _LibraryTool(Tool):
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+
+class Search(_LibraryTool):
     name: ClassVar[str] = "search"
     description: ClassVar[str] = (
         "Search what may be searched. Sources come with passages, links with what is said of them."
@@ -121,9 +127,6 @@ class Search(Tool):
     arguments: ClassVar[type[BaseModel]] = Query
     timeout: ClassVar[float] = SEARCH_TIMEOUT
     searches: ClassVar[int] = 1
-
-    def __init__(self, library: Library) -> None:
-        self._library = library
 
     async def __call__(self, arguments: Query, view: TaskView) -> ToolResult:
         names = view.data_sources
@@ -147,15 +150,12 @@ class LinkName(BaseModel):
     link: str = Field(description="name of the link, such as L3")
 
 
-class Fetch(Tool):
+class Fetch(_LibraryTool):
     name: ClassVar[str] = "fetch"
     description: ClassVar[str] = "Read the page of a link. It becomes a source."
     arguments: ClassVar[type[BaseModel]] = LinkName
     timeout: ClassVar[float] = SEARCH_TIMEOUT
     fetches: ClassVar[int] = 1
-
-    def __init__(self, library: Library) -> None:
-        self._library = library
 
     async def __call__(self, arguments: LinkName, view: TaskView) -> ToolResult:
         link, library = view.link(arguments.link), self._library
@@ -165,7 +165,11 @@ class Fetch(Tool):
             raise ToolError("The run does not read pages of that site.", hint="Use another link.")
         fetching = OneUse.of(library.fetching)
         sources, unread = await library.reading.read(
-            [_result(link)], query=view.question, limit=1, handoff=library.handoff, fetching=fetching
+            [SearchResult(**_as_link(link))],
+            query=view.question,
+            limit=1,
+            handoff=library.handoff,
+            fetching=fetching,
         )
         origin = link.origin or site(link.address)
         links = [
@@ -198,16 +202,13 @@ class Section(BaseModel):
     )
 
 
-class LookUp(Tool):
+class LookUp(_LibraryTool):
     name: ClassVar[str] = "look_up"
     description: ClassVar[str] = (
         "Open a section or page that a text names (see Section 20.4.4, page 12), in a source or among the documents."
     )
     arguments: ClassVar[type[BaseModel]] = Section
     timeout: ClassVar[float] = SEARCH_TIMEOUT
-
-    def __init__(self, library: Library) -> None:
-        self._library = library
 
     async def __call__(self, arguments: Section, view: TaskView) -> ToolResult:
         if arguments.source is not None:
@@ -278,32 +279,11 @@ def _names(wanted: str, line: str) -> bool:
     return wanted in line
 
 
-def _link(result: SearchResult) -> Link:
-    return Link(
-        address=result.address,
-        title=result.title,
-        snippet=result.snippet,
-        kind=result.kind,
-        text_at=result.text_at,
-        published=result.published,
-        relevance=result.relevance,
-        provider=result.provider,
-    )
+def _as_link(of: SearchResult | Link) -> dict[str, Any]:
+    """The fields that results and links share."""
+    return {name: getattr(of, name) for name in _OF_LINKS}
 
 
 def _givers(found: Found) -> tuple[str, ...]:
     """The private sources that gave something."""
     return tuple(dict.fromkeys(name for name, _ in found.private))
-
-
-def _result(link: Link) -> SearchResult:
-    return SearchResult(
-        address=link.address,
-        title=link.title,
-        snippet=link.snippet,
-        kind=SourceKind(link.kind),
-        text_at=link.text_at,
-        published=link.published,
-        relevance=link.relevance,
-        provider=link.provider,
-    )

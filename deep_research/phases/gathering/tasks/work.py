@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import json
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,13 +18,11 @@ from deep_research.errors import BudgetError, ModelError, ToolError, WindowError
 from deep_research.evidence.quotes import QuoteFinder, quote_at
 from deep_research.logs import masked_value
 from deep_research.models.failures import Verdict
-from deep_research.models.language_model import LanguageModel
+from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.phases.concurrency import together
-from deep_research.phases.gathering.tasks.agent import Said, TaskInput
+from deep_research.phases.gathering.tasks.agent import Left, TaskInput, left
 from deep_research.phases.gathering.tasks.desk import Desk
-from deep_research.phases.gathering.tasks.own_limits import Left, left
-from deep_research.phases.gathering.tasks.repetition import ENDED, MOST, SAME, repetitions
-from deep_research.phases.gathering.tasks.step_record import PHASE, Used, Workplace, kept_step, step_of
+from deep_research.phases.gathering.tasks.task_steps import PHASE, Used, Workplace, record_step
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, Tool, ToolResult
 from deep_research.phases.gathering.tasks.toolbox import (
     DONE,
@@ -33,9 +33,8 @@ from deep_research.phases.gathering.tasks.toolbox import (
     Step,
     Toolbox,
 )
-from deep_research.phases.handoff import with_latest
+from deep_research.phases.handoff import Asked, with_latest
 from deep_research.phases.prompting import Aliases, one_line
-from deep_research.phases.proposed_queries import Asked
 from deep_research.state import (
     ConfidenceLevel,
     KeyFact,
@@ -50,6 +49,10 @@ from deep_research.state import (
 from deep_research.state.events import Event, LimitReached, Progress, TaskFinished, TaskStepped
 from deep_research.state.identity import normalised
 
+REPEATED = "The same was done in an earlier step and would show the same. Do something else, or be done."
+ENDED_BY_REPETITION = "Its agent made the same step again and again."
+MAX_REPEATS = 2  # times that a step is made: the second time it is refused
+
 MOST_FACTS = 40
 LONGEST_FACT, LONGEST_ANSWER = 1_000, 4_000  # characters
 MOST_MISSING = 10
@@ -57,42 +60,51 @@ _NEVER_HERE = (Verdict.FATAL, Verdict.PARK, Verdict.TRANSIENT)  # what another s
 _UNIT = 2_000  # characters of texts that quotes are looked for in, in the time of one small item
 
 
+def repetitions(
+    uses: Sequence[ToolUse], thought: str, steps: Sequence[TaskStep], reads_on: Container[str]
+) -> int:
+    """How many of the ``steps`` were the same: they used the same tools with the same arguments, or used none and thought
+    the same. A tool of the names in ``reads_on`` shows more each time, until it fails."""
+    return sum(
+        _identity(step.uses, step.thought) == _identity(uses, thought)
+        and not any(use.tool in reads_on and not use.failed for use in step.uses)
+        for step in steps
+    )
+
+
+def _identity(uses: Sequence[ToolUse], thought: str) -> tuple[object, ...]:
+    used = sorted((use.tool, json.dumps(use.arguments, sort_keys=True)) for use in uses if use.tool != THINK)
+    return tuple(used) or (thought,)
+
+
+@dataclass
 class TaskWork:
     """The loop of one attempt with a model. ``search`` finishes an attempt to which no source has come without the model,
     given what the model said of it."""
 
-    def __init__(
-        self,
-        place: Workplace,
-        handoff: TaskInput,
-        desk: Desk,
-        toolbox: Toolbox,
-        model: LanguageModel,
-        search: Callable[[TaskFinding], Awaitable[None]],
-    ) -> None:
-        self._place = place
-        self._handoff = handoff
-        self._desk = desk
-        self._toolbox = toolbox
-        self._model = model
-        self._search = search
-        self._requoted = False
+    place: Workplace
+    handoff: TaskInput
+    desk: Desk
+    toolbox: Toolbox
+    model: LanguageModel
+    search: Callable[[TaskFinding], Awaitable[None]]
+    _requoted: bool = False
 
     @property
     def task(self) -> Task:
-        return self._handoff.task
+        return self.handoff.task
 
     async def run(self) -> None:
         """Works until the task is finished, which is in the log then. Raises `ModelError` where no model can be reached,
         and `StoreError`."""
         while True:
-            self._place.journal.check()
-            self._handoff = with_latest(self._handoff, self._place.journal.state)
-            stands = self._state()
+            self.place.journal.check()
+            self.handoff = with_latest(self.handoff, self.place.journal.state)
+            stands = next(t for t in self.place.journal.state.tasks if t.task.id == self.task.id)
             if stands.finding is not None:
                 return
-            rest = left(self.task.limits, stands.steps, self._model.profile.price)
-            if self._place.journal.state.searching_stopped:
+            rest = left(self.task.limits, stands.steps, self.model.profile.price)
+            if self.place.journal.state.searching_stopped:
                 rest = Left(ended="Its owner wants nothing more searched.")
             if rest.ended:
                 await self._finish(stands, TaskFinding(stopped=rest.ended))
@@ -101,36 +113,30 @@ class TaskWork:
             began = asyncio.get_running_loop().time()
             last = bool(rest.closing) or number >= self.task.limits.steps
             try:
-                said = await self._place.agent.step(
-                    self._handoff, self._desk, self._toolbox, number, last=last, model=self._model, left=rest
+                said = await self.place.agent.step(
+                    self.handoff, self.desk, self.toolbox, number, last=last, model=self.model, left=rest
                 )
             except (BudgetError, WindowError, ModelError) as error:
                 if isinstance(error, ModelError) and error.verdict in _NEVER_HERE:
                     raise
-                await self._gave_up(stands, error)
+                # No further answer of the model is to be had: the task ends with what it has.
+                limit = limit_of(error) or share_of(error)
+                more = [LimitReached(limit=limit)] if limit else []
+                finding = TaskFinding(stopped=error.problem, error="" if stands.source_ids else error.problem)
+                await self._finish(stands, finding, *more)
                 return
             if said is None:
                 await self._finish(stands, TaskFinding(stopped=rest.tight))
                 return
             await self._done_or_used(stands, said, number, began, last=last, closing=rest.closing)
 
-    def _state(self) -> TaskState:
-        return next(t for t in self._place.journal.state.tasks if t.task.id == self.task.id)
-
-    async def _gave_up(self, stands: TaskState, error: BudgetError | WindowError | ModelError) -> None:
-        """No further answer of the model is to be had: the task ends with what it has."""
-        limit = limit_of(error) or share_of(error)
-        more = [LimitReached(limit=limit)] if limit else []
-        finding = TaskFinding(stopped=error.problem, error="" if stands.source_ids else error.problem)
-        await self._finish(stands, finding, *more)
-
     async def _done_or_used(
-        self, stands: TaskState, given: Said, number: int, began: float, *, last: bool, closing: str
+        self, stands: TaskState, given: Answer[Step], number: int, began: float, *, last: bool, closing: str
     ) -> None:
-        said, usage = given.step, given.usage
+        said, usage = given.value, given.usage
         thought = one_line(said.thought)[:LONGEST_THOUGHT]
         names = {str(action.tool) for action in said.actions}
-        step = TaskStep(number=number, thought=thought, tokens=usage, cost_usd=self._place.cost(usage))
+        step = TaskStep(number=number, thought=thought, tokens=usage, cost_usd=self.place.cost(usage))
         answers = bool(said.answer or said.facts)
         thinks = names <= {THINK}
         if DONE in names or (thinks and (answers or last)) or (answers and last):
@@ -144,16 +150,16 @@ class TaskWork:
             return
         actions = [action for action in said.actions if action.tool != THINK][:MOST_AT_ONCE]
         wanted = [self._as_logged(action) for action in actions]
-        reads_on = {name for name, tool in self._toolbox.tools.items() if tool.reads_on}
+        reads_on = {name for name, tool in self.toolbox.tools.items() if tool.reads_on}
         repeated = repetitions(wanted, thought, stands.steps, reads_on)
-        if repeated >= MOST:
-            await self._finish(stands, TaskFinding(stopped=ENDED), step=step, began=began)
+        if repeated >= MAX_REPEATS:
+            await self._finish(stands, TaskFinding(stopped=ENDED_BY_REPETITION), step=step, began=began)
             return
         if repeated:
-            used = [Used(use.tool, use.arguments, problem=SAME) for use in wanted]
+            used = [Used(use.tool, use.arguments, problem=REPEATED) for use in wanted]
         else:
             used = await self._used(actions, stands)
-        thinking = Used(THINK, {}, None if repeated else ToolResult(text="Noted."), SAME * bool(repeated))
+        thinking = Used(THINK, {}, None if repeated else ToolResult(text="Noted."), REPEATED * bool(repeated))
         await self._record(step, used or [thinking], began)
 
     # Tools
@@ -161,7 +167,7 @@ class TaskWork:
     def _as_logged(self, action: BaseModel) -> ToolUse:
         """A use that is asked for, as the log has it once it was tried."""
         try:
-            arguments = _logged(self._askable(self._toolbox.arguments(action)[1]))
+            arguments = _logged(self._askable(self.toolbox.arguments(action)[1]))
         except ToolError:
             arguments = {}
         return ToolUse(tool=str(getattr(action, "tool", "")), arguments=masked_value(arguments))
@@ -176,7 +182,7 @@ class TaskWork:
             use = Used(str(getattr(action, "tool", "")), {})
             uses.append(use)
             try:
-                tool, arguments = self._toolbox.arguments(action)
+                tool, arguments = self.toolbox.arguments(action)
                 arguments = self._askable(arguments)
                 use.arguments = _logged(arguments)
                 self._check_egress(tool, arguments)
@@ -199,32 +205,32 @@ class TaskWork:
         use.private = (tool.name,) if tool.private else ()
         left_out = "" if own else self._left_out(tool, arguments)
         try:
-            result = await self._toolbox.use(tool, arguments, self._desk)
+            result = await self.toolbox.use(tool, arguments, self.desk)
         except ToolError as error:
             use.problem = str(error)
             if error.data.get("asked") or own:  # caps hold for what failed too
                 use.searches, use.fetches = tool.searches, tool.fetches
             else:
-                self._place.purse.charge("max_searches", -tool.searches)
+                self.place.purse.charge("max_searches", -tool.searches)
             return
         if own:
             result = _of_tool(tool, result)
         elif left_out:
             result = result.model_copy(update={"notes": (*result.notes, left_out)})
-        strange = [shown.source_id for shown in result.shown if shown.source_id not in self._desk.sources]
+        strange = [shown.source_id for shown in result.shown if shown.source_id not in self.desk.sources]
         if strange:
             use.problem = f"{tool.name} showed a source that this task does not have."
             use.searches, use.fetches = max(result.searches, tool.searches), max(result.fetches, tool.fetches)
         else:
             use.result = result
         # What was taken before it began is what it may ask for; what it asked for counts.
-        self._place.purse.charge("max_searches", (use.searches or result.searches) - tool.searches)
+        self.place.purse.charge("max_searches", (use.searches or result.searches) - tool.searches)
         if own:  # ours takes each page as it asks for it
-            self._place.purse.charge("max_fetches", (use.fetches or result.fetches) - tool.fetches)
+            self.place.purse.charge("max_fetches", (use.fetches or result.fetches) - tool.fetches)
 
     def _check_egress(self, tool: Tool, arguments: BaseModel) -> None:
         """Raises `ToolError` where a use could tell others what the task was shown."""
-        desk = self._desk
+        desk = self.desk
         desk.egress.check(tool, getattr(arguments, "data_source", None), desk.named)
         if tool.name == "fetch":
             name = str(getattr(arguments, "link", ""))
@@ -234,7 +240,7 @@ class TaskWork:
         """What is told of a search that does not ask all that its task could at first."""
         if tool.name != "search" or getattr(arguments, "data_source", None) is not None:
             return ""
-        return self._desk.egress.left_out(self._desk.named)
+        return self.desk.egress.left_out(self.desk.named)
 
     def _check_room(self, tool: Tool, searches: int, fetches: int) -> None:
         """Raises `ToolError` where a cap leaves nothing for a use, of the task's own limits or of budgets that are shared
@@ -250,15 +256,15 @@ class TaskWork:
         counted: dict[Counted, int] = {"max_searches": tool.searches, "max_fetches": pages}
         wanted = [name for name, many in counted.items() for _ in range(many)]
         for place, name in enumerate(wanted):
-            refusal = self._place.purse.take(name)
+            refusal = self.place.purse.take(name)
             if refusal is not None:
                 for taken in wanted[:place]:
-                    self._place.purse.charge(taken, -1)
+                    self.place.purse.charge(taken, -1)
                 raise ToolError(refusal.problem, hint="End the task with what there is.")
 
     def _askable(self, arguments: BaseModel) -> BaseModel:
         """What may leave of the words of an argument: see `askable`. Raises `ToolError` where nothing does."""
-        asked = Asked(self._handoff.original_query, self._handoff.system_prompt)
+        asked = Asked(self.handoff.original_query, self.handoff.system_prompt)
         changed = {}
         for name, value in arguments:
             if isinstance(value, str) and not _is_name(value):
@@ -271,17 +277,15 @@ class TaskWork:
         return arguments.model_copy(update=changed)
 
     def _tell(self, message: str, done: int) -> None:
-        of = next(s.query for s in self._place.journal.state.sub_queries if s.id == self.task.sub_query_id)
+        of = next(s.query for s in self.place.journal.state.sub_queries if s.id == self.task.sub_query_id)
         note = Progress(phase=PHASE, message=of, step=message, done=done, total=self.task.limits.steps)
-        self._place.journal.progress(note)
+        self.place.journal.progress(note)
 
     # The log
 
     async def _record(self, step: TaskStep, uses: Sequence[Used], began: float) -> None:
         """One unit: what the tools gave, with the sources and texts that came."""
-        events, contents, showings = await kept_step(self._place, self.task, self._desk, step, uses, began)
-        await self._place.journal.record(*events, contents=contents)
-        self._desk.noted(step_of(events), showings)
+        await record_step(self.place, self.task, self.desk, step, uses, began)
 
     async def _finish(
         self,
@@ -300,14 +304,14 @@ class TaskWork:
                 step=step.model_copy(update={"seconds": took}),
             )
             events.append(stepped)
-        if not (stands.source_ids or self._place.journal.state.searching_stopped):
+        if not (stands.source_ids or self.place.journal.state.searching_stopped):
             if events or more:
-                await self._place.journal.record(*events, *more)
-            await self._search(finding)
+                await self.place.journal.record(*events, *more)
+            await self.search(finding)
             return
         finding = finding.model_copy(update={"source_ids": stands.source_ids})
         finished = TaskFinished(task_id=self.task.id, attempt=self.task.attempt, finding=finding)
-        await self._place.journal.record(*events, *more, finished)
+        await self.place.journal.record(*events, *more, finished)
 
     # What was found
 
@@ -336,11 +340,11 @@ class TaskWork:
     async def _located(self, given: Sequence[Fact]) -> dict[int, tuple[Quote, ...]]:
         """The quotes of facts, by the places of those: looked for in the source that a fact names, then in the others
         that the task has. One text is loaded at a time."""
-        names = Aliases("S", list(self._desk.names))
+        names = Aliases("S", list(self.desk.names))
         said = [names.id(fact.source) for fact in given]
         found: dict[int, tuple[Quote, ...]] = {}
         for named in (True, False):
-            for source_id in self._desk.names:
+            for source_id in self.desk.names:
                 sought = {
                     place: fact.quote
                     for place, fact in enumerate(given)
@@ -349,10 +353,10 @@ class TaskWork:
                 if not sought:
                     continue
                 try:
-                    text = await self._desk.read(source_id)
+                    text = await self.desk.read(source_id)
                 except ToolError:  # it is in the store no more: what it said nobody can quote
                     continue
-                source = self._desk.sources[source_id]
+                source = self.desk.sources[source_id]
                 found |= await off_loop(len(text) // _UNIT, _quoted, sought, text, source)
         return found
 

@@ -1,12 +1,16 @@
-"""How a run ends without completing: which reason, and what it leaves behind. Pure."""
+"""The end of a run that does not complete: the reason, what it leaves behind, and whether it waits instead for a service
+that does not answer. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from enum import Enum
 
+from deep_research.errors import ModelError, WorkError
+from deep_research.models.failures import Verdict, is_too_long
 from deep_research.phases.synthesis.extractive_synthesizer import ExtractiveSynthesizer, draft
-from deep_research.phases.synthesis.gate import too_few_supported
-from deep_research.phases.synthesis.phase import partial_report, synthesizer_input
+from deep_research.phases.synthesis.phase import partial_report, synthesizer_input, too_few_supported
 from deep_research.report.own_lines import STOPPED
 from deep_research.state import (
     AbortReason,
@@ -15,11 +19,14 @@ from deep_research.state import (
     DeepResearchState,
     Gap,
     Limit,
+    ParkedKind,
+    Parking,
     SubQueryStatus,
     ValidationResult,
 )
 from deep_research.state.events import Event, EvidenceWeighed, ReportWritten
 from deep_research.state.identity import gap_id
+from deep_research.state.records import SHARED
 from deep_research.state.reducer import holds_whole_report
 from deep_research.state.spending import ON_MODELS
 
@@ -31,6 +38,8 @@ _COUNTED = dict.fromkeys(ON_MODELS, "requests to models") | {
     "max_fetches": "pages",
     "max_seconds": "time",
 }
+
+LATER = 300.0  # seconds after which a service that did not say when is worth trying again
 
 
 def blocked(
@@ -125,3 +134,35 @@ def _unanswered(state: DeepResearchState) -> tuple[Gap, ...]:
         )
         for s in state.current_sub_queries()
     )
+
+
+class Way(Enum):
+    PARK = "the run waits for the service"
+    GIVE_UP = "someone has to change a key, a name or an account"
+    FALL_BACK = "the extractive agent does it"
+
+
+def way_after(error: WorkError, *, parks: bool) -> Way:
+    """``parks``: whether an outage parks a run, or the extractive agents go on."""
+    if not isinstance(error, ModelError) or is_too_long(error):
+        return Way.FALL_BACK
+    if error.verdict == Verdict.FATAL:
+        return Way.GIVE_UP
+    if error.verdict in (Verdict.PARK, Verdict.TRANSIENT) and parks:
+        return Way.PARK
+    return Way.FALL_BACK
+
+
+def parking_for(error: WorkError, now: datetime) -> Parking:
+    seconds = error.data.get("retry_after")
+    wait = float(seconds) if isinstance(seconds, int | float) and seconds > 0 else LATER
+    return Parking(
+        waiting_for=f"a language model: {error.problem}",
+        until=now + timedelta(seconds=wait),
+        kind=ParkedKind.OUTAGE,
+    )
+
+
+def is_spent(limits: tuple[Limit, ...]) -> bool:
+    """Whether a cap on models was reached: another round would only pass it."""
+    return any(limit.name.removeprefix(SHARED) in ON_MODELS for limit in limits)
