@@ -11,9 +11,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 
-from deep_research.budget.ladder import FidelityLevel
 from deep_research.budget.packing import JOINT, Filling, Measure
-from deep_research.budget.rendering import Condensed, bullets, prose
+from deep_research.budget.rendering import Condensed
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.salience import Sentences, salience, sentences_of
 from deep_research.state import Span
@@ -33,14 +32,12 @@ def condense(
     *,
     query: str = "",
     measure: Measure,
-    level: FidelityLevel | None = None,
     chosen: Sequence[int] = (),
 ) -> Condensed:
     """``text`` within ``room``, in the units of ``measure`` (characters, tokens): as much as fits of what matters, to
     ``query`` where there is one. What is left out is marked ``[…]``.
 
-    ``level`` asks for another form: `KEY_POINTS` for a list of sentences, `HEADLINE` for the one sentence that matters
-    most. ``chosen`` are places of sentences (of `sentences_of`) that go before all others, the first most.
+    ``chosen`` are places of sentences (of `sentences_of`) that go before all others, the first most.
     A sentence is cut, at a word and with ``…``, only where whole ones do not fill the room. Equal calls have equal
     results. Takes time linear in the text, and measures it once as a whole.
     """
@@ -51,10 +48,7 @@ def condense(
         return Condensed("", ())
     sentences = sentences_of(text)
     scores = salience(text, sentences, query)
-    draw = bullets if level is FidelityLevel.KEY_POINTS else prose
-    filling = Filling(text, sentences, scores, room, measure, draw)
-    if level is FidelityLevel.HEADLINE:
-        return filling.single()
+    filling = Filling(text, sentences, scores, room, measure)
     limit = room * len(text) / whole  # in characters
     first = dict.fromkeys(chosen)
     picks = [*first, *(p for p in _picks(text, sentences, scores, SPARE * limit) if p not in first)]

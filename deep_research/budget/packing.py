@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from deep_research.budget.rendering import Condensed, Piece, cut, longest
+from deep_research.budget.rendering import Condensed, Piece, cut, longest, prose
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.salience import Sentences
 from deep_research.state import Span
@@ -32,7 +32,6 @@ class Filling:
     scores: Sequence[float]
     room: int
     measure: Measure
-    draw: Callable[[str, Sentences, Collection[int], Piece | None], Condensed]
 
     def of(self, picks: Sequence[int], limit: float) -> Condensed:
         """As many of the picks (places, in the order of what they matter) as fit, about ``limit`` characters. What they
@@ -42,18 +41,13 @@ class Filling:
         if any(not self._announces(place) for place in kept):
             return self._topped(made, kept)
         one = self._single()
-        alone = self.single()
+        alone = self._piece() if one is None else self._drawn_alone(one)
         if not self._fills(alone):
             alone = max(alone, self._piece(), key=_length)
         if one is None or self._fills(alone):
             return alone
         made, kept = self._whole([one, *(place for place in picks if place != one)], limit)
         return max(alone, self._topped(made, kept), key=_length) if one in kept else alone
-
-    def single(self) -> Condensed:
-        """The sentence that matters most of those that fit; a piece of the best when none does."""
-        place = self._single()
-        return self._piece() if place is None else self._drawn_alone(place)
 
     def _single(self) -> int | None:
         """The place of the sentence that matters most of those that fit; None when none does."""
@@ -167,7 +161,7 @@ class Filling:
         return self.text[self.sentences.starts[place] : self.sentences.ends[place]]
 
     def _drawn(self, kept: Collection[int], piece: Piece | None = None) -> Condensed:
-        return self.draw(self.text, self.sentences, kept, piece)
+        return prose(self.text, self.sentences, kept, piece)
 
     def _fits(self, made: Condensed) -> bool:
         return self.measure(made.text) <= self.room
