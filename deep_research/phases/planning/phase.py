@@ -17,7 +17,7 @@ from deep_research.phases.handoff import shared
 from deep_research.phases.planning.handoff import PLAN, PlannedQuery, PlannerInput, PlannerOutput
 from deep_research.phases.planning.llm import MOST_OUTPUT
 from deep_research.phases.prompting import output_for
-from deep_research.phases.wishes import Knows, as_searches, parted
+from deep_research.phases.wishes import Knows, as_searches
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -68,8 +68,7 @@ def _is_short(query: str) -> bool:
 
 class PlanningPhase(Phase):
     """``look`` tells what the corpus says of the question, so that the plan stands on what there is; ``glance``, for a
-    planner with a model, what one search of the web shows; ``knows`` whether a search for what is wished for can find
-    something."""
+    planner with a model, what one search of the web shows."""
 
     phase = DeepResearchPhase.PLANNING
     must_propose = True
@@ -84,10 +83,9 @@ class PlanningPhase(Phase):
         glance: Glance | None = None,
         knows: Knows | None = None,
     ) -> None:
-        super().__init__(agent, limits=limits)
+        super().__init__(agent, limits=limits, knows=knows)
         self._look = look
         self._glance = glance
-        self._knows = knows
 
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         self.check_place(state)
@@ -109,7 +107,7 @@ class PlanningPhase(Phase):
             *noted(answer.notes),
         )
         # A planner with a model has read what was wished for.
-        wished = [] if self.spec.uses_model else await as_searches(journal.state, self.phase, self._knows)
+        wished = [] if self.spec.uses_model else await as_searches(journal.state, self.phase, self.knows)
         if wished:
             await journal.record(*wished)
 
@@ -164,8 +162,7 @@ class PlanningPhase(Phase):
             return None
 
     async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
-        """One that has a model can; else where there is something to search for."""
-        return self.spec.uses_model or bool((await parted((wish,), state, self._knows))[0])
+        return await self.can_search(wish, state)
 
     def handoff(self, state: DeepResearchState, look: FirstLook | None = None) -> PlannerInput:
         return PlannerInput(

@@ -3,9 +3,11 @@ for is a gap too."""
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+
 from deep_research.phases.refinement.handoff import NamedGap, RefinerInput, RefinerOutput
 from deep_research.phases.wishes import gap_of, query_of
-from deep_research.state import FollowUpQuery, Gap, GapAnalysis, IterationRecommendation
+from deep_research.state import FollowUpQuery, GapAnalysis, IterationRecommendation
 from deep_research.state.identity import gap_id, sub_query_id
 
 _SEVERITIES = {1: "critical", 2: "moderate"}
@@ -20,8 +22,8 @@ class ExtractiveRefiner:
         question, instructions = handoff.original_query, handoff.system_prompt
         wished = {wish: query_of(wish, question, instructions) for wish in handoff.further}
         analysis = (
-            *(_of_wish(wish, query, asked) for wish, query in wished.items()),
-            *(_analysis(gap, asked) for gap in handoff.gaps),
+            *(_analysis(gap_id(gap_of(wish)), 1, (query,), wish, asked) for wish, query in wished.items()),
+            *(_analysis(g.id, g.priority, g.suggested_queries, g.description, asked) for g in handoff.gaps),
         )
         promising = tuple(g.gap_id for g in analysis if g.addressable)
         return RefinerOutput(
@@ -35,21 +37,14 @@ class ExtractiveRefiner:
         )
 
 
-def _of_wish(wish: str, query: str, asked: set[str]) -> GapAnalysis:
-    new = sub_query_id(query) not in asked
+def _analysis(
+    gap: str, priority: int, queries: Iterable[str], contribution: str, asked: Container[str]
+) -> GapAnalysis:
+    """Of the gap of this id, with those of its queries that were not ``asked`` yet."""
+    fresh = [query for query in queries if sub_query_id(query) not in asked]
     return GapAnalysis(
-        gap_id=gap_id(gap_of(wish)),
-        severity=_SEVERITIES[1],
-        addressable=new,
-        follow_up_queries=(FollowUpQuery(query=query, expected_contribution=wish),) if new else (),
-    )
-
-
-def _analysis(gap: Gap, asked: set[str]) -> GapAnalysis:
-    fresh = [q for q in gap.suggested_queries if sub_query_id(q) not in asked]
-    return GapAnalysis(
-        gap_id=gap.id,
-        severity=_SEVERITIES.get(gap.priority, "minor"),
+        gap_id=gap,
+        severity=_SEVERITIES.get(priority, "minor"),
         addressable=bool(fresh),
-        follow_up_queries=tuple(FollowUpQuery(query=q, expected_contribution=gap.description) for q in fresh),
+        follow_up_queries=tuple(FollowUpQuery(query=q, expected_contribution=contribution) for q in fresh),
     )

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from deep_research.budget.metered import RunModels
 from deep_research.evidence.plain import plainly
-from deep_research.phases.agent_contract import Agent
-from deep_research.phases.base import Phase, WorkLimits, noted
+from deep_research.phases.base import Phase, noted
 from deep_research.phases.evidence_lines import around_quotes
 from deep_research.phases.handoff import evidence_of, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.refinement.handoff import REFINE, REPORT, RefinerInput, RefinerOutput
-from deep_research.phases.wishes import Knows, parted, unfollowed
+from deep_research.phases.wishes import parted, unfollowed
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -46,17 +44,6 @@ class RefinementPhase(Phase):
     phase = DeepResearchPhase.REFINEMENT
     operations = (REFINE,)
 
-    def __init__(
-        self,
-        agent: Agent | Callable[..., Any],
-        *,
-        limits: WorkLimits | None = None,
-        knows: Knows | None = None,
-    ) -> None:
-        """``knows`` tells whether a search for what is wished for can find something."""
-        super().__init__(agent, limits=limits)
-        self._knows = knows
-
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         self.check_place(state)
         if state.phase_done:
@@ -64,7 +51,7 @@ class RefinementPhase(Phase):
         handoff = self.handoff(state)
         idle: list[LimitReached] = []
         if not self.spec.uses_model and handoff.wishes:
-            further, left = await parted(handoff.wishes, state, self._knows)
+            further, left = await parted(handoff.wishes, state, self.knows)
             handoff, idle = handoff.model_copy(update={"further": further}), unfollowed(left)
         if models and self.spec.uses_model:
             around = await around_quotes(state.findings, journal)
@@ -90,8 +77,7 @@ class RefinementPhase(Phase):
         )
 
     async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
-        """One that has a model can; else where there is something to search for."""
-        return self.spec.uses_model or bool((await parted((wish,), state, self._knows))[0])
+        return await self.can_search(wish, state)
 
     def handoff(self, state: DeepResearchState) -> RefinerInput:
         return RefinerInput(
