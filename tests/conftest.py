@@ -68,7 +68,7 @@ SECOND_TIER = (
     *("interfaces/cli/test_cli_processes.py", "interfaces/cli/test_cli_progress.py"),
     "interfaces/cli/test_cli_requests.py",
     *("journeys/test_dialects.py", "journeys/test_large_runs.py", "journeys/test_local_only.py"),
-    *("journeys/test_owner.py", "journeys/test_reading_within_caps.py", "journeys/test_wishes.py"),
+    *("journeys/test_owner.py", "journeys/test_reading_within_caps.py", "journeys/test_guidance.py"),
     *("models/test_canaries.py", "models/test_faults.py", "models/test_providers.py"),
     *("packs/test_changed_packs.py", "phases/test_brief.py", "phases/test_reading_to_fit.py"),
     *("report/test_inert.py", "report/test_inert_javascript.py", "report/test_render_fuzz.py"),

@@ -115,15 +115,11 @@ TABLE = {
     "judge": Row(model=thinking.which_claims_the_judge_sees),
     "system_prompt": Row(
         model=thinking.what_agents_are_told,
-        told=both.options_that_nobody_heeds,
+        told=both.options_without_effect,
         because=NO_AGENT,
     ),
-    "language": Row(
-        model=thinking.what_agents_are_told, told=both.options_that_nobody_heeds, because=NO_WRITER
-    ),
-    "audience": Row(
-        model=thinking.what_agents_are_told, told=both.options_that_nobody_heeds, because=NO_WRITER
-    ),
+    "language": Row(model=thinking.what_agents_are_told, told=both.options_without_effect, because=NO_WRITER),
+    "audience": Row(model=thinking.what_agents_are_told, told=both.options_without_effect, because=NO_WRITER),
     # Models
     "model": Row(model=thinking.models_that_are_asked_in_turn),
     "models": Row(model=thinking.models_by_role),
@@ -149,7 +145,7 @@ TABLE = {
     "allow_content_dropping": Row(model=thinking.whether_anything_is_left_out),
     "protected": Row(
         model=thinking.what_is_never_left_out,
-        told=both.options_that_nobody_heeds,
+        told=both.options_without_effect,
         because=NO_WINDOW,
     ),
     "summarization_provider": Row(model=thinking.who_chooses_what_is_kept),
@@ -199,7 +195,7 @@ TABLE = {
     "not_domains": Row(anyway=searching.unwanted_sites),
     "source_language": Row(
         anyway=searching.language_of_the_search,
-        told=both.options_that_nobody_heeds,
+        told=both.options_without_effect,
         because=NO_SERVICE,
     ),
     "local_only": Row(model=thinking.only_models_of_this_machine, anyway=process.nothing_beyond_this_machine),
@@ -227,7 +223,7 @@ TABLE = {
     "log_format": Row(anyway=process.form_of_the_lines),
     "lease_ttl": Row(anyway=process.time_after_which_a_silent_owner_is_replaced),
     "heartbeat": Row(anyway=process.time_between_renewals),
-    "control_interval": Row(anyway=process.time_between_looks_for_wishes),
+    "control_interval": Row(anyway=process.time_between_looks_for_commands),
     "max_active_runs": Row(anyway=process.runs_at_a_time),
 }
 WANTED = {*Settings.model_fields, *RunOptions.model_fields, *Budget.model_fields, "shared_budget"}

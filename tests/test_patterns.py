@@ -61,3 +61,15 @@ for name in ("deep_research.assembly", "deep_research.phases", "deep_research.so
     assert name not in sys.modules, name
 """
     subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_naming_the_engine_loads_nothing_that_works_on_runs() -> None:
+    program = """
+import sys
+from deep_research import DeepResearch
+rooms = ("assembly", "phases", "supervisor", "sources", "evidence", "models", "budget", "settings", "report", "packs")
+loaded = [name for name in sys.modules if name.startswith(tuple(f"deep_research.{room}" for room in rooms))]
+assert loaded == [], loaded
+assert "deep_research.state.events" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

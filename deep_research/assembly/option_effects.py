@@ -1,6 +1,6 @@
-"""Which options of a run change nothing of it, since nobody who works on it could heed them. Pure.
+"""Detects options that no agent of a run supports. Pure.
 
-Agents of ours heed by whether they ask a model. Those that a caller handed over are taken to heed all that they are told.
+Agents of ours support them by whether they ask a model; those that a caller handed over are taken to support all.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def without_effect(options: RunOptions, parts: Parts) -> tuple[Limit, ...]:
 
 
 def _reasons(parts: Parts, options: RunOptions) -> Iterator[tuple[str, str]]:
-    """By the name of each option that nobody heeds, why."""
-    if not any(_heeds(parts, phase) for phase in parts.phases) and not _reflects(parts):
+    """The reason why an option has no effect, by its name."""
+    if not any(_supports(parts, phase) for phase in parts.phases) and not _reflects(parts):
         yield "system_prompt", "no agent works with a language model"
-    if not _heeds(parts, DeepResearchPhase.SYNTHESIS):
+    if not _supports(parts, DeepResearchPhase.SYNTHESIS):
         words = "the report is written without a language model, in the words of its sources"
         yield "language", words
         yield "audience", words
@@ -40,13 +40,13 @@ def _reasons(parts: Parts, options: RunOptions) -> Iterator[tuple[str, str]]:
                 yield name, words
     if not _keeps_language(parts):
         yield "source_language", "nothing that is searched can be asked for a language"
-    if not any(_heeds(parts, phase) for phase in _CONDENSING):
+    if not any(_supports(parts, phase) for phase in _CONDENSING):
         yield "protected", "nothing is shortened or left out for a language model"
     elif not parts.settings.token_management_enabled and not any(_is_own(parts, p) for p in _CONDENSING):
         yield "protected", "token_management_enabled is off, so nothing is shortened or left out"
 
 
-def _heeds(parts: Parts, phase: DeepResearchPhase) -> bool:
+def _supports(parts: Parts, phase: DeepResearchPhase) -> bool:
     return _is_own(parts, phase) or parts.phases[phase].spec.uses_model
 
 

@@ -261,10 +261,10 @@ class _RunModel:
         """What the answer may not repeat, where the prompt holds text from outside behind a mark."""
         if not call.nonce:
             return None
-        wishes = self._run.journal.state.options.system_prompt or ""
+        instructions = self._run.journal.state.options.system_prompt or ""
         told = "\n".join(message.content for message in call.messages)
-        shown = told.replace(wishes, "") if wishes else told
-        return Echoes(ours=call.system, owners=wishes, mark=call.nonce, shown=shown)
+        shown = told.replace(instructions, "") if instructions else told
+        return Echoes(ours=call.system, owners=instructions, mark=call.nonce, shown=shown)
 
 
 async def _cleared(echoes: Echoes, value: _Value) -> _Value:

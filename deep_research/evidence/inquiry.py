@@ -58,8 +58,8 @@ class Forms:
     """How questions of a language are worded: ``breaks`` is where a part ends, ``asking`` are the words that ask, of
     which the ``subordinate`` ones also open a clause that asks nothing, ``commanding`` those that bid something,
     ``comparing`` are words that ask something of several things together, ``overview`` the words that ask for an
-    overview, ``bidding`` those beside them, ``sides`` what is usually told of a subject, ``wishing`` the words with which
-    something is wished for."""
+    overview, ``bidding`` those beside them, ``sides`` what is usually told of a subject, ``requesting`` the words with
+    which something is asked for."""
 
     breaks: re.Pattern[str]
     asking: frozenset[str]
@@ -69,7 +69,7 @@ class Forms:
     overview: frozenset[str]
     bidding: frozenset[str]
     sides: tuple[str, ...]
-    wishing: frozenset[str]
+    requesting: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +317,7 @@ def _forms() -> Mapping[str, Forms]:
             overview=frozenset(asked["overview"].split()),
             bidding=frozenset(asked["bidding"].split()),
             sides=tuple(asked["sides"]),
-            wishing=frozenset(asked["wishing"].split()),
+            requesting=frozenset(asked["requesting"].split()),
         )
     return found
 

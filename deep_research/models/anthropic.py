@@ -18,7 +18,7 @@ from pydantic import BaseModel, SecretStr
 
 from deep_research.addresses import is_loopback
 from deep_research.errors import ConfigurationError, ModelError
-from deep_research.models.anthropic_wire import Heard, refused_in_stream, request_of, wishes_of
+from deep_research.models.anthropic_wire import Heard, optional_params, refused_in_stream, request_of
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, json_schema
 from deep_research.models.clients import (
     CREDENTIAL_HEADERS,
@@ -33,7 +33,7 @@ from deep_research.models.clients import (
     tls,
 )
 from deep_research.models.clients_bodies import bounded
-from deep_research.models.clients_errors import STREAM, SYSTEM, Wishes, malformed, no_answer
+from deep_research.models.clients_errors import STREAM, SYSTEM, OptionalParams, malformed, no_answer
 from deep_research.models.clients_wire import (
     MOST_BYTES,
     Body,
@@ -85,14 +85,16 @@ class AnthropicMessages(ModelProvider):
         self._key = key
         self.sent_key = KEY_VARIABLE if api_key is None else ""
         self.base_url = checked_url(base_url or os.environ.get(URL_VARIABLE) or OWN_URL, of=self.service)
-        self._wishes = Wishes("effort", "cache_control", "strict", also={"effort": r"output_config(?!\.)"})
+        self._optional = OptionalParams(
+            "effort", "cache_control", "strict", also={"effort": r"output_config(?!\.)"}
+        )
         self._clients = PerLoop(self._client, anthropic.AsyncAnthropic.close)
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
-        wishes = self._wishes.granted(wishes_of(call))
-        call = call if self._wishes.takes(SYSTEM) else without_system(call)
-        request = request_of(self.model, call, wishes)
-        if on_text is not None and self._wishes.takes(STREAM):
+        optional = self._optional.granted(optional_params(call))
+        call = call if self._optional.takes(SYSTEM) else without_system(call)
+        request = request_of(self.model, call, optional)
+        if on_text is not None and self._optional.takes(STREAM):
             request[STREAM] = True
         heard = Heard(self.name, call.form, on_text)
         try:
@@ -108,7 +110,7 @@ class AnthropicMessages(ModelProvider):
         except ModelError as error:
             if (usage := heard.usage()) is not None:
                 error.data |= {"usage": usage.model_dump(), "maybe_billed": not usage.known}
-            raise self._wishes.learned(error, wishes | request, call) from None
+            raise self._optional.learned(error, optional | request, call) from None
         return heard.reply()
 
     async def count(self, call: ModelCall) -> int | None:

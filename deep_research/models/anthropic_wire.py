@@ -49,19 +49,19 @@ _STATUSES = {
 }
 
 
-def wishes_of(call: ModelCall) -> dict[str, Any]:
+def optional_params(call: ModelCall) -> dict[str, Any]:
     """What a request can do without."""
-    wishes: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
+    optional: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
     if call.effort is not None:
-        wishes["effort"] = call.effort.value
+        optional["effort"] = call.effort.value
     if call.form is not None and call.form.by == "tool":
-        wishes["strict"] = True
-    return wishes
+        optional["strict"] = True
+    return optional
 
 
-def request_of(model: str, call: ModelCall, wishes: Mapping[str, Any]) -> dict[str, Any]:
+def request_of(model: str, call: ModelCall, optional: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of ``messages.create``; without ``max_tokens``, those of ``messages.count_tokens``."""
-    mark = {name: wishes[name] for name in ("cache_control",) if name in wishes}
+    mark = {name: optional[name] for name in ("cache_control",) if name in optional}
     stable = [at for at, message in enumerate(call.messages) if message.stable and message.content]
     # The last marks count: each keeps all that stands before it.
     marked = stable[-(MOST_MARKS - bool(call.system)) :]
@@ -75,11 +75,11 @@ def request_of(model: str, call: ModelCall, wishes: Mapping[str, Any]) -> dict[s
     }
     if call.system:
         request["system"] = [_block(call.system, mark)]
-    config: dict[str, Any] = {name: wishes[name] for name in ("effort",) if name in wishes}
+    config: dict[str, Any] = {name: optional[name] for name in ("effort",) if name in optional}
     if call.form is not None and call.form.by == "schema":
         config["format"] = {"type": "json_schema", "schema": call.form.json_schema}
     elif call.form is not None:
-        request |= _forced(call.form, {name: wishes[name] for name in ("strict",) if name in wishes})
+        request |= _forced(call.form, {name: optional[name] for name in ("strict",) if name in optional})
     return request | ({"output_config": config} if config else {})
 
 

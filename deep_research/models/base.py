@@ -59,7 +59,7 @@ class Form(Record):
 class ModelCall(Record):
     """One question to a model. ``max_output`` caps the tokens of the answer, reasoning included; ``context`` is the
     size of the window in tokens, for servers that must be told; ``timeout`` in seconds is for the request as a whole.
-    ``temperature`` and ``effort`` are wishes that a provider without the like leaves out. Neither sent nor meant for
+    ``temperature`` and ``effort`` are optional: a provider without the like leaves them out. Neither sent nor meant for
     the model: ``nonce`` is a word in the texts that is another in each call, ``label`` what watchers are told."""
 
     messages: tuple[Message, ...]

@@ -55,7 +55,7 @@ class PerLoop(Generic[C]):
             await self._close(client)
 
 
-CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # in the order in which they are heeded
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # in the order of their precedence
 
 
 @functools.cache

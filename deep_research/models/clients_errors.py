@@ -149,7 +149,7 @@ def malformed(problem: str, *, model: str, hint: str = "", request_id: str | Non
     )
 
 
-class Wishes:
+class OptionalParams:
     """Fields of a request that may be left out, and what the service was found not to take.
 
     Which models know ``temperature`` or an effort changes with every release, so no list is kept. A service that will

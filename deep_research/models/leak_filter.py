@@ -19,10 +19,10 @@ _T = TypeVar("_T")
 
 OURS = 8  # words in a row that are an echo of our instructions
 OWNERS = 12  # the same for the owner's words, which may have been meant to be used
-SHORTEST = 6  # words of an owner's wish, below which it is no text to be told
+SHORTEST = 6  # words of an owner's instructions, below which it is no text to be told
 LEFT_OUT = "[…]"
 _WORD = regex(r"\w+")
-_QUOTED = regex(r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|\"[^\"]*\"")  # in a wish: words that are to be used
+_QUOTED = regex(r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|\"[^\"]*\"")  # in instructions: words that are to be used
 _TOKEN = regex(r"[A-Za-z0-9_+/=.~-]{16,}")
 _CHANGE = regex(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]")
 _CHANGES = 5  # between letters and digits, from which on a token is no name of a thing
@@ -35,7 +35,7 @@ _NAMED = regex(
 
 @dataclass(frozen=True, slots=True)
 class Echoes:
-    """``ours`` are instructions, ``owners`` what the run's owner wishes, ``mark`` that of the fences. What stands in
+    """``ours`` are instructions, ``owners`` those of the run's owner, ``mark`` that of the fences. What stands in
     ``shown`` as well, the rest of the prompt, was there to be used."""
 
     ours: str = ""
@@ -46,11 +46,11 @@ class Echoes:
     _secrets: tuple[str, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        wish = _QUOTED.sub(" . ", self.owners)
-        length = min(OWNERS, len(_WORD.findall(wish)))
+        instructions = _QUOTED.sub(" . ", self.owners)
+        length = min(OWNERS, len(_WORD.findall(instructions)))
         rows: dict[int, frozenset[tuple[str, ...]]] = {OURS: _rows(self.ours, OURS)}
         if length >= SHORTEST:
-            rows[length] = rows.get(length, frozenset()) | _rows(wish, length)
+            rows[length] = rows.get(length, frozenset()) | _rows(instructions, length)
         secrets = [self.mark] if self.mark else []
         secrets += [s for s in _secrets(self.owners) if s not in self.shown]
         object.__setattr__(self, "_rows", rows)

@@ -29,7 +29,14 @@ from deep_research.models.clients import (
     tls,
 )
 from deep_research.models.clients_bodies import bounded
-from deep_research.models.clients_errors import STREAM, SYSTEM, Wishes, foreign_errors, no_answer, refused
+from deep_research.models.clients_errors import (
+    STREAM,
+    SYSTEM,
+    OptionalParams,
+    foreign_errors,
+    no_answer,
+    refused,
+)
 from deep_research.models.clients_wire import (
     MOST_BYTES,
     Body,
@@ -83,13 +90,13 @@ class Ollama(ModelProvider):
             base_url or ollama_host(os.environ.get(URL_VARIABLE, "")), of=self.service
         )
         self._key = secret_key(api_key)
-        self._wishes = Wishes("think")
+        self._optional = OptionalParams("think")
         self._clients = PerLoop(self._client, httpx.AsyncClient.aclose)
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
-        stream = on_text is not None and self._wishes.takes(STREAM)
-        call = call if self._wishes.takes(SYSTEM) else without_system(call)
-        request = self._wishes.granted(self._request(call)) | {STREAM: stream}
+        stream = on_text is not None and self._optional.takes(STREAM)
+        call = call if self._optional.takes(SYSTEM) else without_system(call)
+        request = self._optional.granted(self._request(call)) | {STREAM: stream}
         try:
             async with (
                 deadline(call.timeout, model=self.name),
@@ -100,7 +107,7 @@ class Ollama(ModelProvider):
                 answer = record(await whole(body, model=self.name))
                 reply = self._reply(answer, _piece(answer), lines=1)
         except ModelError as error:
-            raise self._wishes.learned(error, request, call) from None
+            raise self._optional.learned(error, request, call) from None
         if on_text is not None and reply.text:
             on_text(reply.text)
         return reply

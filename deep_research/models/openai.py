@@ -15,7 +15,7 @@ from deep_research.errors import ConfigurationError, ModelError
 from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients import checked_url, deadline, secret_key
-from deep_research.models.clients_errors import Wishes, malformed, no_answer, refused
+from deep_research.models.clients_errors import OptionalParams, malformed, no_answer, refused
 from deep_research.models.clients_wire import (
     Body,
     Words,
@@ -66,7 +66,7 @@ class OpenAIResponses(OpenAIService):
             model,
             key=key.get_secret_value(),
             base_url=checked_url(url, of=self.service),
-            wishes=Wishes("temperature", "reasoning", "prompt_cache_key", "store"),
+            optional=OptionalParams("temperature", "reasoning", "prompt_cache_key", "store"),
         )
         self.sent_key = KEY_VARIABLE if api_key is None else ""
 

@@ -32,7 +32,7 @@ from deep_research.models.clients import (
     tls,
 )
 from deep_research.models.clients_bodies import bounded, read_json
-from deep_research.models.clients_errors import STREAM, SYSTEM, Wishes, foreign_errors, malformed
+from deep_research.models.clients_errors import STREAM, SYSTEM, OptionalParams, foreign_errors, malformed
 from deep_research.models.clients_wire import (
     LONGEST_WHOLE,
     MOST_BYTES,
@@ -79,7 +79,7 @@ class OpenAIService(ModelProvider):
         *,
         key: str,
         base_url: str,
-        wishes: Wishes,
+        optional: OptionalParams,
         is_stranger: bool = False,
     ) -> None:
         super().__init__(model)
@@ -88,13 +88,13 @@ class OpenAIService(ModelProvider):
         others = header_names(HEADERS_VARIABLE)
         credentials = [name for name in others if name.lower() in CREDENTIAL_HEADERS]
         self._hidden = (*_OWN_HEADERS, *others) if is_stranger else credentials
-        self._wishes = wishes
+        self._optional = optional
         self._clients = PerLoop(self._client, openai.AsyncOpenAI.close)
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
-        stream = on_text is not None and self._wishes.takes(STREAM)
-        call = call if self._wishes.takes(SYSTEM) else without_system(call)
-        request = self._wishes.granted(self._request(call, stream=stream))
+        stream = on_text is not None and self._optional.takes(STREAM)
+        call = call if self._optional.takes(SYSTEM) else without_system(call)
+        request = self._optional.granted(self._request(call, stream=stream))
         try:
             async with (
                 deadline(call.timeout, model=self.name),
@@ -104,7 +104,7 @@ class OpenAIService(ModelProvider):
                     return await self._streamed(body, on_text or _unheard, call.timeout * LONGEST_SILENCE)
                 reply = self._reply(await whole(body, model=self.name), body)
         except ModelError as error:
-            raise self._wishes.learned(error, request, call) from None
+            raise self._optional.learned(error, request, call) from None
         if on_text is not None and reply.text:
             on_text(reply.text)
         return reply

@@ -16,7 +16,7 @@ from deep_research.errors import ConfigurationError
 from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients import checked_url, secret_key
-from deep_research.models.clients_errors import Wishes, malformed, refused
+from deep_research.models.clients_errors import OptionalParams, malformed, refused
 from deep_research.models.clients_wire import (
     DONE,
     Body,
@@ -89,7 +89,9 @@ class OpenAIChat(OpenAIService):
             model,
             key=key.get_secret_value() if key else NO_KEY,
             base_url=url,
-            wishes=Wishes("stream_options", "temperature", "reasoning_effort", instead={self._limit: other}),
+            optional=OptionalParams(
+                "stream_options", "temperature", "reasoning_effort", instead={self._limit: other}
+            ),
             is_stranger=not trusted,
         )
         self.sent_key = KEY_VARIABLE if key and api_key is None else ""

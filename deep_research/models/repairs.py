@@ -64,24 +64,24 @@ def asking(call: ModelCall, draft: Draft, wrong: Mapping[Path, str]) -> ModelCal
     """The small request for what is wrong."""
     named = list(wrong.items())[:MOST_PLACES]
     places = "\n".join(f"- {_dotted(path)}: {problem}" for path, problem in named)
-    wish = (
+    instruction = (
         f"That answer cannot be used:\n{places}\nAnswer with one JSON object and nothing else: each of these places as"
         f' a key, written as above, with its right value, such as {{"{_dotted(named[0][0])}": ...}}. Leave out the'
         " places for which you have none."
     )
-    return _small(call, _shown(draft.value, [path for path, _ in named]), wish, form=False)
+    return _small(call, _shown(draft.value, [path for path, _ in named]), instruction, form=False)
 
 
 def asking_again(call: ModelCall, text: str, problem: str) -> ModelCall:
     """The small request for an answer whose form is broken, from its own words. ``call`` has the form."""
-    wish = (
+    instruction = (
         f"That answer cannot be used: {problem} Write the same again, whole, in the form that is asked for."
     )
     schema = ""
     if call.form is None:
         last = call.messages[-1].content
         schema = f"\n\n{last[last.rfind('Answer ') :]}" if "Answer " in last else ""
-    return _small(call, text, wish + schema, form=True)
+    return _small(call, text, instruction + schema, form=True)
 
 
 def asking_rest(
@@ -95,14 +95,14 @@ def asking_rest(
     items = (
         f" The first {len(kept)} items of {draft.cut} are kept." if isinstance(kept, list) and kept else ""
     )
-    wish = (
+    instruction = (
         f"That answer stops before its end. What was whole in it is kept.{items} Give the rest alone, as one JSON object"
         f" and nothing else, with these fields: {fields or 'none, if nothing is missing'}. A list holds only further"
         " items, and is empty where there are none."
     )
     if not capped:
-        return _small(call, text[-LONGEST_SHOWN:], wish, form=False)
-    turns = (Message(role="assistant", content=f"… {text[-LONGEST_SHOWN:]}"), Message(content=wish))
+        return _small(call, text[-LONGEST_SHOWN:], instruction, form=False)
+    turns = (Message(role="assistant", content=f"… {text[-LONGEST_SHOWN:]}"), Message(content=instruction))
     return call.model_copy(update={"messages": (*call.messages, *turns), "form": None})
 
 
@@ -155,11 +155,11 @@ def with_what_fits(value: Any, answer: type[_T]) -> _T:
     return validated(made, answer)
 
 
-def _small(call: ModelCall, said: str, wish: str, *, form: bool) -> ModelCall:
+def _small(call: ModelCall, said: str, instruction: str, *, form: bool) -> ModelCall:
     turns = (
         Message(content="Give the answer that was asked for."),
         Message(role="assistant", content=said or "(nothing)"),
-        Message(content=wish),
+        Message(content=instruction),
     )
     return call.model_copy(
         update={

@@ -226,17 +226,17 @@ def _shaped(rung: Rung, call: ModelCall, answer: type[BaseModel], provider: Mode
         return call.model_copy(update={"form": form})
     if rung is Rung.JSON:
         schema = json.dumps(json_schema(answer), ensure_ascii=False, separators=(",", ":"))
-        wish = f"Answer with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
+        instruction = f"Answer with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
     else:
-        wish = key_values.instructions(answer)
-    return _with_wish(call, wish)
+        instruction = key_values.instructions(answer)
+    return _with_instruction(call, instruction)
 
 
-def _with_wish(call: ModelCall, wish: str) -> ModelCall:
-    """The wish stands at the end, where weak models still have it in mind."""
+def _with_instruction(call: ModelCall, instruction: str) -> ModelCall:
+    """The instruction stands at the end, where weak models still have it in mind."""
     *before, last = call.messages
-    wished = last.model_copy(update={"content": f"{last.content}\n\n{wish}", "stable": False})
-    return call.model_copy(update={"messages": (*before, wished)})
+    instructed = last.model_copy(update={"content": f"{last.content}\n\n{instruction}", "stable": False})
+    return call.model_copy(update={"messages": (*before, instructed)})
 
 
 def _repairing(call: ModelCall, reply: Reply, problem: str, answer: type[BaseModel]) -> ModelCall:
@@ -246,10 +246,10 @@ def _repairing(call: ModelCall, reply: Reply, problem: str, answer: type[BaseMod
     if _is_near(reply.text, answer) and sum(len(message.content) for message in small.messages) < first:
         return small
     said = reply.text[:LONGEST_ECHO] or "(nothing)"
-    wish = (
+    instruction = (
         f"That answer cannot be used: {problem} Give the whole answer again, in the form that was asked for."
     )
-    turns: Iterable[Message] = (Message(role="assistant", content=said), Message(content=wish))
+    turns: Iterable[Message] = (Message(role="assistant", content=said), Message(content=instruction))
     return call.model_copy(update={"messages": (*call.messages, *turns)})
 
 

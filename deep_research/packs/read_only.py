@@ -93,7 +93,7 @@ class PackStore(Store):
     def unwatch(self, lane: Lane) -> None:
         """Nobody ever watches."""
 
-    def post(self, run_id: str, kind: str, payload: str = "") -> int:
+    def enqueue_command(self, run_id: str, kind: str, payload: str = "") -> int:
         self._refuse()
 
     def delete(self, run_id: str) -> None:

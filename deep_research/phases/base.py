@@ -22,8 +22,8 @@ from deep_research.logs import told
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent, AgentSpec, Operation, bind
 from deep_research.phases.handoff import Asked, Handoff, Proposal
-from deep_research.phases.hearing import hearing
-from deep_research.phases.wishes import Knows, parted
+from deep_research.phases.live_guidance import guidance_scope
+from deep_research.phases.steering_queries import Knows, split_searchable
 from deep_research.state import (
     PHASE_TO_AGENT,
     AgentRole,
@@ -79,7 +79,7 @@ class Phase(ABC):
         limits: WorkLimits | None = None,
         knows: Knows | None = None,
     ) -> None:
-        """``knows`` tells whether a search for what is wished for can find something. Raises what `bind` does."""
+        """``knows`` tells whether a search for what guidance asks for can find something. Raises what `bind` does."""
         self.agent = bind(agent, self.role, self.operations)
         self.limits = limits or WorkLimits()
         self.knows = knows
@@ -119,13 +119,13 @@ class Phase(ABC):
                 event=event,
             )
 
-    async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
+    async def can_follow(self, steer: str, state: DeepResearchState) -> bool:
         """Whether the agent can do something with advice."""
         return True
 
-    async def can_search(self, wish: str, state: DeepResearchState) -> bool:
+    async def can_search(self, steer: str, state: DeepResearchState) -> bool:
         """Whether it has a model, or there is something to search for."""
-        return self.spec.uses_model or bool((await parted((wish,), state, self.knows))[0])
+        return self.spec.uses_model or bool((await split_searchable((steer,), state, self.knows))[0])
 
     def retried(self, state: DeepResearchState, *, advised: bool) -> Retry | None:
         """What doing the phase again would change, or None when it would only repeat itself. ``advised`` says
@@ -163,7 +163,7 @@ class Phase(ABC):
         try:
             if self.spec.uses_model:
                 model = self._model(models)
-                with hearing(lambda: self._said(models)):
+                with guidance_scope(lambda: self._guidance(models)):
                     return await self.limits.calls(function, handoff, model)
             beside = (purse_of(models),) if self.spec.uses_purse else ()
             seconds = self.limits.operation_timeout if operation.has_deadline else None
@@ -183,8 +183,8 @@ class Phase(ABC):
                 role=self.role.value,
             ) from error
 
-    def _said(self, models: RunModels | None) -> tuple[str, ...]:
-        """What is to be heeded in this phase by now."""
+    def _guidance(self, models: RunModels | None) -> tuple[str, ...]:
+        """The guidance for this phase so far."""
         return () if models is None else models.journal.state.guidance_for(self.phase)
 
     def _model(self, models: RunModels | None) -> LanguageModel:

@@ -36,15 +36,15 @@ class Handoff(Record):
     """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first; ``system_prompt``
     what the owner of the run adds; ``language`` and ``audience`` are for what people will read; ``day`` is when the run
     was asked, ``as_of`` the day for which its answer has to hold, where its owner names one, and ``protected`` are
-    patterns of sources that its owner wants kept. ``parts`` are those of the question; ``wishes`` is what hooks, answers
-    and the supervisor said for the phase so far, for agents that have no model."""
+    patterns of sources that its owner wants kept. ``parts`` are those of the question; ``steering`` is the
+    guidance for the phase so far from hooks, answers, steers and the supervisor, for agents that have no model."""
 
     research_id: str
     original_query: str
     current_phase: DeepResearchPhase
     iteration: int
     guidance: tuple[str, ...] = ()
-    wishes: tuple[str, ...] = ()
+    steering: tuple[str, ...] = ()
     parts: tuple[QuestionPart, ...] = ()
     system_prompt: str | None = None
     language: str | None = None
@@ -103,7 +103,7 @@ def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]
         "current_phase": phase,
         "iteration": state.iteration,
         "guidance": state.guidance_for(phase),
-        "wishes": state.wishes_for(phase),
+        "steering": state.steering_for(phase),
         "parts": state.parts or question_parts(state.query),
         "system_prompt": state.options.system_prompt,
         "language": state.options.language,
@@ -117,10 +117,10 @@ def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]
 def with_latest(handoff: _H, state: DeepResearchState) -> _H:
     """The handoff with what was said to the run since it was made: for a unit that begins only now."""
     phase = handoff.current_phase
-    guidance, wishes = state.guidance_for(phase), state.wishes_for(phase)
-    if (guidance, wishes) == (handoff.guidance, handoff.wishes):
+    guidance, steering = state.guidance_for(phase), state.steering_for(phase)
+    if (guidance, steering) == (handoff.guidance, handoff.steering):
         return handoff
-    return handoff.model_copy(update={"guidance": guidance, "wishes": wishes})
+    return handoff.model_copy(update={"guidance": guidance, "steering": steering})
 
 
 class Proposal(Record):

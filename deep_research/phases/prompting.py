@@ -1,4 +1,4 @@
-"""What prompts are made of: our instructions, the wishes of the run's owner, and material that may say anything.
+"""What prompts are made of: our instructions, those of the run's owner, and material that may say anything.
 
 Material stands between two lines with a mark that nobody outside can know, and is never an instruction. Things are named
 by short aliases (S1, F2, G3) that code gives and code takes back: an alias that was not given means nothing.
@@ -26,7 +26,7 @@ from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
 from deep_research.phases.handoff import Handoff
-from deep_research.phases.hearing import latest
+from deep_research.phases.live_guidance import live_guidance
 from deep_research.state import DeepResearchState, Sending, SentItem
 
 _T = TypeVar("_T")
@@ -314,7 +314,7 @@ def opening(message: Message, handoff: Handoff) -> None:
     """The question, the day, and what the owner of the run and the supervisor want of the agent."""
     message.add(f"Question: {message.within(handoff.original_query, OF_QUESTION, 'the question')}")
     message.add(today(handoff.day, handoff.as_of))
-    wishes(message, handoff)
+    add_guidance(message, handoff)
 
 
 def today(day: date | None, as_of: date | None = None) -> str:
@@ -337,10 +337,10 @@ def brief(message: Message, research_brief: str | None) -> None:
         message.add(f"How it is looked into: {one_line(said)}")
 
 
-def wishes(message: Message, handoff: Handoff) -> None:
+def add_guidance(message: Message, handoff: Handoff) -> None:
     """What the owner of the run and the supervisor want of the agent."""
     instructions(message, handoff.system_prompt)
-    guidance = latest(handoff.guidance)
+    guidance = live_guidance(handoff.guidance)
     if guidance:
         # The latest counts most, so of too much the oldest goes.
         shown = message.lines([one_line(text) for text in reversed(guidance)], OF_ADVICE, "advice")

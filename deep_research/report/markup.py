@@ -69,14 +69,14 @@ _WORD = regex(r"[^\s\0`*~\[\](){}<>|\"']+")
 _AT = regex(r"[^@]@+[^@]")
 _END = ".,;:!?_\\"
 
-# A character after an even number of backslashes is one that Markdown heeds.
-_HEEDED = r"(?<!\\)((?:\\\\)*)"
+# Before a character that no backslash escapes: their number is even.
+_UNESCAPED = r"(?<!\\)((?:\\\\)*)"
 _TAG = regex(r"<(?![\s\d=<-])")
 _MAIL = regex(r"<[^ >]*+")
-_BRACE = regex(rf"{_HEEDED}(\{{)")
+_BRACE = regex(rf"{_UNESCAPED}(\{{)")
 _HARMLESS = regex(r"(?<=[a-zA-Z0-9}])\{|\\(?=[A-Za-z])")  # in a block of code, wherever it stands
 _TARGET = regex(r"\]\(")
-_BACKTICK = regex(rf"{_HEEDED}\\?`")  # some take an escaped one for the beginning of code
+_BACKTICK = regex(rf"{_UNESCAPED}\\?`")  # some take an escaped one for the beginning of code
 _BEFORE_KEPT = regex(r"!(?=[\0`])|(?<!\\)\\++(?=\0)")
 _LABEL = regex(r"\]:")
 # What no renderer takes for the definition of a link: numbers of ours, behind a word, in a line that opens with no label.
@@ -103,7 +103,7 @@ _HOST = regex(
     re.IGNORECASE,
 )
 _FILE_DOT = regex(rf"(?<=[\w)-])\.(?={_FILE_END}(?![^\W_]))", re.IGNORECASE)
-_BRACKET = regex(rf"{_HEEDED}([\[\]])")
+_BRACKET = regex(rf"{_UNESCAPED}([\[\]])")
 _OPENING = regex(r"^(\d{0,9})(?=#{1,6}\s|[-+*]\s|>|(?<=\d)[.)]\s)")
 _SET_ASIDE = "\0"
 _KEPT = regex(r"\0(\d+)\0")
@@ -389,7 +389,7 @@ _BROKEN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...
     (_TAG, "&lt;"),
     (_MAIL, lambda match: match.group().replace("@", "&#64;")),
     (_BRACE, r"\1\\\2"),
-    (_TARGET, "]&#40;"),  # a backslash is not heeded between what looks like a tag
+    (_TARGET, "]&#40;"),  # a backslash escapes nothing between what looks like a tag
     (_SLASHES, lambda match: "&#47;" * len(match[1]) + "/"),
     (_TILDES, "&#126;"),
     (_HOST, _guessed),

@@ -14,31 +14,31 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from deep_research.errors import DeepResearchError, RunStateError, SettingsError, UsageError
 from deep_research.logs import configure, get_log, masked, told
-from deep_research.models.characters import in_all_texts
-from deep_research.research.arguments import RunArguments, SettingArguments
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.operations import plain
-from deep_research.research.result import ResearchResult
 from deep_research.research.run_control import CANCEL_WAIT, RunControl, as_shared
 from deep_research.research.waking import Waker
-from deep_research.settings import ResolvedSettings, load_settings
-from deep_research.sources.search import SearchProvider
-from deep_research.state import AgentRole, Budget, RunOptions
-from deep_research.state.events import Event, Progress
-from deep_research.state.journal import Clock, utc_now
-from deep_research.store import Feed, Store
-from deep_research.supervisor.hooks import SupervisorHooks
-from deep_research.supervisor.opening import checked_question, new_run_id
+from deep_research.state.identity import new_run_id
 
+# What makes and works on runs is imported where it is first used: a program that only names the class does not pay.
 if TYPE_CHECKING:
     from deep_research.assembly import Destination, MakeSupervisor, Models, Parts
     from deep_research.budget.estimate import Estimate
     from deep_research.budget.shared_budget import SharedBudget
     from deep_research.phases.gathering.source_reading import Pages
     from deep_research.phases.gathering.tasks.tool import Tool
+    from deep_research.research.arguments import RunArguments, SettingArguments
+    from deep_research.research.result import ResearchResult
+    from deep_research.settings import ResolvedSettings
     from deep_research.sources.documents import Skipped
+    from deep_research.sources.search import SearchProvider
+    from deep_research.state import AgentRole, Budget, RunOptions
+    from deep_research.state.events import Event, Progress
+    from deep_research.state.journal import Clock
+    from deep_research.store import Store
     from deep_research.supervisor.gates import Gates
+    from deep_research.supervisor.hooks import SupervisorHooks
 
 log = get_log("engine")
 
@@ -83,13 +83,15 @@ class DeepResearch(RunControl):
         store: Store | str | None = None,
         config: Path | str | None = None,
         preset: str | None = None,
-        clock: Clock = utc_now,
+        clock: Clock | None = None,
         **settings: Unpack[SettingArguments],
     ) -> None:
-        # The agents, phases and stores behind an engine take longer to import than all else together; a program
-        # that only names the class should not pay for them.
         from deep_research.assembly import Given, Variants
         from deep_research.research.runner import Runner
+        from deep_research.settings import load_settings
+        from deep_research.sources.search import SearchProvider
+        from deep_research.state.journal import utc_now
+        from deep_research.store import Feed, Store
 
         overrides = {
             **settings,
@@ -117,7 +119,7 @@ class DeepResearch(RunControl):
             gates=gates,
             store=store if isinstance(store, Store) else None,
         )
-        self._clock = clock
+        clock = self._clock = clock or utc_now
         self._variants = Variants(self._resolved, given, clock)
         self._parts = self._variants.own
         super().__init__(self._parts.store)
@@ -292,6 +294,9 @@ class DeepResearch(RunControl):
     def _checked(
         self, query: str, options: Mapping[str, Any]
     ) -> tuple[str, RunOptions, Sequence[SharedBudget], Parts]:
+        from deep_research.models.characters import in_all_texts
+        from deep_research.supervisor.opening import checked_question
+
         self._refuse_closed()
         question = checked_question(query, self._settings.max_question_chars)
         given = {"budget": self._budget, **options} if self._budget is not None else dict(options)

@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Iterator
 from concurrent.futures import Future
 from contextlib import aclosing
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from deep_research.research.operations import of_run
-from deep_research.research.result import ResearchResult
 from deep_research.research.run_control import RunControl
-from deep_research.state.events import Event, Progress
+
+if TYPE_CHECKING:
+    from deep_research.research.result import ResearchResult
+    from deep_research.state.events import Event, Progress
 
 _T = TypeVar("_T")
 

@@ -19,22 +19,21 @@ from deep_research.errors import (
     UnknownNameError,
 )
 from deep_research.logs import get_log
-from deep_research.research.loops import BackgroundLoop
 from deep_research.research.operations import plain
-from deep_research.research.result import ResearchResult
-from deep_research.research.runs import Runs, RunSummary, Waiting
-from deep_research.research.steering import caps_of, checked_answer, checked_caps
-from deep_research.state import Budget, ControlKind, RunStatus, WhenDue
-from deep_research.state.events import Event, Progress
-from deep_research.state.journal import Clock
-from deep_research.state.raising import raised
-from deep_research.store import Feed
-from deep_research.store.base import busy
+from deep_research.research.runs import Runs, RunSummary
+from deep_research.state import CommandKind, RunStatus, WhenDue
 
 if TYPE_CHECKING:
     from deep_research.assembly import Parts, Variants
     from deep_research.budget.shared_budget import SharedBudget
+    from deep_research.research.loops import BackgroundLoop
+    from deep_research.research.result import ResearchResult
     from deep_research.research.runner import Runner
+    from deep_research.research.runs import Waiting
+    from deep_research.state import Budget
+    from deep_research.state.events import Event, Progress
+    from deep_research.state.journal import Clock
+    from deep_research.store import Feed
 
 SetUpChoice = Literal["same", "new"]
 SET_UPS = ("same", "new")
@@ -105,6 +104,8 @@ class RunControl(Runs, ABC):
         none is waited for, `UsageError` for one that does not fit, `SetUpError`, `CorpusError` where the documents are
         gone, and as `run`.
         """
+        from deep_research.research.steering import checked_caps
+
         if setup not in SET_UPS:
             raise UnknownNameError.of("setup", str(setup), SET_UPS)
         return await self._resume(
@@ -130,6 +131,9 @@ class RunControl(Runs, ABC):
         take_over: bool = False,
         parked_at: int | None = None,
     ) -> ResearchResult:
+        from deep_research.state import Budget
+        from deep_research.store.base import busy
+
         shared = (*self._shared_budget, *as_shared(shared_budget))
         self._parts.models.check(Budget(), shared)
         row = await self._row(research_id)
@@ -170,13 +174,16 @@ class RunControl(Runs, ABC):
         Example:
             engine.answer("deepres-0123456789ab", "The one in Scotland.")
         """
+        from deep_research.research.steering import caps_of, checked_answer
+        from deep_research.state.raising import raised
+
         state = await self._state(research_id)
         checked_answer(state, value)
         if (caps := caps_of(state.question, value)) is not None:
             raised(state, caps)
         if run:
             return await self.aresume(research_id, value)
-        await self._queue(research_id, ControlKind.ANSWER, json.dumps(value))
+        await self._queue(research_id, CommandKind.ANSWER, json.dumps(value))
         return None
 
     answer = plain(aanswer)
@@ -193,7 +200,7 @@ class RunControl(Runs, ABC):
             try:
                 await self._runner.abandon(research_id)
             except RunBusyError:
-                await self._queue(research_id, ControlKind.CANCEL)
+                await self._queue(research_id, CommandKind.CANCEL)
         return await self._wait_for_end(research_id)
 
     cancel = plain(acancel)

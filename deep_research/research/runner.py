@@ -33,7 +33,7 @@ from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,
     Budget,
-    ControlKind,
+    CommandKind,
     DeepResearchPhase,
     DeepResearchState,
     Limit,
@@ -55,7 +55,7 @@ from deep_research.state.journal import Clock
 from deep_research.state.raising import raised
 from deep_research.state.reducer import Fold, fold
 from deep_research.store import (
-    Control,
+    Command,
     Feed,
     Lane,
     LoopOutbox,
@@ -250,7 +250,7 @@ class Runner:
             try:
                 if parked_at is not None and state.seq != parked_at:
                     raise busy(await asyncio.to_thread(self._parts.store.run, run_id))  # somebody was faster
-                commands = await asyncio.to_thread(self._parts.store.wishes, run_id)
+                commands = await asyncio.to_thread(self._parts.store.pending_commands, run_id)
                 unused: list[Event] = []
                 if answer is None:
                     answer, unused = _queued_answer(commands, journal)
@@ -444,36 +444,36 @@ class Runner:
         """Keep the lease from now on, and hear what others want of the run."""
         loop = active.loop
         watch = Watch(
-            on_control=lambda control: _in_loop(loop, lambda: self._apply_command(active, control)),
+            on_command=lambda command: _in_loop(loop, lambda: self._apply_command(active, command)),
             on_lost=lambda: _in_loop(loop, lambda: self._lost(active)),
         )
         self._parts.store.watch(active.journal.lane, watch)
 
-    def _apply_command(self, active: _Active, control: Control) -> None:
-        match control.kind:
-            case ControlKind.CANCEL:
-                active.journal.consume_at_last(control)  # or a process killed before it would lose it
+    def _apply_command(self, active: _Active, command: Command) -> None:
+        match command.kind:
+            case CommandKind.CANCEL:
+                active.journal.consume_at_last(command)  # or a process killed before it would lose it
                 self._cancel(active)
-            case ControlKind.PAUSE:
-                self._halt(active, Halt.PAUSE, control)
-            case ControlKind.RELEASE:  # who takes the run over uses the row up
+            case CommandKind.PAUSE:
+                self._halt(active, Halt.PAUSE, command)
+            case CommandKind.RELEASE:  # who takes the run over uses the row up
                 self._halt(active, Halt.RELEASE)
-            case ControlKind.STEER:
-                self._apart(active, _record(control, active.journal))
+            case CommandKind.STEER:
+                self._apart(active, _record(command, active.journal))
             case _:
-                log.warning("command_unknown", run=control.run_id, kind=control.kind)
-                self._apart(active, _record(control, active.journal))
+                log.warning("command_unknown", run=command.run_id, kind=command.kind)
+                self._apart(active, _record(command, active.journal))
 
     def _apart(self, active: _Active, work: Coroutine[Any, Any, None]) -> None:
-        """Records a command beside the walk."""
+        """Records beside the walk what a command asks for."""
         telling = active.loop.create_task(work)
         active.telling.add(telling)
         telling.add_done_callback(active.telling.discard)
 
-    def _halt(self, active: _Active, why: Halt, control: Control | None = None) -> None:
+    def _halt(self, active: _Active, why: Halt, command: Command | None = None) -> None:
         """Has a run stand still before its next unit. A row that asked for it is used up with the run's last word."""
         active.orchestrator.halt(why)
-        active.journal.halt(control)
+        active.journal.halt(command)
         if active.task is not None and not active.begun:  # it waits for a slot
             active.halted = True
             active.task.cancel()
@@ -602,11 +602,11 @@ def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) ->
     return []
 
 
-def _queued_answer(commands: Sequence[Control], journal: RunJournal) -> tuple[Any, list[Event]]:
+def _queued_answer(commands: Sequence[Command], journal: RunJournal) -> tuple[Any, list[Event]]:
     """The latest answer that somebody left for the question of the run, if it fits, and what is told of all others. All
     that were left are used up with the next event."""
     parking = journal.state.question
-    answers = [command for command in commands if command.kind == ControlKind.ANSWER]
+    answers = [command for command in commands if command.kind == CommandKind.ANSWER]
     found, used = None, None
     for command in answers:
         journal.consume(command.id)
@@ -626,23 +626,23 @@ def _set_up_anew(state: DeepResearchState, going: Going) -> list[Event]:
     return changed + [LimitReached(limit=limit) for limit in going.limits if limit not in state.limits]
 
 
-async def _record(control: Control, journal: RunJournal) -> None:
+async def _record(command: Command, journal: RunJournal) -> None:
     """Use a command up: guidance, or why it cannot be followed, is in the log before the next unit begins; what the run
     waits for no more, or another version wrote, is named in its limits."""
-    journal.consume(control.id)
-    guidance = control.kind == ControlKind.STEER
+    journal.consume(command.id)
+    guidance = command.kind == CommandKind.STEER
     try:
         await journal.record(
-            judged(steered(control.payload), journal.state) if guidance else _unused(control)
+            judged(steered(command.payload), journal.state) if guidance else _unused(command)
         )
     except (RunStateError, StoreError) as error:  # the run has ended meanwhile, or was lost
-        log.warning("command_not_recorded", run=control.run_id, error=str(error))
+        log.warning("command_not_recorded", run=command.run_id, error=str(error))
 
 
-def _unused(control: Control) -> LimitReached:
-    what = "An answer came" if control.kind == ControlKind.ANSWER else f"The wish '{control.kind}' came"
+def _unused(command: Command) -> LimitReached:
+    what = "An answer came" if command.kind == CommandKind.ANSWER else f"The command '{command.kind}' came"
     message = f"{what} and was left: the run waited for none."
-    return LimitReached(limit=Limit(name="control", message=message))
+    return LimitReached(limit=Limit(name="command", message=message))
 
 
 def _set(created: asyncio.Event | None) -> None:

@@ -15,33 +15,30 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from pydantic import Field
 
 from deep_research.errors import RunStateError, StoreError, UnknownNameError, UsageError
-from deep_research.research.steering import judged, payload, refuse_ended, steering
 from deep_research.state import (
     AbortReason,
-    ControlKind,
+    CommandKind,
     DeepResearchPhase,
-    DeepResearchState,
     ParkedKind,
     Parking,
     Record,
     RunStatus,
-    SetUp,
     WhenDue,
 )
-from deep_research.state.events import Event, RunCreated, SetUpChanged, decode_log, known
+from deep_research.state.figures import Figures
 from deep_research.state.identity import RUN_ID
-from deep_research.state.journal import readable
-from deep_research.state.projection import Figures
-from deep_research.state.reducer import fold
-from deep_research.store import RunCursor, RunFilter, RunRow, Store, StoredEvent
+from deep_research.store import RunCursor, RunFilter
 
+# Events and their fold are imported where a log is read: who lists runs, or only names the engine, needs none.
 if TYPE_CHECKING:
     from pathlib import Path
 
     from deep_research.packs import Manifest, Verification
     from deep_research.research.arguments import FilterArguments
     from deep_research.research.result import ResearchResult
-    from deep_research.state import Citation, Quote, Source
+    from deep_research.state import Citation, DeepResearchState, Quote, SetUp, Source
+    from deep_research.state.events import Event
+    from deep_research.store import RunRow, Store, StoredEvent
 
 ReportFormat = Literal["markdown", "json"]
 FORMATS = ("markdown", "json")
@@ -173,9 +170,7 @@ class Runs:
         from deep_research.research.result import ResearchResult
 
         row = await self._row(research_id)
-        events = await self.aevents(research_id)
-        state = await asyncio.to_thread(lambda: fold(events).snapshot())
-        return ResearchResult.of(state, row.status(time.time()))
+        return ResearchResult.of(await self._state(research_id), row.status(time.time()))
 
     async def areport(self, research_id: str, format: ReportFormat = "markdown") -> str | None:
         """The report as Markdown, or the whole result as JSON. None when the run has no report.
@@ -189,6 +184,8 @@ class Runs:
 
     async def _state(self, research_id: str) -> DeepResearchState:
         """The state of a run as it stands now, from its log. Raises `RunNotFoundError`, `LogDamagedError`."""
+        from deep_research.state.reducer import fold
+
         events = await self.aevents(research_id)
         return await asyncio.to_thread(lambda: fold(events).snapshot())
 
@@ -220,7 +217,7 @@ class Runs:
             parking = (await self._state(row.run_id)).parking or parking
         except StoreError:
             parking = parking.model_copy(update={"then": WhenDue.STAY})
-        commands = await asyncio.to_thread(self._store.wishes, row.run_id)
+        commands = await asyncio.to_thread(self._store.pending_commands, row.run_id)
         return Waiting(
             research_id=row.run_id,
             query=row.query,
@@ -228,7 +225,7 @@ class Runs:
             session_id=row.session_id,
             asks=parking.asks,
             parked_at=row.last_seq,
-            answered=parking.asks and any(command.kind == ControlKind.ANSWER for command in commands),
+            answered=parking.asks and any(command.kind == CommandKind.ANSWER for command in commands),
             **{
                 name: getattr(parking, name)
                 for name in ("kind", "waiting_for", "until", "answer_schema", "default", "then", "about")
@@ -252,6 +249,7 @@ class Runs:
         """The saved text of a source, a citation, a quote or a content hash. Raises `ContentMissingError`, `UsageError`
         for what has no text."""
         from deep_research.research.packed_run import content_hash_of
+        from deep_research.state.journal import readable
 
         (body,) = await asyncio.to_thread(self._store.contents, [content_hash_of(source)])
         return readable(body)
@@ -299,6 +297,8 @@ class Runs:
         Example:
             engine.steer(handle.research_id, "Also consider the towers of the north coast.")
         """
+        from deep_research.research.steering import judged, payload, refuse_ended, steering
+
         guidance = steering(text, drop_sub_query=drop_sub_query, since=since, stop_searching=stop_searching)
         row = await self._row(research_id)
         refuse_ended(row.projection.status, research_id, "steer")
@@ -308,7 +308,7 @@ class Runs:
                 raise UsageError(
                     refused, hint="`deep-research status ID` shows what is still to be searched."
                 )
-        await self._queue(research_id, ControlKind.STEER, payload(guidance))
+        await self._queue(research_id, CommandKind.STEER, payload(guidance))
 
     async def apause(self, research_id: str) -> None:
         """Park a run before its next unit, whoever works on it; `resume` goes on. A run that is parked already, or that
@@ -320,11 +320,11 @@ class Runs:
                 hint="`deep-research show` shows what it came to.",
             )
         if row.projection.status is not RunStatus.PARKED and row.owned(time.time()):
-            await self._queue(research_id, ControlKind.PAUSE)
+            await self._queue(research_id, CommandKind.PAUSE)
 
-    async def _queue(self, research_id: str, kind: ControlKind, payload: str = "") -> None:
+    async def _queue(self, research_id: str, kind: CommandKind, payload: str = "") -> None:
         """Leave a command for the process that works on a run, or will."""
-        await asyncio.to_thread(self._store.post, research_id, kind.value, payload)
+        await asyncio.to_thread(self._store.enqueue_command, research_id, kind.value, payload)
 
     async def adelete(self, research_id: str) -> None:
         """Remove a run, and the texts that no other run uses. Raises `RunBusyError` while it is worked on."""
@@ -332,10 +332,14 @@ class Runs:
         await asyncio.to_thread(self._store.delete, research_id)
 
     def _read(self, research_id: str, after: int, limit: int | None = None) -> Sequence[Event]:
+        from deep_research.state.events import decode_log
+
         return decode_log(self._store.read(research_id, after=after, limit=limit))
 
 
 def _setup_of(rows: Sequence[StoredEvent]) -> SetUp | None:
+    from deep_research.state.events import RunCreated, SetUpChanged, decode_log, known
+
     setup: SetUp | None = None
     for event in decode_log(
         [row for row in rows if known(row.type, row.version) in (RunCreated, SetUpChanged)]

@@ -14,7 +14,7 @@ from deep_research.evidence.plain import clean
 from deep_research.state import (
     AbortReason,
     Budget,
-    ControlKind,
+    CommandKind,
     DeepResearchState,
     Limit,
     ParkedKind,
@@ -22,9 +22,10 @@ from deep_research.state import (
     SubQueryStatus,
 )
 from deep_research.state.events import BudgetRaised, Event, LimitReached, RunAborted, RunParked, RunSteered
+from deep_research.state.notices import TOO_LATE, guidance_notice
 from deep_research.state.parking import Parking
 from deep_research.state.raising import raised, starts
-from deep_research.store import Control
+from deep_research.store import Command
 from deep_research.supervisor.plan_approval import unfit
 
 if TYPE_CHECKING:
@@ -83,31 +84,29 @@ def steered(words: str) -> RunSteered:
         return RunSteered(refused=UNREADABLE)
 
 
-def unapplied(control: Control, last_word: Event) -> Sequence[Event]:
+def unapplied(command: Command, last_word: Event) -> Sequence[Event]:
     """The events that name a row of the queue which the end of the run leaves undone; none for one that the end fulfils,
     as an abort does a cancellation. A process that asked for the run's release sees by its end that there is nothing to
     take."""
-    from deep_research.phases.wishes import TOO_LATE, WISH, too_late  # what looks at runs needs no phases
-
-    kind = control.kind
+    kind = command.kind
     ended = isinstance(last_word, RunAborted) and last_word.reason is AbortReason.CANCELLED
     if (
-        kind == ControlKind.RELEASE
+        kind == CommandKind.RELEASE
         or isinstance(last_word, RunParked)
-        or (kind == ControlKind.CANCEL and ended)
+        or (kind == CommandKind.CANCEL and ended)
     ):
         return ()
-    if kind != ControlKind.STEER:
+    if kind != CommandKind.STEER:
         name = {
-            ControlKind.ANSWER: "an answer",
-            ControlKind.PAUSE: "a pause",
-            ControlKind.CANCEL: "to cancel it",
+            CommandKind.ANSWER: "an answer",
+            CommandKind.PAUSE: "a pause",
+            CommandKind.CANCEL: "to cancel it",
         }
         what = next((words for each, words in name.items() if each == kind), f"'{kind[:MAX_KIND_CHARS]}'")
-        return (LimitReached(limit=Limit(name="control", message=f"{TOO_LATE}: {what}.")),)
-    guidance = steered(control.payload)
+        return (LimitReached(limit=Limit(name="command", message=f"{TOO_LATE}: {what}.")),)
+    guidance = steered(command.payload)
     refused = guidance.model_copy(update={"refused": guidance.refused or f"{TOO_LATE}."})
-    return refused, LimitReached(limit=Limit(name=WISH, message=too_late(in_words(guidance) or UNREADABLE)))
+    return refused, LimitReached(limit=guidance_notice(TOO_LATE, in_words(guidance) or UNREADABLE))
 
 
 def in_words(steered: RunSteered) -> str:

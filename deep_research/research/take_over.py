@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 
 from deep_research.errors import RunBusyError
-from deep_research.state import ControlKind
-from deep_research.store import Control, RunJournal, Store
+from deep_research.state import CommandKind
+from deep_research.store import Command, RunJournal, Store
 from deep_research.store.base import busy
 
 LEASES = 2  # lease times for which an owner is waited for
@@ -22,7 +22,7 @@ async def request_release(store: Store, run_id: str) -> int | None:
     row = await asyncio.to_thread(store.run, run_id)
     if not row.owned(time.time()):
         return None
-    await asyncio.to_thread(store.post, run_id, ControlKind.RELEASE.value)
+    await asyncio.to_thread(store.enqueue_command, run_id, CommandKind.RELEASE.value)
     fence, loop = row.fence, asyncio.get_running_loop()
     until = loop.time() + LEASES * store.lease
     while row.owned(time.time()):
@@ -36,11 +36,11 @@ async def request_release(store: Store, run_id: str) -> int | None:
     return None
 
 
-def consume_releases(commands: Sequence[Control], journal: RunJournal) -> None:
+def consume_releases(commands: Sequence[Command], journal: RunJournal) -> None:
     """Use up the `release` commands with the event of the one who resumes: also those of a process that died between
     asking and taking."""
     for command in commands:
-        if command.kind == ControlKind.RELEASE:
+        if command.kind == CommandKind.RELEASE:
             journal.consume(command.id)
 
 

@@ -1,86 +1,92 @@
 """The state of a run: its vocabulary, records, events, and how the events fold into it."""
 
-from deep_research.state.claims import (
-    Aspect,
-    Claim,
-    ClaimBasis,
-    ClaimCounts,
-    ClaimKind,
-    ClaimVerdict,
-    Discrepancy,
-    Draft,
-    Judgement,
-    PartJudgement,
-    Repair,
-    RepairKind,
-    merge_parts,
-)
-from deep_research.state.parking import Parking
-from deep_research.state.parts import Answered, Found, PartVerdict, QuestionPart, answered
-from deep_research.state.phases import (
-    PHASE_TO_AGENT,
-    AbortReason,
-    AgentRole,
-    ConfidenceLevel,
-    ControlKind,
-    DeepResearchPhase,
-    ModelRole,
-    ParkedKind,
-    RunStatus,
-    SourceKind,
-    SourceQuality,
-    SubQueryStatus,
-    SupervisorAction,
-    WhenDue,
-)
-from deep_research.state.records import (
-    AgentDecision,
-    Contradiction,
-    ContradictionSide,
-    Difference,
-    Finding,
-    FirstLook,
-    FollowUpQuery,
-    Gap,
-    GapAnalysis,
-    GatherStats,
-    Guidance,
-    IterationRecommendation,
-    Limit,
-    Mention,
-    QualityUpdate,
-    Quote,
-    Record,
-    Reference,
-    Remark,
-    RemarkKind,
-    Source,
-    Span,
-    SubQuery,
-    ValidationResult,
-)
-from deep_research.state.report import Citation, ConfidenceSummary, ReportMetadata
-from deep_research.state.run import Abort, DeepResearchState, RunOptions
-from deep_research.state.sending import (
-    Extent,
-    Portion,
-    ReadingPlan,
-    Sending,
-    SentItem,
-    Triage,
-)
-from deep_research.state.setup import Choice, CorpusChoice, SetUp
-from deep_research.state.spending import Budget, ModelSpend, Reservation, Spent, TokenUsage, Usage
-from deep_research.state.tasks import (
-    KeyFact,
-    Task,
-    TaskFinding,
-    TaskLimits,
-    TaskReview,
-    TaskState,
-    TaskStep,
-    ToolUse,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deep_research.state.claims import (
+        Aspect,
+        Claim,
+        ClaimBasis,
+        ClaimCounts,
+        ClaimKind,
+        ClaimVerdict,
+        Discrepancy,
+        Draft,
+        Judgement,
+        PartJudgement,
+        Repair,
+        RepairKind,
+        merge_parts,
+    )
+    from deep_research.state.parking import Parking
+    from deep_research.state.parts import Answered, Found, PartVerdict, QuestionPart, answered
+    from deep_research.state.phases import (
+        PHASE_TO_AGENT,
+        AbortReason,
+        AgentRole,
+        CommandKind,
+        ConfidenceLevel,
+        DeepResearchPhase,
+        ModelRole,
+        ParkedKind,
+        RunStatus,
+        SourceKind,
+        SourceQuality,
+        SubQueryStatus,
+        SupervisorAction,
+        WhenDue,
+    )
+    from deep_research.state.records import (
+        AgentDecision,
+        Contradiction,
+        ContradictionSide,
+        Difference,
+        Finding,
+        FirstLook,
+        FollowUpQuery,
+        Gap,
+        GapAnalysis,
+        GatherStats,
+        Guidance,
+        IterationRecommendation,
+        Limit,
+        Mention,
+        QualityUpdate,
+        Quote,
+        Record,
+        Reference,
+        Remark,
+        RemarkKind,
+        Source,
+        Span,
+        SubQuery,
+        ValidationResult,
+    )
+    from deep_research.state.report import Citation, ConfidenceSummary, ReportMetadata
+    from deep_research.state.run import Abort, DeepResearchState, RunOptions
+    from deep_research.state.sending import (
+        Extent,
+        Portion,
+        ReadingPlan,
+        Sending,
+        SentItem,
+        Triage,
+    )
+    from deep_research.state.setup import Choice, CorpusChoice, SetUp
+    from deep_research.state.spending import Budget, ModelSpend, Reservation, Spent, TokenUsage, Usage
+    from deep_research.state.tasks import (
+        KeyFact,
+        Task,
+        TaskFinding,
+        TaskLimits,
+        TaskReview,
+        TaskState,
+        TaskStep,
+        ToolUse,
+    )
 
 __all__ = [
     "PHASE_TO_AGENT",
@@ -98,11 +104,11 @@ __all__ = [
     "ClaimCounts",
     "ClaimKind",
     "ClaimVerdict",
+    "CommandKind",
     "ConfidenceLevel",
     "ConfidenceSummary",
     "Contradiction",
     "ContradictionSide",
-    "ControlKind",
     "CorpusChoice",
     "DeepResearchPhase",
     "DeepResearchState",
@@ -170,3 +176,35 @@ __all__ = [
     "answered",
     "merge_parts",
 ]
+
+_NAMES = {
+    "claims": (
+        "Aspect Claim ClaimBasis ClaimCounts ClaimKind ClaimVerdict Discrepancy Draft Judgement "
+        "PartJudgement Repair RepairKind merge_parts"
+    ),
+    "parking": "Parking",
+    "parts": "Answered Found PartVerdict QuestionPart answered",
+    "phases": (
+        "PHASE_TO_AGENT AbortReason AgentRole ConfidenceLevel CommandKind DeepResearchPhase ModelRole "
+        "ParkedKind RunStatus SourceKind SourceQuality SubQueryStatus SupervisorAction WhenDue"
+    ),
+    "records": (
+        "AgentDecision Contradiction ContradictionSide Difference Finding FirstLook FollowUpQuery Gap "
+        "GapAnalysis GatherStats Guidance IterationRecommendation Limit Mention QualityUpdate Quote "
+        "Record Reference Remark RemarkKind Source Span SubQuery ValidationResult"
+    ),
+    "report": "Citation ConfidenceSummary ReportMetadata",
+    "run": "Abort DeepResearchState RunOptions",
+    "sending": "Extent Portion ReadingPlan Sending SentItem Triage",
+    "setup": "Choice CorpusChoice SetUp",
+    "spending": "Budget ModelSpend Reservation Spent TokenUsage Usage",
+    "tasks": "KeyFact Task TaskFinding TaskLimits TaskReview TaskState TaskStep ToolUse",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value

@@ -86,7 +86,7 @@ class RunResumed(Event):
 
 
 class SetUpChanged(Event):
-    """The run goes on with another set-up than before, by the wish of who resumed it. ``old`` is None where nobody
+    """The run goes on with another set-up than before, with that of who resumed it. ``old`` is None where nobody
     knows."""
 
     type: Literal["setup.changed"] = "setup.changed"
@@ -113,7 +113,7 @@ class PlanMade(Event):
 
 
 class SubQueriesAdded(Event):
-    """What somebody wished for while the run was going is searched as well. ``replaced`` are sub-queries that were not
+    """Guidance adds searches. ``replaced`` are sub-queries that were not
     searched yet and whose places they take, where the plan has no more room."""
 
     type: Literal["sub_queries.added"] = "sub_queries.added"
@@ -318,8 +318,8 @@ class GuidanceGiven(Event):
 
 
 class DecisionMade(Event):
-    """The supervisor decided what comes after a phase; or somebody wished for it, and it was ``refused`` for a reason:
-    then it is a wish and no decision."""
+    """The supervisor decided what comes after a phase; or somebody asked for it, and it was ``refused`` for a reason:
+    then it is a request and no decision."""
 
     type: Literal["decision.made"] = "decision.made"
     action: SupervisorAction
@@ -408,7 +408,7 @@ class RunParked(Event):
 
 
 class RunSteered(Event):
-    """What the owner of the run wished for while it was going: ``text`` is advice for those who work on it from now on;
+    """The owner of the run steers it: ``text`` is advice for those who work on it from now on;
     ``dropped`` is a sub-query that is not searched, ``since`` the first day of publication from now on, and
     ``stop_searching`` ends the searching. Where it could not be, ``refused`` says why and nothing changes."""
 

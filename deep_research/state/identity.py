@@ -7,6 +7,7 @@ Only a run's id is random. Everything else is a function of the text or address,
 from __future__ import annotations
 
 import hashlib
+import secrets
 import unicodedata
 
 from deep_research.patterns import regex
@@ -14,6 +15,10 @@ from deep_research.patterns import regex
 _JOINERS = dict.fromkeys((0x200C, 0x200D))
 _SPACE = regex(r"\s+")
 RUN_ID = regex(r"\Adeepres-[0-9a-f]{12}\Z")
+
+
+def new_run_id() -> str:
+    return f"deepres-{secrets.token_hex(6)}"
 
 
 def sha256_hex(data: bytes) -> str:

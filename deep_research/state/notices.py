@@ -12,7 +12,8 @@ from deep_research.patterns import regex
 from deep_research.state.records import OF_PAGES, Limit
 
 HOOK = "hook"  # whose ``used`` is how often it failed
-EACH = ("wish", "option")  # are told one by one: they are what the owner of the run asked for
+GUIDANCE = "guidance"  # of guidance that came to nothing
+EACH = (GUIDANCE, "option")  # are told one by one: they are what the owner of the run asked for
 MAX_NAMED, MAX_NAME_CHARS = 3, 40  # of what a notice holds as well
 MIN_SHARED_WORDS = 4
 MAX_SUBJECT_WORDS = 3  # at the beginning, of which one may name what a notice is of: "The hook gate …"
@@ -24,6 +25,23 @@ _NO_NAMES = frozenset(
      "nothing", "one", "only", "other", "some", "that", "the", "these", "this", "those")
 )  # fmt: skip
 _SENTENCE_END = regex(r"[.?!]")
+
+# Why guidance came to nothing.
+NOT_FOLLOWED = "Not found, or cannot be followed"
+NOT_SEARCHED = "Search limit reached; not searched"
+TOO_LATE = "Arrived after the last phase; not applied"
+MAX_QUOTED_CHARS = 200  # of guidance in a line
+
+
+def guidance_notice(reason: str, text: str) -> Limit:
+    """Says why guidance came to nothing, and quotes it."""
+    return Limit(name=GUIDANCE, message=f"{reason}: “{short_guidance(text).rstrip('.')}”.")
+
+
+def short_guidance(text: str) -> str:
+    """Guidance in one line that is not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_QUOTED_CHARS else f"{line[:MAX_QUOTED_CHARS].rsplit(' ', 1)[0]} …"
 
 
 def merge_notices(limits: Iterable[Limit]) -> tuple[Limit, ...]:

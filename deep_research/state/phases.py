@@ -89,8 +89,8 @@ class WhenDue(StrEnum):
     STAY = "stay"
 
 
-class ControlKind(StrEnum):
-    """What anyone may wish of a run that another process works on."""
+class CommandKind(StrEnum):
+    """Kinds of commands that anyone may give a run, from any process."""
 
     CANCEL = "cancel"
     ANSWER = "answer"

@@ -300,8 +300,8 @@ class DeepResearchState(Record):
             if (g.iteration == self.iteration or (g.lasting and g.origin == ANSWERED)) and g.reaches(phase)
         )
 
-    def wishes_for(self, phase: DeepResearchPhase) -> tuple[str, ...]:
-        """What hooks, answers and the supervisor said for this phase in any iteration so far: what an agent without a
-        model made of it must not be lost with the next."""
+    def steering_for(self, phase: DeepResearchPhase) -> tuple[str, ...]:
+        """Guidance for this phase from hooks, answers, steers and the supervisor, in any iteration so far: what an agent
+        without a model made of it must not be lost with the next."""
         told = (g.text for g in self.guidance if g.origin != GATE and g.reaches(phase))
         return tuple(dict.fromkeys(told))

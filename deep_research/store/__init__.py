@@ -1,25 +1,31 @@
-"""Where runs live: logs, saved texts, ownership. The store alone writes."""
+"""Where runs live: logs, saved texts, ownership. The store alone writes. Names are loaded when first used."""
 
-from deep_research.store.base import (
-    Control,
-    Lane,
-    NewRun,
-    Owner,
-    RunRow,
-    SavedPage,
-    Store,
-    StoredEvent,
-    Watch,
-    refused,
-)
-from deep_research.store.feed import Feed, Watcher
-from deep_research.store.listing import RunCursor, RunFilter
-from deep_research.store.memory import MemoryStore
-from deep_research.store.sqlite import SQLiteStore
-from deep_research.store.store_journal import LoopOutbox, RunJournal
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deep_research.store.base import (
+        Command,
+        Lane,
+        NewRun,
+        Owner,
+        RunRow,
+        SavedPage,
+        Store,
+        StoredEvent,
+        Watch,
+        refused,
+    )
+    from deep_research.store.feed import Feed, Watcher
+    from deep_research.store.listing import RunCursor, RunFilter
+    from deep_research.store.memory import MemoryStore
+    from deep_research.store.sqlite import SQLiteStore
+    from deep_research.store.store_journal import LoopOutbox, RunJournal
 
 __all__ = [
-    "Control",
+    "Command",
     "Feed",
     "Lane",
     "LoopOutbox",
@@ -38,3 +44,20 @@ __all__ = [
     "Watcher",
     "refused",
 ]
+
+_NAMES = {
+    "base": "Command Lane NewRun Owner RunRow SavedPage Store StoredEvent Watch refused",
+    "feed": "Feed Watcher",
+    "listing": "RunCursor RunFilter",
+    "memory": "MemoryStore",
+    "sqlite": "SQLiteStore",
+    "store_journal": "LoopOutbox RunJournal",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value

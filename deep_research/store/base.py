@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from deep_research.errors import AppendRefusedError, DeepResearchError, RunBusyError, RunStateError
 from deep_research.logs import kept, masked
 from deep_research.state.journal import Content, PageHead
-from deep_research.state.phases import ControlKind, RunStatus
+from deep_research.state.phases import CommandKind, RunStatus
 from deep_research.state.projection import Projection
 from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter, holds, utc_text
 
@@ -213,7 +213,7 @@ class Outbox(Protocol):
 class Append:
     """One unit: events after ``expected`` (the run's last sequence number), texts, and the row they lead to.
 
-    ``release`` lets go of the run in the same transaction; ``consumed`` are control rows it answers; ``places`` are where
+    ``release`` lets go of the run in the same transaction; ``consumed`` are commands it answers; ``places`` are where
     its documents are from now on, None: where they were. A unit that completes the run has ``closing``: see `closed`.
     """
 
@@ -228,11 +228,11 @@ class Append:
     release: bool = False
     consumed: Sequence[int] = ()
     places: tuple[str, ...] | None = None
-    closing: Callable[[Sequence[Control]], Sequence[StoredEvent]] | None = None
+    closing: Callable[[Sequence[Command]], Sequence[StoredEvent]] | None = None
     on_settled: Callable[[DeepResearchError | None], None]
 
-    def closed(self, left: Sequence[Control]) -> Append:
-        """The unit that a store writes in its place where it completes the run. ``left`` are the run's wishes that are
+    def closed(self, left: Sequence[Command]) -> Append:
+        """The unit that a store writes in its place where it completes the run. ``left`` are the run's commands that are
         not ``consumed``, read in the transaction that writes it: each is named in the log, and then removed. The
         callback is called once, from the store's thread."""
         if not left or self.closing is None:
@@ -250,9 +250,9 @@ class SavedPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
-    """A wish for a run, put there by anyone. To a store ``kind`` is a text; what is acted on is for the owner to know
-    (`deep_research.state.ControlKind`)."""
+class Command:
+    """What somebody says to a run, from any process. To a store ``kind`` is a text; its owner knows which it acts on
+    (`deep_research.state.CommandKind`)."""
 
     id: int
     run_id: str
@@ -264,7 +264,7 @@ class Control:
 class Watch:
     """The callbacks of a run's owner; both are called from the store's thread and must return at once."""
 
-    on_control: Callable[[Control], None]
+    on_command: Callable[[Command], None]
     on_lost: Callable[[], None]
     seen: set[int] = field(default_factory=set)
 
@@ -298,7 +298,7 @@ class Store(ABC):
 
     @abstractmethod
     def acquire(self, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
-        """Make ``owner`` the owner and raise the fence. Pending ``cancel`` wishes are dropped. ``over`` is the fence of
+        """Make ``owner`` the owner and raise the fence. Pending ``cancel`` commands are dropped. ``over`` is the fence of
         an owner who is passed over though he lives, since he was asked to let go and did not.
 
         Raises `RunNotFoundError`, `RunBusyError` when a live process owns it that is not the one to pass over.
@@ -310,7 +310,7 @@ class Store(ABC):
 
     @abstractmethod
     def watch(self, lane: Lane, watch: Watch) -> None:
-        """Renew the lane's lease from now on, and tell its owner of wishes and of losing the run."""
+        """Renew the lane's lease from now on, and tell its owner of commands and of losing the run."""
 
     @abstractmethod
     def unwatch(self, lane: Lane) -> None:
@@ -344,12 +344,13 @@ class Store(ABC):
         return None
 
     @abstractmethod
-    def post(self, run_id: str, kind: str, payload: str = "") -> int:
-        """Leave a wish for the run's owner; returns its id. Raises `RunNotFoundError`, and `RunStateError` for a run that
-        is completed: nobody would ever read it. What is left when a run completes is named by its last word."""
+    def enqueue_command(self, run_id: str, kind: str, payload: str = "") -> int:
+        """Queue a command for the run's owner; returns its id. A run that completes names in its last word what is left.
 
-    def wishes(self, run_id: str) -> list[Control]:
-        """The wishes that wait for whoever works on the run next, the oldest first; none where a store cannot tell."""
+        Raises `RunNotFoundError`, and `RunStateError` for a run that is completed: nobody would ever read it."""
+
+    def pending_commands(self, run_id: str) -> list[Command]:
+        """The commands that wait for whoever works on the run next, the oldest first; none where a store cannot tell."""
         return []
 
     def answered(self) -> list[str]:
@@ -358,7 +359,7 @@ class Store(ABC):
         return [
             row.run_id
             for row in parked
-            if any(wish.kind == ControlKind.ANSWER for wish in self.wishes(row.run_id))
+            if any(command.kind == CommandKind.ANSWER for command in self.pending_commands(row.run_id))
         ]
 
     @abstractmethod

@@ -13,7 +13,7 @@ from deep_research.state.journal import Content, PageHead, missing
 from deep_research.state.phases import RunStatus
 from deep_research.store.base import (
     Append,
-    Control,
+    Command,
     Lane,
     NewRun,
     Owner,
@@ -46,8 +46,8 @@ class MemoryStore(Store):
         self._runs: dict[str, _Run] = {}
         self._contents: dict[str, bytes] = {}
         self._pages: dict[str, tuple[str, str, PageHead]] = {}  # by address: hash, media type, head
-        self._controls: dict[int, Control] = {}
-        self._last_control = 0
+        self._commands: dict[int, Command] = {}
+        self._last_command = 0
         self._watches: dict[str, tuple[Lane, Watch]] = {}
 
     def open(self) -> None:
@@ -77,9 +77,9 @@ class MemoryStore(Store):
             lane.closed = True
             return refused(lane, why or "it was deleted")
         if append.projection.status is RunStatus.COMPLETED:
-            left = [c for c in self._controls.values() if c.run_id == lane.run_id]
+            left = [c for c in self._commands.values() if c.run_id == lane.run_id]
             append = append.closed([c for c in left if c.id not in append.consumed])
-            self._controls = {c.id: c for c in self._controls.values() if c.run_id != lane.run_id}
+            self._commands = {c.id: c for c in self._commands.values() if c.run_id != lane.run_id}
         self._runs.setdefault(lane.run_id, held)
         for content in append.contents:
             self._contents.setdefault(content.hash, content.body)
@@ -94,8 +94,8 @@ class MemoryStore(Store):
             updated_at=append.at,
             places=held.row.places if append.places is None else append.places,
         )
-        for control_id in append.consumed:
-            self._controls.pop(control_id, None)
+        for command_id in append.consumed:
+            self._commands.pop(command_id, None)
         if append.release:
             lane.closed = True
             self.unwatch(lane)
@@ -108,8 +108,8 @@ class MemoryStore(Store):
             if held.row.owned(self._now()) and held.row.fence != over:
                 raise busy(held.row)
             held.row = replace(held.row, owner=owner, fence=held.row.fence + 1, lease_until=float("inf"))
-            self._controls = {
-                c.id: c for c in self._controls.values() if not (c.run_id == run_id and c.kind == "cancel")
+            self._commands = {
+                c.id: c for c in self._commands.values() if not (c.run_id == run_id and c.kind == "cancel")
             }
             row = held.row
             loser = self._watches.pop(run_id, None)
@@ -133,9 +133,9 @@ class MemoryStore(Store):
     def watch(self, lane: Lane, watch: Watch) -> None:
         with self._gate:
             self._watches[lane.run_id] = lane, watch
-            waiting = [c for c in self._controls.values() if c.run_id == lane.run_id]
-        for control in waiting:
-            self._tell(watch, control)
+            waiting = [c for c in self._commands.values() if c.run_id == lane.run_id]
+        for command in waiting:
+            self._tell(watch, command)
 
     def unwatch(self, lane: Lane) -> None:
         with self._gate:
@@ -143,26 +143,26 @@ class MemoryStore(Store):
             if held is not None and held[0] is lane:
                 del self._watches[lane.run_id]
 
-    def post(self, run_id: str, kind: str, payload: str = "") -> int:
+    def enqueue_command(self, run_id: str, kind: str, payload: str = "") -> int:
         with self._gate:
             refuse_completed(self._get(run_id).row)
-            self._last_control += 1
-            control = Control(self._last_control, run_id, kind, masked(payload))
-            self._controls[control.id] = control
+            self._last_command += 1
+            command = Command(self._last_command, run_id, kind, masked(payload))
+            self._commands[command.id] = command
             held = self._watches.get(run_id)
         if held is not None:
-            self._tell(held[1], control)
-        return control.id
+            self._tell(held[1], command)
+        return command.id
 
-    def wishes(self, run_id: str) -> list[Control]:
+    def pending_commands(self, run_id: str) -> list[Command]:
         with self._gate:
-            return [control for control in self._controls.values() if control.run_id == run_id]
+            return [command for command in self._commands.values() if command.run_id == run_id]
 
     @staticmethod
-    def _tell(watch: Watch, control: Control) -> None:
-        if control.id not in watch.seen:
-            watch.seen.add(control.id)
-            watch.on_control(control)
+    def _tell(watch: Watch, command: Command) -> None:
+        if command.id not in watch.seen:
+            watch.seen.add(command.id)
+            watch.on_command(command)
 
     def read(self, run_id: str, *, after: int = 0, limit: int | None = None) -> list[StoredEvent]:
         with self._gate:
@@ -209,7 +209,7 @@ class MemoryStore(Store):
             for content_hash in held.hashes - used:
                 del self._contents[content_hash]
             self._pages = {url: p for url, p in self._pages.items() if p[0] in self._contents}
-            self._controls = {c.id: c for c in self._controls.values() if c.run_id != run_id}
+            self._commands = {c.id: c for c in self._commands.values() if c.run_id != run_id}
 
     def close(self) -> None:
         """Nothing is held outside memory, so nothing is lost by closing."""

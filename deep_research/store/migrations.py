@@ -63,7 +63,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             hash TEXT NOT NULL,
             PRIMARY KEY (run_id, hash)
         ) WITHOUT ROWID""",
-        """CREATE TABLE control (
+        """CREATE TABLE commands (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             run_id TEXT NOT NULL,
             kind TEXT NOT NULL,

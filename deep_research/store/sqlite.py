@@ -17,7 +17,7 @@ from deep_research.logs import masked
 from deep_research.state.journal import missing
 from deep_research.store.base import (
     Append,
-    Control,
+    Command,
     Lane,
     Owner,
     RunRow,
@@ -105,7 +105,7 @@ class SQLiteStore(Store):
                 "UPDATE runs SET owner = ?, fence = fence + 1, lease_until = ? WHERE run_id = ?",
                 (owner.encode(), now + self._ttl, run_id),
             )
-            db.execute("DELETE FROM control WHERE run_id = ? AND kind = 'cancel'", (run_id,))
+            db.execute("DELETE FROM commands WHERE run_id = ? AND kind = 'cancel'", (run_id,))
             return run_row(db, run_id)
 
         return self._write(work)
@@ -131,29 +131,29 @@ class SQLiteStore(Store):
         if writer is not None:
             writer.unwatch(lane)
 
-    def post(self, run_id: str, kind: str, payload: str = "") -> int:
+    def enqueue_command(self, run_id: str, kind: str, payload: str = "") -> int:
         def work(db: sqlite3.Connection) -> int:
             refuse_completed(run_row(db, run_id))
             cursor = db.execute(
-                "INSERT INTO control (run_id, kind, payload) VALUES (?, ?, ?)",
+                "INSERT INTO commands (run_id, kind, payload) VALUES (?, ?, ?)",
                 (run_id, kind, masked(payload)),
             )
             return int(cursor.lastrowid or 0)
 
         return self._write(work)
 
-    def wishes(self, run_id: str) -> list[Control]:
+    def pending_commands(self, run_id: str) -> list[Command]:
         with self._reader() as db:
             rows = db.execute(
-                "SELECT id, run_id, kind, payload FROM control WHERE run_id = ? ORDER BY id", (run_id,)
+                "SELECT id, run_id, kind, payload FROM commands WHERE run_id = ? ORDER BY id", (run_id,)
             )
-            return [Control(*row) for row in rows.fetchall()]
+            return [Command(*row) for row in rows.fetchall()]
 
     def answered(self) -> list[str]:
         with self._reader() as db:
             rows = db.execute(
                 "SELECT run_id FROM runs WHERE status = 'parked'"
-                " AND run_id IN (SELECT run_id FROM control WHERE kind = 'answer')"
+                " AND run_id IN (SELECT run_id FROM commands WHERE kind = 'answer')"
             )
             return [run_id for (run_id,) in rows.fetchall()]
 
@@ -163,7 +163,7 @@ class SQLiteStore(Store):
             if row.owned(self._now()):
                 raise busy(row)
             db.execute("DELETE FROM events WHERE run_id = ?", (run_id,))
-            db.execute("DELETE FROM control WHERE run_id = ?", (run_id,))
+            db.execute("DELETE FROM commands WHERE run_id = ?", (run_id,))
             # Deleting is rare, so it looks through all links once; an index for it would cost every commit.
             db.execute(
                 "DELETE FROM contents WHERE hash IN (SELECT hash FROM run_contents WHERE run_id = ?1)"

@@ -28,10 +28,11 @@ from deep_research.errors import (
     StoreVersionError,
     one_line,
 )
+from deep_research.state.figures import Figures
 from deep_research.state.journal import PageHead
 from deep_research.state.parking import Parking
 from deep_research.state.phases import AbortReason, DeepResearchPhase, ParkedKind, RunStatus
-from deep_research.state.projection import Figures, Projection
+from deep_research.state.projection import Projection
 from deep_research.store.base import (
     Owner,
     RunRow,

@@ -27,7 +27,7 @@ from deep_research.state.reducer import Fold
 from deep_research.state.run import DeepResearchState
 from deep_research.store.base import (
     Append,
-    Control,
+    Command,
     Lane,
     NewRun,
     Store,
@@ -37,7 +37,7 @@ from deep_research.store.base import (
 )
 from deep_research.store.feed import Feed
 
-Unapplied = Callable[[Control, Event], Sequence[Event]]
+Unapplied = Callable[[Command, Event], Sequence[Event]]
 
 
 class LoopOutbox:
@@ -78,7 +78,7 @@ class RunJournal:
 
     ``fold`` is the state after what the store holds; ``new_run`` makes the first append create the run; ``elapsed`` gives
     the seconds that the run was worked on, by all its owners, for its row. ``unapplied`` gives the events that name a
-    wish that the run's last word, handed over with it, leaves undone.
+    command that the run's last word, handed over with it, leaves undone.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class RunJournal:
         self._released = False
         self._consumed: list[int] = []
         self._halted = False
-        self._at_last: list[Control] = []
+        self._at_last: list[Command] = []
         self._places: tuple[str, ...] | None = None
 
     @property
@@ -136,19 +136,19 @@ class RunJournal:
         if self._halted:
             raise Halted
 
-    def halt(self, control: Control | None = None) -> None:
-        """No further unit begins. The wish that asked for it is answered by the run's last word."""
+    def halt(self, command: Command | None = None) -> None:
+        """No further unit begins. The command that asked for it is answered by the run's last word."""
         self._halted = True
-        if control is not None:
-            self.consume_at_last(control)
+        if command is not None:
+            self.consume_at_last(command)
 
-    def consume_at_last(self, control: Control) -> None:
-        """The run's last word answers this wish, and nothing before it."""
-        self._at_last.append(control)
+    def consume_at_last(self, command: Command) -> None:
+        """The run's last word answers this command, and nothing before it."""
+        self._at_last.append(command)
 
-    def consume(self, control_id: int) -> None:
-        """The next append answers this wish."""
-        self._consumed.append(control_id)
+    def consume(self, command_id: int) -> None:
+        """The next append answers this command."""
+        self._consumed.append(command_id)
 
     def stand(self, places: Sequence[str]) -> None:
         """The next append writes where the documents are, beside the log."""
@@ -166,9 +166,9 @@ class RunJournal:
         last_word = next((e for e in events if e.terminal or isinstance(e, RunParked)), None)
         completes = isinstance(last_word, RunCompleted)
         if last_word is not None and not completes:  # of what completes the run the store tells what is left
-            named = [event for control in self._at_last for event in self._unapplied(control, last_word)]
+            named = [event for command in self._at_last for event in self._unapplied(command, last_word)]
             events = (*events[:-1], *named, events[-1])
-            self._consumed += [control.id for control in self._at_last]
+            self._consumed += [command.id for command in self._at_last]
         stamped, rows = _stored(_stamp(events, self._last, self._clock()))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         expected, self._last = self._last, stamped[-1].seq
@@ -208,7 +208,7 @@ class RunJournal:
         self, stamped: Sequence[Event], failure: DeepResearchError | None, done: asyncio.Future[None]
     ) -> None:
         """The disk has it, or refused it. Whoever waits is told in every case."""
-        self._last = max(self._last, stamped[-1].seq)  # more than was handed in, where wishes were named
+        self._last = max(self._last, stamped[-1].seq)  # more than was handed in, where commands were named
         try:
             if failure is None:
                 for event in stamped:
@@ -232,11 +232,11 @@ class RunJournal:
         else:
             done.set_exception(failure)
 
-    def _closed_with(self, stamped: list[Event], left: Sequence[Control]) -> list[StoredEvent]:
-        """The rows of the unit that completes the run, with the wishes that are left named before its last word; so is
+    def _closed_with(self, stamped: list[Event], left: Sequence[Command]) -> list[StoredEvent]:
+        """The rows of the unit that completes the run, with the commands that are left named before its last word; so is
         ``stamped`` from then on. In the store's thread."""
         *before, last_word = stamped
-        named = [event for control in left for event in self._unapplied(control, last_word)]
+        named = [event for command in left for event in self._unapplied(command, last_word)]
         first = stamped[0]
         stamped[:], rows = _stored(_stamp((*before, *named, last_word), first.seq - 1, first.at))
         return rows

@@ -1,7 +1,7 @@
 """The writing thread of a SQLite database.
 
 It drains whatever was handed in from all runs into one transaction (group commit), so a thousand runs cost one
-fsync a batch. The same thread renews leases and looks for wishes left by other processes.
+fsync a batch. The same thread renews leases and looks for commands left by other processes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from deep_research.logs import get_log
 from deep_research.state.phases import RunStatus
 from deep_research.store.base import (
     Append,
-    Control,
+    Command,
     Lane,
     NewRun,
     Outbox,
@@ -103,7 +103,7 @@ class Writer:
         self._stopping = False
         self._watches: dict[str, tuple[Lane, Watch]] = {}
         self._watch_gate = threading.Lock()
-        self._seen_wishes = -1, -1
+        self._seen_commands = -1, -1
         self._next_beat = 0.0
         self._next_look = 0.0
         self._readers: list[sqlite3.Connection] = []
@@ -163,7 +163,7 @@ class Writer:
             if not self._watches:
                 self._next_beat = time.monotonic() + self._heartbeat
             self._watches[lane.run_id] = lane, watch
-            self._seen_wishes = -1, -1
+            self._seen_commands = -1, -1
         self._put([])  # wake the thread, so that it starts to look
 
     def unwatch(self, lane: Lane) -> None:
@@ -343,7 +343,7 @@ class Writer:
                 "UPDATE runs SET places = ? WHERE run_id = ?", (places_row(append.places), lane.run_id)
             )
         if append.consumed:
-            db.executemany("DELETE FROM control WHERE id = ?", [(i,) for i in append.consumed])
+            db.executemany("DELETE FROM commands WHERE id = ?", [(i,) for i in append.consumed])
         if append.release:
             lane.closed = True
             self.unwatch(lane)
@@ -378,9 +378,9 @@ class Writer:
             job.future.set_exception(typed(error, self._path))
         else:
             job.future.set_result(result)
-        self._next_look = 0.0  # a wish of our own process is heard at once
+        self._next_look = 0.0  # a command of our own process reaches its run at once
 
-    # Leases and wishes
+    # Leases and commands
 
     def _tend(self) -> None:
         if not self._watches:
@@ -416,29 +416,31 @@ class Writer:
             watch.on_lost()
 
     def _look(self) -> None:
-        """Tell owners of wishes. `data_version` changes when another connection has written."""
+        """Tell owners of commands. `data_version` changes when another connection has written."""
         db = self._connection()
         with mapped(self._path):
             (version,) = db.execute("PRAGMA data_version").fetchone()
             (newest,) = db.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence").fetchone()
-            if (version, newest) == self._seen_wishes:
+            if (version, newest) == self._seen_commands:
                 return
-            self._seen_wishes = version, newest
-            rows = db.execute("SELECT id, run_id, kind, payload FROM control ORDER BY id").fetchall()
-        for control in (Control(*row) for row in rows):
+            self._seen_commands = version, newest
+            rows = db.execute("SELECT id, run_id, kind, payload FROM commands ORDER BY id").fetchall()
+        for command in (Command(*row) for row in rows):
             with self._watch_gate:
-                held = self._watches.get(control.run_id)
-            if held is not None and control.id not in held[1].seen:
-                held[1].seen.add(control.id)
-                held[1].on_control(control)
+                held = self._watches.get(command.run_id)
+            if held is not None and command.id not in held[1].seen:
+                held[1].seen.add(command.id)
+                held[1].on_command(command)
 
 
 def _closed(db: sqlite3.Connection, append: Append) -> Append:
-    """The unit that completes a run, with the wishes that nobody acted on named in it and removed."""
+    """The unit that completes a run, with the commands that nobody acted on named in it and removed."""
     run_id = append.lane.run_id
-    rows = db.execute("SELECT id, run_id, kind, payload FROM control WHERE run_id = ? ORDER BY id", (run_id,))
-    left = [control for control in (Control(*row) for row in rows) if control.id not in append.consumed]
-    db.execute("DELETE FROM control WHERE run_id = ?", (run_id,))
+    rows = db.execute(
+        "SELECT id, run_id, kind, payload FROM commands WHERE run_id = ? ORDER BY id", (run_id,)
+    )
+    left = [command for command in (Command(*row) for row in rows) if command.id not in append.consumed]
+    db.execute("DELETE FROM commands WHERE run_id = ?", (run_id,))
     return append.closed(left)
 
 

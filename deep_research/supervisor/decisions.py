@@ -1,7 +1,7 @@
 """The supervisor's decisions in the spec's form, and what a dispatch among them decides: which agent does a phase, and
 the options that hold for it. The time is given.
 
-A dispatch is in the log before it is acted on, and is read from there, so a resumed run heeds it as well. The options
+A dispatch is in the log before it is acted on, and is read from there, so a resumed run follows it as well. The options
 that a supervisor changed stand apart among its ``inputs``; what it left as it was follows the run, which may be
 steered."""
 

@@ -98,8 +98,8 @@ def decide(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[bool, st
     return worth_iterating(state) if phase is DeepResearchPhase.REFINEMENT else worth_refining(state)
 
 
-def cannot_iterate(state: DeepResearchState, phase: DeepResearchPhase, *, wished: bool = False) -> str:
-    """Why the research cannot go on after this phase, whoever wants it; nothing where it can. What is ``wished`` for is a
+def cannot_iterate(state: DeepResearchState, phase: DeepResearchPhase, *, advised: bool = False) -> str:
+    """Why the research cannot go on after this phase, whoever wants it; nothing where it can. With ``advised`` there is a
     gap for the refiner."""
     if state.searching_stopped:
         return STOPPED
@@ -111,6 +111,6 @@ def cannot_iterate(state: DeepResearchState, phase: DeepResearchPhase, *, wished
             if follow_ups(state)
             else "There is nothing left to ask: every follow-up query was asked before."
         )
-    if not state.has_unresolved_gaps() and not wished:
+    if not state.has_unresolved_gaps() and not advised:
         return "No gap is open."
     return "" if state.refined < state.iteration else "The gaps of this iteration were assessed already."

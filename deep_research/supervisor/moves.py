@@ -6,8 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from deep_research.phases.base import Retry
-from deep_research.phases.wishes import WISH, too_late
-from deep_research.state import DeepResearchPhase, DeepResearchState, Guidance, Limit, SupervisorAction
+from deep_research.state import DeepResearchPhase, DeepResearchState, Guidance, SupervisorAction
 from deep_research.state.events import (
     DecisionMade,
     Event,
@@ -18,11 +17,12 @@ from deep_research.state.events import (
     PhaseStarted,
     RunCompleted,
 )
+from deep_research.state.notices import TOO_LATE, guidance_notice
 from deep_research.state.records import GATE
 from deep_research.state.transitions import Node, Transition
 from deep_research.supervisor import decisions
 from deep_research.supervisor.iteration import cannot_iterate, follow_ups
-from deep_research.supervisor.review import Review, Wish
+from deep_research.supervisor.review import RequestedAction, Review
 
 
 def onward(
@@ -89,39 +89,43 @@ def given(
 
 
 def last_advice(state: DeepResearchState, review: Review) -> list[Event]:
-    """What was said after the last phase, of which no agent hears any more: it is kept with that phase. What the gate
+    """What was said after the last phase, too late for any agent: it is kept with that phase. What the gate
     says stands in the phase's end."""
     said = [(text, origin) for text, origin in review.guidance if origin != GATE]
     return [
         *(given(review.phase, state.iteration, text, origin) for text, origin in said),
-        *(LimitReached(limit=Limit(name=WISH, message=too_late(text))) for text, _ in said),
+        *(LimitReached(limit=guidance_notice(TOO_LATE, text)) for text, _ in said),
     ]
 
 
-def wishes_told(
+def request_events(
     state: DeepResearchState, review: Review, taken: SupervisorAction, at: datetime
 ) -> list[Event]:
-    """What was wished for, once it is known what comes next: a thought of the supervisor's model as the decision that it
-    led to; what came to nothing as a wish, with the reason."""
+    """The requested actions, once it is known what comes next: a thought of the supervisor's model as the decision that
+    it led to; what came to nothing as a request, with the reason."""
     events: list[Event] = []
-    for wish in review.wishes:
-        followed = wish.action is taken or (wish.action is SupervisorAction.PROCEED and taken not in _HELD)
-        if followed and wish.thought is None:
+    for request in review.requests:
+        followed = request.action is taken or (
+            request.action is SupervisorAction.PROCEED and taken not in _HELD
+        )
+        if followed and request.thought is None:
             continue  # the decision itself says by whom it was asked for
-        thought = wish.thought or decisions.action(
+        thought = request.thought or decisions.action(
             state,
-            name="wish",
-            rationale=wish.rationale or f"{wish.who} wished for it.",
-            outputs={"wished": wish.action.value, "asked_by": wish.origin},
+            name="request",
+            rationale=request.rationale or f"{request.who} asked for it.",
+            outputs={"requested": request.action.value, "asked_by": request.origin},
             at=at,
         )
-        why = None if followed else wish.refused or _why_not(state, wish, taken)
-        events.append(DecisionMade(action=taken if followed else wish.action, decision=thought, refused=why))
+        why = None if followed else request.refused or _why_not(state, request, taken)
+        events.append(
+            DecisionMade(action=taken if followed else request.action, decision=thought, refused=why)
+        )
     return events
 
 
-def _why_not(state: DeepResearchState, wish: Wish, taken: SupervisorAction) -> str:
-    if wish.action is SupervisorAction.ITERATE:
+def _why_not(state: DeepResearchState, request: RequestedAction, taken: SupervisorAction) -> str:
+    if request.action is SupervisorAction.ITERATE:
         return cannot_iterate(state, state.phase) or "It was decided otherwise."
     return f"It was decided otherwise: {taken.value}."
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 
 from deep_research.errors import InvalidQuestionError
 from deep_research.evidence.plain import clean
 from deep_research.state import DeepResearchState, RunOptions
 from deep_research.state.events import RunCreated
+from deep_research.state.identity import new_run_id
 from deep_research.state.journal import Clock, Journal, MemoryJournal
 
 MAX_QUESTION_CHARS = 20_000
-
-
-def new_run_id() -> str:
-    return f"deepres-{secrets.token_hex(6)}"
 
 
 def checked_question(query: object, max_chars: int = MAX_QUESTION_CHARS) -> str:

@@ -84,12 +84,12 @@ from deep_research.supervisor.hooks import (
 )
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
 from deep_research.supervisor.more_money import asking
-from deep_research.supervisor.moves import given, last_advice, onward, wishes_told
+from deep_research.supervisor.moves import given, last_advice, onward, request_events
 from deep_research.supervisor.opening import Stopwatch, journal_of
 from deep_research.supervisor.phase_choice import Agents, extractive_phases, phases_of
 from deep_research.supervisor.plan_approval import PlanEstimate, ask_for_approval
 from deep_research.supervisor.reflection import Thinking, reflection_prompt
-from deep_research.supervisor.review import Review, Wish, judge, overrule
+from deep_research.supervisor.review import RequestedAction, Review, judge, overrule
 from deep_research.supervisor.review import situation as situation_of
 from deep_research.supervisor.termination import Way, is_spent, parking_for, way_after
 
@@ -574,7 +574,7 @@ class SupervisorOrchestrator:
         events += decided
         if review.phase is DeepResearchPhase.PLANNING:  # when it is done again, they are told already
             events += [LimitReached(limit=limit) for limit in self._limits if limit not in state.limits]
-        events += wishes_told(journal.state, review, _taken(review, way), self._clock())
+        events += request_events(journal.state, review, _taken(review, way), self._clock())
         if way.target is Node.ABORTED:
             await self._blocked(journal, review, [*events, *last_advice(state, review)])
             return
@@ -594,26 +594,29 @@ class SupervisorOrchestrator:
         decision = self._decision("decide_iteration", self.decide_iteration(state))
         should = bool((decision.outputs or {}).get("should_iterate")) and not self._out_of_time(state)
         rationale = decision.rationale
-        if should and (bound := cannot_iterate(state, review.phase, wished=True)):
+        if should and (bound := cannot_iterate(state, review.phase, advised=True)):
             should, rationale = False, f"{rationale} {bound}"
         hook = await self._hook(journal, "decide_iteration", state, decision)
         if isinstance(hook, Verdict):
             refused = NOT_NOW if hook.action in (SupervisorAction.RETRY, SupervisorAction.ABORT) else ""
-            review.wishes.insert(0, Wish(hook.action, "hook", hook.rationale, refused=refused))
+            asked = RequestedAction(hook.action, "hook", hook.rationale, refused=refused)
+            review.requests.insert(0, asked)
             if hook.guidance:
                 review.guidance.append((hook.guidance, "hook"))
         elif hook:  # the answer to a pause of this hook
             review.guidance.append((str(hook), "hook"))
-        wish = review.wish()
-        if wish is not None and wish.action is SupervisorAction.COMPLETE:
+        request = review.open_request()
+        if request is not None and request.action is SupervisorAction.COMPLETE:
             should, rationale = (
                 False,
-                wish.rationale or f"{wish.who} decided that the research is complete.",
+                request.rationale or f"{request.who} decided that the research is complete.",
             )
-        elif wish is not None and not cannot_iterate(state, review.phase, wished=review.is_advised(state)):
-            should, rationale = True, wish.rationale or f"{wish.who} decided to go on."
+        elif request is not None and not cannot_iterate(
+            state, review.phase, advised=review.is_advised(state)
+        ):
+            should, rationale = True, request.rationale or f"{request.who} decided to go on."
         fresh = follow_ups(state) if review.phase is DeepResearchPhase.REFINEMENT else ()
-        ended = wish is not None and wish.action is SupervisorAction.COMPLETE
+        ended = request is not None and request.action is SupervisorAction.COMPLETE
         may_revise = not ended and not self._worker(state, DeepResearchPhase.SYNTHESIS).spec.deterministic
         improve = bool(
             review.phase is DeepResearchPhase.REFINEMENT

@@ -212,7 +212,7 @@ class Thinking:
             return
         state = journal.state
         advice = thought.guidance.strip()
-        is_new = bool(advice) and advice not in state.wishes_for(review.phase)
+        is_new = bool(advice) and advice not in state.steering_for(review.phase)
         followed = is_new and await worker.can_follow(advice, state)
         if advice:
             review.guidance.append((advice, ORIGIN))

@@ -20,7 +20,7 @@ from deep_research.supervisor.hooks import Verdict
 
 
 @dataclass(slots=True)
-class Wish:
+class RequestedAction:
     """What somebody wants to come next. ``thought`` is the decision in which the supervisor's model says so; ``refused``
     is why it was not done, where that is known before the machine has moved."""
 
@@ -48,16 +48,16 @@ class Review:
     replan: bool = False
     retry: Retry | None = None
     guidance: list[tuple[str, str]] = field(default_factory=list)  # (text, origin)
-    wishes: list[Wish] = field(default_factory=list)
+    requests: list[RequestedAction] = field(default_factory=list)
 
     def is_advised(self, state: DeepResearchState) -> bool:
         """Whether somebody said something that the agent of the phase was not told yet: with that its handoff differs."""
-        told = state.wishes_for(self.phase)
+        told = state.steering_for(self.phase)
         return any(origin != GATE and text not in told for text, origin in self.guidance)
 
-    def wish(self) -> Wish | None:
+    def open_request(self) -> RequestedAction | None:
         """The one to go on or to finish that is still open, the owner's before the model's."""
-        return next((w for w in self.wishes if w.action in _FLOW and not w.refused), None)
+        return next((w for w in self.requests if w.action in _FLOW and not w.refused), None)
 
 
 _FLOW = (SupervisorAction.ITERATE, SupervisorAction.COMPLETE)
@@ -89,20 +89,20 @@ def overrule(
     worker: Phase,
     policy: GatePolicy,
 ) -> None:
-    """A hook's verdict instead, within bounds; past them the gate judges, and the verdict stays a wish."""
+    """A hook's verdict instead, within bounds; past them the gate judges, and the verdict stays a request."""
     if hook.guidance:
         review.guidance.append((hook.guidance, "hook"))
-    wish = Wish(hook.action, "hook", hook.rationale)
-    review.wishes.append(wish)
+    request = RequestedAction(hook.action, "hook", hook.rationale)
+    review.requests.append(request)
     if hook.phase not in (None, review.phase, DeepResearchPhase.PLANNING):
-        wish.refused = OTHER_PHASE
+        request.refused = OTHER_PHASE
         judge(review, state, worker=worker, policy=policy)
         return
     review.replan = hook.action is SupervisorAction.RETRY and (
         hook.phase is DeepResearchPhase.PLANNING and review.phase is not DeepResearchPhase.PLANNING
     )
-    wish.refused = _refused(wish, review, state, worker)
-    if wish.refused:
+    request.refused = _refused(request, review, state, worker)
+    if request.refused:
         review.replan = False
         judge(review, state, worker=worker, policy=policy)
         return
@@ -115,7 +115,7 @@ def overrule(
 def consider(
     review: Review,
     thought: AgentDecision,
-    wished: SupervisorAction,
+    requested: SupervisorAction,
     state: DeepResearchState,
     worker: Phase,
     *,
@@ -123,34 +123,39 @@ def consider(
 ) -> None:
     """What the supervisor's model wants, within bounds: the owner's word counts more, what a gate blocks does not pass,
     and nothing is done again where its advice cannot be ``followed``."""
-    wish = Wish(wished, "supervisor", thought.rationale, thought)
-    review.wishes.append(wish)
-    if wished is SupervisorAction.PROCEED:
+    request = RequestedAction(requested, "supervisor", thought.rationale, thought)
+    review.requests.append(request)
+    if requested is SupervisorAction.PROCEED:
         return
     if review.asked_by == "hook":
-        wish.refused = "A hook decided otherwise."
-    elif review.action is not SupervisorAction.PROCEED and wished is not review.action:
-        wish.refused = "The gate does not let the phase pass as it is."
+        request.refused = "A hook decided otherwise."
+    elif review.action is not SupervisorAction.PROCEED and requested is not review.action:
+        request.refused = "The gate does not let the phase pass as it is."
     else:
-        wish.refused = _refused(wish, review, state, worker, followed=followed)
-    if not wish.refused and wished is SupervisorAction.RETRY:
-        review.action, review.asked_by, review.rationale = wished, "supervisor", thought.rationale
+        request.refused = _refused(request, review, state, worker, followed=followed)
+    if not request.refused and requested is SupervisorAction.RETRY:
+        review.action, review.asked_by, review.rationale = requested, "supervisor", thought.rationale
         review.retry = worker.retried(state, advised=followed) or Retry()
 
 
 def _refused(
-    wish: Wish, review: Review, state: DeepResearchState, worker: Phase, *, followed: bool = True
+    request: RequestedAction,
+    review: Review,
+    state: DeepResearchState,
+    worker: Phase,
+    *,
+    followed: bool = True,
 ) -> str:
-    """Why a wish cannot be followed, as far as that shows here; else nothing."""
-    if wish.action in _FLOW:
+    """Why a request cannot be met, as far as that shows here; else nothing."""
+    if request.action in _FLOW:
         return "" if review.phase in _ENDS else NOT_HERE
-    if wish.action is not SupervisorAction.RETRY:
+    if request.action is not SupervisorAction.RETRY:
         return ""
     if review.replan:
         return REPLANNED if state.replanned else ""
     if state.supervisor_retries >= state.options.max_supervisor_retries:
         return NO_RETRY
-    is_owner = wish.origin == "hook"  # who may know what has changed outside
+    is_owner = request.origin == "hook"  # who may know what has changed outside
     same = not is_owner and worker.retried(state, advised=followed) is None
     return SAME if same else ""
 

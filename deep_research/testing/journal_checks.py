@@ -22,7 +22,7 @@ from deep_research.state import (
 from deep_research.state import events as ev
 from deep_research.state.journal import Content
 from deep_research.state.reducer import Fold, fold
-from deep_research.store import Control, Feed, Lane, LoopOutbox, NewRun, RunJournal
+from deep_research.store import Command, Feed, Lane, LoopOutbox, NewRun, RunJournal
 from deep_research.testing.doubles import FakeClock
 from deep_research.testing.samples import sample_log, sample_task, sample_texts
 from deep_research.testing.store_bench import PATIENCE, Bench, Listener
@@ -270,46 +270,46 @@ async def losing_one_run_does_not_stop_the_others_of_the_loop(desk: Desk) -> Non
     assert len(other.log()) == 3
 
 
-async def a_consumed_wish_is_gone_with_the_append_that_answers_it(desk: Desk) -> None:
+async def a_consumed_command_is_gone_with_the_append_that_answers_it(desk: Desk) -> None:
     store, listener = desk.bench.store, Listener()
     store.watch(desk.journal.lane, listener.watch())
-    store.post(desk.run_id, "steer", "answered")
-    wish = await asyncio.to_thread(listener.wish)
-    desk.journal.consume(wish.id)
+    store.enqueue_command(desk.run_id, "steer", "answered")
+    command = await asyncio.to_thread(listener.command)
+    desk.journal.consume(command.id)
     await desk.journal.record(note())
     again = Listener()
     store.unwatch(desk.journal.lane)
     store.watch(desk.journal.lane, again.watch())
-    store.post(desk.run_id, "steer", "open")
-    assert (await asyncio.to_thread(again.wish)).payload == "open"
+    store.enqueue_command(desk.run_id, "steer", "open")
+    assert (await asyncio.to_thread(again.command)).payload == "open"
 
 
-async def a_wish_that_ends_a_run_is_gone_with_its_last_word_and_not_before(desk: Desk) -> None:
+async def a_command_that_ends_a_run_is_gone_with_its_last_word_and_not_before(desk: Desk) -> None:
     store = desk.bench.store
-    wish = store.post(desk.run_id, "cancel")
-    desk.journal.consume_at_last(Control(wish, desk.run_id, "cancel"))
+    command = store.enqueue_command(desk.run_id, "cancel")
+    desk.journal.consume_at_last(Command(command, desk.run_id, "cancel"))
     await desk.journal.record(note())
-    assert [left.id for left in store.wishes(desk.run_id)] == [wish]
+    assert [left.id for left in store.pending_commands(desk.run_id)] == [command]
     await desk.journal.record(
         ev.RunAborted(reason=AbortReason.CANCELLED, message="", phase=DeepResearchPhase.PLANNING, iteration=1)
     )
-    assert store.wishes(desk.run_id) == []
+    assert store.pending_commands(desk.run_id) == []
 
 
-async def wishes_that_nobody_acted_on_are_named_before_the_last_word_of_a_completed_run(desk: Desk) -> None:
+async def commands_that_nobody_acted_on_are_named_before_the_last_word_of_a_completed_run(desk: Desk) -> None:
     store = desk.bench.store
-    store.post(desk.run_id, "steer", "answered")
-    (answered,) = store.wishes(desk.run_id)
+    store.enqueue_command(desk.run_id, "steer", "answered")
+    (answered,) = store.pending_commands(desk.run_id)
     desk.journal.consume(answered.id)
-    store.post(desk.run_id, "steer", "first")
-    store.post(desk.run_id, "pause", "second")
+    store.enqueue_command(desk.run_id, "steer", "first")
+    store.enqueue_command(desk.run_id, "pause", "second")
     await desk.journal.record(note(), ev.RunCompleted())
     *_, noted, first, second, last = desk.log()
     named = [event.refused for event in (first, second) if isinstance(event, ev.RunSteered)]
     assert isinstance(noted, ev.GuidanceGiven)
     assert named == ["steer first", "pause second"]
     assert isinstance(last, ev.RunCompleted)
-    assert store.wishes(desk.run_id) == []
+    assert store.pending_commands(desk.run_id) == []
     assert fold(desk.log()).snapshot() == desk.journal.state
     assert store.run(desk.run_id).last_seq == last.seq
 

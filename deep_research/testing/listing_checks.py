@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 from deep_research.state import AbortReason, DeepResearchPhase, Parking, RunStatus
+from deep_research.state.figures import Figures
 from deep_research.state.phases import ParkedKind
-from deep_research.state.projection import Figures, Projection
+from deep_research.state.projection import Projection
 from deep_research.store import RunCursor, RunFilter
 from deep_research.testing.store_bench import RUNNING, START, Bench
 
@@ -133,8 +134,8 @@ def parked_runs_for_which_an_answer_was_left_are_found(bench: Bench) -> None:
     for run_id, projection in {"told": parked, "steered": parked, "asks": parked, "runs": RUNNING}.items():
         bench.create(run_id, projection=projection)
     for run_id, kind in {"told": "answer", "steered": "steer", "runs": "answer"}.items():
-        bench.store.post(run_id, kind)
-    bench.store.post("told", "answer")
+        bench.store.enqueue_command(run_id, kind)
+    bench.store.enqueue_command("told", "answer")
     assert bench.store.answered() == ["told"]
 
 

@@ -16,7 +16,7 @@ from deep_research.errors import DeepResearchError
 from deep_research.state import DeepResearchPhase, RunStatus
 from deep_research.state.journal import Content
 from deep_research.state.projection import Projection
-from deep_research.store import Control, Lane, NewRun, Owner, Store, StoredEvent, Watch
+from deep_research.store import Command, Lane, NewRun, Owner, Store, StoredEvent, Watch
 from deep_research.store.base import Append
 
 PATIENCE = 240.0  # seconds until a check gives up waiting, also where the machine stands still
@@ -42,14 +42,14 @@ class Mailbox:
 class Listener:
     """A watch that puts what it hears into queues."""
 
-    wishes: queue.SimpleQueue[Control] = field(default_factory=queue.SimpleQueue)
+    commands: queue.SimpleQueue[Command] = field(default_factory=queue.SimpleQueue)
     losses: queue.SimpleQueue[bool] = field(default_factory=queue.SimpleQueue)
 
     def watch(self) -> Watch:
-        return Watch(on_control=self.wishes.put, on_lost=lambda: self.losses.put(True))
+        return Watch(on_command=self.commands.put, on_lost=lambda: self.losses.put(True))
 
-    def wish(self) -> Control:
-        return self.wishes.get(timeout=PATIENCE)
+    def command(self) -> Command:
+        return self.commands.get(timeout=PATIENCE)
 
     def lost(self) -> bool:
         return self.losses.get(timeout=PATIENCE)
@@ -125,7 +125,7 @@ class Bench:
         release: bool = False,
         consumed: Sequence[int] = (),
         moved: tuple[str, ...] | None = None,
-        closing: Callable[[Sequence[Control]], Sequence[StoredEvent]] | None = None,
+        closing: Callable[[Sequence[Command]], Sequence[StoredEvent]] | None = None,
     ) -> tuple[Append, Settled]:
         settled: Settled = Future()
         bodies = bodies or [b'{"n": %d}' % n for n in range(count)]

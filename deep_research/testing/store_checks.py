@@ -19,10 +19,10 @@ from deep_research.errors import (
 from deep_research.state import AbortReason, DeepResearchPhase, RunStatus
 from deep_research.state.journal import Content
 from deep_research.state.projection import Projection
-from deep_research.store import Control, Lane, NewRun, StoredEvent
+from deep_research.store import Command, Lane, NewRun, StoredEvent
 from deep_research.testing.store_bench import PATIENCE, RUNNING, START, Bench, Listener, expect
 
-MAX_WISHES = 1_000
+MAX_COMMANDS = 1_000
 
 HOSTILE = (
     "",
@@ -309,46 +309,46 @@ def deleting_the_run_of_a_dead_process_is_allowed(bench: Bench) -> None:
     _unknown(lambda: bench.store.run("run-1"))
 
 
-def a_completed_run_takes_no_wishes(bench: Bench) -> None:
+def a_completed_run_takes_no_commands(bench: Bench) -> None:
     _ended(bench)
     try:
-        bench.store.post("run-1", "steer", "too late")
+        bench.store.enqueue_command("run-1", "steer", "too late")
     except RunStateError:
         return
-    raise AssertionError("a wish was left for a run that nobody works on any more")
+    raise AssertionError("a command was left for a run that nobody works on any more")
 
 
 def what_is_left_when_a_run_completes_goes_to_its_last_word(bench: Bench) -> None:
     lane = bench.create()
-    ids = [bench.store.post("run-1", "steer", text) for text in ("answered", "first", "second")]
-    heard: list[Control] = []
+    ids = [bench.store.enqueue_command("run-1", "steer", text) for text in ("answered", "first", "second")]
+    heard: list[Command] = []
 
-    def closing(left: Sequence[Control]) -> list[StoredEvent]:
+    def closing(left: Sequence[Command]) -> list[StoredEvent]:
         heard.extend(left)
         return [StoredEvent(2 + n, "note", 1, b"{}") for n in range(len(left) + 1)]
 
     done = replace(RUNNING, status=RunStatus.COMPLETED)
     assert bench.append(lane, 1, projection=done, release=True, consumed=ids[:1], closing=closing) is None
-    assert [(wish.id, wish.payload) for wish in heard] == [(ids[1], "first"), (ids[2], "second")]
+    assert [(command.id, command.payload) for command in heard] == [(ids[1], "first"), (ids[2], "second")]
     assert bench.seqs() == [1, 2, 3, 4]
     assert bench.store.run("run-1").last_seq == 4
-    assert bench.store.wishes("run-1") == []
+    assert bench.store.pending_commands("run-1") == []
 
 
-def a_wish_that_comes_while_a_run_completes_is_refused_or_goes_to_its_last_word(bench: Bench) -> None:
-    """Several leave wishes as fast as they can until the run takes none: the last word gets each that was taken."""
-    lane, heard, taken = bench.create(), list[Control](), list[int]()
+def a_command_that_comes_while_a_run_completes_is_refused_or_goes_to_its_last_word(bench: Bench) -> None:
+    """Several leave commands as fast as they can until the run takes none: the last word gets each that was taken."""
+    lane, heard, taken = bench.create(), list[Command](), list[int]()
     begun = threading.Barrier(3)
 
     def leave() -> None:
         begun.wait(timeout=PATIENCE)
-        for _ in range(MAX_WISHES):
+        for _ in range(MAX_COMMANDS):
             try:
-                taken.append(bench.store.post("run-1", "steer"))
+                taken.append(bench.store.enqueue_command("run-1", "steer"))
             except RunStateError:
                 return
 
-    def closing(left: Sequence[Control]) -> list[StoredEvent]:
+    def closing(left: Sequence[Command]) -> list[StoredEvent]:
         heard.extend(left)
         return [StoredEvent(2, "note", 1, b"{}")]
 
@@ -360,27 +360,27 @@ def a_wish_that_comes_while_a_run_completes_is_refused_or_goes_to_its_last_word(
     assert bench.append(lane, 1, projection=done, release=True, closing=closing) is None
     for thread in threads:
         thread.join(timeout=PATIENCE)
-    assert sorted(taken) == sorted(wish.id for wish in heard)
+    assert sorted(taken) == sorted(command.id for command in heard)
 
 
-def wishes_wait_for_who_works_on_the_run_next_in_their_order(bench: Bench) -> None:
+def commands_wait_for_who_works_on_the_run_next_in_their_order(bench: Bench) -> None:
     bench.create(owner=bench.dead_owner())
-    ids = [bench.store.post("run-1", "steer", text) for text in ("first", "second")]
-    assert [(wish.id, wish.payload) for wish in bench.store.wishes("run-1")] == [
+    ids = [bench.store.enqueue_command("run-1", "steer", text) for text in ("first", "second")]
+    assert [(command.id, command.payload) for command in bench.store.pending_commands("run-1")] == [
         (ids[0], "first"),
         (ids[1], "second"),
     ]
 
 
-def deleting_a_run_removes_its_wishes(bench: Bench) -> None:
+def deleting_a_run_removes_its_commands(bench: Bench) -> None:
     bench.create(owner=bench.dead_owner())
-    bench.store.post("run-1", "steer", "left")
+    bench.store.enqueue_command("run-1", "steer", "left")
     bench.store.delete("run-1")
     lane = bench.create()
     listener = Listener()
     bench.store.watch(lane, listener.watch())
-    bench.store.post("run-1", "steer", "right")
-    assert listener.wish().payload == "right"
+    bench.store.enqueue_command("run-1", "steer", "right")
+    assert listener.command().payload == "right"
 
 
 def the_lane_of_a_deleted_run_is_refused(bench: Bench) -> None:
@@ -552,87 +552,92 @@ def a_clock_that_jumps_does_not_refuse_the_owner(bench: Bench) -> None:
     assert bench.seqs() == [1, 2, 3, 4]
 
 
-# Wishes
+# Commands
 
 
-def a_wish_reaches_the_owner(bench: Bench) -> None:
+def a_command_reaches_the_owner(bench: Bench) -> None:
     lane, listener = bench.create(), Listener()
     bench.store.watch(lane, listener.watch())
-    number = bench.store.post("run-1", "cancel", "please")
-    wish = listener.wish()
-    assert (wish.id, wish.run_id, wish.kind, wish.payload) == (number, "run-1", "cancel", "please")
+    number = bench.store.enqueue_command("run-1", "cancel", "please")
+    command = listener.command()
+    assert (command.id, command.run_id, command.kind, command.payload) == (
+        number,
+        "run-1",
+        "cancel",
+        "please",
+    )
 
 
-def a_wish_posted_before_the_watch_is_heard(bench: Bench) -> None:
+def a_command_queued_before_the_watch_arrives(bench: Bench) -> None:
     lane, listener = bench.create(), Listener()
-    bench.store.post("run-1", "cancel")
+    bench.store.enqueue_command("run-1", "cancel")
     bench.store.watch(lane, listener.watch())
-    assert listener.wish().kind == "cancel"
+    assert listener.command().kind == "cancel"
 
 
-def wishes_arrive_in_order_and_once(bench: Bench) -> None:
+def commands_arrive_in_order_and_once(bench: Bench) -> None:
     lane, listener = bench.create(), Listener()
     bench.store.watch(lane, listener.watch())
     for number in range(5):
-        bench.store.post("run-1", "steer", str(number))
-    assert [listener.wish().payload for _ in range(5)] == list("01234")
-    bench.store.post("run-1", "steer", "last")
-    assert listener.wish().payload == "last"
+        bench.store.enqueue_command("run-1", "steer", str(number))
+    assert [listener.command().payload for _ in range(5)] == list("01234")
+    bench.store.enqueue_command("run-1", "steer", "last")
+    assert listener.command().payload == "last"
 
 
-def a_wish_is_heard_by_the_run_it_is_for(bench: Bench) -> None:
+def a_command_arrives_at_the_run_it_is_for(bench: Bench) -> None:
     listeners = {}
     for run in ("run-1", "run-2"):
         listeners[run] = Listener()
         bench.store.watch(bench.create(run), listeners[run].watch())
-    bench.store.post("run-2", "cancel")
-    assert listeners["run-2"].wish().run_id == "run-2"
-    assert listeners["run-1"].wishes.empty()
+    bench.store.enqueue_command("run-2", "cancel")
+    assert listeners["run-2"].command().run_id == "run-2"
+    assert listeners["run-1"].commands.empty()
 
 
-def wishes_have_growing_numbers(bench: Bench) -> None:
+def commands_have_growing_numbers(bench: Bench) -> None:
     bench.create()
-    numbers = [bench.store.post("run-1", "steer") for _ in range(5)]
+    numbers = [bench.store.enqueue_command("run-1", "steer") for _ in range(5)]
     assert numbers == sorted(set(numbers))
 
 
-def a_consumed_wish_is_not_heard_again(bench: Bench) -> None:
+def a_consumed_command_does_not_arrive_again(bench: Bench) -> None:
     lane = bench.create(owner=bench.dead_owner())
-    done = bench.store.post("run-1", "steer", "done")
-    bench.store.post("run-1", "steer", "open")
+    done = bench.store.enqueue_command("run-1", "steer", "done")
+    bench.store.enqueue_command("run-1", "steer", "open")
     assert bench.append(lane, 1, consumed=[done]) is None
     listener = Listener()
     bench.store.watch(bench.take(), listener.watch())
-    assert listener.wish().payload == "open"
+    assert listener.command().payload == "open"
 
 
-def an_unanswered_wish_survives_a_new_owner(bench: Bench) -> None:
+def an_unanswered_command_survives_a_new_owner(bench: Bench) -> None:
     bench.create(owner=bench.dead_owner())
-    bench.store.post("run-1", "answer", "42")
+    bench.store.enqueue_command("run-1", "answer", "42")
     listener = Listener()
     bench.store.watch(bench.take(), listener.watch())
-    assert listener.wish().payload == "42"
+    assert listener.command().payload == "42"
 
 
-def acquiring_drops_wishes_to_cancel(bench: Bench) -> None:
+def acquiring_drops_commands_to_cancel(bench: Bench) -> None:
     bench.create(owner=bench.dead_owner())
-    bench.store.post("run-1", "cancel")
-    bench.store.post("run-1", "answer", "42")
+    bench.store.enqueue_command("run-1", "cancel")
+    bench.store.enqueue_command("run-1", "answer", "42")
     listener = Listener()
     bench.store.watch(bench.take(), listener.watch())
-    assert listener.wish().kind == "answer"
-    assert listener.wishes.empty()
+    assert listener.command().kind == "answer"
+    assert listener.commands.empty()
 
 
-def after_unwatching_nothing_is_heard(bench: Bench) -> None:
+def after_unwatching_nothing_arrives(bench: Bench) -> None:
     first, second = Listener(), Listener()
     lane = bench.create()
     bench.store.watch(lane, first.watch())
     bench.store.unwatch(lane)
-    bench.store.post("run-1", "cancel")
+    bench.store.enqueue_command("run-1", "cancel")
     bench.store.watch(lane, second.watch())
-    assert second.wish().kind == "cancel"
-    assert first.wishes.empty()
+    assert second.command().kind == "cancel"
+    assert first.commands.empty()
 
 
 def the_loser_of_a_run_is_told(bench: Bench) -> None:
@@ -643,8 +648,8 @@ def the_loser_of_a_run_is_told(bench: Bench) -> None:
     assert lane.closed
 
 
-def a_wish_for_an_unknown_run_is_refused(bench: Bench) -> None:
-    _unknown(lambda: bench.store.post("nobody", "cancel"))
+def a_command_for_an_unknown_run_is_refused(bench: Bench) -> None:
+    _unknown(lambda: bench.store.enqueue_command("nobody", "cancel"))
 
 
 # Rows
@@ -733,7 +738,7 @@ def ids_that_look_like_sql_are_only_ids(bench: Bench) -> None:
         assert bench.store.read(run_id) == []
         _unknown(partial(bench.store.run, run_id))
         _unknown(partial(bench.store.delete, run_id))
-        _unknown(partial(bench.store.post, run_id, run_id, run_id))
+        _unknown(partial(bench.store.enqueue_command, run_id, run_id, run_id))
         expect(ContentMissingError, partial(bench.store.contents, [run_id]))
     assert bench.seqs() == [1]
 
@@ -753,7 +758,7 @@ def values_that_cannot_be_stored_are_refused_and_harm_nobody(bench: Bench) -> No
     for value in ("\ud800", "run-1\udfff"):
         expect(DeepResearchError, partial(bench.store.run, value))
         expect(DeepResearchError, partial(bench.store.delete, value))
-        expect(DeepResearchError, partial(bench.store.post, value, "cancel"))
+        expect(DeepResearchError, partial(bench.store.enqueue_command, value, "cancel"))
         expect(DeepResearchError, partial(bench.store.acquire, value, bench.owner()))
     bench.create("run-2")
     assert bench.seqs("run-2") == [1]
@@ -816,7 +821,7 @@ def closing_while_others_call_loses_nobody(bench: Bench) -> None:
         lane = bench.create(f"run-{number}")
         for expected in range(1, 16):
             assert bench.append(lane, expected) is None
-            bench.store.post(f"run-{number}", "steer")
+            bench.store.enqueue_command(f"run-{number}", "steer")
 
     def close() -> None:
         for _ in range(15):
@@ -843,11 +848,11 @@ def two_stores_over_one_place_see_each_other(bench: Bench) -> None:
     assert [e.seq for e in other.read("run-1")] == [1, 2]
 
 
-def a_wish_left_through_another_store_is_heard(bench: Bench) -> None:
+def a_command_left_through_another_store_arrives(bench: Bench) -> None:
     lane, listener = bench.create(), Listener()
     bench.store.watch(lane, listener.watch())
-    bench.another().post("run-1", "cancel", "from afar")
-    assert listener.wish().payload == "from afar"
+    bench.another().enqueue_command("run-1", "cancel", "from afar")
+    assert listener.command().payload == "from afar"
 
 
 def the_loser_is_told_of_a_taking_through_another_store(bench: Bench) -> None:

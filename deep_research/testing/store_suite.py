@@ -36,7 +36,7 @@ class Ability(StrEnum):
 _NEEDS: dict[Callable[[Bench], None], frozenset[Ability]] = {
     store_checks.a_new_store_over_the_same_place_has_everything: frozenset({Ability.REOPENING}),
     store_checks.two_stores_over_one_place_see_each_other: frozenset({Ability.SHARING}),
-    store_checks.a_wish_left_through_another_store_is_heard: frozenset({Ability.SHARING}),
+    store_checks.a_command_left_through_another_store_arrives: frozenset({Ability.SHARING}),
     store_checks.the_loser_is_told_of_a_taking_through_another_store: frozenset({Ability.SHARING}),
     store_checks.a_lease_that_ran_out_is_taken_over: frozenset({Ability.EXPIRY}),
     listing_checks.a_run_whose_lease_ran_out_is_found_as_interrupted: frozenset({Ability.EXPIRY}),

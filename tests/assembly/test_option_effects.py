@@ -1,4 +1,4 @@
-"""Options of a run that nobody could heed are told, each once and with the reason."""
+"""Options of a run that no agent supports are told, each once and with the reason."""
 
 import pytest
 from prompt_reading import ReadingModel
@@ -62,7 +62,7 @@ def corpus(tmp_path):
         (own("gatherer"), {"language", "audience", "protected"}),
     ],
 )
-def test_an_option_has_an_effect_where_somebody_could_heed_it(made, idle, corpus, tmp_path):
+def test_an_option_has_an_effect_where_an_agent_supports_it(made, idle, corpus, tmp_path):
     with DeepResearch(corpus=corpus, data_dir=tmp_path / "data", **made) as research:
         told = without_effect(RunOptions(**GIVEN), research._parts)
     assert {limit.message.partition(" has no effect: ")[0] for limit in told} == idle

@@ -32,7 +32,7 @@ def research(
     planned = Witness(f"{witness}-plans")
 
     def planner(handoff: Any) -> PlannerOutput:
-        said = " ".join(handoff.wishes)
+        said = " ".join(handoff.steering)
         planned.note(f"plan:{said}", said)
         queries = (*PLAN, *((f"what else: {said}",) if said else ()))
         return PlannerOutput(

@@ -27,7 +27,7 @@ from kills import commits
 from warm_parent import WarmParent
 from witness import Witness
 
-from deep_research.state import ControlKind
+from deep_research.state import CommandKind
 from deep_research.state import events as ev
 from deep_research.store import SQLiteStore
 
@@ -51,9 +51,9 @@ STOPPED = "stopped"
 AUDIT = """
 CREATE TABLE audit (n INTEGER PRIMARY KEY, what TEXT, id INTEGER, kind TEXT, payload TEXT, seq INTEGER, fence INTEGER,
                     owner TEXT);
-CREATE TRIGGER posted AFTER INSERT ON control BEGIN
+CREATE TRIGGER posted AFTER INSERT ON commands BEGIN
     INSERT INTO audit (what, id, kind, payload) VALUES ('posted', NEW.id, NEW.kind, NEW.payload); END;
-CREATE TRIGGER used AFTER DELETE ON control BEGIN
+CREATE TRIGGER used AFTER DELETE ON commands BEGIN
     INSERT INTO audit (what, id, kind, payload) VALUES ('used', OLD.id, OLD.kind, OLD.payload); END;
 CREATE TRIGGER created AFTER INSERT ON runs BEGIN
     INSERT INTO audit (what, fence, owner) VALUES ('owned', NEW.fence, NEW.owner); END;
@@ -333,20 +333,20 @@ def rows(played: Played) -> list[str]:
 
 def _became(row: dict[str, Any], within: list[ev.Event]) -> str | None:
     """What a row became with these events: None for nothing."""
-    if row["kind"] == ControlKind.CANCEL and not within:
+    if row["kind"] == CommandKind.CANCEL and not within:
         return "passed over by who took the run"
     for event in within:
         match event:
-            case ev.RunSteered() if row["kind"] == ControlKind.STEER:
+            case ev.RunSteered() if row["kind"] == CommandKind.STEER:
                 if event.text == json.loads(row["payload"])["text"]:
                     return "told"
-            case ev.RunResumed() if row["kind"] == ControlKind.ANSWER:
+            case ev.RunResumed() if row["kind"] == CommandKind.ANSWER:
                 return "answered" if event.answer == json.loads(row["payload"]) else "too late"
-            case ev.LimitReached() if row["kind"] == ControlKind.ANSWER and event.limit.name == "control":
+            case ev.LimitReached() if row["kind"] == CommandKind.ANSWER and event.limit.name == "command":
                 return "too late"
-            case ev.RunResumed() if row["kind"] == ControlKind.RELEASE:
+            case ev.RunResumed() if row["kind"] == CommandKind.RELEASE:
                 return "taken over"
-            case ev.RunAborted() if row["kind"] == ControlKind.CANCEL:
+            case ev.RunAborted() if row["kind"] == CommandKind.CANCEL:
                 return "cancelled"
             case ev.RunCompleted():
                 return "too late"

@@ -146,12 +146,12 @@ def test_a_run_that_parks_before_its_owner_hears_that_it_is_cancelled_is_cancell
             handle = await one.astart("Who?")
             await inside.wait()
             cancelling = asyncio.ensure_future(two.acancel(handle.research_id))
-            while not other.wishes(handle.research_id):
+            while not other.pending_commands(handle.research_id):
                 await asyncio.sleep(0.001)
             go_on.set()
             assert (await handle.aresult(BOUND)).status is RunStatus.PARKED
             assert (await cancelling).status is RunStatus.ABORTED
-            assert other.wishes(handle.research_id) == []
+            assert other.pending_commands(handle.research_id) == []
             await same_everywhere(two, other, await two.aresult(handle.research_id))
 
     asyncio.run(check())
@@ -268,7 +268,7 @@ def test_a_run_that_waits_for_its_turn_is_kept_alive_and_can_be_cancelled(tmp_pa
             while store.run(waiting[0].research_id).lease_until <= lease:
                 await asyncio.sleep(0)
             assert (await engine.acancel(waiting[0].research_id)).status == "aborted"
-            other.post(waiting[1].research_id, "cancel")
+            other.enqueue_command(waiting[1].research_id, "cancel")
             ended = [await handle.aresult(BOUND) for handle in waiting[:2]]
             assert [(r.status, r.reason) for r in ended] == [("aborted", "cancelled")] * 2
             assert not first.done()

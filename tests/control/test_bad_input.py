@@ -64,7 +64,7 @@ class Desk:
     def all(self) -> dict[str, Any]:
         """All that is kept of the runs."""
         return {
-            row.run_id: (row.projection, self.store.read(row.run_id), self.store.wishes(row.run_id))
+            row.run_id: (row.projection, self.store.read(row.run_id), self.store.pending_commands(row.run_id))
             for row in self.store.runs()
         }
 
@@ -153,9 +153,9 @@ def test_of_answers_that_are_left_twice_the_last_is_taken_and_none_stays(desk: D
     for year in ("1811", "1812"):
         assert desk("answer", desk.parked, year, "--no-run")[0] == 0
     assert desk("wake")[0] == 0
-    _, log, wishes = desk.all()[desk.parked]
+    _, log, commands = desk.all()[desk.parked]
     assert [json.loads(e.body)["answer"] for e in log if e.type == "run.resumed"] == [1812]
-    assert not wishes
+    assert not commands
 
 
 @pytest.mark.parametrize("verb", VERBS)

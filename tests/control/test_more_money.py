@@ -271,9 +271,9 @@ def test_an_answer_that_was_left_is_taken_and_one_that_is_not_enough_is_not_left
         run = research.run(QUESTION, budget=Budget(max_searches=1), on_cap="ask").research_id
         with pytest.raises(UsageError, match="not larger"):
             research.answer(run, {"max_searches": 1}, run=False)
-        research._parts.store.post(run, "answer", '{"max_searches": 1}')  # of who did not look
+        research._parts.store.enqueue_command(run, "answer", '{"max_searches": 1}')  # of who did not look
         assert research.resume(run).status is RunStatus.PARKED
-        assert research._parts.store.wishes(run) == []
+        assert research._parts.store.pending_commands(run) == []
         research.answer(run, {"max_searches": 9}, run=False)
         (result,) = research.wake()
         assert result.status is RunStatus.COMPLETED

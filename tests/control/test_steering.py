@@ -43,18 +43,18 @@ class Planned(ReadingModel):
         return super().answer(call)
 
 
-def steered(research, **wish):
-    """Leaves a wish and waits until it is in the log: what is said is heard at the first look after it."""
+def steered(research, **steer):
+    """Steers and waits until that is in the log: it arrives at the first look after it."""
 
     async def say():
         (run,) = await research.alist()
-        await research.asteer(run.research_id, **wish)
+        await research.asteer(run.research_id, **steer)
         until = time.monotonic() + BOUND
         while time.monotonic() < until:
             if any(isinstance(e, RunSteered) for e in await research.aevents(run.research_id)):
                 return
             await asyncio.sleep(0.005)
-        raise AssertionError("the wish is not in the log")
+        raise AssertionError("the steer is not in the log")
 
     return say()
 
@@ -70,13 +70,13 @@ def engine(**more):
     return DeepResearch(**{**made, **more})
 
 
-def speaking_search(spoken, when=0, **wish):
+def speaking_search(spoken, when=0, **steer):
     """A search before whose ``when``-th answer somebody speaks."""
 
     async def before(request):
         if len(search.requests) - 1 == when and not spoken:
             spoken.append(request.query)
-            await steered(search.engine, **wish)
+            await steered(search.engine, **steer)
 
     search = ScriptedSearch(lambda request: results(request.query, 2), before=before)
     return search
@@ -212,14 +212,14 @@ def test_a_pause_parks_before_the_next_search_and_resuming_searches_only_the_res
                 and time.monotonic() < until
             ):
                 await asyncio.sleep(0.005)
-            assert store.wishes(run.research_id)  # used up with the word that parks it
+            assert store.pending_commands(run.research_id)  # used up with the word that parks it
 
     search = ScriptedSearch(lambda request: results(request.query, 2), before=before)
     with engine(search=[search], model=Planned()) as research:
         search.engine = research
         parked = research.run(QUESTION)
         assert (parked.status, parked.state.parking.kind) == ("parked", "pause")
-        assert research._parts.store.wishes(parked.research_id) == []
+        assert research._parts.store.pending_commands(parked.research_id) == []
         assert research.wake() == []
         result = research.resume(parked.research_id)
     assert result.status == "completed"

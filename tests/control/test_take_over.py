@@ -16,7 +16,7 @@ from prompt_reading import ReadingModel
 from deep_research import DeepResearch, RunStatus
 from deep_research.errors import AppendRefusedError, RunBusyError
 from deep_research.research.take_over import request_release
-from deep_research.state import ControlKind
+from deep_research.state import CommandKind
 from deep_research.store import MemoryStore, Owner, SQLiteStore, Store
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
 
@@ -55,7 +55,7 @@ def made(store: Store, search: ScriptedSearch, **more: Any) -> DeepResearch:
 
 
 def rows(store: Store, run_id: str) -> list[str]:
-    return [wish.kind for wish in store.wishes(run_id)]
+    return [command.kind for command in store.pending_commands(run_id)]
 
 
 def test_the_owner_lets_go_at_the_next_unit_and_nothing_is_searched_twice(make_store):
@@ -67,7 +67,7 @@ def test_the_owner_lets_go_at_the_next_unit_and_nothing_is_searched_twice(make_s
             with pytest.raises(RunBusyError):
                 await two.aresume(handle.research_id)
             taking = asyncio.create_task(two.aresume(handle.research_id, take_over=True))
-            while ControlKind.RELEASE not in rows(store, handle.research_id):
+            while CommandKind.RELEASE not in rows(store, handle.research_id):
                 await asyncio.sleep(0.001)
             first.go_on.set()
             result = await taking
@@ -177,7 +177,7 @@ def test_the_row_of_a_taker_that_died_does_not_stop_the_next_owner(make_store):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             (row,) = store.runs()
-            store.post(row.run_id, ControlKind.RELEASE.value)
+            store.enqueue_command(row.run_id, CommandKind.RELEASE.value)
             assert (await engine.aresume(row.run_id)).status is RunStatus.COMPLETED
             assert rows(store, row.run_id) == []
         store.close()
@@ -210,7 +210,7 @@ def test_a_taker_killed_between_asking_and_taking_leaves_a_run_that_goes_on(tmp_
             with pytest.raises(AppendRefusedError):
                 await handle.aresult()
             assert await taker.wait() == -signal.SIGKILL
-            assert rows(store, handle.research_id) == [ControlKind.RELEASE]
+            assert rows(store, handle.research_id) == [CommandKind.RELEASE]
             assert (await two.astatus(handle.research_id)).status is RunStatus.INTERRUPTED
             result = await two.aresume(handle.research_id)
             assert result.status is RunStatus.COMPLETED
@@ -267,7 +267,7 @@ def test_the_owner_makes_no_further_paid_call_and_none_is_paid_twice(make_store)
             handle = await one.astart(question)
             await slow.inside.wait()
             taking = asyncio.create_task(two.aresume(handle.research_id, take_over=True))
-            while ControlKind.RELEASE not in rows(store, handle.research_id):
+            while CommandKind.RELEASE not in rows(store, handle.research_id):
                 await asyncio.sleep(0.001)
             await asyncio.sleep(0.05)  # the owner looks every few milliseconds
             slow.go_on.set()

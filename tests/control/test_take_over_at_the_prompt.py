@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from witness import Witness
 
-from deep_research.state import ControlKind
+from deep_research.state import CommandKind
 from deep_research.store import SQLiteStore
 
 pytestmark = pytest.mark.timed
 
 BOUND = 300.0
-# The search that is held must outlast the start of the others, and what others wish be heard before the run is done.
+# The search that is held must outlast the start of the others, and the commands of others arrive before the run is done.
 HELD = ("--set", "operation_timeout=3600", "--set", "control_interval=0.01")
 SHORT = ("--set", "lease_ttl=1", "--set", "heartbeat=0.1")  # an owner that hangs is waited for for two leases
 CLI = (
@@ -81,7 +81,7 @@ class Prompts:
             time.sleep(0.005)  # between two looks
 
     def asked_to_let_go(self, run_id: str) -> bool:
-        return ControlKind.RELEASE in [wish.kind for wish in self.store.wishes(run_id)]
+        return CommandKind.RELEASE in [command.kind for command in self.store.pending_commands(run_id)]
 
     def names(self, run_id: str) -> Counter[str]:
         return Counter(event.type for event in self.store.read(run_id))
@@ -133,7 +133,7 @@ def test_a_live_owner_lets_go_at_its_next_unit_and_nothing_is_searched_twice(pro
     assert (code, out) == (1, "")
     assert "no longer ours: another process asked for it" in one_line(err)
     assert set(prompts.searches().values()) == {1}
-    assert prompts.store.wishes(run_id) == []
+    assert prompts.store.pending_commands(run_id) == []
     names = prompts.names(run_id)
     assert (names["run.created"], names["run.resumed"], names["run.completed"]) == (1, 1, 1)
 
@@ -156,8 +156,10 @@ def test_an_owner_that_hangs_is_passed_over_and_loses_the_run(prompts: Prompts) 
 def test_of_two_that_take_over_at_once_one_has_the_run(prompts: Prompts) -> None:
     owner, run_id = prompts.owner()
     takers = [prompts.begin("resume", run_id, "--take-over") for _ in range(2)]
-    both = [ControlKind.RELEASE, ControlKind.RELEASE]
-    prompts.until(lambda: [wish.kind for wish in prompts.store.wishes(run_id)] == both, takers[0])
+    both = [CommandKind.RELEASE, CommandKind.RELEASE]
+    prompts.until(
+        lambda: [command.kind for command in prompts.store.pending_commands(run_id)] == both, takers[0]
+    )
     (prompts.folder / "go_on").touch()
     came = [ended(taker) for taker in takers]
     assert 0 in [code for code, _, _ in came]
@@ -168,7 +170,7 @@ def test_of_two_that_take_over_at_once_one_has_the_run(prompts: Prompts) -> None
     assert ended(owner)[0] == 1
     assert set(prompts.searches().values()) == {1}
     assert prompts.names(run_id)["run.completed"] == 1
-    assert prompts.store.wishes(run_id) == []
+    assert prompts.store.pending_commands(run_id) == []
 
 
 def test_a_run_that_nobody_owns_is_simply_gone_on_with(prompts: Prompts) -> None:
@@ -179,4 +181,4 @@ def test_a_run_that_nobody_owns_is_simply_gone_on_with(prompts: Prompts) -> None
     assert code == 0, err
     assert out.startswith("#")
     assert prompts.names(run_id)["run.completed"] == 1
-    assert prompts.store.wishes(run_id) == []
+    assert prompts.store.pending_commands(run_id) == []

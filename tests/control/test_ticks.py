@@ -29,7 +29,7 @@ INTERVAL = 0.05  # seconds between looks, of a clock that stands still
 
 
 class Ticks:
-    """The clock of the writing threads; ``looks`` are those for wishes that were over, by database."""
+    """The clock of the writing threads; ``looks`` are those for commands that were over, by database."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -143,7 +143,7 @@ def test_what_is_said_to_each_of_a_hundred_runs_is_heard_at_the_next_look_and_be
                 log = await owner.aevents(handle.research_id)
                 kinds = [type(event) for event in log if isinstance(event, RunSteered | SubQueryCompleted)]
                 assert kinds == [RunSteered, SubQueryCompleted]
-                assert store.wishes(handle.research_id) == []
+                assert store.pending_commands(handle.research_id) == []
         store.close()
         other.close()
 

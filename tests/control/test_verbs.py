@@ -203,7 +203,7 @@ def let_go_when_asked(research, run_id, go_on, store):
     def wait():
         until = time.monotonic() + BOUND
         ours = run_id in research._runner._active
-        while not (ours or store._controls or over.wait(0.005)) and time.monotonic() < until:
+        while not (ours or store._commands or over.wait(0.005)) and time.monotonic() < until:
             pass
         go_on.set()
 
@@ -234,16 +234,16 @@ def test_a_verb_does_what_it_says_or_is_refused_in_one_line(verb, status, owner)
                 done(research, run_id, verb, go_on, store)
             assert "\n" not in str(refused.value)
             assert research.status(run_id).status == before.status
-            assert not store._controls
+            assert not store._commands
             return
         before_it = research.events(run_id)
         came = done(research, run_id, verb, go_on, store)
         if expected == "left":
-            assert status in (RunStatus.PENDING, RunStatus.RUNNING) or store._controls
+            assert status in (RunStatus.PENDING, RunStatus.RUNNING) or store._commands
         elif expected == "parked" and verb == "pause":
             go_on.set()
             assert _until(research, run_id, "parked") == "pause"
-            assert not store._controls
+            assert not store._commands
         elif expected == "as it was":
             assert research.status(run_id).status == status
         elif expected in ("shown", "not shown"):
@@ -261,7 +261,7 @@ def test_a_verb_does_what_it_says_or_is_refused_in_one_line(verb, status, owner)
         if verb == "more money":
             assert "budget.raised" in [event.name for event in research.events(run_id)]
         if verb == "take over":
-            assert not store._controls
+            assert not store._commands
 
 
 def _until(research, run_id, status):
@@ -312,7 +312,7 @@ def test_an_answer_that_was_left_is_used_by_whoever_resumes_or_wakes():
         (result,) = research.wake()
     assert (result.status, result.research_id) == ("completed", parked.research_id)
     assert "The northern one." in [guidance.text for guidance in result.state.guidance]
-    assert not store._controls
+    assert not store._commands
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def test_guidance_that_cannot_be_given_is_refused_in_one_line_and_nothing_is_que
         with pytest.raises(UsageError, match=said) as refused:
             research.steer(run_id, **guidance)
         assert "\n" not in str(refused.value)
-        assert not store._controls
+        assert not store._commands
 
 
 def test_a_handle_steers_pauses_and_answers_its_run():
@@ -361,7 +361,7 @@ def test_a_handle_steers_pauses_and_answers_its_run():
         done = research.resume(handle.research_id)
     assert done.status == "completed"
     assert {"Mind the keepers.", "The northern one."} <= {g.text for g in done.state.guidance}
-    assert not store._controls
+    assert not store._commands
 
 
 def test_what_is_said_to_a_parked_run_is_heard_when_it_goes_on():
@@ -373,4 +373,4 @@ def test_what_is_said_to_a_parked_run_is_heard_when_it_goes_on():
         log = research.events(parked.research_id)
     assert [event.text for event in log if isinstance(event, RunSteered)] == ["Mind the keepers."]
     assert result.status == "completed"
-    assert not store._controls
+    assert not store._commands

@@ -13,7 +13,7 @@ import pytest
 from deep_research import DeepResearch, SearchResult
 from deep_research.errors import RunStateError
 from deep_research.research.steering import payload, steering
-from deep_research.state import AbortReason, ControlKind, ParkedKind, RunStatus
+from deep_research.state import AbortReason, CommandKind, ParkedKind, RunStatus
 from deep_research.state import events as ev
 from deep_research.store import MemoryStore
 from deep_research.store.base import Append
@@ -30,18 +30,18 @@ MAX_ROUNDS = 4
 class Word:
     """Something that is said: its row, and the events that show that it was heard or named."""
 
-    kind: ControlKind
+    kind: CommandKind
     payload: str
     shows: Callable[[ev.Event], bool]
 
 
-def steered(**wish: Any) -> Word:
-    told = steering(**wish)
+def steered(**steer: Any) -> Word:
+    told = steering(**steer)
 
     def shows(event: ev.Event) -> bool:
         return isinstance(event, ev.RunSteered) and payload(event) == payload(told)
 
-    return Word(ControlKind.STEER, payload(told), shows)
+    return Word(CommandKind.STEER, payload(told), shows)
 
 
 def names(event: ev.Event, what: str) -> bool:
@@ -70,9 +70,9 @@ WORDS = {
     "steer since": steered(since="2020-01-01"),
     "steer stop": steered(stop_searching=True),
     "steer drop": steered(drop_sub_query="subq-0123456789ab"),
-    "answer": Word(ControlKind.ANSWER, json.dumps("approve"), is_answer),
-    "pause": Word(ControlKind.PAUSE, "", is_pause),
-    "cancel": Word(ControlKind.CANCEL, "", is_cancelled),
+    "answer": Word(CommandKind.ANSWER, json.dumps("approve"), is_answer),
+    "pause": Word(CommandKind.PAUSE, "", is_pause),
+    "cancel": Word(CommandKind.CANCEL, "", is_cancelled),
 }
 
 
@@ -136,7 +136,7 @@ class Interleaving(MemoryStore):
         for name in told.words:
             word = WORDS[name]
             try:
-                self.post(run_id, word.kind, word.payload)
+                self.enqueue_command(run_id, word.kind, word.payload)
             except RunStateError:
                 continue  # it was told that nobody works on the run any more
             self.accepted.append(word)
@@ -171,7 +171,7 @@ def vanished(schedule: Schedule, units: int) -> list[Word]:
             research.resume(run_id)
         assert status.ended  # without evidence, where all searching was stopped before the first search
         events = list(research.events(run_id))
-        assert store.wishes(run_id) == []
+        assert store.pending_commands(run_id) == []
     return [word for word in store.accepted if sum(map(word.shows, events)) < store.accepted.count(word)]
 
 

@@ -22,9 +22,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from parking import parking_hooks
-from prompt_reading import ReadingModel
-
 import deep_research
 from deep_research import Budget, DeepResearch, ResearchResult, SupervisorHooks
 from deep_research.errors import SearchError, StopResearch
@@ -37,6 +34,8 @@ from deep_research.testing import FakeClock, ScriptedSearch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from kills import MortalStore
+from parking import parking_hooks
+from prompt_reading import ReadingModel
 
 DATABASES = Path(__file__).resolve().parents[1] / "data" / "golden"
 CORPUS = Path(deep_research.__file__).resolve().parents[1] / "docs" / "examples" / "corpus"

@@ -25,7 +25,7 @@ TREE = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests"))
 
 # Old name -> new name, as a word of the JSON.
-RENAMED: dict[str, str] = {}
+RENAMED: dict[str, str] = {"wish": "guidance"}
 
 # Sets, which have no order.
 UNORDERED = {"analyzed", "analyzed_now"}

@@ -147,9 +147,9 @@ def test_what_was_wrong_is_told_once_in_a_turn_that_counts(model_of, call):
     provider = ScriptedProvider(['{"items": []}', TEXT])
     answer = ask(model_of(provider).object(call, Plan))
     assert (answer.value, answer.rung, answer.requests) == (PLAN, Rung.SCHEMA, 2)
-    *_, said, wish = provider.calls[1].messages
+    *_, said, instruction = provider.calls[1].messages
     assert (said.role, said.content) == ("assistant", '{"items": []}')
-    assert "brief: Field required" in wish.content
+    assert "brief: Field required" in instruction.content
 
 
 def test_a_model_that_gives_no_object_is_left_after_four_requests_and_asked_lower_the_next_time(

@@ -9,7 +9,7 @@ from servers import Fault, ModelServer
 from deep_research.models import Message, ModelCall
 from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.capabilities import Abilities, Rung
-from deep_research.models.clients_errors import Wishes
+from deep_research.models.clients_errors import OptionalParams
 from deep_research.models.failures import from_status, usage_of
 from deep_research.models.language_model import SingleModel
 from deep_research.models.ollama import Ollama
@@ -119,7 +119,7 @@ def test_what_may_be_billed_of_a_refusal_stays_unknown():
     call = CALL.model_copy(update={"max_output": 100})
     for status, maybe_billed in ((400, False), (500, True)):
         error = from_status(status, "stream=true is not implemented", model="m")
-        learned = Wishes().learned(error, {"stream": True}, call)
+        learned = OptionalParams().learned(error, {"stream": True}, call)
         assert learned is not error
         assert usage_of(learned).known is not maybe_billed
 

@@ -74,7 +74,7 @@ def test_every_write_is_refused_with_one_error(run: Any, packed: Path) -> None:
         for write in (
             lambda: store.submit([]),
             lambda: store.acquire(run[0], Owner.here("t")),
-            lambda: store.post(run[0], "cancel"),
+            lambda: store.enqueue_command(run[0], "cancel"),
             lambda: store.delete(run[0]),
         ):
             with pytest.raises(StoreReadOnlyError, match="is an evidence pack, which is only read"):

@@ -195,9 +195,9 @@ def test_a_repair_names_the_place_and_what_belongs_there_and_shows_what_is_wrong
     _, (_, repair) = asked(
         Reading, put(Reading, ("findings.0.confidence", "certain")), {"findings.0.confidence": "high"}
     )
-    _, shown, wish = repair.messages
-    assert "findings.0.confidence: Input should be 'low', 'medium' or 'high'" in wish.content
-    assert "one of low, medium, high" in wish.content
+    _, shown, instruction = repair.messages
+    assert "findings.0.confidence: Input should be 'low', 'medium' or 'high'" in instruction.content
+    assert "one of low, medium, high" in instruction.content
     assert '"certain"' in shown.content
     assert OTHER["content"] not in shown.content
     assert repair.form is None
@@ -215,12 +215,12 @@ def test_the_rest_of_an_answer_that_its_cap_cut_is_asked_for_and_not_the_whole()
     answer, calls = asked(Reading, cut, rest)
     assert answer.value == Reading.model_validate(GOOD[Reading])
     assert answer.requests == 2
-    *first, _, wish = calls[1].messages
+    *first, _, instruction = calls[1].messages
     assert tuple(first) == calls[0].messages
-    assert "The first 1 items of findings are kept." in wish.content
+    assert "The first 1 items of findings are kept." in instruction.content
     assert (
         "with these fields: findings, gaps, contradictions, quality_updates, addressed_gap_ids"
-        in wish.content
+        in instruction.content
     )
     assert calls[1].max_output == calls[0].max_output
 

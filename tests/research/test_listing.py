@@ -11,7 +11,7 @@ from parking import parking_hooks
 from deep_research import DeepResearch, ResearchResult, RunSummary
 from deep_research.errors import RunNotFoundError, UnknownNameError, UsageError
 from deep_research.state import Record
-from deep_research.state.projection import Figures
+from deep_research.state.figures import Figures
 from deep_research.testing import ScriptedSearch, scripted_agents
 
 QUESTION = "What is known of towers?"

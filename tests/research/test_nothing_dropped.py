@@ -1,4 +1,4 @@
-"""Wishes, answers, advice and options: each is acted on, recorded or refused."""
+"""Commands, answers, advice and options: each is acted on, recorded or refused."""
 
 import asyncio
 import threading
@@ -44,12 +44,12 @@ def parks(hook, phase):
     return SupervisorHooks(**{hook: ask}), asked
 
 
-# Wishes
+# Commands
 
 
 @pytest.mark.timed
 @pytest.mark.parametrize("kind", ["answer", "sing"])
-def test_a_wish_that_nobody_can_act_on_is_used_up_and_told_in_the_limits(kind):
+def test_a_command_that_nobody_can_act_on_is_used_up_and_told_in_the_limits(kind):
     store, reached, go_on = MemoryStore(), threading.Event(), threading.Event()
 
     async def wait(_):
@@ -59,7 +59,7 @@ def test_a_wish_that_nobody_can_act_on_is_used_up_and_told_in_the_limits(kind):
     with engine(store=store, search=[ScriptedSearch(before=wait)]) as research:
         handle = research.start(QUESTION)
         assert reached.wait(BOUND)
-        store.post(handle.research_id, kind)
+        store.enqueue_command(handle.research_id, kind)
         told = None
         for event in handle.events():
             if event.type == "limit.reached":
@@ -67,8 +67,8 @@ def test_a_wish_that_nobody_can_act_on_is_used_up_and_told_in_the_limits(kind):
                 go_on.set()
         result = handle.result(BOUND)
     assert told.message.endswith("was left: the run waited for none.")
-    assert [limit.message for limit in result.limits if limit.name == "control"] == [told.message]
-    assert not store._controls
+    assert [limit.message for limit in result.limits if limit.name == "command"] == [told.message]
+    assert not store._commands
 
 
 # Answers

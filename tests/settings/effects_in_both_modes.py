@@ -152,7 +152,7 @@ def length_of_the_report(tmp_path):
     assert short.report_metadata.word_count < full.report_metadata.word_count
 
 
-def options_that_nobody_heeds(tmp_path):
+def options_without_effect(tmp_path):
     given = {"system_prompt": "Be brief.", "language": "German", "audience": "children"}
     given |= {"source_language": "de", "protected": ["towers.md"]}
     with DeepResearch(corpus=with_documents(tmp_path), data_dir=tmp_path / "data") as research:

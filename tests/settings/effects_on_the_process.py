@@ -125,19 +125,19 @@ def time_between_renewals(tmp_path):
         handle.result(300)
 
 
-def time_between_looks_for_wishes(tmp_path):
+def time_between_looks_for_commands(tmp_path):
     cast = scripted_agents(without=["gatherer", "planner"])
     cast["planner"] = hanging
     made = {"agents": cast, "search": [ScriptedSearch()], "data_dir": tmp_path}
     with DeepResearch(**made, control_interval=10) as rarely, DeepResearch(**made) as other:
         handle = rarely.start(QUESTION)
         other.events(handle.research_id)
-        other._parts.store.post(handle.research_id, "cancel")
+        other._parts.store.enqueue_command(handle.research_id, "cancel")
         with pytest.raises(TimeoutError):
             handle.result(timeout=0.5)
     with DeepResearch(**made, control_interval=0.02) as often, DeepResearch(**made) as other:
         handle = often.start(QUESTION)
-        other._parts.store.post(handle.research_id, "cancel")
+        other._parts.store.enqueue_command(handle.research_id, "cancel")
         assert handle.result(timeout=300).reason == "cancelled"
 
 
@@ -211,7 +211,7 @@ def whether_due_runs_are_woken(tmp_path):
         with Looking(
             data_dir=tmp_path, search=[ScriptedSearch()], wakes=wakes, wake_interval=0.001
         ) as engine:
-            engine._wait_for(_looked(engine, 2) if wakes else asyncio.sleep(0.02))
+            engine._background.call(_looked(engine, 2) if wakes else asyncio.sleep(0.02))
             assert (engine.looks > 0) is wakes
     run(tmp_path)
 
@@ -226,6 +226,6 @@ def time_between_looks_for_due_runs(tmp_path):
     for interval in (0.001, 3_600.0):
         given = {"wakes": True, "wake_interval": interval}
         with Looking(data_dir=tmp_path, search=[ScriptedSearch()], **given) as engine:
-            engine._wait_for(_looked(engine, 2) if interval < 1 else asyncio.sleep(0.02))
+            engine._background.call(_looked(engine, 2) if interval < 1 else asyncio.sleep(0.02))
             assert (engine.looks > 0) is (interval < 1)
     run(tmp_path)

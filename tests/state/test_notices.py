@@ -49,7 +49,7 @@ def of(name, *messages, **more):
             [f"5 times (also 'Who was it…', '{'b' * 40}…', 'c' and 1 more): x does not answer 'a'."],
         ),
         (
-            of("wish", "'a' came too late.", "'b' came too late."),
+            of("guidance", "'a' came too late.", "'b' came too late."),
             ["'a' came too late.", "'b' came too late."],
         ),
         (

@@ -25,7 +25,8 @@ from deep_research.state import (
     ValidationResult,
 )
 from deep_research.state import events as ev
-from deep_research.state.projection import Figures, Projection, Projector
+from deep_research.state.figures import Figures
+from deep_research.state.projection import Projection, Projector
 from deep_research.state.reducer import Fold, fold
 from deep_research.testing import FakeClock, sample_log
 

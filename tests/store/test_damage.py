@@ -172,12 +172,12 @@ TABLES["runs"] = (
     "lease_until", "query", "user_id",
 )  # fmt: skip
 TABLES["contents"] = ("body", "hash")
-TABLES["control"] = ("run_id", "kind", "payload")
+TABLES["commands"] = ("run_id", "kind", "payload")
 
 
 @pytest.fixture(scope="module")
 def whole_database(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """One run that completed and one that was left in the middle, with a wish."""
+    """One run that completed and one that was left in the middle, with a command."""
     path = tmp_path_factory.mktemp("whole") / "runs.db"
     store = SQLiteStore(path)
     with DeepResearch(
@@ -193,7 +193,7 @@ def whole_database(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             "UPDATE runs SET status = 'running', reason = NULL, last_seq = 12, owner = ? WHERE run_id = ?",
             (owner, whole),
         )
-        db.execute("INSERT INTO control (run_id, kind, payload) VALUES (?, 'answer', '42')", (whole,))
+        db.execute("INSERT INTO commands (run_id, kind, payload) VALUES (?, 'answer', '42')", (whole,))
         db.commit()
     assert not path.with_name("runs.db-wal").exists()  # so that the file is all there is
     return path.read_bytes()
@@ -259,7 +259,7 @@ def test_damaged_rows_give_typed_errors_and_run_no_code(database: Path, rows: in
 def one_damaged(db: sqlite3.Connection, chance: random.Random) -> Iterator[str]:
     """One value of one row, for a while."""
     while True:
-        table = chance.choice(["events", "events", "events", "runs", "contents", "control"])
+        table = chance.choice(["events", "events", "events", "runs", "contents", "commands"])
         column = chance.choice(TABLES[table])
         rowid, value = chance.choice(db.execute(f"SELECT rowid, {column} FROM {table}").fetchall())
         wrong = damaged(table, column, value, chance)

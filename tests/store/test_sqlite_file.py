@@ -154,7 +154,7 @@ def use_everything(path: Path) -> None:
     try:
         for row in store.runs():
             store.read(row.run_id)
-            store.post(row.run_id, "steer")
+            store.enqueue_command(row.run_id, "steer")
             store.delete(row.run_id)
         store.contents([Content.of(f"text {n} " * 3_000).hash for n in range(3)])
     finally:
@@ -237,7 +237,7 @@ def test_a_lock_that_is_not_let_go_of_is_a_typed_error(
             outcome = bench.submit(bench.unit(lane, 1), bench.unit(other, 1))
             assert [type(o) for o in outcome] == [StoreLockedError, StoreLockedError]
             with pytest.raises(StoreLockedError):
-                bench.store.post("run-1", "cancel")
+                bench.store.enqueue_command("run-1", "cancel")
             assert bench.seqs() == [1]
         bench.create("run-3")
         assert bench.seqs("run-3") == [1]
@@ -249,7 +249,7 @@ def test_a_database_locked_from_the_start_is_a_typed_error(path: Path) -> None:
     with locked_file(path) if wal_needs_lock() else locked_database(path):
         store = SQLiteStore(path, lock_timeout=0.05)
         with pytest.raises(StoreLockedError):
-            store.post("run-0", "cancel")
+            store.enqueue_command("run-0", "cancel")
         store.close()
 
 
@@ -422,7 +422,7 @@ def test_a_database_that_is_taken_away_while_it_is_in_use_is_named_as_that(path:
         else:
             path.with_name("other.db").write_bytes(path.read_bytes())
             path.with_name("other.db").rename(path)
-        for use in (bench.store.runs, lambda: bench.store.post(lane.run_id, "steer", "x")):
+        for use in (bench.store.runs, lambda: bench.store.enqueue_command(lane.run_id, "steer", "x")):
             with pytest.raises(StoreDamagedError, match=f"was {what} while it was in use"):
                 use()
 
@@ -446,7 +446,7 @@ def test_a_database_in_a_folder_that_cannot_be_written_is_read(path: Path) -> No
             row = store.runs()[0]
             code = 0 if store.read(row.run_id) else 2
             try:
-                store.post(row.run_id, "steer", "x")
+                store.enqueue_command(row.run_id, "steer", "x")
             except StoreReadOnlyError:
                 store.close()
             else:

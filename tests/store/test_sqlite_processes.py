@@ -196,8 +196,8 @@ def fork_while_writing(database: str) -> int:
         assert os.waitpid(pid, 0)[1] == 0
     assert [settled.result(timeout=300) for _, settled in handed_in] == [None] * 240
     assert listener.losses.empty()
-    bench.store.post("parent", "steer", "still heard")
-    assert listener.wish().payload == "still heard"
+    bench.store.enqueue_command("parent", "steer", "still heard")
+    assert listener.command().payload == "still heard"
     bench.store.close()
     return len(SQLiteStore(database).read("parent"))
 

@@ -1,4 +1,4 @@
-"""What the supervisor's model and hooks want to come next: it is done, or stays a wish with the reason; the log says
+"""What the supervisor's model and hooks want to come next: it is done, or stays a request with the reason; the log says
 which."""
 
 import random
@@ -83,7 +83,7 @@ def moves(events):
 
 
 def holds(events):
-    """Whether what the log calls decisions is what was done, and what it calls wishes has a reason."""
+    """Whether what the log calls decisions is what was done, and what it calls requests has a reason."""
     for _, decisions, taken in moves(events):
         for made in decisions:
             if made.refused is None:
@@ -148,11 +148,11 @@ def test_advice_is_waited_for_and_reaches_the_next_phase(tmp_path):
     agents = scripted_agents()
     researched(tmp_path, lambda at, times: ("proceed", f"After {at}."), agents=agents)
     (analysed,) = agents["analyzer"].handoffs
-    assert "After gathering." in analysed.wishes
-    assert "After planning." in analysed.wishes
+    assert "After gathering." in analysed.steering
+    assert "After planning." in analysed.steering
     (told,) = agents["synthesizer"].handoffs
-    assert "After analysis." in told.wishes
-    assert "After gathering." not in told.wishes
+    assert "After analysis." in told.steering
+    assert "After gathering." not in told.steering
 
 
 def test_how_long_the_model_takes_changes_nothing(tmp_path):

@@ -106,7 +106,7 @@ def prompts(model: ReadingModel, start: str) -> list[str]:
 
 # The corpus tells of no salary: that is a gap, and leads to further searches.
 QUESTION = "Which engineer built Skerryvore and what is his salary?"
-WISH = "Look at the Tower of Hercules and its inscription as well"
+STEER = "Look at the Tower of Hercules and its inscription as well"
 
 
 def outcome(result: ResearchResult) -> tuple[object, ...]:
@@ -132,11 +132,11 @@ def home(tmp_path_factory):
 @pytest.mark.parametrize(
     "places", [PLACES[::5], pytest.param(PLACES, marks=pytest.mark.sweep)], ids=["few", "all"]
 )
-def test_without_a_model_a_wish_changes_what_is_searched_found_or_told(home, places):
+def test_without_a_model_a_steer_changes_what_is_searched_found_or_told(home, places):
     without = told("", None, "", home)
     assert without.iterations > 1
     changed = {
-        (hook, phase): outcome(told(hook, phase, WISH, home)) != outcome(without) for hook, phase in places
+        (hook, phase): outcome(told(hook, phase, STEER, home)) != outcome(without) for hook, phase in places
     }
     idle = [place for place, is_changed in changed.items() if not is_changed]
     assert len(idle) <= 2 * len(places) // len(PLACES), idle
@@ -152,7 +152,5 @@ def test_without_a_model_a_wish_changes_what_is_searched_found_or_told(home, pla
 )
 def test_without_a_model_what_cannot_be_followed_is_told_once(home, hook, phase):
     result = told(hook, phase, "Write in Esperanto, for toddlers", home)
-    lines = [limit.message for limit in result.limits if limit.name == "wish"]
-    assert lines == [
-        "What was wished for was not found, or cannot be followed: “Write in Esperanto, for toddlers”."
-    ]
+    lines = [limit.message for limit in result.limits if limit.name == "guidance"]
+    assert lines == ["Not found, or cannot be followed: “Write in Esperanto, for toddlers”."]

@@ -348,7 +348,7 @@ def test_a_model_that_cannot_be_reached_parks_the_run_and_no_step_is_asked_again
     assert [number_of(said) for said in model.asked] == [1, 2, 2]
 
 
-def test_without_a_model_that_can_be_reached_tasks_go_on_without_one_where_that_is_wished():
+def test_without_a_model_that_can_be_reached_tasks_go_on_without_one_where_that_is_allowed():
     def steps(said):
         raise failure(Verdict.PARK, "come back later", model="m", retry_after=90.0)
 

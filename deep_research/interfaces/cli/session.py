@@ -102,8 +102,10 @@ def engine_arguments(args: Namespace) -> dict[str, Any]:
 def setting_arguments(args: Namespace) -> dict[str, Any]:
     """The settings among the arguments, each read as an environment variable's text is."""
     given = dict(_pair(pair) for pair in args.set)
-    of_command = BY_NAME[args.command].options if args.command in BY_NAME else ()
-    for option in (*COMMON, *of_command):
+    command = BY_NAME.get(
+        getattr(args, "command", "")
+    )  # None for the evaluations, which have the common options alone
+    for option in (*COMMON, *(command.options if command else ())):
         value = getattr(args, option.dest)
         is_setting = option.dest in Settings.model_fields and not option.of_verb and option.dest != "corpus"
         if is_setting and value not in (None, False, []):

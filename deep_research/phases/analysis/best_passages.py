@@ -1,4 +1,4 @@
-"""The best passages of a run's sources for a question, its parts and wishes, and what they say of each part."""
+"""The best passages of a run's sources for a question, its parts and steering, and what they say of each part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deep_research.evidence.quotes import BREAKS_OFF, readable
 from deep_research.evidence.ranker import Ranker, View, default_ranker
 from deep_research.evidence.selection import Passage, choose, leads, passages
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SourceText
-from deep_research.phases.wishes import new_words, query_of
+from deep_research.phases.steering_queries import new_words, steering_query
 from deep_research.state import ConfidenceLevel, Found, PartVerdict, QuestionPart, Span
 from deep_research.state.identity import finding_id
 
@@ -37,7 +37,7 @@ KEPT_DOCUMENTS, KEPT_LENGTH = 256, 60_000  # documents that are kept read, and c
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The passages, best first, and the verdict on each part. ``idle`` are wishes of which no source has a new word."""
+    """The passages, best first, and the verdict on each part. ``idle`` are steers of which no source has a new word."""
 
     findings: list[AnalyzedFinding] = field(default_factory=list)
     verdicts: tuple[PartVerdict, ...] = ()
@@ -72,11 +72,11 @@ def best_passages(
     words: int,
     *,
     parts: Sequence[QuestionPart] = (),
-    wishes: Sequence[str] = (),
+    steering: Sequence[str] = (),
     ranker: Ranker | None = None,
     stop: threading.Event | None = None,
 ) -> Chosen:
-    """Of the sources ``words`` words: first the best passage of each part that is found, then of each wish, then what
+    """Of the sources ``words`` words: first the best passage of each part that is found, then of each steer, then what
     ranks best for the whole question. Nothing where nothing is near.
 
     Pure, but that it gives up when ``stop`` is set.
@@ -99,13 +99,13 @@ def best_passages(
         fitting = {part: told.view for part, told in asked.items() if told.fits}
         served = _served(whole.findings[0], fitting)
         asked |= {served: replace(whole, sure=NEAR)} if served else {}  # partly, however sure the whole is
-    wished = {wish: _wished(wish, question, pool, ranker) for wish in wishes}
+    steered = {steer: _steered(steer, question, pool, ranker) for steer in steering}
     first = [
         told.findings[0].model_copy(update={"part_id": part})
         for part, told in asked.items()
         if told.found is not Found.NOT_FOUND
     ]
-    further = [found for told in wished.values() for found in told[:1]]
+    further = [found for told in steered.values() for found in told[:1]]
     sure = max([whole.sure, *([fmean(told.sure for told in asked.values())] if asked else [])])
     near = bool(first or further) or (not parts and sure >= NEAR)
     found = whole.findings
@@ -125,7 +125,7 @@ def best_passages(
         )
         for rank, found in enumerate(kept)
     ]
-    return Chosen(findings, _verdicts(asked, findings), tuple(w for w, found in wished.items() if not found))
+    return Chosen(findings, _verdicts(asked, findings), tuple(w for w, found in steered.items() if not found))
 
 
 def _without_copies(documents: Sequence[Document], inquiry: Inquiry) -> list[Document]:
@@ -248,25 +248,27 @@ def _told(
     return _Told(view, sure, bool(fitting), [_finding(view, p, best[0].score) for p in best], own, is_other)
 
 
-def wish_passages(
-    question: str, wishes: Sequence[str], sources: Sequence[SourceText], ranker: Ranker | None = None
+def steering_passages(
+    question: str, steering: Sequence[str], sources: Sequence[SourceText], ranker: Ranker | None = None
 ) -> tuple[list[AnalyzedFinding], tuple[str, ...]]:
-    """The best passage for each wish, and the wishes for which there is none."""
-    if not wishes:
+    """The best passage for each steer, and the steers for which there is none."""
+    if not steering:
         return [], ()
     pool = Pool([_read(source) for source in sources])
-    found = {wish: _wished(wish, question, pool, ranker or default_ranker()) for wish in wishes}
+    found = {steer: _steered(steer, question, pool, ranker or default_ranker()) for steer in steering}
     passages_ = _distinct(each for told in found.values() for each in told[:1])
-    return passages_, tuple(wish for wish, told in found.items() if not told)
+    return passages_, tuple(steer for steer, told in found.items() if not told)
 
 
-def _wished(wish: str, question: str, pool: Pool, ranker: Ranker) -> list[AnalyzedFinding]:
-    """The best passage that has one of the wish's new words."""
-    inquiry = read_question(wish, read_question(question).language)
-    new = {term for word in new_words(wish, question) for term in inquiry.words.terms(word)}
+def _steered(steer: str, question: str, pool: Pool, ranker: Ranker) -> list[AnalyzedFinding]:
+    """The best passage that has one of the steer's new words."""
+    inquiry = read_question(steer, read_question(question).language)
+    new = {term for word in new_words(steer, question) for term in inquiry.words.terms(word)}
     if not new:
         return []
-    told = _told(read_question(query_of(wish, question, None), inquiry.language), pool, PART_WORDS, ranker)
+    told = _told(
+        read_question(steering_query(steer, question, None), inquiry.language), pool, PART_WORDS, ranker
+    )
     return [f for f in told.findings if not new.isdisjoint(inquiry.words.terms(f.content))]
 
 

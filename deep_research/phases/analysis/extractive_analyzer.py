@@ -20,7 +20,7 @@ from deep_research.evidence.names import key, question_names, runs, spelled
 from deep_research.evidence.ranker import Ranker
 from deep_research.evidence.statements import reader
 from deep_research.evidence.words import AskedWords
-from deep_research.phases.analysis.best_passages import Chosen, best_passages, wish_passages
+from deep_research.phases.analysis.best_passages import Chosen, best_passages, steering_passages
 from deep_research.phases.analysis.broad_requests import broad_findings
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -31,7 +31,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.phases.wishes import gap_of, searched
+from deep_research.phases.steering_plan import gap_of, searched
 from deep_research.state import (
     Finding,
     FirstLook,
@@ -78,21 +78,23 @@ class ExtractiveAnalyzer:
         """What all sources together say: their order and what to ask next, and of all their passages the best."""
         trails = _follow_sources(handoff)
         if read_question(handoff.original_query).is_broad:
-            found, left = wish_passages(handoff.original_query, _wishes(handoff), handoff.whole, self._ranker)
+            found, left = steering_passages(
+                handoff.original_query, _steering(handoff), handoff.whole, self._ranker
+            )
             looked = survey(handoff, trails).model_copy(update={"findings": tuple(found)})
-            return _with_wishes(looked, handoff, left)
+            return _with_unfollowed(looked, handoff, left)
         order = sorted(handoff.whole, key=lambda source: -trails.scores.get(source.id, 0.0))
         chosen = _chosen(handoff, order, handoff.words, self._ranker, stop)
         if not chosen.findings:  # what earlier rounds chose is what comes nearest
             looked = survey(handoff, trails, verdicts=_as_it_stands(chosen.verdicts, handoff))
-            return _with_wishes(looked, handoff, chosen.idle)
+            return _with_unfollowed(looked, handoff, chosen.idle)
         looked = survey(handoff, trails, chosen.findings, chosen.verdicts).model_copy(
             update={
                 "findings": tuple(chosen.findings),
                 "dropped": tuple(f.id for f in handoff.findings if f.rank is not None),
             }
         )
-        return _with_wishes(looked, handoff, chosen.idle)
+        return _with_unfollowed(looked, handoff, chosen.idle)
 
 
 async def _stoppable(work: Callable[[threading.Event], T]) -> T:
@@ -123,21 +125,21 @@ def _chosen(
     ranker: Ranker | None,
     stop: threading.Event | None,
 ) -> Chosen:
-    """For the question, its parts, and all that was wished for so far."""
+    """For the question, its parts, and all guidance so far."""
     return best_passages(
         handoff.original_query,
         sources,
         words,
         parts=handoff.parts,
-        wishes=_wishes(handoff),
+        steering=_steering(handoff),
         ranker=ranker,
         stop=stop,
     )
 
 
-def _wishes(handoff: AnalyzerInput | SurveyInput) -> tuple[str, ...]:
+def _steering(handoff: AnalyzerInput | SurveyInput) -> tuple[str, ...]:
     gaps = handoff.open_gaps if isinstance(handoff, AnalyzerInput) else handoff.gaps
-    return tuple(dict.fromkeys((*searched(handoff.sub_queries, gaps), *handoff.wishes)))
+    return tuple(dict.fromkeys((*searched(handoff.sub_queries, gaps), *handoff.steering)))
 
 
 def _as_it_stands(verdicts: Sequence[PartVerdict], handoff: SurveyInput) -> tuple[PartVerdict, ...]:
@@ -153,16 +155,16 @@ def _as_it_stands(verdicts: Sequence[PartVerdict], handoff: SurveyInput) -> tupl
     )
 
 
-def _with_wishes(looked: SurveyOutput, handoff: SurveyInput, idle: Sequence[str]) -> SurveyOutput:
-    """With the gaps of wishes for which there is a passage, and those for which there is none; not where a cap did not
+def _with_unfollowed(looked: SurveyOutput, handoff: SurveyInput, idle: Sequence[str]) -> SurveyOutput:
+    """With the gaps of steers for which there is a passage, and those for which there is none; not where a cap did not
     allow their search: that is told."""
-    done = {gap_id(gap_of(wish)) for wish in _wishes(handoff) if wish not in idle}
+    done = {gap_id(gap_of(steer)) for steer in _steering(handoff) if steer not in idle}
     filled = (gap.id for gap in handoff.gaps if not gap.addressed and gap.id in done)
     waiting = {s.rationale for s in handoff.sub_queries if s.status is SubQueryStatus.PENDING}
     return looked.model_copy(
         update={
             "addressed_gap_ids": (*looked.addressed_gap_ids, *filled),
-            "unfollowed": tuple(wish for wish in idle if wish not in waiting),
+            "unfollowed": tuple(steer for steer in idle if steer not in waiting),
         }
     )
 

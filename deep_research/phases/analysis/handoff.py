@@ -179,7 +179,7 @@ class SurveyOutput(Proposal):
     may fill the open gaps, best first; ``completeness`` (0 to 1) is the share of the question that is answered.
     ``findings`` are what only shows when sources are read together, ``dropped`` the ids of those that no longer
     stand. ``verdicts`` are those on the parts of the question, where the agent gives them; else code does. ``unfollowed``
-    are wishes of which no source says anything. ``own_searches`` says that gaps keep those that they were named with, and
+    are steers of which no source says anything. ``own_searches`` says that gaps keep those that they were named with, and
     the ``follow_ups`` stand after them. ``unknown`` counts ids that were named and never given; ``notes`` and ``limits``
     are what a reader should know."""
 

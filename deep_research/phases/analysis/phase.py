@@ -59,8 +59,8 @@ from deep_research.phases.concurrency import together
 from deep_research.phases.handoff import shared, with_latest
 from deep_research.phases.keeping import Original, keep, to_keep
 from deep_research.phases.prompting import counter_of, today
+from deep_research.phases.steering_plan import unfollowed
 from deep_research.phases.summarizing import Summarizer
-from deep_research.phases.wishes import unfollowed
 from deep_research.state import (
     Answered,
     ConfidenceLevel,

@@ -34,7 +34,7 @@ DOUBT = (
 NEAR = "the sections that speak of what is asked"
 MOST_OF_IT = "most of it speaks of what is asked"
 OTHER_LANGUAGE = "it is in another language than the question"
-WISHED = "the owner of the run protects it"
+PROTECTED = "the owner of the run protects it"
 FEW = "it is short"
 NO_WORDS = "no source has a word of the question"
 SAID = {
@@ -126,7 +126,7 @@ def _looked(
         return Looked(source.id, len(text), source.rank == 0, extent, because)
 
     if source.id in protected:
-        return made(Extent.WHOLE, WISHED)
+        return made(Extent.WHOLE, PROTECTED)
     if len(text) <= SHORT:
         return made(Extent.WHOLE, FEW)
     language = written_in(text[:LOOKED_AT])

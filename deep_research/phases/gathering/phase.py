@@ -35,7 +35,8 @@ from deep_research.phases.gathering.handoff import (
 from deep_research.phases.gathering.queries import Asked, answered, wordings
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts
 from deep_research.phases.handoff import shared, with_latest
-from deep_research.phases.wishes import Knows, as_searches
+from deep_research.phases.steering_plan import plan_searches
+from deep_research.phases.steering_queries import Knows
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -87,24 +88,24 @@ def _nothing(state: DeepResearchState) -> str:
     return f"{many} {'result was' if many == 1 else 'results were'} found, none could be read. {why}"
 
 
-class _Heed:
-    """Makes searches of what was wished for meanwhile, before a unit begins. One at a time: a wish is one search."""
+class _GuidanceSearches:
+    """Before a unit begins, plans searches for guidance that came meanwhile. One at a time: a steer is one search."""
 
     def __init__(self, knows: Knows | None, journal: Journal) -> None:
         self._knows = knows
         self._journal = journal
         self._turn = asyncio.Lock()
-        self._heard = -1
+        self._seen = -1
 
     async def __call__(self) -> None:
         async with self._turn:
             state = self._journal.state
-            if len(state.guidance) == self._heard or state.searching_stopped:
+            if len(state.guidance) == self._seen or state.searching_stopped:
                 return
-            self._heard = len(state.guidance)
-            wished = await as_searches(state, DeepResearchPhase.GATHERING, self._knows)
-            if wished:
-                await self._journal.record(*wished)
+            self._seen = len(state.guidance)
+            added = await plan_searches(state, DeepResearchPhase.GATHERING, self._knows)
+            if added:
+                await self._journal.record(*added)
 
 
 class GatheringPhase(Phase):
@@ -137,11 +138,11 @@ class GatheringPhase(Phase):
         # Only earlier iterations count as known: siblings finish in any order, and order must not show.
         earlier = {i for s in state.sub_queries if s.iteration < state.iteration for i in s.source_ids}
         known = frozenset(canonical_url(s.url) for s in state.sources if s.url and s.id in earlier)
-        heed = _Heed(self.knows, journal)
+        apply_guidance = _GuidanceSearches(self.knows, journal)
         unmade: list[tuple[SubQuery, BudgetError]] = []
         asked: set[str] = set()
-        while True:  # until nobody wished for anything more meanwhile
-            await heed()
+        while True:  # until no guidance came meanwhile
+            await apply_guidance()
             state = journal.state
             pending = tuple(s for s in state.pending_sub_queries() if s.id not in asked)
             begun = {t.task.sub_query_id for t in state.tasks if t.steps and not t.settled}
@@ -154,9 +155,9 @@ class GatheringPhase(Phase):
             if not pending:
                 break
             if state.options.gathering == "agents":
-                await self._tasks(pending, journal, models, overrule, known, heed)
+                await self._tasks(pending, journal, models, overrule, known, apply_guidance)
             else:
-                await self._searches(pending, journal, models, known, heed, unmade)
+                await self._searches(pending, journal, models, known, apply_guidance, unmade)
         if unmade:
             await journal.record(capped_for_all(unmade))
         await self._read_left(journal, models, known)
@@ -168,7 +169,7 @@ class GatheringPhase(Phase):
         models: RunModels | None,
         overrule: Overrule | None,
         known: frozenset[str],
-        heed: _Heed,
+        apply_guidance: _GuidanceSearches,
     ) -> None:
         from deep_research.phases.gathering.tasks.rounds import TaskRounds  # not needed to search
 
@@ -180,7 +181,7 @@ class GatheringPhase(Phase):
             ask=partial(self._asked, models=models),
             handoff=partial(self.handoff, known=known),
             overrule=overrule,
-            heed=heed,
+            apply_guidance=apply_guidance,
         )
         await rounds.run(pending)
 
@@ -190,7 +191,7 @@ class GatheringPhase(Phase):
         journal: Journal,
         models: RunModels | None,
         known: frozenset[str],
-        heed: _Heed,
+        apply_guidance: _GuidanceSearches,
         unmade: list[tuple[SubQuery, BudgetError]],
     ) -> None:
         state = journal.state
@@ -198,7 +199,7 @@ class GatheringPhase(Phase):
         handoffs = {each.id: self.handoff(each, state, known) for each in pending}
 
         async def unit(sub_query: SubQuery) -> None:
-            await heed()
+            await apply_guidance()
             now = journal.state
             if sub_query.id not in {s.id for s in now.pending_sub_queries()}:  # it was dropped
                 return

@@ -18,12 +18,12 @@ from deep_research.phases.prompting import (
     RULES,
     Message,
     Room,
+    add_guidance,
     asked,
     listed,
     manner,
     one_line,
     today,
-    wishes,
 )
 from deep_research.state import FirstLook
 
@@ -99,7 +99,7 @@ def _told(handoff: PlannerInput, room: Room) -> Message:
     """The question gets all the room that what stands beside it leaves."""
     beside = Message(room)
     beside.add(today(handoff.day, handoff.as_of))
-    wishes(beside, handoff)
+    add_guidance(beside, handoff)
     if handoff.first_look is not None:
         beside.add("What will be searched was looked at once. What it has of the question:")
         beside.material("first look", beside.within(seen(handoff.first_look), OF_LOOK, "the first look"))

@@ -17,7 +17,8 @@ from deep_research.phases.handoff import shared
 from deep_research.phases.planning.handoff import PLAN, PlannedQuery, PlannerInput, PlannerOutput
 from deep_research.phases.planning.llm import MOST_OUTPUT
 from deep_research.phases.prompting import output_for
-from deep_research.phases.wishes import Knows, as_searches
+from deep_research.phases.steering_plan import plan_searches
+from deep_research.phases.steering_queries import Knows
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -106,10 +107,10 @@ class PlanningPhase(Phase):
             ),
             *noted(answer.notes),
         )
-        # A planner with a model has read what was wished for.
-        wished = [] if self.spec.uses_model else await as_searches(journal.state, self.phase, self.knows)
-        if wished:
-            await journal.record(*wished)
+        # A planner with a model has read the guidance.
+        added = [] if self.spec.uses_model else await plan_searches(journal.state, self.phase, self.knows)
+        if added:
+            await journal.record(*added)
 
     async def _looked(self, state: DeepResearchState, models: RunModels | None) -> FirstLook | None:
         """What is there of the question: in the corpus, and in what one search of the web shows. That one is made once in
@@ -161,8 +162,8 @@ class PlanningPhase(Phase):
             log.warning("no_first_look", error=told(error))
             return None
 
-    async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
-        return await self.can_search(wish, state)
+    async def can_follow(self, steer: str, state: DeepResearchState) -> bool:
+        return await self.can_search(steer, state)
 
     def handoff(self, state: DeepResearchState, look: FirstLook | None = None) -> PlannerInput:
         return PlannerInput(

@@ -1,12 +1,13 @@
-"""A refiner without a model: a gap is worth a further iteration while it has a query not yet asked, and what was wished
-for is a gap too."""
+"""A refiner without a model: a gap is worth a further iteration while it has a query not yet asked, and a steer
+is a gap too."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
 from deep_research.phases.refinement.handoff import NamedGap, RefinerInput, RefinerOutput
-from deep_research.phases.wishes import gap_of, query_of
+from deep_research.phases.steering_plan import gap_of
+from deep_research.phases.steering_queries import steering_query
 from deep_research.state import FollowUpQuery, GapAnalysis, IterationRecommendation
 from deep_research.state.identity import gap_id, sub_query_id
 
@@ -20,15 +21,18 @@ class ExtractiveRefiner:
     async def __call__(self, handoff: RefinerInput) -> RefinerOutput:
         asked = {sub_query_id(query) for query in handoff.asked}
         question, instructions = handoff.original_query, handoff.system_prompt
-        wished = {wish: query_of(wish, question, instructions) for wish in handoff.further}
+        queries = {steer: steering_query(steer, question, instructions) for steer in handoff.further}
         analysis = (
-            *(_analysis(gap_id(gap_of(wish)), 1, (query,), wish, asked) for wish, query in wished.items()),
+            *(
+                _analysis(gap_id(gap_of(steer)), 1, (query,), steer, asked)
+                for steer, query in queries.items()
+            ),
             *(_analysis(g.id, g.priority, g.suggested_queries, g.description, asked) for g in handoff.gaps),
         )
         promising = tuple(g.gap_id for g in analysis if g.addressable)
         return RefinerOutput(
             gap_analysis=analysis,
-            gaps=tuple(NamedGap(description=gap_of(wish), priority=1) for wish in wished),
+            gaps=tuple(NamedGap(description=gap_of(steer), priority=1) for steer in queries),
             iteration_recommendation=IterationRecommendation(
                 should_iterate=bool(promising) and handoff.remaining_iterations > 0,
                 rationale=f"{len(promising)} of {len(analysis)} gaps have a query that was not asked yet.",

@@ -23,7 +23,7 @@ REPORT = "report"  # the item that the report is, among those that a model is gi
 
 
 class RefinerInput(EvidenceInput):
-    """``asked`` are all queries searched so far: none of them is worth asking again. ``further`` are those of the wishes
+    """``asked`` are all queries searched so far: none of them is worth asking again. ``further`` are those of the steers
     that can be searched; ``references`` tell where sources point to for more."""
 
     gaps: tuple[Gap, ...]

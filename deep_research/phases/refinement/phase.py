@@ -12,7 +12,8 @@ from deep_research.phases.evidence_lines import around_quotes
 from deep_research.phases.handoff import evidence_of, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.refinement.handoff import REFINE, REPORT, RefinerInput, RefinerOutput
-from deep_research.phases.wishes import parted, unfollowed
+from deep_research.phases.steering_plan import unfollowed
+from deep_research.phases.steering_queries import split_searchable
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -50,8 +51,8 @@ class RefinementPhase(Phase):
             return
         handoff = self.handoff(state)
         idle: list[LimitReached] = []
-        if not self.spec.uses_model and handoff.wishes:
-            further, left = await parted(handoff.wishes, state, self.knows)
+        if not self.spec.uses_model and handoff.steering:
+            further, left = await split_searchable(handoff.steering, state, self.knows)
             handoff, idle = handoff.model_copy(update={"further": further}), unfollowed(left)
         if models and self.spec.uses_model:
             around = await around_quotes(state.findings, journal)
@@ -76,8 +77,8 @@ class RefinementPhase(Phase):
             *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
         )
 
-    async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
-        return await self.can_search(wish, state)
+    async def can_follow(self, steer: str, state: DeepResearchState) -> bool:
+        return await self.can_search(steer, state)
 
     def handoff(self, state: DeepResearchState) -> RefinerInput:
         return RefinerInput(

@@ -19,9 +19,9 @@ from deep_research.evidence.quality import RANKS
 from deep_research.evidence.quotes import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable, shortened
 from deep_research.evidence.selection import DEFAULT_WORDS, FLOOR
 from deep_research.patterns import regex
+from deep_research.phases.steering_queries import new_words
 from deep_research.phases.synthesis.conflicts import conflicts, published
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
-from deep_research.phases.wishes import new_words
 from deep_research.report.markup import code_block, escaped, is_code
 from deep_research.report.own_lines import (
     ALL_WITHDRAWN,
@@ -57,7 +57,7 @@ class ExtractiveSynthesizer:
     async def __call__(self, handoff: SynthesizerInput) -> SynthesizerOutput:
         report = await off_loop(len(handoff.findings), draft, handoff)
         question = handoff.original_query
-        idle = (w for w in handoff.wishes if not any(has_word_of(f, w, question) for f in handoff.findings))
+        idle = (w for w in handoff.steering if not any(has_word_of(f, w, question) for f in handoff.findings))
         return SynthesizerOutput(report=report, unfollowed=tuple(idle))
 
 
@@ -82,7 +82,9 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     elif kept:
         best = {v.finding_ids[0] for v in handoff.verdicts if v.finding_ids}
         answers = [f for f in kept if f.id in best and f.rank is not None] or kept[:1]
-        wished = [f for f in kept[: len(handoff.wishes)] if _is_wished(f, handoff) and f not in answers]
+        steered = [
+            f for f in kept[: len(handoff.steering)] if _is_steered_to(f, handoff) and f not in answers
+        ]
         numbers = figures(
             inquiry, sound or withdrawn, {source.id: source.title for source in handoff.sources}
         )
@@ -92,7 +94,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         blocks += [
             Block.heading(2, "Answer"),
         ]
-        for finding in wished:
+        for finding in steered:
             blocks += _cited([_told(finding, inquiry.words)], [finding])
         blocks += [*_answer(answers, inquiry.words), *given]
         blocks += _passages(kept, sources, inquiry.words, answers)
@@ -115,23 +117,23 @@ def _ordered(findings: Iterable[Finding], sources: Mapping[str, Source]) -> list
 
 
 def _first(findings: Sequence[Finding], handoff: SynthesizerInput) -> list[Finding]:
-    """The findings, and before all others the best one for each wish."""
+    """The findings, and before all others the best one for each steer."""
     first: dict[str, Finding] = {}
-    for wish in handoff.wishes:
-        best = next((f for f in findings if has_word_of(f, wish, handoff.original_query)), None)
+    for steer in handoff.steering:
+        best = next((f for f in findings if has_word_of(f, steer, handoff.original_query)), None)
         if best is not None:
             first.setdefault(best.id, best)
     return [*first.values(), *(f for f in findings if f.id not in first)]
 
 
-def _is_wished(finding: Finding, handoff: SynthesizerInput) -> bool:
-    return any(has_word_of(finding, wish, handoff.original_query) for wish in handoff.wishes)
+def _is_steered_to(finding: Finding, handoff: SynthesizerInput) -> bool:
+    return any(has_word_of(finding, steer, handoff.original_query) for steer in handoff.steering)
 
 
-def has_word_of(finding: Finding, wish: str, question: str) -> bool:
-    """Whether it has one of the new words of a wish."""
+def has_word_of(finding: Finding, steer: str, question: str) -> bool:
+    """Whether it has one of the new words of a steer."""
     words = read_question(question).words
-    new = {term for word in new_words(wish, question) for term in words.terms(word)}
+    new = {term for word in new_words(steer, question) for term in words.terms(word)}
     return not new.isdisjoint(words.terms(finding.content))
 
 

@@ -44,7 +44,7 @@ class SynthesizerInput(EvidenceInput):
 class SynthesizerOutput(Record):
     """A report in Markdown that refers to findings as ``[find-…]`` and to sources as ``[src-…]``. Numbers and
     the list of references are put in by the phase. ``unknown`` counts references to what was never given; ``notes`` are
-    what a reader should know, ``unfollowed`` wishes that an agent without a model could do nothing for; ``sent`` is what
+    what a reader should know, ``unfollowed`` steers that an agent without a model could do nothing for; ``sent`` is what
     a model was given of findings, contradictions and gaps. ``revised`` are the headings of the sections that are new in a
     revision of the last report, None where the report was written from the beginning."""
 

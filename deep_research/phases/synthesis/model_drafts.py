@@ -76,7 +76,7 @@ _TOLD = (
     "evidence",
     "archive",
     "summarizer",
-    "wish",
+    "guidance",
     "option",
 )
 

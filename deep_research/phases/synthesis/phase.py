@@ -19,6 +19,7 @@ from deep_research.phases.base import Phase, WorkLimits, judged, noted
 from deep_research.phases.evidence_lines import around_quotes
 from deep_research.phases.handoff import evidence_of, shared
 from deep_research.phases.keeping import Original, sent
+from deep_research.phases.steering_plan import unfollowed
 from deep_research.phases.synthesis.extractive_synthesizer import has_word_of
 from deep_research.phases.synthesis.handoff import (
     REPAIR,
@@ -33,7 +34,6 @@ from deep_research.phases.synthesis.handoff import (
 from deep_research.phases.synthesis.repair import ClaimWork, marked
 from deep_research.phases.synthesis.revision import Version, better, carried_over, is_revisable, without_ours
 from deep_research.phases.synthesis.sections import keeping, longest_output, pieces_of
-from deep_research.phases.wishes import unfollowed
 from deep_research.report.checking import Checker
 from deep_research.report.markup import plain
 from deep_research.report.part_answers import part_answers
@@ -229,11 +229,11 @@ class SynthesisPhase(Phase):
             return None
         return models.model(ModelRole.JUDGE, self.phase)
 
-    async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
+    async def can_follow(self, steer: str, state: DeepResearchState) -> bool:
         """An extractive agent can put first what was found of it."""
         if not self.spec.extractive:
             return True
-        return any(has_word_of(finding, wish, state.query) for finding in state.findings)
+        return any(has_word_of(finding, steer, state.query) for finding in state.findings)
 
     def handoff(self, state: DeepResearchState) -> SynthesizerInput:
         return synthesizer_input(state)

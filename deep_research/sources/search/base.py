@@ -39,7 +39,7 @@ class SearchFilters:
     """What results have to be. ``since`` and ``until`` are days of publication, both included; what is known to lie
     outside is left out. ``as_of`` is the day whose knowledge counts: later pages are left out, and undated ones of the
     web as well. ``domains`` are the only ones wanted, ``not_domains`` those unwanted, each with its subdomains.
-    ``language`` is a code such as ``de``, and a wish."""
+    ``language`` is a code such as ``de``, and a preference."""
 
     since: date | None = None
     until: date | None = None
@@ -58,7 +58,7 @@ class SearchFilters:
 class SearchRequest:
     """What to look for.
 
-    ``limit`` counts results, at least 1; ``source_types`` is the caller's wish (`SourceType`), empty for any; results
+    ``limit`` counts results, at least 1; ``source_types`` are those preferred (`SourceType`), empty for any; results
     whose address is in ``exclude`` are not wanted. ``known`` are addresses that earlier searches of the run found: they
     may come again, which tells how the new ones compare, and do not count toward ``limit``.
     """

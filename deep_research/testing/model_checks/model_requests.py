@@ -54,7 +54,7 @@ async def the_temperature_is_sent_where_there_is_one(bench: Bench) -> None:
         assert len(found) == bench.has(Ability.TEMPERATURE)
 
 
-async def wishes_that_were_not_made_are_not_sent(bench: Bench) -> None:
+async def optional_params_that_were_not_given_are_not_sent(bench: Bench) -> None:
     body = (await bench.send()).served[0].body
     assert not {"low", "medium", "high"} & {value for value in _values(body) if isinstance(value, str)}
     assert not {"temperature", "effort", "num_ctx", "reasoning", "reasoning_effort", "think"} & set(
@@ -71,7 +71,7 @@ async def a_field_that_was_refused_is_left_out_from_then_on(bench: Bench) -> Non
             f"This model does not support the parameter '{name}'.",
         ):
             provider = bench.provider()
-            call = _with_all_wishes(provider)
+            call = _with_all_optional_params(provider)
             bench.server.fail("400", match=f'"{name}"', message=words, times=None)
             first = await bench.send(call, provider=provider, streamed=True)
             assert name in _names(first.served[0].body)
@@ -86,7 +86,7 @@ async def a_field_that_was_refused_is_left_out_from_then_on(bench: Bench) -> Non
 async def requests_that_are_refused_together_all_try_again(bench: Bench) -> None:
     for name in bench.subject.optional[:1]:
         provider = bench.provider()
-        call = _with_all_wishes(provider)
+        call = _with_all_optional_params(provider)
         bench.server.fail("400", match=f'"{name}"', message=f"Unsupported parameter: {name}", times=None)
         outcomes = await asyncio.gather(
             *(bench.send(call, provider=provider, streamed=True) for _ in range(4))
@@ -97,7 +97,7 @@ async def requests_that_are_refused_together_all_try_again(bench: Bench) -> None
 
 async def another_refusal_teaches_nothing(bench: Bench) -> None:
     provider = bench.provider()
-    call = _with_all_wishes(provider)
+    call = _with_all_optional_params(provider)
     bench.server.fail("400", message="messages: roles must alternate")
     first = await bench.send(call, streamed=True)
     assert first.failure.verdict == Verdict.FATAL
@@ -110,7 +110,7 @@ async def the_key_is_sent(bench: Bench) -> None:
     assert KEY in (headers.get("x-api-key"), headers.get("authorization", "").removeprefix("Bearer "))
 
 
-def _with_all_wishes(provider: ModelProvider) -> ModelCall:
+def _with_all_optional_params(provider: ModelProvider) -> ModelCall:
     by = "tool" if "tool" in provider.forms else "schema"
     return CALL.model_copy(
         update={

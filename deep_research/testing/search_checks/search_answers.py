@@ -115,7 +115,7 @@ async def a_language_is_asked_for_where_the_provider_says_so(bench: Bench) -> No
     assert (plain != german) == provider.keeps_language
 
 
-async def any_kind_of_source_may_be_wished_for(bench: Bench) -> None:
+async def any_kind_of_source_may_be_requested(bench: Bench) -> None:
     for kinds in ((), *((kind.value,) for kind in SourceType), tuple(SourceType), ("something else",)):
         assert len((await bench.search(source_types=kinds)).found) == 3, kinds
 

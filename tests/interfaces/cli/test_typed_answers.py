@@ -1,4 +1,4 @@
-"""What is typed at the prompt as an answer or a wish: the same value for `answer` and `resume --answer`, and refusals in
+"""What is typed at the prompt as an answer or a steer: the same value for `answer` and `resume --answer`, and refusals in
 the words of the prompt."""
 
 from __future__ import annotations

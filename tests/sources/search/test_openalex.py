@@ -130,7 +130,7 @@ def test_an_abstract_is_rebuilt_from_its_index(index, text):
     assert rebuilt(index) == text
 
 
-def test_a_contact_is_told_where_it_is_wished_for(server, search, monkeypatch):
+def test_a_contact_is_told_where_it_is_asked_for(server, search, monkeypatch):
     monkeypatch.setenv("DEEP_RESEARCH_CONTACT", "ada@example.org")
     search(OpenAlex(base_url=server.base_url))
     assert server.log[0].headers["user-agent"].endswith(" (ada@example.org)")

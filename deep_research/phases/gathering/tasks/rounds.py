@@ -66,7 +66,7 @@ _UNIT = 400  # characters of facts that are checked against their quotes in the 
 @dataclass(kw_only=True)
 class TaskRounds:
     """The tasks of one pass of GATHERING. ``ask`` is the gatherer, for tasks without a model; ``handoff`` what it is
-    told of a sub-query; ``overrule`` a hook that may change a verdict; ``heed`` is awaited before each unit."""
+    told of a sub-query; ``overrule`` a hook that may change a verdict; ``apply_guidance`` is awaited before each unit."""
 
     parts: TaskParts
     limits: WorkLimits
@@ -75,7 +75,7 @@ class TaskRounds:
     ask: Ask
     handoff: Callable[[SubQuery, DeepResearchState], GathererInput]
     overrule: Overrule | None
-    heed: Callable[[], Awaitable[None]]
+    apply_guidance: Callable[[], Awaitable[None]]
 
     def __post_init__(self) -> None:
         self._place = Workplace(
@@ -108,7 +108,7 @@ class TaskRounds:
 
     async def _each(self, do: Callable[[TaskState], Awaitable[None]], tasks: Sequence[TaskState]) -> None:
         async def unit(task: TaskState) -> None:
-            await self.heed()
+            await self.apply_guidance()
             if task in self._open([task.task.sub_query_id]):  # it may have been dropped
                 await do(task)
 
