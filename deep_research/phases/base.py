@@ -23,6 +23,7 @@ from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent, AgentSpec, Operation, bind
 from deep_research.phases.handoff import Asked, Handoff, Proposal
 from deep_research.phases.live_guidance import guidance_scope
+from deep_research.phases.steering_queries import Knows, split_searchable
 from deep_research.state import (
     PHASE_TO_AGENT,
     AgentRole,
@@ -71,10 +72,17 @@ class Phase(ABC):
     must_propose: ClassVar[bool] = False  # whether an answer without any search is of no use
     operations: ClassVar[tuple[Operation[Any, Any], ...]]
 
-    def __init__(self, agent: Agent | Callable[..., Any], *, limits: WorkLimits | None = None) -> None:
-        """Raises what `bind` does."""
+    def __init__(
+        self,
+        agent: Agent | Callable[..., Any],
+        *,
+        limits: WorkLimits | None = None,
+        knows: Knows | None = None,
+    ) -> None:
+        """``knows`` tells whether a search for what guidance asks for can find something. Raises what `bind` does."""
         self.agent = bind(agent, self.role, self.operations)
         self.limits = limits or WorkLimits()
+        self.knows = knows
 
     @property
     def role(self) -> AgentRole:
@@ -114,6 +122,10 @@ class Phase(ABC):
     async def can_follow(self, steer: str, state: DeepResearchState) -> bool:
         """Whether the agent can do something with advice."""
         return True
+
+    async def can_search(self, steer: str, state: DeepResearchState) -> bool:
+        """Whether it has a model, or there is something to search for."""
+        return self.spec.uses_model or bool((await split_searchable((steer,), state, self.knows))[0])
 
     def retried(self, state: DeepResearchState, *, advised: bool) -> Retry | None:
         """What doing the phase again would change, or None when it would only repeat itself. ``advised`` says

@@ -10,15 +10,11 @@ from deep_research.calls import first
 from deep_research.errors import BudgetError, Halted, ModelError
 
 
-def _nothing() -> None:
-    """No unit is kept from beginning."""
-
-
 async def together(
     units: Iterable[Callable[[], Coroutine[Any, Any, None]]],
     *,
     at_once: int,
-    check: Callable[[], None] = _nothing,
+    check: Callable[[], None] = lambda: None,
 ) -> None:
     """Run units side by side, so many at once. The first failure ends those that run, lets none begin, and is
     raised as itself. When a model fails, the budget is reached, or ``check`` (which is asked before each) halts the run,

@@ -121,7 +121,8 @@ class Summarizer:
 
         await together((partial(choose, n, part) for n, part in enumerate(parts)), at_once=AT_ONCE)
         ranked = _by_turns([found[n] for n in range(len(parts))])
-        if len(parts) == 1 or _size(sentences, ranked) * whole / max(1, len(text)) > most:
+        chosen = sum(sentences[place].end - sentences[place].start for place in ranked)
+        if len(parts) == 1 or chosen * whole / max(1, len(text)) > most:
             return tuple(ranked)
         again = await self._asked(shown, sorted(ranked), min(1.0, 1 / SPARE), asked, room, model)
         return tuple(dict.fromkeys((*again, *ranked)))
@@ -175,7 +176,3 @@ def _by_turns(ranked: Sequence[Sequence[int]]) -> list[int]:
     """The first of each part, then the second of each, and so on."""
     longest = max(map(len, ranked), default=0)
     return [part[turn] for turn in range(longest) for part in ranked if turn < len(part)]
-
-
-def _size(sentences: Sentences, places: Sequence[int]) -> int:
-    return sum(sentences[place].end - sentences[place].start for place in places)

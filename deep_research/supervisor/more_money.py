@@ -29,14 +29,11 @@ async def asking(
         known["max_iterations"] = Limit(name="max_iterations", message="", used=state.iteration)
     for name in Budget.model_fields:  # the name of a share or of a shared budget is another one
         cap = getattr(state.options.budget, name)
-        if name in known and cap is not None and (pause := _pause(name, cap)) not in state.answers:
-            return await _parking(state, known[name], name, cap, pause, estimate)
+        if name in known and cap is not None:
+            pause = f"cap.{name}.{cap:.10g}"  # it asks once for each value of a cap
+            if pause not in state.answers:
+                return await _parking(state, known[name], name, cap, pause, estimate)
     return None
-
-
-def _pause(name: str, cap: float) -> str:
-    """It asks once for each value of a cap."""
-    return f"cap.{name}.{cap:.10g}"
 
 
 async def _parking(

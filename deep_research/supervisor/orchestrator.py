@@ -93,6 +93,7 @@ from deep_research.supervisor.review import RequestedAction, Review, judge, over
 from deep_research.supervisor.review import situation as situation_of
 from deep_research.supervisor.termination import Way, is_spent, parking_for, way_after
 
+NOT_NOW = "After synthesis and refinement a phase is done again, or the run ended, by the gate's hook."
 log = get_log("supervisor")
 
 
@@ -140,13 +141,6 @@ def _taken(review: Review, way: Transition) -> SupervisorAction:
         (Node.ANALYSIS, Node.GATHERING),
     )
     return SupervisorAction.ITERATE if (way.source, way.target) in goes_on else SupervisorAction.PROCEED
-
-
-def _not_now(hook: Verdict) -> str:
-    """Why a verdict is none on whether to go on."""
-    if hook.action in (SupervisorAction.RETRY, SupervisorAction.ABORT):
-        return "After synthesis and refinement a phase is done again, or the run ended, by the gate's hook."
-    return ""
 
 
 class SupervisorOrchestrator:
@@ -604,9 +598,9 @@ class SupervisorOrchestrator:
             should, rationale = False, f"{rationale} {bound}"
         hook = await self._hook(journal, "decide_iteration", state, decision)
         if isinstance(hook, Verdict):
-            review.requests.insert(
-                0, RequestedAction(hook.action, "hook", hook.rationale, refused=_not_now(hook))
-            )
+            refused = NOT_NOW if hook.action in (SupervisorAction.RETRY, SupervisorAction.ABORT) else ""
+            asked = RequestedAction(hook.action, "hook", hook.rationale, refused=refused)
+            review.requests.insert(0, asked)
             if hook.guidance:
                 review.guidance.append((hook.guidance, "hook"))
         elif hook:  # the answer to a pause of this hook
@@ -731,7 +725,9 @@ class SupervisorOrchestrator:
         """Call a decision hook, isolated: its failure is recorded and counts as no answer. An answer that was
         given to a pause of this hook counts as its guidance, and it is not called again. ``at`` tells the calls of one
         place apart."""
-        if not (overridden(self._hooks, name) or (name == "think_pause" and self._thinks)):
+        # A subclass may think in place of the hook.
+        own = name == "think_pause" and type(self).think_pause is not SupervisorOrchestrator.think_pause
+        if not (own or overridden(self._hooks, name)):
             return None
         state = journal.state
         pause_id = f"{state.pause_id}.{name}" + (f".{at}" if at else "")
@@ -769,11 +765,6 @@ class SupervisorOrchestrator:
             await journal.record(RunParked(parking=parking))
             raise _Parked
         return answer
-
-    @property
-    def _thinks(self) -> bool:
-        """Whether a subclass thinks in place of the hook."""
-        return type(self).think_pause is not SupervisorOrchestrator.think_pause
 
     async def _hook_failed(self, journal: Journal, name: str, error: str, cause: Exception) -> None:
         log.warning("hook_failed", hook=name, error=error)

@@ -188,7 +188,11 @@ def unfit(state: DeepResearchState, value: Any) -> str:
     if parking.kind is ParkedKind.PLAN and (agrees(value) or refuses(value)):
         return ""
     if parking.kind is not ParkedKind.PLAN or not isinstance(value, dict):
-        return misfit(parking, value) or _wordless(parking.kind, value)
+        problem = misfit(parking, value)
+        is_sentence = parking.kind is ParkedKind.PLAN and isinstance(value, str)
+        if not problem and is_sentence and not any(map(str.isalpha, value)):  # no letter of any script
+            problem = f"there is no word in it to plan on; '{APPROVE}', an edited plan or a sentence is"
+        return problem
     of_edits = (parking.answer_schema or {}).get("anyOf", [None])[-1]
     problem = misfit(parking.model_copy(update={"answer_schema": of_edits}), value)
     if problem:
@@ -198,13 +202,6 @@ def unfit(state: DeepResearchState, value: Any) -> str:
     except BadEditError as error:
         return str(error)
     return ""
-
-
-def _wordless(kind: ParkedKind, value: Any) -> str:
-    """Why a text is no sentence to plan on: it holds no letter of any script."""
-    if kind is not ParkedKind.PLAN or not isinstance(value, str) or any(c.isalpha() for c in value):
-        return ""
-    return f"there is no word in it to plan on; '{APPROVE}', an edited plan or a sentence is"
 
 
 def read_edit(state: DeepResearchState, value: Any) -> Edited:

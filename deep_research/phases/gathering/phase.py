@@ -122,10 +122,8 @@ class GatheringPhase(Phase):
         knows: Knows | None = None,
         tasks: TaskParts | None = None,
     ) -> None:
-        """``knows`` tells whether a search for what guidance asks for can find something; ``tasks`` is what tasks work
-        with, where sub-queries are worked on as such."""
-        super().__init__(agent, limits=limits)
-        self._knows = knows
+        """``tasks`` is what tasks work with, where sub-queries are worked on as such."""
+        super().__init__(agent, limits=limits, knows=knows)
         self.tasks = tasks or TaskParts()
 
     async def run(
@@ -140,7 +138,7 @@ class GatheringPhase(Phase):
         # Only earlier iterations count as known: siblings finish in any order, and order must not show.
         earlier = {i for s in state.sub_queries if s.iteration < state.iteration for i in s.source_ids}
         known = frozenset(canonical_url(s.url) for s in state.sources if s.url and s.id in earlier)
-        apply_guidance = _GuidanceSearches(self._knows, journal)
+        apply_guidance = _GuidanceSearches(self.knows, journal)
         unmade: list[tuple[SubQuery, BudgetError]] = []
         asked: set[str] = set()
         while True:  # until no guidance came meanwhile

@@ -353,9 +353,7 @@ def _with_page(result: SearchResult, page: Page) -> GatheredSource:
     told |= {"unread": document.unread} if document.unread else {}
     told |= {"page_labels": "\n".join(document.page_labels)} if document.page_labels else {}
     told |= {"fetched_at": page.fetched_at.isoformat(timespec="seconds")}
-    found_at = without_credentials(
-        page.final_url
-    )  # a redirect may lead to a signed address, which is ours alone
+    found_at = without_credentials(page.final_url)  # a redirect may lead to a signed one, which is ours alone
     told |= {"fetched_from": found_at} if found_at != result.address else {}
     return GatheredSource(
         title=document.title or result.title,

@@ -18,7 +18,7 @@ from deep_research.phases.planning.handoff import PLAN, PlannedQuery, PlannerInp
 from deep_research.phases.planning.llm import MOST_OUTPUT
 from deep_research.phases.prompting import output_for
 from deep_research.phases.steering_plan import plan_searches
-from deep_research.phases.steering_queries import Knows, split_searchable
+from deep_research.phases.steering_queries import Knows
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -69,8 +69,7 @@ def _is_short(query: str) -> bool:
 
 class PlanningPhase(Phase):
     """``look`` tells what the corpus says of the question, so that the plan stands on what there is; ``glance``, for a
-    planner with a model, what one search of the web shows; ``knows`` whether a search for what guidance asks for can find
-    something."""
+    planner with a model, what one search of the web shows."""
 
     phase = DeepResearchPhase.PLANNING
     must_propose = True
@@ -85,10 +84,9 @@ class PlanningPhase(Phase):
         glance: Glance | None = None,
         knows: Knows | None = None,
     ) -> None:
-        super().__init__(agent, limits=limits)
+        super().__init__(agent, limits=limits, knows=knows)
         self._look = look
         self._glance = glance
-        self._knows = knows
 
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         self.check_place(state)
@@ -110,7 +108,7 @@ class PlanningPhase(Phase):
             *noted(answer.notes),
         )
         # A planner with a model has read the guidance.
-        added = [] if self.spec.uses_model else await plan_searches(journal.state, self.phase, self._knows)
+        added = [] if self.spec.uses_model else await plan_searches(journal.state, self.phase, self.knows)
         if added:
             await journal.record(*added)
 
@@ -165,8 +163,7 @@ class PlanningPhase(Phase):
             return None
 
     async def can_follow(self, steer: str, state: DeepResearchState) -> bool:
-        """One that has a model can; else where there is something to search for."""
-        return self.spec.uses_model or bool((await split_searchable((steer,), state, self._knows))[0])
+        return await self.can_search(steer, state)
 
     def handoff(self, state: DeepResearchState, look: FirstLook | None = None) -> PlannerInput:
         return PlannerInput(

@@ -3,10 +3,12 @@ is a gap too."""
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+
 from deep_research.phases.refinement.handoff import NamedGap, RefinerInput, RefinerOutput
 from deep_research.phases.steering_plan import gap_of
 from deep_research.phases.steering_queries import steering_query
-from deep_research.state import FollowUpQuery, Gap, GapAnalysis, IterationRecommendation
+from deep_research.state import FollowUpQuery, GapAnalysis, IterationRecommendation
 from deep_research.state.identity import gap_id, sub_query_id
 
 _SEVERITIES = {1: "critical", 2: "moderate"}
@@ -21,8 +23,11 @@ class ExtractiveRefiner:
         question, instructions = handoff.original_query, handoff.system_prompt
         queries = {steer: steering_query(steer, question, instructions) for steer in handoff.further}
         analysis = (
-            *(_of_steer(steer, query, asked) for steer, query in queries.items()),
-            *(_analysis(gap, asked) for gap in handoff.gaps),
+            *(
+                _analysis(gap_id(gap_of(steer)), 1, (query,), steer, asked)
+                for steer, query in queries.items()
+            ),
+            *(_analysis(g.id, g.priority, g.suggested_queries, g.description, asked) for g in handoff.gaps),
         )
         promising = tuple(g.gap_id for g in analysis if g.addressable)
         return RefinerOutput(
@@ -36,21 +41,14 @@ class ExtractiveRefiner:
         )
 
 
-def _of_steer(steer: str, query: str, asked: set[str]) -> GapAnalysis:
-    new = sub_query_id(query) not in asked
+def _analysis(
+    gap: str, priority: int, queries: Iterable[str], contribution: str, asked: Container[str]
+) -> GapAnalysis:
+    """Of the gap of this id, with those of its queries that were not ``asked`` yet."""
+    fresh = [query for query in queries if sub_query_id(query) not in asked]
     return GapAnalysis(
-        gap_id=gap_id(gap_of(steer)),
-        severity=_SEVERITIES[1],
-        addressable=new,
-        follow_up_queries=(FollowUpQuery(query=query, expected_contribution=steer),) if new else (),
-    )
-
-
-def _analysis(gap: Gap, asked: set[str]) -> GapAnalysis:
-    fresh = [q for q in gap.suggested_queries if sub_query_id(q) not in asked]
-    return GapAnalysis(
-        gap_id=gap.id,
-        severity=_SEVERITIES.get(gap.priority, "minor"),
+        gap_id=gap,
+        severity=_SEVERITIES.get(priority, "minor"),
         addressable=bool(fresh),
-        follow_up_queries=tuple(FollowUpQuery(query=q, expected_contribution=gap.description) for q in fresh),
+        follow_up_queries=tuple(FollowUpQuery(query=q, expected_contribution=contribution) for q in fresh),
     )

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from deep_research.budget.metered import RunModels
 from deep_research.evidence.plain import plainly
-from deep_research.phases.agent_contract import Agent
-from deep_research.phases.base import Phase, WorkLimits, noted
+from deep_research.phases.base import Phase, noted
 from deep_research.phases.evidence_lines import around_quotes
 from deep_research.phases.handoff import evidence_of, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.refinement.handoff import REFINE, REPORT, RefinerInput, RefinerOutput
 from deep_research.phases.steering_plan import unfollowed
-from deep_research.phases.steering_queries import Knows, split_searchable
+from deep_research.phases.steering_queries import split_searchable
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -47,17 +45,6 @@ class RefinementPhase(Phase):
     phase = DeepResearchPhase.REFINEMENT
     operations = (REFINE,)
 
-    def __init__(
-        self,
-        agent: Agent | Callable[..., Any],
-        *,
-        limits: WorkLimits | None = None,
-        knows: Knows | None = None,
-    ) -> None:
-        """``knows`` tells whether a search for what guidance asks for can find something."""
-        super().__init__(agent, limits=limits)
-        self._knows = knows
-
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         self.check_place(state)
         if state.phase_done:
@@ -65,7 +52,7 @@ class RefinementPhase(Phase):
         handoff = self.handoff(state)
         idle: list[LimitReached] = []
         if not self.spec.uses_model and handoff.steering:
-            further, left = await split_searchable(handoff.steering, state, self._knows)
+            further, left = await split_searchable(handoff.steering, state, self.knows)
             handoff, idle = handoff.model_copy(update={"further": further}), unfollowed(left)
         if models and self.spec.uses_model:
             around = await around_quotes(state.findings, journal)
@@ -91,8 +78,7 @@ class RefinementPhase(Phase):
         )
 
     async def can_follow(self, steer: str, state: DeepResearchState) -> bool:
-        """One that has a model can; else where there is something to search for."""
-        return self.spec.uses_model or bool((await split_searchable((steer,), state, self._knows))[0])
+        return await self.can_search(steer, state)
 
     def handoff(self, state: DeepResearchState) -> RefinerInput:
         return RefinerInput(

@@ -336,14 +336,11 @@ def carried_over(draft: str, citations: Iterable[Citation], findings: Sequence[F
 
     def renewed(mark: re.Match[str]) -> str:
         ids = ids_in(mark.group())
-        kept = tuple(dict.fromkeys(_successor(each, standing, successors) for each in ids))
+        stays = {each for each in ids if each in standing or each.startswith("src-")}
+        kept = tuple(dict.fromkeys(each if each in stays else successors.get(each, "") for each in ids))
         if kept == ids:
             return mark.group()
         told = ", ".join(filter(None, kept))
         return f"{mark.group().partition('[')[0]}[{told}]" if told else ""
 
     return MARK.sub(renewed, draft)
-
-
-def _successor(each: str, standing: set[str], successors: Mapping[str, str]) -> str:
-    return each if each in standing or each.startswith("src-") else successors.get(each, "")

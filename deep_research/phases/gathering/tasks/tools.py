@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -61,9 +62,33 @@ class Library:
     async def read(self, found: Found, query: str, until: float) -> ToolResult:
         """Results as sources, with the pages that they lead to, of which as many are read as the task may still ask for;
         ``until`` is in the loop's time."""
-        fetching = OneUse.of(self.fetching)
+        return await self._read(found, found.results, query, OneUse.of(self.fetching), until)
+
+    async def found(self, found: Found, query: str) -> ToolResult:
+        """Results that have a text as sources, the others as links; where no pages are read, what is said of them is all
+        there is."""
+        unopened = self.reading.pages is None
+        whole = [r for r in found.results if r.text is not None or unopened]
+        result = await self._read(found, whole, query, Fetching(0))
+        own = {address for name, address in found.private if name != CORPUS}
+        links = [
+            Link(**_as_link(each), private=each.address in own)
+            for each in found.results
+            if each.text is None and not unopened
+        ]
+        unread = tuple(page for page in result.unread if not page.capped)
+        return result.model_copy(update={"links": tuple(links[:MOST_LINKS]), "unread": unread})
+
+    async def _read(
+        self,
+        found: Found,
+        results: Sequence[SearchResult],
+        query: str,
+        fetching: Fetching,
+        until: float | None = None,
+    ) -> ToolResult:
         sources, unread = await self.reading.read(
-            found.results,
+            results,
             query=query,
             limit=self.handoff.max_sources_per_query,
             handoff=self.handoff,
@@ -74,36 +99,9 @@ class Library:
             sources=tuple(sources),
             unread=tuple(unread),
             notes=(*found.failures, *found.notes),
-            private=_givers(found),
+            private=tuple(dict.fromkeys(name for name, _ in found.private)),
             searches=1,
             fetches=fetching.made,
-        )
-
-    async def found(self, found: Found, query: str) -> ToolResult:
-        """Results that have a text as sources, the others as links; where no pages are read, what is said of them is all
-        there is."""
-        unopened = self.reading.pages is None
-        whole = [r for r in found.results if r.text is not None or unopened]
-        sources, unread = await self.reading.read(
-            whole,
-            query=query,
-            limit=self.handoff.max_sources_per_query,
-            handoff=self.handoff,
-            fetching=Fetching(0),
-        )
-        own = {address for name, address in found.private if name != CORPUS}
-        links = [
-            Link(**_as_link(result), private=result.address in own)
-            for result in found.results
-            if result.text is None and not unopened
-        ]
-        return ToolResult(
-            sources=tuple(sources),
-            links=tuple(links[:MOST_LINKS]),
-            unread=tuple(page for page in unread if not page.capped),
-            notes=(*found.failures, *found.notes),
-            private=_givers(found),
-            searches=1,
         )
 
 
@@ -282,8 +280,3 @@ def _names(wanted: str, line: str) -> bool:
 def _as_link(of: SearchResult | Link) -> dict[str, Any]:
     """The fields that results and links share."""
     return {name: getattr(of, name) for name in _OF_LINKS}
-
-
-def _givers(found: Found) -> tuple[str, ...]:
-    """The private sources that gave something."""
-    return tuple(dict.fromkeys(name for name, _ in found.private))

@@ -203,7 +203,8 @@ class TaskWork:
     async def _one(self, use: Used, tool: Tool, arguments: BaseModel) -> None:
         own = tool.name not in BUILT_IN
         use.private = (tool.name,) if tool.private else ()
-        left_out = "" if own else self._left_out(tool, arguments)
+        asks_all = tool.name == "search" and getattr(arguments, "data_source", None) is None
+        left_out = self.desk.egress.left_out(self.desk.named) if asks_all else ""
         try:
             result = await self.toolbox.use(tool, arguments, self.desk)
         except ToolError as error:
@@ -235,12 +236,6 @@ class TaskWork:
         if tool.name == "fetch":
             name = str(getattr(arguments, "link", ""))
             desk.egress.follow(one_line(name)[:40], desk.link(name), desk.links)
-
-    def _left_out(self, tool: Tool, arguments: BaseModel) -> str:
-        """What is told of a search that does not ask all that its task could at first."""
-        if tool.name != "search" or getattr(arguments, "data_source", None) is not None:
-            return ""
-        return self.desk.egress.left_out(self.desk.named)
 
     def _check_room(self, tool: Tool, searches: int, fetches: int) -> None:
         """Raises `ToolError` where a cap leaves nothing for a use, of the task's own limits or of budgets that are shared
