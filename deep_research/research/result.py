@@ -23,6 +23,7 @@ from deep_research.state import (
     Gap,
     GatherStats,
     Limit,
+    Notice,
     PartVerdict,
     QuestionPart,
     Record,
@@ -32,7 +33,7 @@ from deep_research.state import (
     Source,
     Usage,
 )
-from deep_research.state.limitations import limitations
+from deep_research.state.notices import reported_notices
 from deep_research.state.parts import told_lacking
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ _SHOWN = frozenset(
         "reading",
         "decisions",
         "limits",
+        "notices",
     }
 )
 
@@ -75,7 +77,8 @@ class ResearchResult(Record):
     ``claims`` are all that the report says, each with what of its sources carries it; ``repairs`` is what became of those
     that nothing carried.
     ``reason`` and ``message`` say why a run was aborted, what it waits for, or what was not found; ``fidelity`` is how
-    much of what was found the agents were given, by item and phase; ``limits`` is what was left out and still is;
+    much of what was found the agents were given, by item and phase; ``limits`` are caps that were reached, for want
+    of which something is left out, and ``notices`` what else a reader should know;
     ``gather_stats`` are the sums of all searches. The confidence in ``report_metadata`` is that of the ``findings``.
     """
 
@@ -102,6 +105,7 @@ class ResearchResult(Record):
     fidelity: RunFidelity = RunFidelity()
     decisions: tuple[AgentDecision, ...] = ()
     limits: tuple[Limit, ...] = ()
+    notices: tuple[Notice, ...] = ()
     gather_stats: GatherStats = GatherStats()
     iterations: int = 1
     state: DeepResearchState
@@ -112,6 +116,7 @@ class ResearchResult(Record):
         message = abort.message if abort else parking.waiting_for if parking else None
         if state.status is RunStatus.COMPLETED:
             message = told_lacking(state.not_found())
+        told = reported_notices(state)
         return cls(
             research_id=state.research_id,
             query=state.query,
@@ -135,7 +140,8 @@ class ResearchResult(Record):
             usage=state.usage,
             fidelity=RunFidelity.of(state.sent),
             decisions=state.decisions,
-            limits=limitations(state),
+            limits=tuple(each for each in told if isinstance(each, Limit)),
+            notices=tuple(each for each in told if not isinstance(each, Limit)),
             gather_stats=GatherStats(
                 queries_executed=state.usage.searches,
                 queries_failed=state.usage.failed_searches,

@@ -13,12 +13,12 @@ from deep_research.state import (
     AbortReason,
     CommandKind,
     DeepResearchState,
-    Limit,
+    Notice,
     ParkedKind,
     RunStatus,
     SubQueryStatus,
 )
-from deep_research.state.events import Event, LimitReached, RunAborted, RunParked, RunSteered
+from deep_research.state.events import Event, NoticeAdded, RunAborted, RunParked, RunSteered
 from deep_research.state.notices import TOO_LATE, guidance_notice
 from deep_research.state.parking import Parking
 from deep_research.store import Command
@@ -96,10 +96,10 @@ def unapplied(command: Command, last_word: Event) -> Sequence[Event]:
             CommandKind.CANCEL: "to cancel it",
         }
         what = next((words for each, words in name.items() if each == kind), f"'{kind[:MAX_KIND_CHARS]}'")
-        return (LimitReached(limit=Limit(name="command", message=f"{TOO_LATE}: {what}.")),)
+        return (NoticeAdded(notice=Notice(name="command", message=f"{TOO_LATE}: {what}.")),)
     steered = told(command.payload)
     refused = steered.model_copy(update={"refused": steered.refused or f"{TOO_LATE}."})
-    return refused, LimitReached(limit=guidance_notice(TOO_LATE, in_words(steered) or UNREADABLE))
+    return refused, NoticeAdded(notice=guidance_notice(TOO_LATE, in_words(steered) or UNREADABLE))
 
 
 def in_words(steered: RunSteered) -> str:

@@ -7,8 +7,8 @@ from deep_research.errors import ModelError, StopResearch, StoreError
 from deep_research.logs import get_log, told
 from deep_research.models.failures import Verdict
 from deep_research.phases.base import Phase
-from deep_research.state import Limit, ModelRole, SupervisorAction
-from deep_research.state.events import LimitReached
+from deep_research.state import ModelRole, Notice, SupervisorAction
+from deep_research.state.events import NoticeAdded
 from deep_research.state.journal import Clock, Journal
 from deep_research.state.records import OF_MODEL
 from deep_research.supervisor.reflection import Reflection, reflect, reflected
@@ -59,12 +59,12 @@ class Thinking:
             log.warning("no_reflection", error=told(error))
             if isinstance(error, ModelError) and error.verdict in _IN_VAIN:
                 self._models = None  # a request after each phase would be as much in vain
-                await journal.record(LimitReached(limit=_without_advice(error)))
+                await journal.record(NoticeAdded(notice=_without_advice(error)))
             return None
 
 
-def _without_advice(error: ModelError) -> Limit:
+def _without_advice(error: ModelError) -> Notice:
     message = (
         f"The supervisor's model does not answer ({error.problem}); the research goes on without its advice."
     )
-    return Limit(name=OF_MODEL, message=message)
+    return Notice(name=OF_MODEL, message=message)

@@ -27,8 +27,8 @@ from deep_research.phases.analysis.triage import (
     triaged,
 )
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, listed, one_line, opening
-from deep_research.state import Extent, Limit, Source, SubQuery, Triage
-from deep_research.state.events import LimitReached
+from deep_research.state import Extent, Notice, Source, SubQuery, Triage
+from deep_research.state.events import NoticeAdded
 
 MOST_OUTPUT = 1_500  # tokens, thoughts included
 MOST_DOUBTFUL = 20  # sources of one request, those that come nearest
@@ -69,7 +69,7 @@ class Chosen:
     """How much is read of each source, what is told of the choice, and how many requests it took."""
 
     triage: tuple[Triage, ...] = ()
-    told: tuple[LimitReached, ...] = ()
+    told: tuple[NoticeAdded, ...] = ()
     requests: int = 0
 
 
@@ -148,12 +148,12 @@ def _doubtful(source: Source, text: str, doubt: Doubt) -> Doubtful:
     )
 
 
-def _left_to_code(doubtful: int, problem: str) -> LimitReached:
+def _left_to_code(doubtful: int, problem: str) -> NoticeAdded:
     were = "1 source was" if doubtful == 1 else f"{doubtful} sources were"
     message = (
         f"{were} left unread by their words alone, since no model could say whether they help: {problem}"
     )
-    return LimitReached(limit=Limit(name=LIMIT, message=message))
+    return NoticeAdded(notice=Notice(name=LIMIT, message=message))
 
 
 async def decide(handoff: DoubtInput, model: LanguageModel, rules: ContentRules = DEFAULTS) -> DoubtOutput:

@@ -11,7 +11,7 @@ from deep_research.budget.content_budget import ContentRules
 from deep_research.evidence.language import written_in
 from deep_research.evidence.ranking import Questions, Scanned, around
 from deep_research.phases.analysis.handoff import AnalyzerInput
-from deep_research.state import DeepResearchState, Extent, Limit, Source, Span, Triage
+from deep_research.state import DeepResearchState, Extent, Notice, Source, Span, Triage
 
 SHORT = 700  # characters of a source that is read whole: it costs little
 MOST = 0.95  # of a text, from which on all of it is read
@@ -184,7 +184,7 @@ def excerpt(text: str, triage: Triage | None) -> str:
     return LEFT_OUT.join([*before, *parts, *after]).strip()
 
 
-def limits_of(triage: Sequence[Triage], iteration: int) -> list[Limit]:
+def notices_of(triage: Sequence[Triage], iteration: int) -> list[Notice]:
     """What a reader of the report is told of it, in one line."""
     read_on = sum(item.further for item in triage)
     triage = [item for item in triage if not item.further]
@@ -205,7 +205,7 @@ def limits_of(triage: Sequence[Triage], iteration: int) -> list[Limit]:
             f"Of {_many(read_on)} of earlier rounds a model read further sections in round {iteration}"
             " (read_sections)."
         )
-    return [Limit(name=LIMIT, message=message) for message in messages]
+    return [Notice(name=LIMIT, message=message) for message in messages]
 
 
 def _many(sources: int) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from deep_research.errors import BudgetError
 from deep_research.phases.gathering.fetching import OVER_SHARED_CAP
 from deep_research.phases.gathering.handoff import Unread
-from deep_research.state import DeepResearchState, Limit, SubQuery
-from deep_research.state.events import LimitReached
+from deep_research.state import DeepResearchState, Limit, Notice, SubQuery
+from deep_research.state.events import LimitReached, NoticeAdded, notice_event
 from deep_research.state.records import FETCHES, PAGES, SHARED
 
 
@@ -74,8 +74,8 @@ def _inner(sentence: str) -> str:
     return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
-def unread_limits(unread: Iterable[Unread], most_fetches: int | None) -> list[LimitReached]:
-    """A limit for each reason, with the pages it kept from us."""
+def unread_notices(unread: Iterable[Unread], most_fetches: int | None) -> list[LimitReached | NoticeAdded]:
+    """A notice or limit for each reason, with the pages it kept from us."""
     by_reason: dict[tuple[str, str], list[str]] = {}
     for page in unread:
         why = page.why.strip().rstrip(".")
@@ -85,12 +85,13 @@ def unread_limits(unread: Iterable[Unread], most_fetches: int | None) -> list[Li
         capped = SHARED + FETCHES if why == OVER_SHARED_CAP else FETCHES
         by_reason.setdefault((capped if page.capped else PAGES, message), []).append(page.url)
     return [
-        LimitReached(
-            limit=Limit(
+        notice_event(
+            Notice(name=name, message=message, skipped=tuple(sorted(urls)))
+            if name == PAGES
+            else Limit(
                 name=name,
                 message=message,
                 cap=most_fetches if name == FETCHES else None,
-                used=len(urls) if name == PAGES else None,
                 skipped=tuple(sorted(urls)),
             )
         )

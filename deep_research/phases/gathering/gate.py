@@ -34,9 +34,9 @@ def validate_gathering(state: DeepResearchState) -> ValidationResult:
 
 def _nothing(state: DeepResearchState) -> str:
     """Why there is no source: nothing was found, or nothing of it could be read."""
-    unread = [limit for limit in state.limits if limit.name == PAGES]
-    many = sum(limit.used or 0 for limit in unread)
+    unread = [notice for notice in state.notices if notice.name == PAGES]
+    many = sum(len(notice.skipped) for notice in unread)
     if not many:
         return "No source was found."
-    why = " ".join(dict.fromkeys(limit.message for limit in unread))
+    why = " ".join(dict.fromkeys(notice.message for notice in unread))
     return f"{many} {'result was' if many == 1 else 'results were'} found, none could be read. {why}"

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from deep_research.calls import off_loop
 from deep_research.phases.base import WorkLimits
-from deep_research.phases.gathering.caps import unread_limits
+from deep_research.phases.gathering.caps import unread_notices
 from deep_research.phases.gathering.collecting import collected, work_of
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, PagesInput
 from deep_research.state import DeepResearchState, SubQuery
@@ -53,6 +53,6 @@ async def read_left(
             fetches=answer.fetches,
             duplicates=found.twice,
         ),
-        *unread_limits(answer.unread, cap),
+        *unread_notices(answer.unread, cap),
     ]
     await journal.record(*events, contents=found.contents)

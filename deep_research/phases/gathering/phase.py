@@ -21,7 +21,7 @@ from deep_research.phases.gathering.caps import (
     capped_for_all,
     fetches,
     spare,
-    unread_limits,
+    unread_notices,
 )
 from deep_research.phases.gathering.collecting import collected, work_of
 from deep_research.phases.gathering.fetching import pages_told
@@ -35,14 +35,14 @@ from deep_research.phases.steering_queries import Knows
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
-    Limit,
     ModelRole,
+    Notice,
     SubQuery,
     SubQueryStatus,
 )
 from deep_research.state.events import (
     Event,
-    LimitReached,
+    NoticeAdded,
     Progress,
     SubQueryCompleted,
     SubQueryFailed,
@@ -160,7 +160,7 @@ class GatheringPhase(Phase):
         unmade: list[tuple[SubQuery, BudgetError]],
     ) -> None:
         state = journal.state
-        told = {limit.message for limit in state.limits}  # several sub-queries have the same to say
+        told = {notice.message for notice in state.notices}  # several sub-queries have the same to say
         handoffs = {each.id: self.handoff(each, state, known) for each in pending}
 
         async def unit(sub_query: SubQuery) -> None:
@@ -269,8 +269,8 @@ class GatheringPhase(Phase):
         ]
         new = [note for note in dict.fromkeys((*answer.notes, *found.notes)) if note not in told]
         told.update(new)
-        events += [LimitReached(limit=Limit(name="sources", message=note)) for note in new]
-        events += unread_limits(answer.unread, state.options.budget.max_fetches)
+        events += [NoticeAdded(notice=Notice(name="sources", message=note)) for note in new]
+        events += unread_notices(answer.unread, state.options.budget.max_fetches)
         await journal.record(*events, contents=found.contents)
 
     async def _gather(

@@ -18,6 +18,7 @@ from deep_research.state import (
     GapAnalysis,
     IterationRecommendation,
     Limit,
+    Notice,
     PartVerdict,
     Record,
     Reference,
@@ -47,7 +48,7 @@ class RefinerInput(Handoff):
     passages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     contradictions: tuple[Contradiction, ...] = ()
     verdicts: tuple[PartVerdict, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    notices: tuple[Notice | Limit, ...] = ()
     draft: str = ""
     failing: tuple[Claim, ...] = ()
     references: tuple[Reference, ...] = ()

@@ -314,8 +314,8 @@ def _evidence(
         ]
         message.add("The parts of the question, and what was found of each:")
         message.material("parts", listed(message.lines(found, OF_BESIDE, "the parts of the question")))
-    if handoff.limits:
-        limits = [one_line(limit.line) for limit in handoff.limits]
+    if handoff.notices:
+        limits = [one_line(notice.line) for notice in handoff.notices]
         message.add(f"Limits:\n{listed(message.lines(limits, OF_BESIDE, 'the limits'))}")
     if handoff.references:
         more = [f"{one_line(each.text)} → {one_line(each.target)}" for each in handoff.references]

@@ -24,10 +24,10 @@ from deep_research.state import (
     RemarkKind,
     SubQueryStatus,
 )
-from deep_research.state.events import GapsAssessed, LimitReached
+from deep_research.state.events import GapsAssessed, NoticeAdded
 from deep_research.state.identity import gap_id
 from deep_research.state.journal import Journal
-from deep_research.state.limitations import limitations
+from deep_research.state.notices import reported_notices
 from deep_research.state.records import OF_MODEL, OF_REPORT
 
 MOST_REMARKS = 20
@@ -53,7 +53,7 @@ class RefinementPhase(Phase):
         if state.phase_done:
             return
         handoff = self.handoff(state)
-        idle: list[LimitReached] = []
+        idle: list[NoticeAdded] = []
         if not self.spec.uses_model and handoff.steering:
             further, left = await split_searchable(handoff.steering, state, self._knows)
             handoff, idle = handoff.model_copy(update={"further": further}), unfollowed(left)
@@ -99,7 +99,7 @@ class RefinementPhase(Phase):
             sources=tuple(s for s in state.sources if s.id in cited),
             contradictions=state.contradictions,
             verdicts=state.verdicts,
-            limits=tuple(limit for limit in limitations(state) if limit.name not in (OF_REPORT, OF_MODEL)),
+            notices=tuple(each for each in reported_notices(state) if each.name not in (OF_REPORT, OF_MODEL)),
             draft=state.report_draft,
             failing=tuple(claim for claim in state.claims if claim.marked),
             references=state.references,

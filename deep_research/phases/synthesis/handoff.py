@@ -15,6 +15,7 @@ from deep_research.state import (
     Finding,
     Gap,
     Limit,
+    Notice,
     PartVerdict,
     Record,
     Remark,
@@ -44,7 +45,7 @@ class SynthesizerInput(Handoff):
     contradictions: tuple[Contradiction, ...] = ()
     verdicts: tuple[PartVerdict, ...] = ()
     sources: tuple[Source, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    notices: tuple[Notice | Limit, ...] = ()
     passages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     draft: str = ""
     improving: bool = False

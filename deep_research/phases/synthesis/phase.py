@@ -51,7 +51,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import Event, ReportCompared, ReportDrafted, ReportWritten
 from deep_research.state.journal import Journal
-from deep_research.state.limitations import limitations
+from deep_research.state.notices import reported_notices
 from deep_research.state.parts import coverage, untold
 from deep_research.state.records import OF_REPORT
 
@@ -246,7 +246,7 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
         contradictions=state.contradictions,
         verdicts=state.verdicts,
         sources=tuple(s for s in state.sources if s.id in cited),
-        limits=tuple(limit for limit in limitations(state) if limit.name != OF_REPORT),
+        notices=tuple(each for each in reported_notices(state) if each.name != OF_REPORT),
         improvements=state.report_improvements,
         remarks=state.remarks,
         words=state.options.report_words,

@@ -32,8 +32,8 @@ from deep_research.phases.prompting import one_line
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
-    Limit,
     ModelRole,
+    Notice,
     SubQuery,
     SubQueryStatus,
     Task,
@@ -44,7 +44,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import (
     Event,
-    LimitReached,
+    NoticeAdded,
     SubQueryCompleted,
     SubQueryFailed,
     TaskDispatched,
@@ -55,7 +55,7 @@ from deep_research.state.journal import Content, Journal
 from deep_research.state.tasks import BY_NOBODY
 
 PHASE = DeepResearchPhase.GATHERING
-TASK = "task"  # the name of the limits that tell of tasks
+TASK = "task"  # the name of the notices that tell of tasks
 LONGEST = 160  # characters of a question or critique that a line tells
 _UNIT = 400  # characters of facts that are checked against their quotes in the time of one small item
 
@@ -88,7 +88,7 @@ class TaskRounds:
         self._handoff = handoff
         self._overrule = overrule
         self._apply_guidance = apply_guidance
-        told = {limit.message for limit in journal.state.limits}
+        told = {notice.message for notice in journal.state.notices}
         self._place = Workplace(
             journal, limits, models, LLMTaskAgent(parts.rules), by_model=parts.by_model, told=told
         )
@@ -384,12 +384,12 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
         told.append(f"The task {of} was refused {often} what could have told others what it was shown")
     if outcome.owner_question:
         told.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
-    limits: list[Event] = [LimitReached(limit=Limit(name=TASK, message=_ended(text))) for text in told]
+    notices: list[Event] = [NoticeAdded(notice=Notice(name=TASK, message=_ended(text))) for text in told]
     if not stands.source_ids and outcome.error:
         failed = SubQueryFailed(
             sub_query_id=sub_query.id, task_id=stands.task.id, error=outcome.error, searches=0
         )
-        return [failed, *limits]
+        return [failed, *notices]
     asked = dict.fromkeys(q for q in _questions(stands) if q != sub_query.query)
     done = SubQueryCompleted(
         sub_query_id=sub_query.id,
@@ -398,7 +398,7 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
         searches=0,
         wordings=tuple(asked),
     )
-    return [done, *limits]
+    return [done, *notices]
 
 
 def _questions(stands: TaskState) -> list[str]:

@@ -15,7 +15,7 @@ from deep_research.evidence.page_identity import canonical_url
 from deep_research.logs import masked_value
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import WorkLimits
-from deep_research.phases.gathering.caps import unread_limits
+from deep_research.phases.gathering.caps import unread_notices
 from deep_research.phases.gathering.collecting import Collected, collected, work_of
 from deep_research.phases.gathering.handoff import GathererInput, Unread
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent
@@ -24,15 +24,15 @@ from deep_research.phases.gathering.tasks.egress import sites_of
 from deep_research.phases.gathering.tasks.tool import ToolResult
 from deep_research.state import (
     DeepResearchPhase,
-    Limit,
     ModelRole,
+    Notice,
     Source,
     Task,
     TaskStep,
     TokenUsage,
     ToolUse,
 )
-from deep_research.state.events import Event, LimitReached, TaskStepped
+from deep_research.state.events import Event, NoticeAdded, TaskStepped
 from deep_research.state.identity import source_id
 from deep_research.state.journal import Content, Journal
 
@@ -112,9 +112,9 @@ async def kept_step(
     )
     new = [note for note in dict.fromkeys(gain.notes) if note not in place.told]
     place.told.update(new)
-    limits: list[Event] = [LimitReached(limit=Limit(name="sources", message=note)) for note in new]
-    limits += unread_limits(gain.unread, place.journal.state.options.budget.max_fetches)
-    return [stepped, *limits], gain.contents, gain.showings
+    notices: list[Event] = [NoticeAdded(notice=Notice(name="sources", message=note)) for note in new]
+    notices += unread_notices(gain.unread, place.journal.state.options.budget.max_fetches)
+    return [stepped, *notices], gain.contents, gain.showings
 
 
 @dataclass(slots=True)
