@@ -49,7 +49,7 @@ in force and where it came from.
 - A relative path in a file starts from that file's folder; anywhere else, from the current folder.
 - `DEEP_RESEARCH_DATA_DIR` does the same as `DEEP_RESEARCH_HOME`, and wins over it.
 - `system_prompt`, `language`, `audience`, `source_language` and `protected` speak to models and services. One of them
-  that nobody in a run could heed is named in its limits and in its report, with the reason: "language has no effect: the
+  that no agent of a run supports is named in its notices and in its report, with the reason: "language has no effect: the
   report is written without a language model, in the words of its sources."
 - `unit_timeout` may not be less than `operation_timeout`: it is the time of all requests for one answer of a model.
 - `heartbeat` may be at most half of `lease_ttl`, so that one late renewal does not cost a run its owner.
@@ -176,7 +176,7 @@ what is asked), `probability` (0 to 1, that the passages of a run without a mode
 `cost_usd` (each `low` and `high`), `phases` (the same by phase), `models` by role, `unpriced`, `set_aside`, `caps`, \
 `notes` |
 | `show --budget` | one object: `caps` (`name`, `cap`, `used`), `usage`, `fidelity`, `least_kept` (texts that were \
-shortened most), `limits`, `advice` |
+shortened most), `notices` (with limits), `advice` |
 | `list` | an array of objects as of `status` |
 | `status`, `cancel` | one object: `research_id`, `query`, `status`, `reason`, `phase`, `iteration`, `created_at`, \
 `updated_at`; why: `message` (of an aborted run), `waiting_for`, `until`, `pause_id`, `parked_kind` (of a parked one: \

@@ -263,7 +263,7 @@ def modes(monkeypatch):
             seen.add("extractive")
         if any(agent.uses_model for agent in agents):
             seen.add("model")
-        if any(limit.name == OPTION for limit in journal.state.limits):
+        if any(notice.name == OPTION for notice in journal.state.notices):
             seen.add("told")
 
     monkeypatch.setattr(SupervisorOrchestrator, "run", noted)

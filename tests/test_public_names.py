@@ -25,6 +25,7 @@ NAMES = [
     "Gap",
     "GatePolicy",
     "Limit",
+    "Notice",
     "PHASE_TO_AGENT",
     "Park",
     "ResearchAbortedError",

@@ -15,12 +15,12 @@ from prompt_reading import ReadingModel
 from deep_research import DeepResearch, RunStatus, SupervisorHooks
 from deep_research.logs import blotted, blotted_bytes, holds_secret, masked, register_secret
 from deep_research.sources.search import SearchResult
-from deep_research.state import Limit
+from deep_research.state import Limit, Notice
 from deep_research.state.events import (
     AgentFellBack,
     Event,
     HookFailed,
-    LimitReached,
+    NoticeAdded,
     Progress,
     RunAborted,
     SubQueryFailed,
@@ -69,14 +69,14 @@ def test_what_may_be_a_word_is_hidden_in_logs_alone() -> None:
 
 
 def test_an_event_without_a_key_is_the_very_same_and_one_with_it_can_be_read_back(key: str) -> None:
-    clean = LimitReached(limit=Limit(name="sources", message="all is well"))
+    clean = NoticeAdded(notice=Notice(name="sources", message="all is well"))
     assert storable(clean) == (clean, encode(clean))
     assert storable(clean)[0] is clean
     for form in forms(key):
         event, body = storable(
-            LimitReached(limit=Limit(name="sources", message=f"\n{form}", skipped=(form,)))
+            NoticeAdded(notice=Notice(name="sources", message=f"\n{form}", skipped=(form,)))
         )
-        assert event == LimitReached(limit=Limit(name="sources", message="\n***", skipped=("***",)))
+        assert event == NoticeAdded(notice=Notice(name="sources", message="\n***", skipped=("***",)))
         assert body == encode(event)
 
 
@@ -85,8 +85,10 @@ def test_an_event_without_a_key_is_the_very_same_and_one_with_it_can_be_read_bac
     [
         HookFailed(hook="before_phase", error="No such file: '/usr/lib/me/x.cfg'"),
         SubQueryFailed(sub_query_id="subq-1", error="No such file: '/usr/lib/me/x.cfg'"),
-        AgentFellBack(role="planner", error="no", limit=Limit(name="a", message="in '/usr/lib/me/x.cfg'")),
-        LimitReached(limit=Limit(name="sources", message="in '/usr/lib/me/x.cfg'", skipped=("x.cfg",))),
+        AgentFellBack(
+            role="planner", error="no", limit=Limit(name="max_usd:planning", message="in '/usr/lib/me/x.cfg'")
+        ),
+        NoticeAdded(notice=Notice(name="sources", message="in '/usr/lib/me/x.cfg'", skipped=("x.cfg",))),
         RunAborted(reason="error", message="of '/usr/lib/me/x.cfg'", phase="planning", iteration=1),
     ],
     ids=lambda event: event.name,
@@ -111,7 +113,7 @@ def test_looking_for_keys_in_an_event_takes_no_time_that_could_be_measured(
 ) -> None:
     for _ in range(5):
         register_secret(f"sk-{secrets.token_hex(20)}")
-    event = LimitReached(limit=Limit(name="sources", message="The towers were built in 1874. " * 3_000))
+    event = NoticeAdded(notice=Notice(name="sources", message="The towers were built in 1874. " * 3_000))
     body = encode(event)
     bound = 0.5  # 5 ms for an event of 90 KB; it is a fifth of that
     assert seconds(bound, lambda: [holds_secret(body) for _ in range(100)]) < bound

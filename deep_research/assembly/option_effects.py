@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deep_research.assembly.engine_parts import Parts
-from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase, Limit, ModelRole, RunOptions
+from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase, ModelRole, Notice, RunOptions
 
-OPTION = "option"  # the name of the limits that tell of them
+OPTION = "option"  # the name of the notices that tell of them
 _CONDENSING = (DeepResearchPhase.ANALYSIS, DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
 
 
-def without_effect(options: RunOptions, parts: Parts) -> tuple[Limit, ...]:
-    """A limit for each option that was given and has no effect on a run that is worked on with these parts, with the
+def without_effect(options: RunOptions, parts: Parts) -> tuple[Notice, ...]:
+    """A notice for each option that was given and has no effect on a run that is worked on with these parts, with the
     reason."""
     reasons = dict(_reasons(parts, options))
     return tuple(
-        Limit(name=OPTION, message=f"{name} has no effect: {reasons[name]}.")
+        Notice(name=OPTION, message=f"{name} has no effect: {reasons[name]}.")
         for name in RunOptions.model_fields
         if name in reasons and getattr(options, name) != RunOptions.model_fields[name].default
     )

@@ -13,7 +13,7 @@ from deep_research.assembly.given import Given
 from deep_research.errors import ConfigurationError, CorpusError, SetUpError, UnknownNameError
 from deep_research.settings import ResolvedSettings, Settings
 from deep_research.sources.search.service_choice import CORPUS
-from deep_research.state import Choice, Limit, ModelRole, SetUp
+from deep_research.state import Choice, ModelRole, Notice, SetUp
 from deep_research.state.journal import Clock, utc_now
 from deep_research.state.setup import SETTINGS, Difference, corpus_differences, differences, moved
 
@@ -30,11 +30,11 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Going:
-    """How a run is gone on with. ``change`` is its new set-up, where that is another; ``limits`` tell what is otherwise;
+    """How a run is gone on with. ``change`` is its new set-up, where that is another; ``notices`` tell what is otherwise;
     ``places`` are where its documents are now."""
 
     change: SetUp | None = None
-    limits: tuple[Limit, ...] = ()
+    notices: tuple[Notice, ...] = ()
     places: tuple[str, ...] = ()
 
 
@@ -112,26 +112,26 @@ class Variants:
         """Compares what the run had with what it is gone on with, once the documents are read. Raises `SetUpError`."""
         now, is_at = parts.set_up_now, parts.places
         if setup is None:
-            told = Limit(
+            told = Notice(
                 name=SET_UP, message="The set-up that the run had before it was resumed is not known."
             )
-            return Going(change=now, limits=(told,), places=is_at) if new else Going(places=is_at)
+            return Going(change=now, notices=(told,), places=is_at) if new else Going(places=is_at)
         corpora = corpus_differences(setup.corpora, places, now.corpora, is_at)
         found = (*differences(setup, now), *corpora.differences)
         _refuse(found, parts, new=new)
         elsewhere = moved(setup, now)
-        limits = [
-            *(Limit(name=CHANGED, message=_CHANGED.format(name)) for name in corpora.changed),
+        notices = [
+            *(Notice(name=CHANGED, message=_CHANGED.format(name)) for name in corpora.changed),
             *(
-                Limit(name=SET_UP, message=f"The run went on with {name} at another address.")
+                Notice(name=SET_UP, message=f"The run went on with {name} at another address.")
                 for name in elsewhere
             ),
         ]
         if found:
-            limits.append(
-                Limit(name=SET_UP, message=f"The run went on with another set-up: {_lines(found)}.")
+            notices.append(
+                Notice(name=SET_UP, message=f"The run went on with another set-up: {_lines(found)}.")
             )
-        return Going(change=now if found or elsewhere else None, limits=tuple(limits), places=is_at)
+        return Going(change=now if found or elsewhere else None, notices=tuple(notices), places=is_at)
 
     async def disconnect(self) -> None:
         """Lets go of the connections of the running loop."""

@@ -11,10 +11,11 @@ from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     Limit,
+    Notice,
     Record,
     Usage,
 )
-from deep_research.state.limitations import limitations
+from deep_research.state.notices import reported_notices
 
 MOST_ITEMS = 10  # that are named
 _COUNTED = {"max_model_calls": "model_calls", "max_searches": "searches", "max_fetches": "fetches"}
@@ -51,13 +52,13 @@ class Accounts(Record):
     usage: Usage
     fidelity: RunFidelity
     least_kept: tuple[KeptItem, ...]
-    limits: tuple[Limit, ...]
+    notices: tuple[Notice | Limit, ...]
     advice: tuple[str, ...]
 
     @classmethod
     def of(cls, state: DeepResearchState, *, archive_bytes: int = 0) -> Accounts:
         """``archive_bytes`` are those of the archive as a whole."""
-        fidelity, limits = RunFidelity.of(state.sent), limitations(state)
+        fidelity, notices = RunFidelity.of(state.sent), reported_notices(state)
         aborted = state.abort.message if state.abort else ""
         kept = sorted(
             _shortened(state, fidelity), key=lambda i: (i.compression_ratio, -i.original_tokens, i.id)
@@ -69,8 +70,8 @@ class Accounts(Record):
             usage=state.usage,
             fidelity=fidelity,
             least_kept=tuple(kept[:MOST_ITEMS]),
-            limits=limits,
-            advice=tuple(advice(fidelity, limits, aborted=aborted, archive_bytes=archive_bytes)),
+            notices=notices,
+            advice=tuple(advice(fidelity, notices, aborted=aborted, archive_bytes=archive_bytes)),
         )
 
 

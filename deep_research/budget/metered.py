@@ -30,7 +30,7 @@ from deep_research.models.probe import PROBE
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import GRACE, Wordings, usage_of
 from deep_research.models.stream import OnPiece
-from deep_research.state import Budget, DeepResearchPhase, Limit, ModelRole, Reservation, Spent
+from deep_research.state import Budget, DeepResearchPhase, ModelRole, Notice, Reservation, Spent
 from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written
 from deep_research.state.journal import Clock, Journal, utc_now
 from deep_research.state.records import OF_MODEL
@@ -105,7 +105,7 @@ class RunModels:
         self._clock = clock
         self._wordings = Wordings()
 
-    async def assumed_windows(self) -> tuple[Limit, ...]:
+    async def assumed_windows(self) -> tuple[Notice, ...]:
         """Asks servers for the windows of models that nothing is known of; what has to be assumed all the same."""
         roles, pool = self.roles, self.roles.pool
         asked = ModelRole if roles.asked is None else roles.asked
@@ -380,12 +380,12 @@ class _RunBook:
         self._run.spend.lose(reserved.reservation.call_id)
 
 
-def _assumed(provider: ModelProvider, context: int) -> Limit:
+def _assumed(provider: ModelProvider, context: int) -> Notice:
     message = (
         f"The server of '{provider.name}' does not say how large the window of the model is; {context:,} tokens are"
         f' assumed. Set model_context_overrides, as {{"{provider.name}" = 32768}}, to what it has.'
     )
-    return Limit(name=OF_MODEL, message=message)
+    return Notice(name=OF_MODEL, message=message)
 
 
 def shorter(output: int) -> Iterator[int]:

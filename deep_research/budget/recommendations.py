@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.models.failures import tells_too_long
 from deep_research.patterns import regex
-from deep_research.state import Limit
+from deep_research.state import Limit, Notice
 
 LARGE_ARCHIVE = 1_000_000_000  # bytes
 LOW_FIDELITY = 0.5
@@ -16,14 +16,15 @@ _NO_ROOM = regex(r"\bdo(?:es)? not fit\b")  # as `WindowError` says it
 
 
 def advice(
-    fidelity: RunFidelity, limits: Sequence[Limit], *, aborted: str = "", archive_bytes: int = 0
+    fidelity: RunFidelity, notices: Sequence[Notice], *, aborted: str = "", archive_bytes: int = 0
 ) -> list[str]:
     """A line for each thing that can be done. ``aborted`` is why the run was, if it was; ``archive_bytes`` are those of
     the archive as a whole."""
+    limits = [notice for notice in notices if isinstance(notice, Limit)]
     return [
         *_of_content(fidelity, limits),
-        *_of_prompts(limits, aborted),
-        *_of_archive(limits, archive_bytes),
+        *_of_prompts(notices, aborted),
+        *_of_archive(notices, archive_bytes),
         *_of_caps(limits),
     ]
 
@@ -31,7 +32,7 @@ def advice(
 def _of_content(fidelity: RunFidelity, limits: Sequence[Limit]) -> Iterator[str]:
     totals = fidelity.content_allocation_metadata
     # Where a cap was the reason, more room would not help.
-    caps = [x.of_cap for x in limits if x.of_cap and not x.is_shared and x.name != x.of_cap]
+    caps = [x.of_cap for x in limits if not x.is_shared and x.name != x.of_cap]
     if dropped := totals.items_dropped:
         texts = "1 text was" if dropped == 1 else f"{dropped:,} texts were"
         yield (
@@ -52,8 +53,8 @@ def _of_content(fidelity: RunFidelity, limits: Sequence[Limit]) -> Iterator[str]
         )
 
 
-def _of_prompts(limits: Sequence[Limit], aborted: str) -> Iterator[str]:
-    failures = [aborted, *(limit.message for limit in limits if limit.name in ("agent", "model"))]
+def _of_prompts(notices: Sequence[Notice], aborted: str) -> Iterator[str]:
+    failures = [aborted, *(notice.message for notice in notices if notice.name in ("agent", "model"))]
     floors = [said for said in failures if _FLOORS.search(said)]
     if floors:
         yield "What is protected is more than a model reads: raise reading_tokens and the caps, or protect less."
@@ -62,15 +63,15 @@ def _of_prompts(limits: Sequence[Limit], aborted: str) -> Iterator[str]:
             "A prompt was too long for its model: raise token_safety_margin or runtime_overhead, give the true window in"
             " model_context_overrides, or lower max_sources_per_query."
         )
-    if "summarizer" in _names(limits):
+    if "summarizer" in _names(notices):
         yield (
             "A model could not choose what is kept of a long text: name further ones in summarization_providers, a"
             " faster one as summarization_provider, or raise summarization_timeout."
         )
 
 
-def _of_archive(limits: Sequence[Limit], size: int) -> Iterator[str]:
-    if "archive" in _names(limits):
+def _of_archive(notices: Sequence[Notice], size: int) -> Iterator[str]:
+    if "archive" in _names(notices):
         yield "Originals could not be kept: set research_archive_dir to a folder that can be written."
     if size > LARGE_ARCHIVE:
         yield (
@@ -82,13 +83,11 @@ def _of_archive(limits: Sequence[Limit], size: int) -> Iterator[str]:
 def _of_caps(limits: Sequence[Limit]) -> Iterator[str]:
     """Of the run's own budget, and of one that it shares: to raise the one helps nothing against the other."""
     for of, shared in (("", False), (" of the shared budget", True)):
-        reached = dict.fromkeys(
-            limit.of_cap for limit in limits if limit.of_cap and limit.is_shared is shared
-        )
+        reached = dict.fromkeys(limit.of_cap for limit in limits if limit.is_shared is shared)
         if reached:
             named = " and ".join(reached)
             yield f"Raise {named}{of}: the report was written from what there was when that was reached."
 
 
-def _names(limits: Iterable[Limit]) -> set[str]:
-    return {limit.name for limit in limits}
+def _names(notices: Iterable[Notice]) -> set[str]:
+    return {notice.name for notice in notices}

@@ -29,13 +29,13 @@ from deep_research.state import (
     AgentRole,
     DeepResearchPhase,
     DeepResearchState,
-    Limit,
     ModelRole,
+    Notice,
     Record,
     SubQuery,
     ValidationResult,
 )
-from deep_research.state.events import LimitReached
+from deep_research.state.events import NoticeAdded
 from deep_research.state.journal import Journal
 from deep_research.state.transitions import opens_iteration
 
@@ -206,6 +206,6 @@ def purse_of(models: RunModels | None) -> Purse:
     return models.purse if models is not None else Purse()
 
 
-def noted(notes: Iterable[str], name: str = "window") -> list[LimitReached]:
-    """What an agent could only do in part, as limits of the run."""
-    return [LimitReached(limit=Limit(name=name, message=bounded_line(note))) for note in notes]
+def noted(notes: Iterable[str], name: str = "window") -> list[NoticeAdded]:
+    """What an agent could only do in part, as notices of the run."""
+    return [NoticeAdded(notice=Notice(name=name, message=bounded_line(note))) for note in notes]

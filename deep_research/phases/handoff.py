@@ -20,6 +20,7 @@ from deep_research.state import (
     DeepResearchState,
     Finding,
     Limit,
+    Notice,
     PartVerdict,
     QuestionPart,
     Record,
@@ -76,7 +77,7 @@ class EvidenceInput(Handoff):
     contradictions: tuple[Contradiction, ...] = ()
     verdicts: tuple[PartVerdict, ...] = ()
     sources: tuple[Source, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    notices: tuple[Notice | Limit, ...] = ()
     passages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     draft: str = ""
     failing: tuple[Claim, ...] = ()

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from deep_research.budget.archive import Archive
 from deep_research.budget.fidelity import FidelityLevel, level_of_size
 from deep_research.errors import StoreError, UsageError
-from deep_research.state import DeepResearchPhase, Limit, Sending, SentItem
-from deep_research.state.events import ContentSent, Event, LimitReached
+from deep_research.state import DeepResearchPhase, Notice, Sending, SentItem
+from deep_research.state.events import ContentSent, Event, NoticeAdded
 
 _KEPT = (FidelityLevel.KEY_POINTS, FidelityLevel.HEADLINE, FidelityLevel.DROPPED)
 
@@ -71,4 +71,4 @@ async def keep(
         return await asyncio.to_thread(save), []
     except (StoreError, UsageError) as error:
         message = f"Originals of what was shortened are not kept: {error.problem}"
-        return {}, [LimitReached(limit=Limit(name="archive", message=message))]
+        return {}, [NoticeAdded(notice=Notice(name="archive", message=message))]

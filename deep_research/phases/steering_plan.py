@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from deep_research.phases.steering_queries import Knows, split_searchable, steering_query
 from deep_research.state import DeepResearchPhase, DeepResearchState, Gap, Guidance, SubQuery, SubQueryStatus
-from deep_research.state.events import Event, LimitReached, SubQueriesAdded
+from deep_research.state.events import Event, NoticeAdded, SubQueriesAdded
 from deep_research.state.identity import sub_query_id
 from deep_research.state.notices import NOT_FOLLOWED, NOT_SEARCHED, guidance_notice, short_guidance
 from deep_research.state.records import GATE
@@ -28,7 +28,7 @@ def unsearched(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[Guid
     here = (by_text[text] for text in state.steering_for(phase) if text not in done)
     reasons = (NOT_FOLLOWED, NOT_SEARCHED)
     return tuple(
-        g for g in here if not any(guidance_notice(reason, g.text) in state.limits for reason in reasons)
+        g for g in here if not any(guidance_notice(reason, g.text) in state.notices for reason in reasons)
     )
 
 
@@ -79,13 +79,13 @@ def add_searches(guidance: Sequence[Guidance], state: DeepResearchState) -> list
     replaced = tuple(s.id for s in pending[len(pending) - over :])
     return [
         *([SubQueriesAdded(sub_queries=tuple(fresh.values()), replaced=replaced)] if fresh else []),
-        *(LimitReached(limit=guidance_notice(NOT_SEARCHED, text)) for text in beyond),
+        *(NoticeAdded(notice=guidance_notice(NOT_SEARCHED, text)) for text in beyond),
     ]
 
 
-def unfollowed(steering: Iterable[str]) -> list[LimitReached]:
+def unfollowed(steering: Iterable[str]) -> list[NoticeAdded]:
     """Notices of steers that could not be followed; of each once, whoever meets it."""
-    return [LimitReached(limit=guidance_notice(NOT_FOLLOWED, steer)) for steer in steering]
+    return [NoticeAdded(notice=guidance_notice(NOT_FOLLOWED, steer)) for steer in steering]
 
 
 def gap_of(steer: str) -> str:

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from deep_research.evidence import unspaced
 from deep_research.presentation import phrases
 from deep_research.presentation.report_text import claims_line
-from deep_research.state import DeepResearchPhase, Limit, SubQuery, SubQueryStatus
+from deep_research.state import DeepResearchPhase, Limit, Notice, SubQuery, SubQueryStatus
 from deep_research.state import events as ev
-from deep_research.state.limitations import OF_SEARCHES
-from deep_research.state.notices import is_same
+from deep_research.state.notices import OF_SEARCHES, is_same
 from deep_research.state.reducer import Fold
 from deep_research.state.setup import differences
 
@@ -140,6 +139,8 @@ def _outcome_gist(event: ev.Event) -> str:
             )
         case ev.LimitReached():
             return event.limit.line
+        case ev.NoticeAdded():
+            return event.notice.line
         case ev.RunParked():
             return event.parking.waiting_for
         case ev.BudgetRaised():
@@ -210,8 +211,10 @@ def in_words(event: ev.Event, fold: Fold) -> str:
         case ev.IterationStarted():
             searches = phrases.count(len(event.sub_queries), "further search", "further searches")
             return f"Round {event.iteration}: {searches}"
-        case ev.LimitReached() if not _shown_before(event.limit, fold):
+        case ev.LimitReached() if not _limit_shown_before(event.limit, fold):
             return f"Limit: {event.limit.line}"
+        case ev.NoticeAdded() if not _notice_shown_before(event.notice, fold):
+            return f"Notice: {event.notice.line}"
         case ev.AgentFellBack():
             return f"The {event.role} could not do its work; it is done without a model: {event.error}"
         case ev.HookFailed() if not _failed_before(event, fold):
@@ -220,11 +223,14 @@ def in_words(event: ev.Event, fold: Fold) -> str:
             return ""
 
 
-def _shown_before(limit: Limit, fold: Fold) -> bool:
-    """Whether the same was shown before, or by an earlier round of the same cap on searches: the report says how often,
-    and how many were not made in the end."""
-    if any(is_same(other, limit) for other in fold.limits.values()):
-        return True
+def _notice_shown_before(notice: Notice, fold: Fold) -> bool:
+    """Whether the same was shown before: the report says how often."""
+    return any(is_same(other, notice) for other in fold.notices.values())
+
+
+def _limit_shown_before(limit: Limit, fold: Fold) -> bool:
+    """Whether an earlier round of the same cap on searches was shown: the report says how many were not made in the
+    end."""
     return limit.of_cap in OF_SEARCHES and any(
         (other.name, other.cap) == (limit.name, limit.cap) and set(other.skipped) < set(limit.skipped)
         for other in fold.limits.values()
@@ -233,7 +239,7 @@ def _shown_before(limit: Limit, fold: Fold) -> bool:
 
 def _failed_before(event: ev.HookFailed, fold: Fold) -> bool:
     told = f"The hook {event.hook} failed"
-    return any(limit.message.startswith(told) and (limit.used or 0) > 1 for limit in fold.limits.values())
+    return any(notice.message.startswith(told) and notice.count > 1 for notice in fold.notices.values())
 
 
 def steps(event: ev.Event, fold: Fold) -> Iterator[str]:

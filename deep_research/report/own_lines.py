@@ -17,13 +17,12 @@ from deep_research.state import (
     DeepResearchState,
     Finding,
     Gap,
-    Limit,
+    Notice,
     Source,
     SourceKind,
     SourceQuality,
 )
-from deep_research.state.limitations import notices
-from deep_research.state.notices import count_of, group_notices, other_names
+from deep_research.state.notices import count_of, current_notices, group_notices, other_names
 
 SURE = {
     ConfidenceLevel.HIGH: "",
@@ -109,7 +108,7 @@ def own_lines(state: DeepResearchState, cited: Iterable[str], *, partial: bool =
     yield IN_OTHER_WORDS if state.own_words else IN_THEIR_WORDS
     if partial:
         yield from STOPPED.values()
-    yield from (limit.line for limit in notices(state))
+    yield from (notice.line for notice in current_notices(state))
     yield DIFFER
     for conflict in state.contradictions:
         if better := better_borne_out(conflict):
@@ -129,7 +128,7 @@ def is_told_together(state: DeepResearchState, line: str) -> bool:
         any(read["line"] in _sentences_of(each.line) for each in group)
         and int(read["often"]) <= count_of(group)
         and _holds_names(group, read["also"] or "")
-        for group in group_notices(notices(state))
+        for group in group_notices(current_notices(state))
     )
 
 
@@ -137,7 +136,7 @@ def _sentences_of(line: str) -> set[str]:
     return {plainly(line), *(plainly(line[span.start : span.end]) for span in sentences(line))}
 
 
-def _holds_names(group: list[Limit], also: str) -> bool:
+def _holds_names(group: list[Notice], also: str) -> bool:
     """Whether nothing is named but what the notices of a group are of."""
     every = {name.casefold() for each in group for name in other_names([each, *group])}
     for name in sorted(every, key=len, reverse=True):

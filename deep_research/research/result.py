@@ -23,6 +23,7 @@ from deep_research.state import (
     Gap,
     GatherStats,
     Limit,
+    Notice,
     PartVerdict,
     QuestionPart,
     Record,
@@ -32,7 +33,7 @@ from deep_research.state import (
     Source,
     Usage,
 )
-from deep_research.state.limitations import limitations
+from deep_research.state.notices import reported_notices
 from deep_research.state.parts import told_lacking
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class ResearchResult(Record):
     ``claims`` are all that the report says, each with what of its sources carries it; ``repairs`` is what became of those
     that nothing carried.
     ``reason`` and ``message`` say why a run was aborted, what it waits for, or what was not found; ``fidelity`` is how
-    much of what was found the agents were given, by item and phase; ``limits`` is what was left out and still is;
+    much of what was found the agents were given, by item and phase; ``limits`` are caps that were reached, for want
+    of which something is left out, and ``notices`` what else a reader should know;
     ``gather_stats`` are the sums of all searches. The confidence in ``report_metadata`` is that of the ``findings``.
     """
 
@@ -77,6 +79,7 @@ class ResearchResult(Record):
     fidelity: RunFidelity = RunFidelity()
     decisions: tuple[AgentDecision, ...] = ()
     limits: tuple[Limit, ...] = ()
+    notices: tuple[Notice, ...] = ()
     gather_stats: GatherStats = GatherStats()
     iterations: int = 1
     state: DeepResearchState
@@ -87,6 +90,7 @@ class ResearchResult(Record):
         message = abort.message if abort else parking.waiting_for if parking else None
         if state.status is RunStatus.COMPLETED:
             message = told_lacking(state.not_found())
+        told = reported_notices(state)
         return cls(
             **{name: getattr(state, name) for name in _OF_STATE - {"status", "report_metadata", "limits"}},
             status=status or state.status,
@@ -96,7 +100,8 @@ class ResearchResult(Record):
             report_metadata=_as_it_stands(state),
             probability=next((f.probability for f in state.findings if f.rank == 0), None),
             fidelity=RunFidelity.of(state.sent),
-            limits=limitations(state),
+            limits=tuple(each for each in told if isinstance(each, Limit)),
+            notices=tuple(each for each in told if not isinstance(each, Limit)),
             gather_stats=GatherStats(
                 queries_executed=state.usage.searches,
                 queries_failed=state.usage.failed_searches,

@@ -90,7 +90,7 @@ class RunControl(Runs, ABC):
         made of names: hand them over as you did for `run`.
 
         What is otherwise than it was is refused, unless ``setup="new"``: then the run goes on with what this engine
-        names, which is written to its log and told in its limits. Documents in the same folder that have changed are
+        names, which is written to its log and told in its notices. Documents in the same folder that have changed are
         told, not refused.
 
         ``answer`` is for a run parked with a question, also when it was cancelled there; see `answer`.

@@ -36,7 +36,7 @@ from deep_research.state import (
     CommandKind,
     DeepResearchPhase,
     DeepResearchState,
-    Limit,
+    Notice,
     RunOptions,
     RunStatus,
     SetUp,
@@ -44,7 +44,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import (
     Event,
-    LimitReached,
+    NoticeAdded,
     PhaseRetried,
     RunCreated,
     RunResumed,
@@ -391,7 +391,7 @@ class Runner:
     ) -> _Active:
         orchestrator = parts.supervisor(
             shared=shared,
-            limits=without_effect(options, parts),
+            notices=without_effect(options, parts),
             clock=self._clock,
             elapsed=elapsed,
             estimate=partial(_plan_estimate, parts),
@@ -597,7 +597,7 @@ def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) ->
         return []
     if any(s.status is SubQueryStatus.FAILED for s in state.sub_queries):
         return [PhaseRetried(phase=DeepResearchPhase.GATHERING, attempt=0, asked_by="resume")]
-    if state.phase is DeepResearchPhase.ANALYSIS and any(limit.name == "agent" for limit in state.limits):
+    if state.phase is DeepResearchPhase.ANALYSIS and any(notice.name == "agent" for notice in state.notices):
         return [PhaseRetried(phase=DeepResearchPhase.ANALYSIS, attempt=0, asked_by="resume")]
     return []
 
@@ -623,7 +623,7 @@ def _queued_answer(commands: Sequence[Command], journal: RunJournal) -> tuple[An
 def _set_up_anew(state: DeepResearchState, going: Going) -> list[Event]:
     """What is told of a run that is not gone on with as it was set up. What was told before is not told again."""
     changed: list[Event] = [SetUpChanged(old=state.setup, new=going.change)] if going.change else []
-    return changed + [LimitReached(limit=limit) for limit in going.limits if limit not in state.limits]
+    return changed + [NoticeAdded(notice=notice) for notice in going.notices if notice not in state.notices]
 
 
 async def _record(command: Command, journal: RunJournal) -> None:
@@ -639,10 +639,10 @@ async def _record(command: Command, journal: RunJournal) -> None:
         log.warning("command_not_recorded", run=command.run_id, error=str(error))
 
 
-def _unused(command: Command) -> LimitReached:
+def _unused(command: Command) -> NoticeAdded:
     what = "An answer came" if command.kind == CommandKind.ANSWER else f"The command '{command.kind}' came"
     message = f"{what} and was left: the run waited for none."
-    return LimitReached(limit=Limit(name="command", message=message))
+    return NoticeAdded(notice=Notice(name="command", message=message))
 
 
 def _set(created: asyncio.Event | None) -> None:

@@ -16,12 +16,12 @@ from deep_research.state import (
     Budget,
     CommandKind,
     DeepResearchState,
-    Limit,
+    Notice,
     ParkedKind,
     RunStatus,
     SubQueryStatus,
 )
-from deep_research.state.events import BudgetRaised, Event, LimitReached, RunAborted, RunParked, RunSteered
+from deep_research.state.events import BudgetRaised, Event, NoticeAdded, RunAborted, RunParked, RunSteered
 from deep_research.state.notices import TOO_LATE, guidance_notice
 from deep_research.state.parking import Parking
 from deep_research.state.raising import raised, starts
@@ -103,10 +103,10 @@ def unapplied(command: Command, last_word: Event) -> Sequence[Event]:
             CommandKind.CANCEL: "to cancel it",
         }
         what = next((words for each, words in name.items() if each == kind), f"'{kind[:MAX_KIND_CHARS]}'")
-        return (LimitReached(limit=Limit(name="command", message=f"{TOO_LATE}: {what}.")),)
+        return (NoticeAdded(notice=Notice(name="command", message=f"{TOO_LATE}: {what}.")),)
     guidance = steered(command.payload)
     refused = guidance.model_copy(update={"refused": guidance.refused or f"{TOO_LATE}."})
-    return refused, LimitReached(limit=guidance_notice(TOO_LATE, in_words(guidance) or UNREADABLE))
+    return refused, NoticeAdded(notice=guidance_notice(TOO_LATE, in_words(guidance) or UNREADABLE))
 
 
 def in_words(steered: RunSteered) -> str:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         IterationRecommendation,
         Limit,
         Mention,
+        Notice,
         QualityUpdate,
         Quote,
         Record,
@@ -131,6 +132,7 @@ __all__ = [
     "Mention",
     "ModelRole",
     "ModelSpend",
+    "Notice",
     "ParkedKind",
     "Parking",
     "PartJudgement",
@@ -190,7 +192,7 @@ _NAMES = {
     ),
     "records": (
         "AgentDecision Contradiction ContradictionSide Difference Finding FirstLook FollowUpQuery Gap "
-        "GapAnalysis GatherStats Guidance IterationRecommendation Limit Mention QualityUpdate Quote "
+        "GapAnalysis GatherStats Guidance IterationRecommendation Limit Mention Notice QualityUpdate Quote "
         "Record Reference Remark RemarkKind Source Span SubQuery ValidationResult"
     ),
     "report": "Citation ConfidenceSummary ReportMetadata",

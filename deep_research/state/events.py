@@ -35,6 +35,7 @@ from deep_research.state.records import (
     Guidance,
     IterationRecommendation,
     Limit,
+    Notice,
     QualityUpdate,
     Record,
     Reference,
@@ -335,7 +336,7 @@ class IterationStarted(Event):
 
 class AgentFellBack(Event):
     """An agent could not do its work and the extractive one did it instead. ``hint`` says what can be done about it;
-    ``limit`` is what is told of it, where that is not the error."""
+    ``limit`` is the share of a cap that it used up, if it was that."""
 
     type: Literal["agent.fell_back"] = "agent.fell_back"
     role: str
@@ -398,8 +399,22 @@ class HookFailed(Event):
 
 
 class LimitReached(Event):
+    """A cap was reached, and something left out for want of it."""
+
     type: Literal["limit.reached"] = "limit.reached"
     limit: Limit
+
+
+class NoticeAdded(Event):
+    """Something came up that a reader of the run should know."""
+
+    type: Literal["notice.added"] = "notice.added"
+    notice: Notice
+
+
+def notice_event(notice: Notice) -> LimitReached | NoticeAdded:
+    """The event that records a notice, or a limit."""
+    return LimitReached(limit=notice) if isinstance(notice, Limit) else NoticeAdded(notice=notice)
 
 
 class RunParked(Event):
@@ -486,6 +501,7 @@ AnyEvent = (
     | ContentSent
     | HookFailed
     | LimitReached
+    | NoticeAdded
     | RunParked
     | RunSteered
     | PlanApproved
@@ -552,7 +568,9 @@ def known(kind: str, version: int) -> type[Event]:
 
 
 # What is told in the words of errors, which name paths: a log is read on other machines too.
-_OF_ERRORS = SubQueryFailed | AgentFellBack | ModelFellBack | HookFailed | LimitReached | RunAborted
+_OF_ERRORS = (
+    SubQueryFailed | AgentFellBack | ModelFellBack | HookFailed | LimitReached | NoticeAdded | RunAborted
+)
 
 
 def storable(event: Event) -> tuple[Event, bytes]:
@@ -573,9 +591,9 @@ def _without_paths(event: Event) -> Event:
         for name in ("error", "message")
         if isinstance(told := getattr(event, name, None), str)
     }
-    limit = getattr(event, "limit", None)
-    if isinstance(limit, Limit):
-        changed["limit"] = limit.model_copy(update={"message": placeless(limit.message)})
+    for name in ("limit", "notice"):
+        if isinstance(notice := getattr(event, name, None), Notice):
+            changed[name] = notice.model_copy(update={"message": placeless(notice.message)})
     same = all(getattr(event, name) == value for name, value in changed.items())
     return event if same else event.model_copy(update=changed)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from deep_research.errors import UsageError
 from deep_research.state.phases import DeepResearchPhase, ParkedKind
-from deep_research.state.records import FETCHES, Limit
+from deep_research.state.records import FETCHES, Limit, Notice
 from deep_research.state.run import DeepResearchState
 from deep_research.state.sending import Sending
 from deep_research.state.spending import ON_MODELS, Budget
@@ -71,20 +71,20 @@ def raised(state: DeepResearchState, wanted: Budget) -> Budget:
     return new
 
 
-def told_of(limit: Limit, caps: Collection[str]) -> bool:
-    """Whether a limit tells of one of these caps of the run's own budget, or of work that was done without a model for
+def told_of(notice: Notice, caps: Collection[str]) -> bool:
+    """Whether it tells of one of these caps of the run's own budget, or of work that was done without a model for
     want of it."""
-    if limit.is_shared or _is_of_plan(limit):
+    if _is_of_plan(notice):
         return False
-    said = limit.message
-    return limit.of_cap in caps or any(
-        f"the cap {name} of" in said or f"what {name} has for" in said for name in caps
-    )
+    if isinstance(notice, Limit):
+        return notice.of_cap in caps and not notice.is_shared
+    said = notice.message
+    return any(f"the cap {name} of" in said or f"what {name} has for" in said for name in caps)
 
 
-def _is_of_plan(limit: Limit) -> bool:
+def _is_of_plan(notice: Notice) -> bool:
     """Whether it tells how the plan was made, which is not made again."""
-    return limit.name.endswith(f":{DeepResearchPhase.PLANNING}") or limit.message.startswith("The planner ")
+    return notice.name.endswith(f":{DeepResearchPhase.PLANNING}") or notice.message.startswith("The planner ")
 
 
 def pages_left(state: DeepResearchState, caps: Collection[str]) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ def pages_left(state: DeepResearchState, caps: Collection[str]) -> tuple[str, ..
 def read_for_less(state: DeepResearchState, caps: Collection[str]) -> frozenset[str]:
     """The sources of which a model was given less than all, or nothing, for want of these caps on models; those that it
     never saw were read without it."""
-    if not any(told_of(limit, caps) for limit in _of_analysis(state)):
+    if not any(told_of(each, caps) for each in _of_analysis(state)):
         return frozenset()
     whole = {
         item.id
@@ -109,12 +109,10 @@ def read_for_less(state: DeepResearchState, caps: Collection[str]) -> frozenset[
     return frozenset(state.analyzed - whole)
 
 
-def _of_analysis(state: DeepResearchState) -> Iterator[Limit]:
-    """The limits that tell what was not read, or not by a model."""
-    for limit in state.limits:
-        share = limit.name.partition(":")[2] == DeepResearchPhase.ANALYSIS
-        if share or (limit.name == "agent" and limit.message.startswith("The analyzer ")):
-            yield limit
+def _of_analysis(state: DeepResearchState) -> Iterator[Notice]:
+    """The limits and notices that tell what was not read, or not by a model."""
+    yield from (limit for limit in state.limits if limit.name.endswith(f":{DeepResearchPhase.ANALYSIS}"))
+    yield from (n for n in state.notices if n.name == "agent" and n.message.startswith("The analyzer "))
 
 
 def starts(state: DeepResearchState, new: Budget) -> DeepResearchPhase | None:
@@ -158,5 +156,5 @@ def _is_unwritten(state: DeepResearchState, caps: Collection[str]) -> bool:
     return (
         state.report is not None
         and DeepResearchPhase.SYNTHESIS not in state.sent
-        and any(told_of(limit, caps) for limit in state.limits)
+        and any(told_of(notice, caps) for notice in (*state.limits, *state.notices))
     )

@@ -315,11 +315,11 @@ class Guidance(Record):
         return phase is self.phase or (self.lasting and order.index(phase) > order.index(self.phase))
 
 
-PAGES = "pages"  # the limit of pages that were found and have no text for us; one for each reason
+PAGES = "pages"  # the notice of pages that were found and have no text for us; one for each reason
 OF_REPORT = (
-    "report"  # the limit of a report that had to be shorter, or written from less: gone with the next report
+    "report"  # the notice of a report that had to be shorter, or written from less: gone with the next report
 )
-OF_MODEL = "model"  # the limit that tells of the models themselves: nothing that a model could weigh
+OF_MODEL = "model"  # the notice that tells of the models themselves: nothing that a model could weigh
 SHARED = "shared:"  # before the name of a cap: it is that of a budget which the run shares with others
 FETCHES = "max_fetches"  # the limit of pages that were not asked for, to keep within a cap
 NO_HIGH_QUALITY = "No source is of high quality."  # said of what was gathered, before anything of it was read
@@ -331,27 +331,15 @@ OF_PAGES = (
 _SITES = 5  # that a line names
 
 
-class Limit(Record):
-    """Something that was left out, and why. ``cap`` and ``used`` are in the unit of the named limit. That of a cap has
-    its name, ``max_tokens``; of a phase's share ``max_tokens:analysis``; of a shared budget ``shared:max_tokens``. Where
-    several are told as one, ``used`` is how many they are."""
+class Notice(Record):
+    """Something that a reader should know of a run: what failed, was left out or is otherwise than was asked, and why.
+    ``name`` is its kind, such as ``hook``, ``pages`` or ``guidance``; ``count`` is how often it came up;
+    ``skipped`` is what was left out."""
 
     name: str
     message: str
-    cap: float | None = None
-    used: float | None = None
+    count: int = 1
     skipped: tuple[str, ...] = ()
-
-    @property
-    def of_cap(self) -> str:
-        """The name of the cap, where it is that of one, of whatever budget, or of a share; else nothing."""
-        name = self.name.removeprefix(SHARED).partition(":")[0]
-        return name if name.startswith("max_") else ""
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether it is a cap of a budget that the run shares with others."""
-        return self.name.startswith(SHARED)
 
     @property
     def line(self) -> str:
@@ -364,6 +352,24 @@ class Limit(Record):
         many = "1 page" if len(self.skipped) == 1 else f"{len(self.skipped)} pages"
         were = "was" if len(self.skipped) == 1 else "were"
         return f"{many} of {of} {were} {self.message[:1].lower()}{self.message[1:]}"
+
+
+class Limit(Notice):
+    """A cap that was reached. Its name is that of the cap, ``max_tokens``; of a phase's share ``max_tokens:analysis``; of
+    a shared budget ``shared:max_tokens``. ``cap`` and ``used`` are in the unit of the cap."""
+
+    cap: float | None = None
+    used: float | None = None
+
+    @property
+    def of_cap(self) -> str:
+        """The name of the cap, of whatever budget or share."""
+        return self.name.removeprefix(SHARED).partition(":")[0]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is a cap of a budget that the run shares with others."""
+        return self.name.startswith(SHARED)
 
 
 def _site(url: str) -> str:

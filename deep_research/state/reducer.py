@@ -39,6 +39,7 @@ from deep_research.state.records import (
     Guidance,
     IterationRecommendation,
     Limit,
+    Notice,
     QualityUpdate,
     Reference,
     Remark,
@@ -68,6 +69,7 @@ _COLLECTIONS = frozenset(
         "decisions",
         "guidance",
         "limits",
+        "notices",
         "answers",
         "reservations",
         "sent",
@@ -152,6 +154,7 @@ class Fold:
         self.decisions: list[AgentDecision] = list(base.decisions)
         self.guidance: list[Guidance] = list(base.guidance)
         self.limits: dict[tuple[str, str], Limit] = {(x.name, x.message): x for x in base.limits}
+        self.notices: dict[tuple[str, str], Notice] = {(x.name, x.message): x for x in base.notices}
         self.answers: dict[str, Any] = dict(base.answers)
         self.reservations: dict[str, Reservation] = {r.call_id: r for r in base.reservations}
         self.sent: dict[DeepResearchPhase, Sending] = dict(base.sent)
@@ -212,6 +215,7 @@ class Fold:
                 decisions=tuple(self.decisions),
                 guidance=tuple(self.guidance),
                 limits=tuple(self.limits[key] for key in sorted(self.limits)),
+                notices=tuple(self.notices[key] for key in sorted(self.notices)),
                 answers=dict(self.answers),
                 reservations=tuple(self.reservations.values()),
                 sent=dict(self.sent),
@@ -631,7 +635,7 @@ def _piece_written(state: Fold, event: ev.PieceWritten) -> None:
 @_on(ev.ReportDrafted)
 def _report_drafted(state: Fold, event: ev.ReportDrafted) -> None:
     if state.draft is None:
-        _drop_limits(state, OF_REPORT)
+        _drop_notices(state, OF_REPORT)
     state.draft = event.draft
 
 
@@ -644,14 +648,14 @@ def _claims_judged(state: Fold, event: ev.ClaimsJudged) -> None:
 @_on(ev.ReportCompared)
 def _report_compared(state: Fold, event: ev.ReportCompared) -> None:
     if not event.kept:  # what was told with the new draft is not of the report that stays
-        _drop_limits(state, OF_REPORT)
+        _drop_notices(state, OF_REPORT)
 
 
 @_on(ev.ReportWritten)
 def _report_written(state: Fold, event: ev.ReportWritten) -> None:
-    # A whole one that a stop makes partial keeps its limits; those of a draft were told with it.
+    # A whole one that a stop makes partial keeps its notices; those of a draft were told with it.
     if event.report != state.report and (state.draft is None or event.metadata.partial):
-        _drop_limits(state, OF_REPORT)
+        _drop_notices(state, OF_REPORT)
     state.report = event.report
     state.report_metadata = event.metadata
     state.citations = event.citations
@@ -681,9 +685,9 @@ def _phase_ended(state: Fold, event: ev.PhaseEnded) -> None:
     state.decisions.append(event.decision)
     state.seconds = round(state.seconds + event.seconds, 3)
     name = f"gate:{event.phase}"
-    _drop_limits(state, name)  # what a later pass of the same phase made good is no limit any more
+    _drop_notices(state, name)  # what a later pass of the same phase made good is told no more
     for issue in event.validation.advisory:
-        state.limits[name, issue] = Limit(name=name, message=issue)
+        state.notices[name, issue] = Notice(name=name, message=issue)
 
 
 def _fill_dispatch(state: Fold, event: ev.PhaseEnded) -> None:
@@ -695,14 +699,14 @@ def _fill_dispatch(state: Fold, event: ev.PhaseEnded) -> None:
         state.decisions[place] = state.decisions[place].model_copy(update={"outputs": figures})
 
 
-def _drop_limits(state: Fold, *names: str) -> None:
-    state.limits = {key: limit for key, limit in state.limits.items() if limit.name not in names}
+def _drop_notices(state: Fold, *names: str) -> None:
+    state.notices = {key: notice for key, notice in state.notices.items() if notice.name not in names}
 
 
 def _forget_gates(state: Fold, phase: DeepResearchPhase) -> None:
     """A phase that begins anew makes void what gates said of its last pass, and of those that came after it."""
     order = tuple(DeepResearchPhase)
-    _drop_limits(state, *(f"gate:{later}" for later in order[order.index(phase) :]))
+    _drop_notices(state, *(f"gate:{later}" for later in order[order.index(phase) :]))
 
 
 @_on(ev.PhaseRetried)
@@ -761,12 +765,13 @@ def _iteration_started(state: Fold, event: ev.IterationStarted) -> None:
 def _fell_back(state: Fold, event: ev.AgentFellBack) -> None:
     if state.phase is not DeepResearchPhase.ANALYSIS:  # what models read of sources stays read
         state.sent.pop(state.phase, None)
-    limit = event.limit or Limit(
-        name="agent",
-        message=f"The {event.role} could not do its work ({event.error}); the extractive one did it."
-        f" {event.hint}".rstrip(),
+    if event.limit is not None:
+        _add_limit(state, event.limit)
+        return
+    message = (
+        f"The {event.role} could not do its work ({event.error}); the extractive one did it. {event.hint}"
     )
-    state.limits[limit.name, limit.message] = limit
+    _add_notice(state, Notice(name="agent", message=message.rstrip()))
 
 
 @_on(ev.ModelReserved)
@@ -789,11 +794,8 @@ def _charge_open(state: Fold) -> None:
 
 @_on(ev.ModelFellBack)
 def _model_fell_back(state: Fold, event: ev.ModelFellBack) -> None:
-    limit = Limit(
-        name="model",
-        message=f"For the {event.role}, {event.model} gave no usable answer and {event.next_model} was asked.",
-    )
-    state.limits[limit.name, limit.message] = limit
+    message = f"For the {event.role}, {event.model} gave no usable answer and {event.next_model} was asked."
+    _add_notice(state, Notice(name="model", message=message))
 
 
 @_on(ev.ReadingPlanned)
@@ -851,22 +853,38 @@ def _sections_sent(state: Fold, sending: Sending) -> None:
 def _hook_failed(state: Fold, event: ev.HookFailed) -> None:
     error = event.error.rstrip(".")
     message = f"The hook {event.hook} failed and was passed over: {error}. Mend it; strict_hooks shows where it fails."
-    known = state.limits.get(("hook", message))
-    often = 1 + (known.used or 0 if known is not None else 0)
-    state.limits["hook", message] = Limit(name="hook", message=message, used=often)
+    known = state.notices.get(("hook", message))
+    _add_notice(state, Notice(name="hook", message=message, count=1 + (known.count if known else 0)))
 
 
 @_on(ev.LimitReached)
 def _limit_reached(state: Fold, event: ev.LimitReached) -> None:
-    key = event.limit.name, event.limit.message
-    known = state.limits.get(key)
-    limit = event.limit
-    if known is not None and known.name in OF_PAGES:  # of other searches, for the same reason
-        limit = known.model_copy(update={"skipped": tuple(sorted({*known.skipped, *limit.skipped}))})
+    _add_limit(state, event.limit)
+
+
+def _add_limit(state: Fold, limit: Limit) -> None:
+    key = limit.name, limit.message
     if limit.name in OF_PAGES:
-        used = len(limit.skipped) if limit.name == PAGES else state.usage.fetches
-        limit = limit.model_copy(update={"used": used})
+        skipped = _all_skipped(state.limits.get(key), limit)
+        limit = limit.model_copy(update={"skipped": skipped, "used": state.usage.fetches})
     state.limits[key] = limit
+
+
+@_on(ev.NoticeAdded)
+def _notice_added(state: Fold, event: ev.NoticeAdded) -> None:
+    _add_notice(state, event.notice)
+
+
+def _add_notice(state: Fold, notice: Notice) -> None:
+    key = notice.name, notice.message
+    if notice.name == PAGES:
+        notice = notice.model_copy(update={"skipped": _all_skipped(state.notices.get(key), notice)})
+    state.notices[key] = notice
+
+
+def _all_skipped(known: Notice | None, notice: Notice) -> tuple[str, ...]:
+    """The pages of a notice, with those of other searches that were left for the same reason."""
+    return notice.skipped if known is None else tuple(sorted({*known.skipped, *notice.skipped}))
 
 
 @_on(ev.RunParked)
@@ -928,6 +946,7 @@ def _budget_raised(state: Fold, event: ev.BudgetRaised) -> None:
     state.pages_left = pages_left(before, caps)
     state.analyzed -= read_for_less(before, caps)
     state.limits = {key: limit for key, limit in state.limits.items() if not told_of(limit, caps)}
+    state.notices = {key: notice for key, notice in state.notices.items() if not told_of(notice, caps)}
     state.options = state.options.model_copy(update={"budget": event.budget})
 
 

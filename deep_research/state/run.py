@@ -30,6 +30,7 @@ from deep_research.state.records import (
     Guidance,
     IterationRecommendation,
     Limit,
+    Notice,
     Record,
     Reference,
     Remark,
@@ -176,6 +177,7 @@ class DeepResearchState(Record):
     decisions: tuple[AgentDecision, ...] = ()
     guidance: tuple[Guidance, ...] = ()
     limits: tuple[Limit, ...] = ()
+    notices: tuple[Notice, ...] = ()
     answers: dict[str, Any] = Field(default_factory=dict)
     pages_left: tuple[str, ...] = ()
     plan_approved: bool = False

@@ -12,7 +12,7 @@ from deep_research.state.events import (
     Event,
     GuidanceGiven,
     IterationStarted,
-    LimitReached,
+    NoticeAdded,
     PhaseRetried,
     PhaseStarted,
     RunCompleted,
@@ -94,7 +94,7 @@ def last_advice(state: DeepResearchState, review: Review) -> list[Event]:
     said = [(text, origin) for text, origin in review.guidance if origin != GATE]
     return [
         *(given(review.phase, state.iteration, text, origin) for text, origin in said),
-        *(LimitReached(limit=guidance_notice(TOO_LATE, text)) for text, _ in said),
+        *(NoticeAdded(notice=guidance_notice(TOO_LATE, text)) for text, _ in said),
     ]
 
 

@@ -38,6 +38,7 @@ from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     Limit,
+    Notice,
     ParkedKind,
     Parking,
     RunOptions,
@@ -54,6 +55,7 @@ from deep_research.state.events import (
     Event,
     HookFailed,
     LimitReached,
+    NoticeAdded,
     PhaseEnded,
     PhaseStarted,
     RunAborted,
@@ -149,7 +151,7 @@ class SupervisorOrchestrator:
     ``agents``, by role, make the phases where none are handed over: a gatherer at least, and the extractive agents do
     the rest. ``fallbacks`` do a phase's work when its own agent, one that says ``falls_back``, cannot, or when it was
     dispatched to ``extractive``. ``models`` are for the agents that use one; ``shared`` are budgets that the run draws on
-    beside its own. ``limits`` are known before the run begins, and told with the end of PLANNING. ``elapsed`` gives the
+    beside its own. ``notices`` are known before the run begins, and told with the end of PLANNING. ``elapsed`` gives the
     seconds that the run was worked on, by all its owners. ``critique``: a report that a model wrote is looked at by the
     refiner's before it is handed over, and revised once in each iteration. ``estimate`` says what a run may take by its
     plan. ``strict_hooks``: what a hook raises ends the run, and is raised by `run`.
@@ -178,7 +180,7 @@ class SupervisorOrchestrator:
         on_outage: str = "park",
         critique: bool = True,
         shared: Sequence[SharedBudget] = (),
-        limits: Sequence[Limit] = (),
+        notices: Sequence[Notice] = (),
         clock: Clock = utc_now,
         elapsed: Callable[[], float] | None = None,
         estimate: PlanEstimate | None = None,
@@ -205,7 +207,7 @@ class SupervisorOrchestrator:
         self._parks = on_outage == "park"
         self._critique = critique
         self._shared = shared
-        self._limits = limits
+        self._notices = notices
         self._thinking: Thinking | None = None
         self._models: RunModels | None = None
         self._clock = clock
@@ -385,9 +387,9 @@ class SupervisorOrchestrator:
 
     async def _walk(self, journal: Journal) -> None:
         if self._models is not None and journal.state.status is RunStatus.RUNNING:
-            for limit in await self._models.assumed_windows():
-                if limit not in journal.state.limits:
-                    await journal.record(LimitReached(limit=limit))
+            for notice in await self._models.assumed_windows():
+                if notice not in journal.state.notices:
+                    await journal.record(NoticeAdded(notice=notice))
         while journal.state.status is RunStatus.RUNNING:
             journal.check()
             state = journal.state
@@ -440,7 +442,7 @@ class SupervisorOrchestrator:
         if decision is not None and is_unknown(decision, phase):
             name = " ".join(decision.agent.split())[:60]
             message = f"The {phase} was dispatched to '{name}', which there is not; the {worker.role} did it."
-            await journal.record(LimitReached(limit=Limit(name="supervisor", message=message)))
+            await journal.record(NoticeAdded(notice=Notice(name="supervisor", message=message)))
         journal = phase_journal(journal, phase)
         try:
             if phase is DeepResearchPhase.GATHERING:
@@ -573,7 +575,7 @@ class SupervisorOrchestrator:
         way = next_transition(Node(review.phase.value), situation)
         events += decided
         if review.phase is DeepResearchPhase.PLANNING:  # when it is done again, they are told already
-            events += [LimitReached(limit=limit) for limit in self._limits if limit not in state.limits]
+            events += [NoticeAdded(notice=each) for each in self._notices if each not in state.notices]
         events += request_events(journal.state, review, _taken(review, way), self._clock())
         if way.target is Node.ABORTED:
             await self._blocked(journal, review, [*events, *last_advice(state, review)])

@@ -31,13 +31,13 @@ from deep_research.state import (
     AgentDecision,
     DeepResearchPhase,
     DeepResearchState,
-    Limit,
     ModelRole,
+    Notice,
     QuestionPart,
     SupervisorAction,
     ValidationResult,
 )
-from deep_research.state.events import LimitReached
+from deep_research.state.events import NoticeAdded
 from deep_research.state.journal import Clock, Journal
 from deep_research.state.records import OF_MODEL
 from deep_research.supervisor.review import Review, consider
@@ -234,5 +234,5 @@ class Thinking:
                 self._models = None  # a request after each phase would be as much in vain
                 problem = f"The supervisor's model does not answer ({error.problem})"
                 message = f"{problem}; the research goes on without its advice."
-                await journal.record(LimitReached(limit=Limit(name=OF_MODEL, message=message)))
+                await journal.record(NoticeAdded(notice=Notice(name=OF_MODEL, message=message)))
             return None

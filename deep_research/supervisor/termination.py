@@ -3,7 +3,7 @@ that does not answer. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -51,7 +51,7 @@ def blocked(
         return AbortReason.NO_EVIDENCE, issues
     if phase not in _EVIDENCE:
         return AbortReason.ERROR, issues
-    if any(limit.of_cap for limit in state.limits):
+    if state.limits:
         return AbortReason.BUDGET, " ".join((issues, *_not_allowed(state.limits)))
     failed = [s for s in state.sub_queries if s.status is SubQueryStatus.FAILED]
     if failed:
@@ -77,11 +77,10 @@ def _counted(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
 
 
-def _not_allowed(limits: Iterable[Limit]) -> Iterator[str]:
+def _not_allowed(limits: Sequence[Limit]) -> Iterator[str]:
     """What the run could do no more of, a sentence for its own budget and one for those that it shares."""
-    reached = [limit for limit in limits if limit.of_cap]
     for budget, shared in (("The budget", False), ("A budget that is shared with other runs", True)):
-        of_it = [each.of_cap for each in reached if each.is_shared is shared]
+        of_it = [each.of_cap for each in limits if each.is_shared is shared]
         if of_it:
             things = dict.fromkeys(_COUNTED.get(name, name) for name in of_it)
             yield f"{budget} did not allow more {' or '.join(things)}."

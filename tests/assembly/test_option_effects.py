@@ -30,7 +30,7 @@ def own(role):
 
 
 def told_of(result):
-    return [limit.message for limit in result.limits if limit.name == OPTION]
+    return [notice.message for notice in result.notices if notice.name == OPTION]
 
 
 @pytest.fixture
@@ -79,11 +79,11 @@ def test_what_was_not_given_is_not_told(corpus, tmp_path):
 def test_they_are_told_in_the_report_and_recorded_with_the_end_of_planning(corpus, tmp_path):
     with DeepResearch(corpus=corpus, data_dir=tmp_path / "data", store="memory") as research:
         result = research.run(QUESTION, **GIVEN)
-        told = [event for event in research.events(result.research_id) if event.type == "limit.reached"]
+        told = [event for event in research.events(result.research_id) if event.type == "notice.added"]
         between = [event.type for event in research.events(result.research_id)]
     assert len(told_of(result)) == len(told) == len(GIVEN)
     assert all(line in result.report for line in ("language has no effect", "in the words of its sources"))
-    first = between.index("limit.reached")
+    first = between.index("notice.added")
     assert (between[first - 1], between[first + len(GIVEN)]) == ("phase.ended", "phase.started")
 
 
@@ -98,17 +98,17 @@ def test_a_run_that_is_resumed_does_not_tell_them_twice(phase, corpus, tmp_path)
         assert parked.status == "parked"
         assert len(told_of(parked)) == (0 if phase == "planning" else len(GIVEN))
         result = research.resume(parked.research_id, "Go on.")
-        told = [event for event in research.events(result.research_id) if event.type == "limit.reached"]
+        told = [event for event in research.events(result.research_id) if event.type == "notice.added"]
     assert result.status == "completed"
-    assert len([event for event in told if event.limit.name == OPTION]) == len(GIVEN)
+    assert len([event for event in told if event.notice.name == OPTION]) == len(GIVEN)
 
 
 def test_a_plan_that_is_made_again_tells_them_once(tmp_path):
     cast = scripted_agents(retries={"planner": 1}, without=["gatherer"])
     with DeepResearch(agents=cast, search=[ScriptedSearch()], data_dir=tmp_path, store="memory") as research:
         result = research.run(QUESTION, source_language="de")
-        told = [event for event in research.events(result.research_id) if event.type == "limit.reached"]
-    assert [limit.message.partition(" ")[0] for limit in result.limits if limit.name == OPTION] == [
+        told = [event for event in research.events(result.research_id) if event.type == "notice.added"]
+    assert [notice.message.partition(" ")[0] for notice in result.notices if notice.name == OPTION] == [
         "source_language"
     ]
-    assert len([event for event in told if event.limit.name == OPTION]) == 1
+    assert len([event for event in told if event.notice.name == OPTION]) == 1

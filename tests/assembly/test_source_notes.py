@@ -22,5 +22,5 @@ def test_a_reader_that_cannot_be_loaded_is_told_of_a_run_that_reads_files_or_pag
     )
     with DeepResearch(store="memory", data_dir=tmp_path / "data", **reads) as engine:
         result = engine.run("When was the old tower built?")
-    told = [limit.message for limit in result.limits if "note" in limit.message]
+    told = [notice.message for notice in result.notices if "note" in notice.message]
     assert told == ([f"Texts may be missing: {LINE}."] if searched == "folder" else [])

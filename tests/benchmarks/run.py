@@ -379,9 +379,9 @@ def growth(folder: Path) -> None:
 
 @row
 def fold_10000(folder: Path) -> None:
-    from deep_research.state import Limit, RunOptions, Source, SubQuery
+    from deep_research.state import Notice, RunOptions, Source, SubQuery
     from deep_research.state.events import (
-        LimitReached,
+        NoticeAdded,
         PlanMade,
         RunCreated,
         SubQueryCompleted,
@@ -400,9 +400,9 @@ def fold_10000(folder: Path) -> None:
                 sub_query_id=query.id,
                 sources=(Source(id=f"src-{n}", sub_query_id=query.id, title="A title", url=f"docs/{n}.md"),),
             ),
-            LimitReached(limit=Limit(name="a", message=str(n))),
-            LimitReached(limit=Limit(name="b", message=str(n))),
-            LimitReached(limit=Limit(name="c", message=str(n))),
+            NoticeAdded(notice=Notice(name="a", message=str(n))),
+            NoticeAdded(notice=Notice(name="b", message=str(n))),
+            NoticeAdded(notice=Notice(name="c", message=str(n))),
         ]
     events = events[:10_000]
     stamped = [e.model_copy(update={"seq": n, "at": utc_now()}) for n, e in enumerate(events, 1)]
@@ -448,7 +448,7 @@ def model_path(folder: Path) -> None:
             started = time.perf_counter()
             result = await research.arun("How did the keepers of a lighthouse record wind and weather?")
         assert result.status == "completed", result.reason
-        assert result.report_metadata.writer == "synthesizer", result.limits
+        assert result.report_metadata.writer == "synthesizer", result.notices
         return time.perf_counter() - started, result, model
 
     def spent(result: Any, model: Planning) -> str:

@@ -7,7 +7,7 @@ from deep_research.budget.recommendations import LARGE_ARCHIVE, advice
 from deep_research.errors import ModelError, WindowError
 from deep_research.models.failures import from_status
 from deep_research.settings import Settings
-from deep_research.state import DeepResearchPhase, Limit, Sending, SentItem
+from deep_research.state import DeepResearchPhase, Limit, Notice, Sending, SentItem
 
 
 def fidelity(*sizes, archived=()):
@@ -23,7 +23,7 @@ WHOLE = fidelity(100, 100)
 
 
 def fell_back(error):
-    return Limit(
+    return Notice(
         name="agent",
         message=f"The analyzer could not do its work ({error.problem}); the extractive one did it.",
     )
@@ -52,7 +52,7 @@ ROWS = {
     "we said so": ((WHOLE, (fell_back(WINDOW),)), {}, ["token_safety_margin"]),
     "the run was aborted by it": ((WHOLE, ()), {"aborted": str(WINDOW)}, ["token_safety_margin"]),
     "summarization failed": (
-        (WHOLE, (Limit(name="summarizer", message="no choice within 60 s"),)),
+        (WHOLE, (Notice(name="summarizer", message="no choice within 60 s"),)),
         {},
         ["summarization_providers", "summarization_provider", "summarization_timeout"],
     ),
@@ -62,7 +62,7 @@ ROWS = {
         ["2.0 GB", "content_archive_ttl_hours", "deep-research archive clean"],
     ),
     "the archive cannot be written": (
-        (WHOLE, (Limit(name="archive", message="Originals are not kept"),)),
+        (WHOLE, (Notice(name="archive", message="Originals are not kept"),)),
         {},
         ["research_archive_dir"],
     ),
@@ -96,8 +96,8 @@ def test_nothing_else_is_advised(row):
 
 def test_where_nothing_is_wrong_nothing_is_advised():
     harmless = (
-        Limit(name="window", message="For want of room the refiner was given only a part of the report."),
-        Limit(name="analysis", message="No finding is of high confidence."),
+        Notice(name="window", message="For want of room the refiner was given only a part of the report."),
+        Notice(name="analysis", message="No finding is of high confidence."),
         fell_back(ModelError("m: the answer did not fit its limit", hint="")),
     )
     assert advice(WHOLE, harmless) == []

@@ -279,8 +279,8 @@ def test_a_fallback_is_logged_and_told_in_the_limits():
         "model.reserved",
         "model.settled",
     ]
-    (limit,) = journal.state.limits
-    assert limit.message == "For the planner, test:one gave no usable answer and test:two was asked."
+    (notice,) = journal.state.notices
+    assert notice.message == "For the planner, test:one gave no usable answer and test:two was asked."
 
 
 def test_a_wait_is_told_with_the_time_when_it_is_over():

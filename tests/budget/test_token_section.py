@@ -20,7 +20,7 @@ from deep_research.budget.recommendations import LARGE_ARCHIVE, advice
 from deep_research.budget.window import Window
 from deep_research.errors import WindowError
 from deep_research.settings import Settings, bounds
-from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Limit, Sending, SentItem
+from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Notice, Sending, SentItem
 
 ROWS = {}
 
@@ -292,14 +292,14 @@ TROUBLES = {
     "context exceeded": (
         told(
             100,
-            limits=[Limit(name="agent", message="A prompt of about 9 tokens does not fit the 4 there are.")],
+            limits=[Notice(name="agent", message="A prompt of about 9 tokens does not fit the 4 there are.")],
         ),
         ("token_safety_margin", "runtime_overhead"),
     ),
     "summarization failures": (
         told(
             100,
-            limits=[Limit(name="summarizer", message="Sources were shortened without a model: no answer")],
+            limits=[Notice(name="summarizer", message="Sources were shortened without a model: no answer")],
         ),
         ("summarization_providers",),
     ),
@@ -327,7 +327,7 @@ def less_is_kept_free(tmp_path):
 
 @row("tip: shortening is slow")
 def a_faster_model(tmp_path):
-    said = told(100, limits=[Limit(name="summarizer", message="no choice within 60 s")])
+    said = told(100, limits=[Notice(name="summarizer", message="no choice within 60 s")])
     assert "summarization_provider" in said
     assert "summarization_timeout" in said
 

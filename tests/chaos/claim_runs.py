@@ -83,6 +83,6 @@ def research(
         **kills.shown(result, store),
         "claims": [claim.model_dump(mode="json") for claim in result.claims],
         "repairs": [repair.model_dump(mode="json") for repair in result.repairs],
-        "limits": [limit.message for limit in result.limits],
+        "notices": [notice.message for notice in result.notices],
         "events": [event.name for event in engine.events(result.research_id)],
     }

@@ -228,7 +228,7 @@ def _judged(trial: _Trial, result: ResearchResult, log: Sequence[Served], kind: 
         return "config"
     trial.must(result.status is RunStatus.COMPLETED, f"ended as {result.status}")
     trial.wrong.extend(_flaws(result, clean))
-    fell = any(limit.name == "agent" for limit in result.limits)
+    fell = any(notice.name == "agent" for notice in result.notices)
     return "extractive" if fell else "model"
 
 
@@ -241,7 +241,7 @@ def _flaws(result: ResearchResult, clean: str) -> list[str]:
         flaws.append(f"a report with an error in it: {_ALIEN.search(body)}")
     flaws += _cut(report)
     by_model = result.report_metadata is not None and result.report_metadata.writer == "synthesizer"
-    told = any(limit.name == "agent" for limit in result.limits)
+    told = any(notice.name == "agent" for notice in result.notices)
     if by_model and not told and not set(_headings(clean)) <= set(_headings(report)):
         flaws.append(f"a report without some of its sections: {_headings(report)}")
     if not by_model and "could not do its work" not in report:

@@ -124,6 +124,6 @@ def research(
     return {
         **kills.shown(result, store),
         "claims": [claim.model_dump(mode="json") for claim in result.claims],
-        "limits": [limit.message for limit in result.limits],
+        "notices": [notice.message for notice in result.notices],
         "events": [event.name for event in engine.events(result.research_id)],
     }

@@ -18,7 +18,7 @@ from deep_research.models.base import ModelCall, OnText, Reply
 
 pytestmark = pytest.mark.timed
 
-TOLD = ("status", "report", "claims", "repairs", "limits")
+TOLD = ("status", "report", "claims", "repairs", "notices")
 
 
 @pytest.fixture(scope="module")

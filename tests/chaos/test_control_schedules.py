@@ -342,7 +342,7 @@ def _became(row: dict[str, Any], within: list[ev.Event]) -> str | None:
                     return "told"
             case ev.RunResumed() if row["kind"] == CommandKind.ANSWER:
                 return "answered" if event.answer == json.loads(row["payload"]) else "too late"
-            case ev.LimitReached() if row["kind"] == CommandKind.ANSWER and event.limit.name == "command":
+            case ev.NoticeAdded() if row["kind"] == CommandKind.ANSWER and event.notice.name == "command":
                 return "too late"
             case ev.RunResumed() if row["kind"] == CommandKind.RELEASE:
                 return "taken over"

@@ -188,7 +188,7 @@ def test_a_run_with_one_request_that_hangs_completes_at_the_second_try(
     assert tale.result.status is RunStatus.COMPLETED, tale.result.message
     assert tale.asked[role] == 2
     assert all(count <= 2 for other, count in tale.asked.items() if other != role)
-    assert [limit.message for limit in tale.result.limits if limit.name == "agent"] == []
+    assert [notice.message for notice in tale.result.notices if notice.name == "agent"] == []
     streamed = {served.stream for served in tale.service.log if role_of(served) == role}
     assert streamed == {watched}
 

@@ -76,7 +76,7 @@ def test_sources_that_only_the_model_could_read_are_read_when_the_run_is_resumed
     with engine(server) as research:
         failed = research.run(question)
         assert (failed.status, failed.reason) == (RunStatus.ABORTED, AbortReason.NO_EVIDENCE)
-        assert "analyzer could not do its work" in " ".join(limit.message for limit in failed.limits)
+        assert "analyzer could not do its work" in " ".join(notice.message for notice in failed.notices)
         server.faults = []
         result = research.resume(failed.research_id)
     assert result.status is RunStatus.COMPLETED

@@ -70,7 +70,7 @@ def researched(order: Sequence[int]) -> ResearchResult:
 def shown(result: ResearchResult) -> dict[str, Any]:
     return result.model_dump(
         mode="json",
-        include={"report", "citations", "findings", "gaps", "sources", "limits", "contradictions"},
+        include={"report", "citations", "findings", "gaps", "sources", "limits", "notices", "contradictions"},
     )
 
 

@@ -17,7 +17,7 @@ from revision_runs import QUESTION, WORDS, Reviser, Shelf
 from deep_research import DeepResearch
 from deep_research.testing.doubles import FakeClock
 
-TOLD = ("status", "report", "claims", "limits")
+TOLD = ("status", "report", "claims", "notices")
 pytestmark = pytest.mark.timed
 UNITS = ("plan.made", "sources.analyzed", "report.drafted", "gaps.assessed", "report.written")
 PIECES = 4  # the outline, two sections, and what stands around them

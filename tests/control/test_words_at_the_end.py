@@ -45,7 +45,7 @@ def steered(**steer: Any) -> Word:
 
 
 def names(event: ev.Event, what: str) -> bool:
-    return isinstance(event, ev.LimitReached) and event.limit.message == f"{NOT_APPLIED}: {what}."
+    return isinstance(event, ev.NoticeAdded) and event.notice.message == f"{NOT_APPLIED}: {what}."
 
 
 def is_pause(event: ev.Event) -> bool:
@@ -59,7 +59,7 @@ def is_cancelled(event: ev.Event) -> bool:
 
 
 def is_answer(event: ev.Event) -> bool:
-    left = isinstance(event, ev.LimitReached) and event.limit.message.startswith(
+    left = isinstance(event, ev.NoticeAdded) and event.notice.message.startswith(
         "An answer came and was left"
     )
     return left or names(event, "an answer")
@@ -187,7 +187,7 @@ def test_the_result_names_what_came_too_late(units: int) -> None:
     store = Interleaving(Schedule(("steer", "steer drop", "pause"), 0, before=True, deaf=True), units)
     with engine(store) as research:
         result = research.run(QUESTION)
-    assert {limit.message for limit in result.limits if limit.message.startswith(NOT_APPLIED)} == {
+    assert {notice.message for notice in result.notices if notice.message.startswith(NOT_APPLIED)} == {
         f"{NOT_APPLIED}: “Also consider the Zanzibar lens”.",
         f"{NOT_APPLIED}: “without the sub-query subq-0123456789ab”.",
         f"{NOT_APPLIED}: a pause.",

@@ -201,11 +201,34 @@ def _model(babbling: bool) -> Any:
     return Babbling() if babbling else ReadingModel()
 
 
+def _with_notices(value: dict[str, Any]) -> dict[str, Any]:
+    """A limit of no cap is a notice now, in a list and an event of its own; both lists keep their order."""
+
+    def is_cap(told: dict[str, Any]) -> bool:
+        return told["name"].removeprefix("shared:").startswith("max_")
+
+    def notice(told: dict[str, Any]) -> dict[str, Any]:
+        """``used`` was how often it came up; of pages the number of those ``skipped``."""
+        count = 1 if told["name"] == "pages" else int(told["used"] or 1)
+        return {"name": told["name"], "message": told["message"], "skipped": told["skipped"], "count": count}
+
+    match value:
+        case {"limits": [*told]} if "notices" not in value and all("message" in each for each in told):
+            limits = [each | {"count": 1} for each in told if is_cap(each)]
+            return value | {"limits": limits, "notices": [notice(each) for each in told if not is_cap(each)]}
+        case {"type": "limit.reached", "limit": told} if not is_cap(told):
+            left = {key: each for key, each in value.items() if key != "limit"}
+            return left | {"type": "notice.added", "notice": notice(told)}
+        case {"type": "limit.reached" | "agent.fell_back", "limit": dict(told)}:
+            return value | {"limit": told | {"count": 1}}
+    return value
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {
             RENAMED.get(key, key): _plain(sorted(each) if key in UNORDERED else each)
-            for key, each in value.items()
+            for key, each in _with_notices(value).items()
             if key not in VARIABLE
         }
     if isinstance(value, list):

@@ -59,7 +59,7 @@ def test_a_run_ends_with_the_models_report(dialect):
     assert result.status is RunStatus.COMPLETED, result.message
     reports = [served for served in server.log if served.text.startswith("You write the report")]
     assert any(served.status == 200 and served.usage for served in reports)
-    assert not any("The synthesizer could not do its work" in limit.message for limit in result.limits)
+    assert not any("The synthesizer could not do its work" in notice.message for notice in result.notices)
     assert not any(token in result.report for token in CONTROL)
     true_books(result, server)
 
@@ -92,7 +92,7 @@ def test_a_window_that_an_error_names_is_kept_for_later_runs(dialect, tmp_path):
             ) as research:
                 result = research.run(QUESTION)
             assert result.status is RunStatus.COMPLETED
-            assumed = [limit for limit in result.limits if "model_context_overrides" in limit.message]
+            assumed = [notice for notice in result.notices if "model_context_overrides" in notice.message]
             assert len(assumed) == expected
             refused = [served for served in server.log[before:] if served.usage is None]
             assert len(refused) <= 2 * expected

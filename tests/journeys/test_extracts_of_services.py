@@ -79,7 +79,7 @@ def test_the_text_of_the_service_is_a_source_of_lower_quality_and_is_quoted(
     assert "as its search service gives it" in result.report
     assert {source.metadata["read"] for source in result.sources} == {"extract"}
     assert {source.quality for source in result.sources} <= {SourceQuality.LOW, SourceQuality.UNKNOWN}
-    told = [limit.line for limit in result.limits if limit.name == "pages"]
+    told = [notice.line for notice in result.notices if notice.name == "pages"]
     assert told
     assert all("is used instead" in line for line in told)
 

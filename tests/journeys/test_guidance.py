@@ -60,7 +60,7 @@ def test_what_is_said_when_nobody_is_left_is_told(home, hook):
         home, QUESTION, saying("Tell of Grace Darling.", P.SYNTHESIS, hook=hook), max_iterations=1
     )
     assert "Arrived after the last phase; not applied: “Tell of Grace Darling”." in {
-        limit.message for limit in result.limits
+        notice.message for notice in result.notices
     }
 
 
@@ -82,7 +82,7 @@ def test_a_steer_about_a_broad_request_comes_first_or_is_told(home):
     followed = researched(home, request, saying("Tell of Grace Darling.", P.ANALYSIS))
     assert any("Darling" in finding.content for finding in followed.findings)
     told = researched(home, request, saying("Use Klingon.", P.ANALYSIS))
-    assert [limit.name for limit in told.limits if "Klingon" in limit.message] == ["guidance"]
+    assert [notice.name for notice in told.notices if "Klingon" in notice.message] == ["guidance"]
 
 
 def test_the_gap_of_a_steer_is_addressed_by_its_own_passage_alone(home):
@@ -110,7 +110,7 @@ def test_steers_never_make_more_searches_than_a_plan_may_have(most, pending, ste
     assert (len(searches.sub_queries), len(searches.replaced)) == (added, replaced)
     assert pending - replaced + added <= most
     assert len({s.index for s in (*plan, *searches.sub_queries)}) == pending + added
-    assert sum(event.name == "limit.reached" for event in events) == steers - added
+    assert sum(event.name == "notice.added" for event in events) == steers - added
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_of_a_steer_what_it_names_is_searched_else_what_it_tells(steer, words, q
 def test_an_enormous_steer_is_read_in_part_and_told_in_a_line(home):
     said = "Klingon " * 30_000
     result = researched(home, QUESTION, saying(said, P.ANALYSIS))
-    (line,) = [limit.message for limit in result.limits if limit.name == "guidance"]
+    (line,) = [notice.message for notice in result.notices if notice.name == "guidance"]
     assert len(line) < 400
 
 

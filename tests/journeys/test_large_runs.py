@@ -92,11 +92,11 @@ def test_many_sources_are_read_and_every_prompt_fits_the_window(tmp_path, window
     assert result.report_metadata.writer == "synthesizer"
     for call in model.calls:
         assert tokens(call) + call.max_output <= window
-    said = " ".join(limit.message for limit in result.limits)
+    said = " ".join(notice.message for notice in result.notices)
     assert f"of {sources} sources were read in part" in said
     told = result.report.split("## Limits")[1]
     of_report = [
-        limit for limit in result.limits if limit.name == "window" and "refiner" not in limit.message
+        notice for notice in result.notices if notice.name == "window" and "refiner" not in notice.message
     ]
     assert all(limit.message in told for limit in of_report)  # what its critic did not see is no limit of it
 
@@ -130,7 +130,9 @@ def test_a_question_of_three_pages_fits_every_prompt_or_is_shortened_visibly(tmp
         assert tokens(call) + call.max_output <= window
         asked = call.messages[-1].content
         assert PAGES.strip() in asked or "characters are left out here" in asked
-    given_in_part = {limit.message for limit in result.limits if "a part of the question" in limit.message}
+    given_in_part = {
+        notice.message for notice in result.notices if "a part of the question" in notice.message
+    }
     assert bool(given_in_part) is (window < 30_000)
     planned, *_, read = [
         call.messages[0].content.split("Question: ")[1].split("\n\n")[0]

@@ -81,4 +81,4 @@ def test_the_second_round_reads_the_section_that_it_asks_for_and_no_section_is_r
     body = [MANUAL[span.start : span.end] for item in (first, second) for span in item.spans]
     assert sum(LOCK in text for text in body) == sum(VACUUM in text for text in body) == 1
     assert {f.content for f in result.findings} == {LOCK, VACUUM}
-    assert any("further sections in round 2" in limit.message for limit in result.limits)
+    assert any("further sections in round 2" in notice.message for notice in result.notices)

@@ -100,14 +100,14 @@ def test_a_cap_is_made_use_of(corpus, tmp_path, cap, least):
 def test_where_nothing_is_managed_a_cap_makes_no_call_larger_than_the_window(corpus, tmp_path):
     result = researched(corpus, tmp_path, token_management_enabled=False, max_model_calls=6)
     assert result.status == "completed"
-    assert "agent" not in {limit.name for limit in result.limits}
+    assert "agent" not in {notice.name for notice in result.notices}
     assert any(row.role == "analyzer" for row in result.usage.models)
     assert len(result.state.analyzed) == len(result.sources)
 
 
 def test_what_is_protected_may_be_more_than_is_read_in_a_round(corpus, tmp_path):
     result = researched(corpus, tmp_path, reading_tokens=1_000, protected=("towers*.md",))
-    assert "agent" not in {limit.name for limit in result.limits}
+    assert "agent" not in {notice.name for notice in result.notices}
     kept = result.fidelity.phases["analysis"].content_fidelity.values()
     assert all(10 * item.current_tokens >= item.original_tokens for item in kept)
 
@@ -221,11 +221,11 @@ def test_what_is_said_of_a_shorter_report_is_not_said_of_the_long_one_after_it(c
     assert "about 1500 words" in asked  # of the first round
     assert SECTION in asked  # of the second
     assert "For want of budget the report was written in" not in result.report
-    assert "report" not in {limit.name for limit in result.limits}
+    assert "report" not in {notice.name for notice in result.notices}
 
 
 def test_a_report_that_had_to_be_shorter_says_so_and_so_do_the_limits(corpus, tmp_path):
     result = researched(corpus, tmp_path, report_words=4_000, max_model_calls=4)
-    (told,) = [limit.message for limit in result.limits if limit.name == "report"]
+    (told,) = [notice.message for notice in result.notices if notice.name == "report"]
     assert told == "For want of budget the report was written in 1500 words instead of 4000."
     assert told in result.report

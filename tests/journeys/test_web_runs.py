@@ -123,7 +123,7 @@ def test_a_question_is_answered_from_pages_that_were_read_and_kept(services, sit
     assert (page.title, page.published.isoformat()) == ("The lighthouse of Mole Reef", "2024-03-05")
     assert page.metadata["author"] == "Ann Keeper"
     assert "cookies" not in result.report
-    assert [limit.line for limit in result.limits if limit.name == "pages"] == [
+    assert [notice.line for notice in result.notices if notice.name == "pages"] == [
         "1 page of mole.example.com was found but not read: the page is gone (404 Not Found).",
         "1 page of mole.example.com was found but not read: the site's robots.txt asks programs not to read this page. "
         "The text that the search service gives of it is used instead.",
@@ -161,7 +161,7 @@ def test_when_one_service_is_down_the_next_one_answers_and_the_report_says_so(se
         result = research.run(QUESTION)
     assert result.status == "completed"
     assert {source.metadata["provider"] for source in result.sources} == {"google"}
-    assert any(limit.message.startswith("tavily: ") for limit in result.limits)
+    assert any(notice.message.startswith("tavily: ") for notice in result.notices)
     # A wrong key is not tried again and again.
     assert len([request for request in services.log if request.path == "/search"]) <= 8
 
@@ -171,7 +171,7 @@ def test_a_service_without_its_key_is_passed_over_and_named(services, site, tmp_
     with engine(services, tmp_path, "tavily", "google") as research:
         result = research.run(QUESTION)
     assert result.status == "completed"
-    assert any("'tavily' needs TAVILY_API_KEY" in limit.message for limit in result.limits)
+    assert any("'tavily' needs TAVILY_API_KEY" in notice.message for notice in result.notices)
     assert "TAVILY\\_API\\_KEY" in result.report or "TAVILY_API_KEY" in result.report
 
 

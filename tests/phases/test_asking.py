@@ -82,7 +82,7 @@ def test_a_query_of_which_nothing_is_left_is_not_sent_and_that_is_told(tmp_path:
     result, queries = run(tmp_path, BAD, MIXED, "lighthouse keepers")
     assert result.status == "completed"
     assert set(queries) == {"towers", "lighthouse keepers"}
-    assert any("nothing but addresses or instructions" in limit.message for limit in result.limits)
+    assert any("nothing but addresses or instructions" in notice.message for notice in result.notices)
 
 
 def test_a_plan_of_which_nothing_is_left_is_made_without_the_agent(tmp_path: Any) -> None:
@@ -90,7 +90,7 @@ def test_a_plan_of_which_nothing_is_left_is_made_without_the_agent(tmp_path: Any
     assert result.status == "completed"
     assert QUESTION in queries
     assert not any(CODE in query or "evil" in query for query in queries)
-    assert any("planner" in limit.message for limit in result.limits)
+    assert any("planner" in notice.message for notice in result.notices)
 
 
 def test_what_an_agent_by_rule_would_send_of_the_instructions_is_held_back_at_the_door(tmp_path: Any) -> None:

@@ -49,8 +49,8 @@ def repairs(journal):
     return [(repair.kind.value, repair.before, repair.after, repair.by) for repair in journal.state.repairs]
 
 
-def limits(journal):
-    return [limit.message for limit in journal.state.limits]
+def notices(journal):
+    return [notice.message for notice in journal.state.notices]
 
 
 # An agent without a model
@@ -310,9 +310,9 @@ def test_where_the_model_fails_code_repairs_and_that_is_told_and_not_asked_again
     journal = models.written()
     assert body(journal).startswith(f"{BUILT} [1] ")
     assert {by for *_, by in repairs(journal)} == {"code"}
-    (told,) = limits(journal)
+    (told,) = notices(journal)
     assert told.startswith("Claims that nothing carried were repaired without a model: ")
-    assert units(journal) == ["report.drafted", "report.drafted", "limit.reached", "report.written"]
+    assert units(journal) == ["report.drafted", "report.drafted", "notice.added", "report.written"]
     # What was recorded before the report is enough to write the same without asking.
     again = MemoryJournal(at_synthesis(), texts=TEXTS.values())
     place = [event.name for event in journal.events].index("report.written")
@@ -321,7 +321,7 @@ def test_where_the_model_fails_code_repairs_and_that_is_told_and_not_asked_again
     models.written(journal=again)
     assert len(models.asked) == calls
     assert again.state.report == journal.state.report
-    assert limits(again) == limits(journal)
+    assert notices(again) == notices(journal)
 
 
 def test_more_claims_than_a_request_has_room_for_are_bounded(work):
@@ -416,7 +416,7 @@ def test_a_judge_that_says_nothing_usable_is_no_word_against_a_claim(work, answe
 def test_a_cap_that_the_repair_meets_leaves_it_to_code(work):
     journal = Models(work).written(options=RunOptions(budget=Budget(max_model_calls=1)))
     assert {by for *_, by in repairs(journal)} == {"code"}
-    (told,) = limits(journal)
+    (told,) = notices(journal)
     assert "max_model_calls" in told
 
 
@@ -494,7 +494,7 @@ def test_each_part_has_the_claims_that_tell_of_it_and_what_is_untold_is_told(sai
     assert [len(verdict.claim_ids) for verdict in journal.state.verdicts] == claims
     assert known.issuperset(i for verdict in journal.state.verdicts for i in verdict.claim_ids)
     assert journal.state.report_metadata.coverage == coverage
-    assert limits(journal) == [f"The report leaves out what was found of: {each}." for each in untold]
+    assert notices(journal) == [f"The report leaves out what was found of: {each}." for each in untold]
 
 
 # What a stop leaves

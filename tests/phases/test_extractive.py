@@ -19,7 +19,7 @@ from deep_research.state import (
     DeepResearchPhase,
     Finding,
     Gap,
-    Limit,
+    Notice,
     Source,
     SourceQuality,
     SubQuery,
@@ -140,7 +140,7 @@ def test_conflicts_stand_side_by_side_and_open_gaps_and_limits_are_named():
             Gap(id="gap-1", description="Not found: the cost"),
             Gap(id="gap-2", description="Not found: the age", addressed=True),
         ),
-        limits=(Limit(name="sources", message="One text was too long."),),
+        notices=(Notice(name="sources", message="One text was too long."),),
     )
     assert f"- They differ. [{one.id}, {other.id}]" in report
     assert "- Not found: the cost" in report

@@ -222,8 +222,8 @@ def test_what_is_left_out_is_counted_and_told():
     made = analyzed(*LIES)
     assert [finding.content for finding in made.findings] == [BUILT]
     assert made.unfounded == 2
-    (limit,) = ResearchResult.of(made).limits
-    assert limit.message == (
+    (notice,) = ResearchResult.of(made).notices
+    assert notice.message == (
         "2 findings were left out, since what they quoted stands in none of their sources, or says something else."
         " 1 quote was left out, since no source has the words."
     )

@@ -26,7 +26,7 @@ from deep_research.state import (
     Budget,
     DeepResearchPhase,
     DeepResearchState,
-    Limit,
+    Notice,
     RunOptions,
     SourceKind,
     SourceQuality,
@@ -132,8 +132,8 @@ def test_what_is_to_be_known_of_a_provider_is_said_once_for_all_searches():
         DeepResearchState(query="q", phase=DeepResearchPhase.GATHERING, sub_queries=sub_queries)
     )
     asyncio.run(GatheringPhase(SearchGatherer([provider])).run(journal.state, journal))
-    limits = [event.limit for event in journal.recorded if event.name == "limit.reached"]
-    assert limits == [Limit(name="sources", message=provider.notes[0])]
+    notices = [event.notice for event in journal.recorded if event.name == "notice.added"]
+    assert notices == [Notice(name="sources", message=provider.notes[0])]
 
 
 def test_a_page_whose_address_holds_a_registered_key_is_not_asked_for():
@@ -142,8 +142,8 @@ def test_a_page_whose_address_holds_a_registered_key_is_not_asked_for():
     site = Site({at(1): TEXT})
     journal = gathered(Found(page(key), page(1)), site)
     assert site.read_at == [at(1)]
-    (limit,) = journal.state.limits
-    assert (limit.message, limit.skipped) == (f"Found but not read: {KEYED}.", (at("***"),))
+    (notice,) = journal.state.notices
+    assert (notice.message, notice.skipped) == (f"Found but not read: {KEYED}.", (at("***"),))
 
 
 def test_a_page_that_holds_a_registered_key_is_kept_without_it_and_its_places_stay():
@@ -205,7 +205,7 @@ def test_a_page_that_cannot_be_read_is_told_and_the_next_one_takes_its_place():
     journal = gathered(Found(*map(page, range(5))), site, options={"max_sources_per_query": 2})
     assert [s.url for s in journal.state.sources] == [at(1), at(3)]
     assert site.read_at == [at(0), at(1), at(2), at(3)]
-    lines = [limit.line for limit in journal.state.limits]
+    lines = [notice.line for notice in journal.state.notices]
     assert lines == [
         "1 page of example.org was found but not read: no readable text in it.",
         "1 page of example.org was found but not read: the site's robots.txt asks programs not to read this page.",
@@ -217,9 +217,9 @@ def test_pages_that_cannot_be_read_for_one_reason_are_told_in_one_line_over_all_
     other = QUERY.model_copy(update={"id": "subq-b", "query": "Bell Rock height", "index": 1})
     provider = Found(by_query={QUERY.query: [page(0), page(1)], other.query: [page(1), page(2)]})
     journal = gathered(provider, Site({at(n): gone for n in range(3)}), sub_queries=(QUERY, other))
-    (limit,) = journal.state.limits
-    assert limit.line == "3 pages of example.org were found but not read: the page is gone (404)."
-    assert limit.skipped == (at(0), at(1), at(2))
+    (notice,) = journal.state.notices
+    assert notice.line == "3 pages of example.org were found but not read: the page is gone (404)."
+    assert notice.skipped == (at(0), at(1), at(2))
 
 
 def test_more_results_are_asked_for_than_are_wanted_where_pages_have_to_be_read():
@@ -284,7 +284,7 @@ def test_a_page_of_another_day_than_the_service_said_is_left_out():
     journal = gathered(Found(page(1, published=date(2024, 1, 1))), Site({at(1): late}), options=options)
     assert journal.state.sources == ()
     assert (
-        journal.state.limits[0].line
+        journal.state.notices[0].line
         == "1 page of example.org was found but not used: published outside of the days that were asked for."
     )
 
@@ -297,7 +297,7 @@ def test_as_of_a_day_nothing_without_a_date_is_used():
     assert [s.url for s in journal.state.sources] == [at(1), at(2)]
     journal = gathered(Found(page(3)), Site({at(3): TEXT}), options=options)
     assert journal.state.sources == ()
-    assert [limit.line for limit in journal.state.limits] == [
+    assert [notice.line for notice in journal.state.notices] == [
         "1 page of example.org was found but not used: no day of publication."
     ]
 
@@ -380,7 +380,7 @@ def test_searches_side_by_side_share_the_cap_evenly_whoever_comes_first(cap):
 def test_without_a_cap_pages_are_counted_all_the_same():
     state, site = fetched(None)
     assert state.usage.fetches == len(site.read_at) == 3
-    assert state.limits == ()
+    assert state.notices == ()
 
 
 def test_what_earlier_rounds_asked_for_is_taken_from_the_cap():
@@ -584,7 +584,7 @@ def test_a_failure_of_another_wording_loses_nothing():
     )
     journal = gathered(provider, None, sub_queries=(QUERY.model_copy(update={"query": question}),))
     assert [s.url for s in journal.state.sources] == [at("bread")]
-    assert journal.state.limits[0].message == "It went away."
+    assert journal.state.notices[0].message == "It went away."
 
 
 def test_after_the_gate_words_are_tried_that_were_not_tried_yet():
@@ -606,15 +606,15 @@ def test_a_copy_of_a_page_takes_no_other_page_s_place():
     pages = {at(1): document(prose), at(2): document(f"{prose} More news."), at(3): document(TEXT)}
     journal = gathered(Found(page(1), page(2), page(3)), Site(pages), options={"max_sources_per_query": 2})
     assert [s.url for s in journal.state.sources] == [at(1), at(3)]
-    assert [limit.line for limit in journal.state.limits] == [
+    assert [notice.line for notice in journal.state.notices] == [
         "1 page of example.org was found but not used: the same text as another page that is used."
     ]
 
 
 def test_a_page_that_another_search_used_is_not_told_as_left_out():
-    left = Limit(name="pages", message="Found but not used: so.", used=2, skipped=(at(1), at(2)))
-    state = gathered(Found(page(1)), Site({at(1): TEXT})).state.model_copy(update={"limits": (left,)})
-    (told,) = synthesizer_input(state).limits
+    left = Notice(name="pages", message="Found but not used: so.", skipped=(at(1), at(2)))
+    state = gathered(Found(page(1)), Site({at(1): TEXT})).state.model_copy(update={"notices": (left,)})
+    (told,) = synthesizer_input(state).notices
     assert told.line == "1 page of example.org was found but not used: so."
 
 
@@ -661,7 +661,7 @@ def test_pages_that_take_too_long_are_left_and_the_others_kept(stretch):
         site = Slow({at(0): TEXT, at(1): TEXT, at(2): TEXT + "Two."})
         journal = gathered(Found(*map(page, range(3))), site, patience=patience)
         assert [s.url for s in journal.state.sources] == [at(0), at(2)]
-        assert journal.state.limits[0].line == (
+        assert journal.state.notices[0].line == (
             "1 page of example.org was found but not read: there was no time left to read it."
         )
 

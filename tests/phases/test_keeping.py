@@ -38,11 +38,11 @@ def test_an_original_is_kept_under_its_hash(tmp_path):
 def test_an_archive_that_cannot_be_used_is_told_and_nothing_is_kept(error, said):
     kept, (note,) = asyncio.run(keep(Failing(error), [ITEM], {"src-1": Original("A light.", "source")}))
     assert kept == {}
-    assert note.limit.name == "archive"
-    assert said in note.limit.message
+    assert note.notice.name == "archive"
+    assert said in note.notice.message
 
 
 def test_an_original_that_cannot_be_written_is_told_and_nothing_is_kept(tmp_path):
     kept, (note,) = asyncio.run(keep(archive(tmp_path), [ITEM], {"src-1": Original("half \ud800", "source")}))
     assert kept == {}
-    assert "are not kept: This cannot be archived: UnicodeEncodeError." in note.limit.message
+    assert "are not kept: This cannot be archived: UnicodeEncodeError." in note.notice.message

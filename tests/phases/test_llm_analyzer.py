@@ -172,8 +172,8 @@ def test_a_finding_whose_quote_is_not_in_its_source_is_dropped_counted_and_told(
     made = work(AnalysisPhase(LLMAnalyzer()), state(3), reader(invented), texts=texts(3)).state
     assert len(made.findings) == 2
     assert made.unfounded == 1
-    (limit,) = [x for x in synthesizer_input(made).limits if x.name == "evidence"]
-    assert limit.message.startswith("1 finding was left out, since what they quoted")
+    (notice,) = [x for x in synthesizer_input(made).notices if x.name == "evidence"]
+    assert notice.message.startswith("1 finding was left out, since what they quoted")
 
 
 def test_ids_that_were_not_given_are_removed_and_counted(work):
@@ -294,7 +294,7 @@ def test_a_prompt_that_the_model_finds_too_long_is_halved_once_and_told(work):
     assert sizes[1] < 0.6 * sizes[0]
     assert len(made.findings) == 4
     assert "For want of room the analyzer was given only a part of long sources." in {
-        limit.message for limit in made.limits
+        notice.message for notice in made.notices
     }
 
 
@@ -383,7 +383,7 @@ def test_a_merge_that_gives_nothing_usable_loses_nothing(work):
     journal, _ = merged(work, "no JSON at all", findings)
     assert {f.content for f in journal.state.findings} == {f.content for f in findings}
     assert journal.state.phase_done
-    assert not [limit for limit in journal.state.limits if limit.name == "agent"]
+    assert not [notice for notice in journal.state.notices if notice.name == "agent"]
 
 
 def test_an_outage_in_a_merge_is_an_outage(work):
@@ -408,4 +408,4 @@ def test_findings_to_be_compared_fit_a_small_window(work):
     assert len(call.system + call.messages[-1].content) / 3 + call.max_output < 8_192
     assert "more)" in call.messages[-1].content
     assert len(journal.state.findings) == 140
-    assert "the findings when they were compared" in " ".join(x.message for x in journal.state.limits)
+    assert "the findings when they were compared" in " ".join(x.message for x in journal.state.notices)

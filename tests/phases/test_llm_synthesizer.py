@@ -23,7 +23,7 @@ from deep_research.state import (
     DeepResearchState,
     Finding,
     Gap,
-    Limit,
+    Notice,
     Quote,
     RunOptions,
     Source,
@@ -100,9 +100,9 @@ def test_all_that_is_wanted_reaches_the_prompt():
         gaps=(gap, gap.model_copy(update={"id": "gap-2", "description": "Filled gap", "addressed": True})),
         contradictions=(conflict,),
         improvements=("Name the builder first.",),
-        limits=(
-            Limit(name="gate:analysis", message="No finding is of high confidence."),
-            Limit(name="agent", message="The planner could not do its work."),
+        notices=(
+            Notice(name="gate:analysis", message="No finding is of high confidence."),
+            Notice(name="agent", message="The planner could not do its work."),
         ),
     )
     ((call, _),) = model.calls
@@ -127,7 +127,7 @@ def test_all_that_is_wanted_reaches_the_prompt():
 
 
 def test_names_become_ids_and_the_engine_tells_its_own_limits():
-    output, _ = written([GOOD], limits=(Limit(name="agent", message="The planner could not do its work."),))
+    output, _ = written([GOOD], notices=(Notice(name="agent", message="The planner could not do its work."),))
     assert f"keeper [{FINDINGS[0].id}], and" in output.report
     assert output.report.startswith("# Towers of the reef\n")
     assert output.report.endswith("## Limits of this research\n\n- The planner could not do its work.\n")

@@ -13,7 +13,7 @@ from deep_research.phases.analysis.lost_quotes import MOST_FINDINGS
 from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, RunOptions, Source, SubQuery
 from deep_research.state.events import SourcesAnalyzed
 from deep_research.state.journal import Content, MemoryJournal
-from deep_research.state.limitations import limitations
+from deep_research.state.notices import reported_notices
 from deep_research.testing.models import ScriptedProvider
 
 TEXTS = (
@@ -164,7 +164,7 @@ def test_what_stays_unfound_is_counted_and_told(work):
     provider = Reader(finding(BUILT, "S1", WRONG), again={"findings": [again("F1", "Built by nobody.")]})
     made = read(work, provider).state
     assert (made.unfounded, made.unlocated, len(provider.requests)) == (1, 1, 1)
-    (limit,) = [x for x in limitations(made) if x.name == "evidence"]
+    (limit,) = [x for x in reported_notices(made) if x.name == "evidence"]
     assert "1 quote was left out, since no source has the words." in limit.message
 
 

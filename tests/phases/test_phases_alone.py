@@ -201,7 +201,7 @@ def test_the_next_provider_is_asked_when_the_first_cannot_answer():
         DeepResearchState(query="q", sub_queries=QUERIES[:1]),
     ).state
     assert len(state.sources) == 1
-    assert "library failed: OSError: no route" in state.limits[0].message
+    assert "library failed: OSError: no route" in state.notices[0].message
 
 
 def test_a_source_that_two_sub_queries_found_is_kept_once_under_the_first():
@@ -255,7 +255,7 @@ def test_a_text_too_long_to_keep_is_left_out_and_said():
         DeepResearchState(query="q", sub_queries=QUERIES[:1]),
     ).state
     assert [s.url for s in state.sources] == ["small.md"]
-    assert "big.md" in state.limits[0].message
+    assert "big.md" in state.notices[0].message
 
 
 def test_no_more_sources_are_kept_than_a_sub_query_may_have():

@@ -138,7 +138,7 @@ def test_what_a_model_leaves_out_is_told_as_that(work):
     provider, journal, chosen = analysed(work, said(S1="no", S2="no"))
     assert [chosen[n].extent for n in "12"] == [Extent.NOTHING, Extent.NOTHING]
     assert {chosen[n].by for n in "12"} == {provider.name}
-    (told,) = [limit.message for limit in journal.state.limits]
+    (told,) = [notice.message for notice in journal.state.notices]
     assert "2 not at all, since a model saw nothing in them that helps" in told
 
 
@@ -159,7 +159,7 @@ def test_without_an_answer_of_use_the_choice_of_code_stands_and_that_is_told(wor
     assert [chosen[n].extent for n in "12"] == [Extent.NOTHING] * 2
     assert {item.by for item in chosen.values()} == {"code"}
     (limit,) = [
-        limit.message for limit in journal.state.limits if limit.message.startswith("2 sources were left")
+        notice.message for notice in journal.state.notices if notice.message.startswith("2 sources were left")
     ]
     assert told in limit
     assert provider.read, "what code chose is read all the same"

@@ -166,9 +166,9 @@ def test_where_dropping_is_allowed_what_matters_least_is_left_out_and_listed(wor
     _, journal = read(work, texts, tokens=10_000, dropping=True)
     left = [n for n, item in sent(journal).items() if not item.current_tokens]
     assert left
-    (limit,) = [x for x in journal.state.limits if x.name == "window" and x.skipped]
-    assert set(limit.skipped) == {f"https://example.org/{n}" for n in left}
-    assert str(len(left)) in limit.message
+    (notice,) = [x for x in journal.state.notices if x.name == "window" and x.skipped]
+    assert set(notice.skipped) == {f"https://example.org/{n}" for n in left}
+    assert str(len(left)) in notice.message
     assert journal.state.analyzed == {s.id for s in journal.state.sources}
 
 
@@ -176,7 +176,7 @@ def test_where_not_even_a_sentence_of_each_fits_something_is_left_out_all_the_sa
     texts = [text_of(n, 100) for n in range(120)]
     _, journal = read(work, texts, tokens=2_000)
     assert any(not item.current_tokens for item in sent(journal).values())
-    assert any("were not read at all" in x.message for x in journal.state.limits)
+    assert any("were not read at all" in x.message for x in journal.state.notices)
 
 
 def test_what_its_owner_protects_is_never_left_out(work):
@@ -245,7 +245,7 @@ def test_where_it_fails_the_sources_are_shortened_without_it_and_it_is_told(work
     _, journal = read(work, texts, phase=summarized(), by_role={ModelRole.SUMMARIZER: (chooser,)})
     assert len(journal.state.findings) == 20
     assert len(chooser.calls) < 20
-    (message,) = {x.message for x in journal.state.limits if x.name == "summarizer"}
+    (message,) = {x.message for x in journal.state.notices if x.name == "summarizer"}
     assert "without a model" in message
 
 
@@ -255,7 +255,7 @@ def test_the_next_of_its_chain_is_asked_first(work):
     second = Reader(model="second")
     _, journal = read(work, texts, phase=summarized(), by_role={ModelRole.SUMMARIZER: (broken, second)})
     assert second.calls
-    assert not [x for x in journal.state.limits if x.name == "summarizer"]
+    assert not [x for x in journal.state.notices if x.name == "summarizer"]
 
 
 def condensed(summarizer, model, text, size=500):
@@ -360,7 +360,7 @@ def test_an_archive_that_cannot_be_written_is_told_and_ends_nothing(work, tmp_pa
     phase = AnalysisPhase(LLMAnalyzer(rules), limits=WorkLimits(archive=archived(tmp_path / "archive")))
     _, journal = read(work, texts, phase=phase)
     assert journal.state.findings
-    assert [x for x in journal.state.limits if x.name == "archive"]
+    assert [x for x in journal.state.notices if x.name == "archive"]
 
 
 def test_what_texts_were_found_to_take_is_what_the_next_phase_expects(work):
@@ -426,4 +426,4 @@ def test_what_a_model_was_to_leave_out_is_read_by_the_agent_that_takes_its_place
     asyncio.run(AnalysisPhase(ExtractiveAnalyzer()).run(journal.state, journal))
     assert journal.state.analyzed == {s.id for s in journal.state.sources}
     assert left_out & {i for f in journal.state.findings for i in f.source_ids}
-    assert not [x for x in journal.state.limits if x.skipped]
+    assert not [x for x in journal.state.notices if x.skipped]

@@ -16,8 +16,8 @@ from deep_research.phases.analysis.source_texts import excerpt
 from deep_research.phases.analysis.triage import (
     LONGEST_READ_ON,
     MOST_READ_ON,
-    limits_of,
     look,
+    notices_of,
     triaged,
 )
 from deep_research.phases.base import WorkLimits
@@ -212,7 +212,7 @@ def test_the_choice_is_recorded_with_its_reasons_and_told(work):
     assert all(t.because and t.by == "code" for t in plan.triage)
     assert plan.triage[0].spans
     assert {s.id for s in journal.state.sources} == journal.state.analyzed
-    (told,) = [limit.message for limit in journal.state.limits]
+    (told,) = [notice.message for notice in journal.state.notices]
     assert told == (
         "Of 3 sources a model read 1 only in the sections that speak of what is asked; 2 not at all, since nothing"
         " in them comes near to it (read_sections)."
@@ -255,7 +255,7 @@ def test_what_was_chosen_is_what_a_resumed_run_reads(work):
     ],
 )
 def test_only_what_was_left_out_is_told(triage, told):
-    assert [limit.message for limit in limits_of(triage, 2)] == told
+    assert [notice.message for notice in notices_of(triage, 2)] == told
 
 
 # Sources of earlier rounds, read on
@@ -328,7 +328,7 @@ def test_a_later_round_reads_the_sections_of_a_known_source_that_its_search_asks
     assert "found it again" in chosen_now.because
     (name, read) = next(iter(journal.state.sections_read.items()))
     assert read == (*before.sections_read[name], *chosen_now.spans)
-    assert [limit.message for limit in journal.state.limits] == [
+    assert [notice.message for notice in journal.state.notices] == [
         "Of 1 source of earlier rounds a model read further sections in round 2 (read_sections)."
     ]
 
@@ -358,7 +358,7 @@ def test_no_section_is_read_twice_however_many_rounds_ask_for_it(work):
 def test_a_known_source_is_not_read_on(work, more):
     prompts, _, journal = read_again(work, [manual()], **more)
     assert prompts == []
-    assert not journal.state.limits
+    assert not journal.state.notices
 
 
 def test_of_a_source_of_which_nothing_was_read_the_section_that_is_wanted_now_is(work):

@@ -16,7 +16,7 @@ from deep_research.report.render import finished
 from deep_research.state import (
     Contradiction,
     DeepResearchPhase,
-    Limit,
+    Notice,
     QualityUpdate,
     Reference,
     RunOptions,
@@ -25,7 +25,7 @@ from deep_research.state import (
     SubQueryStatus,
 )
 from deep_research.state.events import SourcesAnalyzed
-from deep_research.state.limitations import limitations
+from deep_research.state.notices import reported_notices
 from deep_research.state.records import NO_HIGH_QUALITY
 from deep_research.testing.models import ScriptedProvider
 
@@ -140,16 +140,16 @@ def test_a_sources_quality_that_was_found_out_later_makes_a_limit_void():
     at = known(
         phase=P.SYNTHESIS,
         sources=(ORM, HARE),
-        limits=(Limit(name="gate:gathering", message=NO_HIGH_QUALITY),),
+        notices=(Notice(name="gate:gathering", message=NO_HIGH_QUALITY),),
     )
-    assert NO_HIGH_QUALITY in [limit.message for limit in limitations(at)]
+    assert NO_HIGH_QUALITY in [limit.message for limit in reported_notices(at)]
     raised = SourcesAnalyzed(
         source_ids=(ORM.id,), quality_updates=(QualityUpdate(source_id=ORM.id, quality=SourceQuality.HIGH),)
     )
     better = at.model_copy(
         update={"sources": (ORM.model_copy(update={"quality": raised.quality_updates[0].quality}), HARE)}
     )
-    assert NO_HIGH_QUALITY not in [limit.message for limit in limitations(better)]
+    assert NO_HIGH_QUALITY not in [limit.message for limit in reported_notices(better)]
 
 
 COLONS = {

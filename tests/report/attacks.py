@@ -15,7 +15,7 @@ from deep_research.state import (
     DeepResearchPhase,
     Finding,
     Gap,
-    Limit,
+    Notice,
     Quote,
     Source,
 )
@@ -658,7 +658,7 @@ def in_texts(rng: random.Random) -> Document:
         findings=tuple(findings),
         sources=tuple(sources),
         gaps=(Gap(id="gap-1", description=made()),),
-        limits=(Limit(name="sources", message=made()),),
+        notices=(Notice(name="sources", message=made()),),
         contradictions=(Contradiction(id="c-1", description=made(), finding_ids=pair),)
         if len(pair) == 2
         else (),

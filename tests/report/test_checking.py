@@ -32,7 +32,7 @@ from deep_research.report.checking import CHECKER, Checker, checked_claims
 from deep_research.report.cited import Cited
 from deep_research.report.judging import key_of
 from deep_research.report.own_lines import IN_THEIR_WORDS
-from deep_research.state import ClaimBasis, ClaimVerdict, Judgement, Limit
+from deep_research.state import ClaimBasis, ClaimVerdict, Judgement, Notice
 
 SUPPORTED, PARTIAL = ClaimVerdict.SUPPORTED, ClaimVerdict.PARTIAL
 CONTRADICTED, UNSUPPORTED = ClaimVerdict.CONTRADICTED, ClaimVerdict.UNSUPPORTED
@@ -139,8 +139,8 @@ OWN = {
 
 @pytest.mark.parametrize("draft", OWN.values(), ids=OWN)
 def test_the_lines_of_the_engine_are_borne_out_by_the_log(draft):
-    limit = Limit(name="evidence", message="3 pages could not be read.")
-    for found in claims(draft, limits=(limit,)):
+    notice = Notice(name="evidence", message="3 pages could not be read.")
+    for found in claims(draft, notices=(notice,)):
         assert (found.verdict, found.basis) == (SUPPORTED, ClaimBasis.RUN)
 
 

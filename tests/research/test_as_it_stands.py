@@ -14,6 +14,7 @@ from deep_research.state import (
     DeepResearchPhase,
     Finding,
     Limit,
+    Notice,
     ReportMetadata,
     SubQuery,
     SubQueryStatus,
@@ -96,14 +97,14 @@ def test_a_source_that_two_searches_find_is_collected_once():
 
 
 def gate(phase, message="Only one."):
-    return Limit(name=f"gate:{phase}", message=message)
+    return Notice(name=f"gate:{phase}", message=message)
 
 
-def limits_after(state, *events):
+def notices_after(state, *events):
     fold = Fold(state)
     for event in events:
         fold.apply(event.model_copy(update={"seq": fold.seq + 1, "at": datetime(2026, 1, 1, tzinfo=UTC)}))
-    return {limit.name for limit in ResearchResult.of(fold.snapshot()).limits}
+    return {notice.name for notice in ResearchResult.of(fold.snapshot()).notices}
 
 
 def decision(action="execute"):
@@ -114,22 +115,22 @@ def decision(action="execute"):
 @pytest.mark.parametrize("phase", P)
 def test_a_phase_that_begins_anew_makes_void_what_gates_said_of_it_and_of_later_ones(phase, again):
     every = list(P)
-    state = sample_state(phase, limits=tuple(map(gate, every)))
+    state = sample_state(phase, notices=tuple(map(gate, every)))
     event = (
         ev.PhaseRetried(phase=phase, attempt=1)
         if again
         else ev.PhaseStarted(phase=phase, iteration=1, decision=decision())
     )
-    assert limits_after(state, event) == {f"gate:{p}" for p in every[: every.index(phase)]}
+    assert notices_after(state, event) == {f"gate:{p}" for p in every[: every.index(phase)]}
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_the_limits_of_a_report_go_with_it(same):
+def test_the_notices_of_a_report_go_with_it(same):
     state = sample_state(
-        P.SYNTHESIS, report="# Old", limits=(Limit(name="report", message="It is shorter."),)
+        P.SYNTHESIS, report="# Old", notices=(Notice(name="report", message="It is shorter."),)
     )
     written = ev.ReportWritten(report="# Old" if same else "# New", metadata=ReportMetadata(partial=same))
-    assert limits_after(state, written) == ({"report"} if same else set())
+    assert notices_after(state, written) == ({"report"} if same else set())
 
 
 def searched(*done):
@@ -164,14 +165,14 @@ def test_a_cap_whose_searches_were_made_after_all_is_not_told(done, limit, told)
 def test_pages_that_another_search_could_read_are_not_told():
     source = sample_state(P.ANALYSIS).sources[0]
     gone = "https://example.org/gone"
-    limit = Limit(name="pages", message="Found but not read: a wall.", used=2, skipped=(gone, source.url))
-    (told,) = ResearchResult.of(DeepResearchState(query="q", sources=(source,), limits=(limit,))).limits
-    assert (told.skipped, told.used) == ((gone,), 1)
+    notice = Notice(name="pages", message="Found but not read: a wall.", skipped=(gone, source.url))
+    (told,) = ResearchResult.of(DeepResearchState(query="q", sources=(source,), notices=(notice,))).notices
+    assert told.skipped == (gone,)
 
 
 def test_findings_that_were_thrown_away_are_told_in_the_result_too():
-    (limit,) = ResearchResult.of(DeepResearchState(query="q", unfounded=2)).limits
-    assert limit.message.startswith("2 findings were left out")
+    (notice,) = ResearchResult.of(DeepResearchState(query="q", unfounded=2)).notices
+    assert notice.message.startswith("2 findings were left out")
 
 
 # Confidence

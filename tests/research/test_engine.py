@@ -668,7 +668,7 @@ def test_a_secret_in_what_others_raise_reaches_no_log_message_or_report(tmp_path
 
     with engine(tmp_path, hooks=SupervisorHooks(think_pause=leak)) as research:
         result = research.run("What is known of towers?")
-    assert result.limits
+    assert result.notices
     broken = {**cast(), "analyzer": leak}
     with engine(tmp_path, agents=broken, search=[ScriptedSearch(), ScriptedSearch()]) as research:
         failed = research.run("What is known of towers?")

@@ -49,7 +49,7 @@ def parks(hook, phase):
 
 @pytest.mark.timed
 @pytest.mark.parametrize("kind", ["answer", "sing"])
-def test_a_command_that_nobody_can_act_on_is_used_up_and_told_in_the_limits(kind):
+def test_a_command_that_nobody_can_act_on_is_used_up_and_told_in_the_notices(kind):
     store, reached, go_on = MemoryStore(), threading.Event(), threading.Event()
 
     async def wait(_):
@@ -62,12 +62,12 @@ def test_a_command_that_nobody_can_act_on_is_used_up_and_told_in_the_limits(kind
         store.enqueue_command(handle.research_id, kind)
         told = None
         for event in handle.events():
-            if event.type == "limit.reached":
-                told = event.limit
+            if event.type == "notice.added":
+                told = event.notice
                 go_on.set()
         result = handle.result(BOUND)
     assert told.message.endswith("was left: the run waited for none.")
-    assert [limit.message for limit in result.limits if limit.name == "command"] == [told.message]
+    assert [notice.message for notice in result.notices if notice.name == "command"] == [told.message]
     assert not store._commands
 
 

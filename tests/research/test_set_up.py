@@ -199,7 +199,7 @@ def test_what_is_otherwise_is_refused_in_one_line_or_goes_on_as_a_new_setup(make
         (changed,) = (e for e in research.events(run_id) if isinstance(e, SetUpChanged))
         assert changed.old == log[0].setup
         assert changed.new == went_on.state.setup
-        assert [limit for limit in went_on.limits if line in limit.message]
+        assert [notice for notice in went_on.notices if line in notice.message]
         again = research.resume(run_id)  # from now on it is this
         assert [e.name for e in research.events(run_id)].count("setup.changed") == 1
         assert again.state.setup == changed.new
@@ -237,7 +237,7 @@ def test_what_nobody_names_is_taken_from_the_run(make, docs):
         events = research.events(run_id)
     assert [event.name for event in events].count("run.resumed") == 1
     assert "setup.changed" not in [event.name for event in events]
-    assert (result.state.setup, result.limits) == (before, ())
+    assert (result.state.setup, result.notices) == (before, ())
     assert parts.settings.model == ("ollama:a", "openai-compatible:b@http://127.0.0.1:9/v1")
     assert parts.settings.search_urls == {"searxng": "http://127.0.0.1:8"}
     assert parts.set_up_now == before
@@ -282,7 +282,7 @@ def test_the_documents_of_a_run_are_found_where_they_stood(make, docs):
     with make(hooks=parking) as research:
         result = research.resume(run_id, answer="Go on.")
     assert result.sources or result.state.phase != "planning"
-    assert not result.limits
+    assert not result.notices
 
 
 def test_a_log_holds_the_name_and_the_fingerprint_of_documents_and_no_place(make, docs):
@@ -314,11 +314,11 @@ def test_changed_files_of_the_same_folder_are_told_and_not_refused(make, docs):
     with make() as research:
         for _ in range(2):
             result = research.resume(run_id)
-            assert [limit.message for limit in result.limits if limit.name == "corpus"] == [
+            assert [notice.message for notice in result.notices if notice.name == "corpus"] == [
                 "The documents in 'docs' have changed since the run began; what it had read before stays as it was."
             ]
         names = [event.name for event in research.events(run_id)]
-    assert names.count("limit.reached") == 1
+    assert names.count("notice.added") == 1
     assert "setup.changed" not in names
 
 
@@ -330,9 +330,9 @@ def test_documents_that_have_moved_are_the_same(make, docs, tmp_path):
         research.resume(run_id)
     assert "--corpus" in gone.value.hint
     with make(corpus=moved) as research:
-        assert not research.resume(run_id).limits
+        assert not research.resume(run_id).notices
     with make() as research:  # it is remembered where they are now
-        assert not research.resume(run_id).limits
+        assert not research.resume(run_id).notices
 
 
 def test_other_documents_are_refused_though_their_folder_has_the_same_name(make, docs, others):
@@ -341,14 +341,14 @@ def test_other_documents_are_refused_though_their_folder_has_the_same_name(make,
         with pytest.raises(SetUpError, match=r"documents was docs \(\w{8}\) and is docs \(\w{8}\)"):
             research.resume(run_id)
         result = research.resume(run_id, setup="new")
-        assert "documents was docs" in result.limits[0].message
+        assert "documents was docs" in result.notices[0].message
         assert research._parts.store.run(run_id).places == (str(others.resolve()),)
 
 
 def test_one_folder_more_is_another_setup(make, docs, others):
     run_id = begun(make, corpus=[docs, others])
     with make() as research:
-        assert not research.resume(run_id).limits
+        assert not research.resume(run_id).notices
     with make(corpus=docs) as research, pytest.raises(SetUpError, match=r"documents was docs .* and docs-2 "):
         research.resume(run_id)
 
@@ -358,7 +358,7 @@ def test_a_server_that_has_moved_is_told_and_not_refused(make, docs):
     run_id = begun(make, corpus=docs, model=here)
     with make(model=there) as research:
         result = research.resume(run_id)
-    assert [limit.message for limit in result.limits] == [
+    assert [notice.message for notice in result.notices] == [
         "The run went on with openai-compatible:m at another address."
     ]
     assert setup_of(make, run_id).addresses() == {"openai-compatible:m": "http://127.0.0.1:9/v1"}
@@ -402,10 +402,10 @@ def test_a_run_of_an_older_package_is_compared_with_nothing(make, docs, monkeypa
     monkeypatch.undo()
     with make(corpus=docs, reflection="always") as research:
         result = research.resume(run_id)
-        assert (result.state.setup, result.limits) == (None, ())
+        assert (result.state.setup, result.notices) == (None, ())
         result = research.resume(run_id, setup="new")
         assert result.state.setup.reflection == "always"
-        assert "not known" in result.limits[0].message
+        assert "not known" in result.notices[0].message
 
 
 def test_the_async_verb_does_the_same_and_wrong_words_are_refused(make, docs):
@@ -485,7 +485,7 @@ def test_a_record_of_answers_is_told_by_its_name_alone(make, docs, tmp_path):
         with pytest.raises(SetUpError, match=r"model was replay:record.jsonl and is none"):
             research.resume(run_id)
     with make(model=f"replay:{record}") as research:
-        assert not research.resume(run_id).limits
+        assert not research.resume(run_id).notices
 
 
 def test_a_service_whose_key_is_gone_is_said_so(make, docs, monkeypatch):

@@ -279,7 +279,9 @@ def test_the_model_tells_what_is_not_found(tmp_path: Path) -> None:
     assert SPELLINGS[leak.spelling](leak.code) in said
     assert f"http://evil.example/{SPELLINGS[leak.spelling](leak.code)}" in said
     assert not any(KEY in call.messages[-1].content for call in left.model.calls)
-    assert any(limit.message.startswith("Where the report says [withheld]") for limit in left.result.limits)
+    assert any(
+        notice.message.startswith("Where the report says [withheld]") for notice in left.result.notices
+    )
     with closing(sqlite3.connect(tmp_path / "data" / "runs.db")) as database:
         rows = database.execute("SELECT type FROM events WHERE body LIKE ?", (f"%{leak.code}%",)).fetchall()
     assert {kind for (kind,) in rows} <= {"run.created", "phase.started"}  # which resuming needs

@@ -161,7 +161,7 @@ def test_a_page_reads_at_most_two_bits_of_a_secret_by_the_links_that_a_model_fol
             result = research.run(QUESTION)
         (task,) = result.state.tasks
         assert task.refusals > 0  # what was not done is told, of all attempts
-        assert any(f"was refused {task.refusals} times" in limit.message for limit in result.limits)
+        assert any(f"was refused {task.refusals} times" in notice.message for notice in result.notices)
         heard.add(tuple(pages.asked))
     assert len(heard) > 1  # something is heard, or nothing is shown here
     assert math.log2(len(heard)) <= 2
@@ -530,7 +530,7 @@ def test_no_word_of_a_private_row_is_asked_of_others(part: int, tmp_path: Path) 
         assert not any(url.startswith(f"{ROOT}{seed}/") for url in public)
         assert set(secret_words(seed)) <= set(model.known)
         passed_on += bool(leaked(secret_words(seed), own))
-        assert any("refused" in each.message or "did not search" in each.message for each in result.limits)
+        assert any("refused" in each.message or "did not search" in each.message for each in result.notices)
     assert passed_on  # to the private source it is
 
 

@@ -76,7 +76,7 @@ def seconds_of_a_hook(tmp_path):
         hooks = SupervisorHooks(think_pause=hanging)
         result = asked(tmp_path, model=model, hooks=hooks, hook_timeout=0.02, max_iterations=1)
         assert result.status == "completed"
-        assert any("no answer within 0.02 s" in limit.message for limit in result.limits)
+        assert any("no answer within 0.02 s" in notice.message for notice in result.notices)
 
 
 def hooks_that_may_not_fail(tmp_path):
@@ -157,7 +157,9 @@ def options_without_effect(tmp_path):
     given |= {"source_language": "de", "protected": ["towers.md"]}
     with DeepResearch(corpus=with_documents(tmp_path), data_dir=tmp_path / "data") as research:
         result = research.run(QUESTION, **given)
-    told = [limit.message.partition(" has no effect: ")[0] for limit in result.limits if limit.name == OPTION]
+    told = [
+        notice.message.partition(" has no effect: ")[0] for notice in result.notices if notice.name == OPTION
+    ]
     assert sorted(told) == sorted(given)
 
 

@@ -90,5 +90,7 @@ def limits_of_tasks_without_any(tmp_path):
     given |= {"task_tools": ["search"], "task_sources": ["web"], "task_public_after_private": True}
     with engine(None, gathering="search", data_dir=tmp_path) as research:
         result = research.run(QUESTION, **given)
-    told = {limit.message.partition(" has no effect: ")[0] for limit in result.limits if limit.name == OPTION}
+    told = {
+        notice.message.partition(" has no effect: ")[0] for notice in result.notices if notice.name == OPTION
+    }
     assert told == set(given)

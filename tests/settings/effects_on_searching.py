@@ -143,7 +143,7 @@ def read_from(site, tmp_path, **fields):
     """A run over pages of the site, and the lines that tell what could not be read."""
     pages = [SearchResult(address=f"http://example.org/{n}", title=QUESTION) for n in range(3)]
     result = run(tmp_path, search=[ScriptedSearch(lambda request: pages)], **fields)
-    return result, [limit.line for limit in result.limits if limit.name == "pages"]
+    return result, [notice.line for notice in result.notices if notice.name == "pages"]
 
 
 def pages_that_searches_find_are_read(tmp_path, site):

@@ -297,7 +297,7 @@ def whether_it_reads_sections_alone(tmp_path):
     for sections in (True, False):
         result, _ = read_of_long_documents(tmp_path, read_sections=sections)
         used.append(result.fidelity.phases["analysis"].content_allocation_metadata.tokens_used)
-        assert any("(read_sections)" in limit.message for limit in result.limits) is sections
+        assert any("(read_sections)" in notice.message for notice in result.notices) is sections
     assert used[0] < used[1]
 
 
@@ -387,7 +387,7 @@ def who_chooses_when_the_first_cannot(tmp_path):
             summarization_providers=[name.format("second")],
         )
         assert {"first", "second"} == set(choosers(server))
-    assert not [limit for limit in result.limits if limit.name == "summarizer"]
+    assert not [notice for notice in result.notices if notice.name == "summarizer"]
 
 
 def how_long_choosing_may_take(tmp_path):
@@ -397,7 +397,7 @@ def how_long_choosing_may_take(tmp_path):
     with ModelServer(never) as server:
         name = f"openai-compatible:slow@{server.base_url}/v1"
         result, _ = read_in_part(tmp_path, summarization_provider=name, summarization_timeout=0.1)
-    assert any("0.1 s" in limit.message for limit in result.limits if limit.name == "summarizer")
+    assert any("0.1 s" in notice.message for notice in result.notices if notice.name == "summarizer")
 
 
 def whether_choices_are_remembered(tmp_path):

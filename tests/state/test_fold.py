@@ -19,6 +19,7 @@ from deep_research.state import (
     DeepResearchPhase,
     Guidance,
     Limit,
+    Notice,
     Parking,
     RunOptions,
     RunStatus,
@@ -206,7 +207,7 @@ def test_a_completed_run_that_is_resumed_gets_more_money_and_then_goes_on() -> N
     assert state.completed_at is not None
     report = state.report
     state.apply(stamped(ev.RunResumed(), state.seq + 1, FakeClock()))
-    for event in (ev.RunCompleted(), ev.RunResumed(), ev.LimitReached(limit=Limit(name="x", message="y"))):
+    for event in (ev.RunCompleted(), ev.RunResumed(), ev.NoticeAdded(notice=Notice(name="x", message="y"))):
         with pytest.raises(LogDamagedError, match="completed run that was taken up"):
             state.apply(stamped(event, state.seq + 1, FakeClock()))
     state.apply(stamped(RAISED, state.seq + 1, FakeClock()))

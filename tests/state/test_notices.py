@@ -3,10 +3,10 @@
 import pytest
 from prompt_reading import ReadingModel
 
-from deep_research import DeepResearch, Limit, SearchProvider, SupervisorHooks
+from deep_research import DeepResearch, SearchProvider, SupervisorHooks
 from deep_research.errors import SearchError
 from deep_research.sources.documents.sample import sample_corpus
-from deep_research.state import notices
+from deep_research.state import Limit, Notice, notices
 from deep_research.state.notices import merge_notices
 
 QUESTION = "Who built the Bell Rock lighthouse, how tall is it and when was it lit?"
@@ -14,11 +14,11 @@ NO_WORK = "could not do its work (the service answered 500 after {} s); the extr
 
 
 def of(name, *messages, **more):
-    return [Limit(name=name, message=message, **more) for message in messages]
+    return [Notice(name=name, message=message, **more) for message in messages]
 
 
 @pytest.mark.parametrize(
-    ("limits", "told"),
+    ("notices", "told"),
     [
         (
             of("sources", "x does not answer 'a b'.", "x does not answer 'c'."),
@@ -39,8 +39,7 @@ def of(name, *messages, **more):
             ),
             ["6 times (also b, c, d and 2 more): a has no effect: no model writes."],
         ),
-        (of("hook", "The hook gate failed: oops.", used=7), ["7 times: The hook gate failed: oops."]),
-        (of("window", "Of 3 sources 2 were cut.", used=7), ["Of 3 sources 2 were cut."]),
+        (of("hook", "The hook gate failed: oops.", count=7), ["7 times: The hook gate failed: oops."]),
         (
             of(
                 "sources",
@@ -62,7 +61,7 @@ def of(name, *messages, **more):
             ["Of 3 sources 2 were cut.", "Of 5 sources 4 were cut."],
         ),
         (
-            of("max_usd", "The cap of 'a' was met.", "The cap of 'b' was met."),
+            [Limit(name="max_usd", message=f"The cap of '{each}' was met.") for each in "ab"],
             ["The cap of 'a' was met.", "The cap of 'b' was met."],
         ),
         (of("agent", "One thing.", "Another."), ["One thing.", "Another."]),
@@ -80,8 +79,8 @@ def of(name, *messages, **more):
         ),
     ],
 )
-def test_notices_that_differ_in_what_they_are_of_are_one(limits, told):
-    assert [limit.message for limit in merge_notices(limits)] == told
+def test_notices_that_differ_in_what_they_are_of_are_one(notices, told):
+    assert [notice.message for notice in merge_notices(notices)] == told
 
 
 def test_each_of_very_many_notices_is_compared_with_a_bounded_number_of_others(monkeypatch):
@@ -127,11 +126,11 @@ def fail(*_):
 def test_a_run_tells_each_notice_once_and_its_report_is_verified_as_it_is(parts, name, told, tmp_path):
     with DeepResearch(corpus=sample_corpus(), data_dir=tmp_path, store="memory", **parts) as research:
         result = research.run(QUESTION)
-        (limit,) = [
-            limit for limit in result.limits if limit.name == name and told.split(": ")[0] in limit.message
+        (notice,) = [
+            each for each in result.notices if each.name == name and told.split(": ")[0] in each.message
         ]
         lines = [line for line in result.report.splitlines() if told in line]
-        assert told in limit.message
-        assert limit.used > 1
+        assert told in notice.message
+        assert notice.count > 1
         assert len(lines) == 1
         assert not research.verify(result.research_id).failures

@@ -2,7 +2,14 @@
 
 import pytest
 
-from deep_research.state import AbortReason, DeepResearchPhase, DeepResearchState, Limit, ValidationResult
+from deep_research.state import (
+    AbortReason,
+    DeepResearchPhase,
+    DeepResearchState,
+    Limit,
+    Notice,
+    ValidationResult,
+)
 from deep_research.supervisor.termination import blocked
 
 NOTHING = ValidationResult(valid=False, blocking=("Nothing was found.",))
@@ -33,7 +40,7 @@ def test_of_a_run_that_its_caps_ended_it_is_said_what_there_was_no_more_of(names
     assert message == f"Nothing was found. {said}"
 
 
-def test_other_limits_are_no_matter_of_the_budget():
-    state = DeepResearchState(query="q", limits=(Limit(name="pages", message="m"),))
+def test_notices_are_no_matter_of_the_budget():
+    state = DeepResearchState(query="q", notices=(Notice(name="pages", message="m"),))
     reason, message = blocked(state, DeepResearchPhase.ANALYSIS, NOTHING)
     assert (reason, message) == (AbortReason.NO_EVIDENCE, "Nothing was found.")

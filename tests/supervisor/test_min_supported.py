@@ -116,7 +116,7 @@ def test_the_share_that_is_asked_for_is_enough(research, least, status):
     if result.report:
         assert result.report.count("[unsupported]") == 4  # three marks, explained once
         assert "3 claims of the report are not borne out by the cited sources." in [
-            x.message for x in result.limits
+            x.message for x in result.notices
         ]
 
 

@@ -364,18 +364,18 @@ def test_a_retry_of_analysis_reads_only_what_no_finding_cites():
     assert [s.id for s in second.sources] == [first.sources[1].id]
 
 
-def test_advice_goes_to_the_next_agent_and_into_the_limits():
+def test_advice_goes_to_the_next_agent_and_into_the_notices():
     machine = Machine()
     state = machine.run()
     advice = "Only 2 sources were found."
     assert advice in machine.agents["analyzer"].handoffs[0].guidance
-    assert advice in [limit.message for limit in state.limits]
+    assert advice in [notice.message for notice in state.notices]
 
 
 def test_advice_that_a_later_iteration_made_good_is_no_limit_any_more():
     machine = Machine(analyzer=with_gap)
     state = machine.run()
-    assert not any("sources were found" in limit.message for limit in state.limits)
+    assert not any("sources were found" in notice.message for notice in state.notices)
 
 
 @pytest.mark.parametrize(
@@ -500,7 +500,7 @@ def test_a_failing_hook_is_recorded_and_passed_over():
     machine = Machine(hooks=SupervisorHooks(think_pause=broken))
     state = machine.run()
     assert state.status == "completed"
-    assert any("think_pause failed" in limit.message for limit in state.limits)
+    assert any("think_pause failed" in notice.message for notice in state.notices)
 
 
 def test_stop_research_is_the_one_exception_that_ends_a_run():
@@ -604,7 +604,7 @@ def test_hooks_see_a_frozen_state():
 
     state = Machine(hooks=SupervisorHooks(think_pause=meddle)).run()
     assert state.report != "mine"
-    assert any("frozen" in limit.message for limit in state.limits)
+    assert any("frozen" in notice.message for notice in state.notices)
 
 
 # Failures
@@ -644,7 +644,7 @@ def test_an_agent_that_says_so_falls_back_to_the_extractive_one_and_the_report_t
     )
     state = machine.run()
     assert state.status == "completed", state.abort
-    assert any("analyzer could not do its work" in limit.message for limit in state.limits)
+    assert any("analyzer could not do its work" in notice.message for notice in state.notices)
 
 
 def test_a_wrong_configuration_aborts_as_such():
@@ -720,7 +720,7 @@ def test_stop_from_outside_drops_the_call_in_flight_and_writes_a_partial_report(
 def test_an_answer_of_another_kind_is_a_failed_hook_and_no_guidance(name, answer):
     state = Machine(hooks=SupervisorHooks(**{name: lambda *_: answer})).run()
     assert state.status == "completed"
-    assert any(f"hook {name} failed" in limit.message for limit in state.limits)
+    assert any(f"hook {name} failed" in notice.message for notice in state.notices)
     assert not any(guidance.origin == "hook" for guidance in state.guidance)
 
 

@@ -88,7 +88,7 @@ def test_a_shared_cap_is_told_as_such():
 
 def test_only_caps_on_models_say_that_another_round_is_no_use():
     assert is_spent((Limit(name="max_usd", message="m"),))
-    assert not is_spent((Limit(name="max_searches", message="m"), Limit(name="gate:planning", message="m")))
+    assert not is_spent((Limit(name="max_searches", message="m"), Limit(name="max_seconds", message="m")))
 
 
 class Faulty(ReadingModel):

@@ -268,7 +268,7 @@ def test_an_agent_that_there_is_not_is_told_and_the_phases_own_does_the_work():
 
     state = alone(Mistaken, scripted_agents())
     assert state.status == "completed"
-    told = [limit.message for limit in state.limits if limit.name == "supervisor"]
+    told = [notice.message for notice in state.notices if notice.name == "supervisor"]
     assert "The planning was dispatched to 'oracle', which there is not; the planner did it." in told
 
 

@@ -152,5 +152,5 @@ def test_without_a_model_a_steer_changes_what_is_searched_found_or_told(home, pl
 )
 def test_without_a_model_what_cannot_be_followed_is_told_once(home, hook, phase):
     result = told(hook, phase, "Write in Esperanto, for toddlers", home)
-    lines = [limit.message for limit in result.limits if limit.name == "guidance"]
+    lines = [notice.message for notice in result.notices if notice.name == "guidance"]
     assert lines == ["Not found, or cannot be followed: “Write in Esperanto, for toddlers”."]

@@ -177,7 +177,7 @@ def test_a_task_at_its_own_limit_answers_within_it_and_goes_out_once(tmp_path, l
     assert told in task.finding.stopped
     assert (task.task.attempt, task.review.approved) == (0, approved)
     assert HEIGHT in {finding.content for finding in result.findings}
-    assert any("ended early" in limit.message and told in limit.message for limit in result.limits)
+    assert any("ended early" in notice.message and told in notice.message for notice in result.notices)
     assert any(gap.description.startswith("Not settled by its task") for gap in result.gaps) is not approved
 
 
@@ -204,7 +204,7 @@ def test_an_attempt_that_ends_at_its_own_limit_leaves_its_sources_and_is_not_mad
     assert task.finding.stopped
     assert (task.task.attempt, len(task.steps) >= steps, task.review.approved) == (0, True, False)
     assert task.finding.source_ids
-    assert any("worked on once and not approved" in limit.message for limit in result.limits)
+    assert any("worked on once and not approved" in notice.message for notice in result.notices)
     assert any(gap.description == f"Not found by its task: {QUESTION}" for gap in result.gaps)
     assert result.status is RunStatus.COMPLETED
 

@@ -288,4 +288,4 @@ def test_a_page_that_a_private_source_points_to_passes_the_guard(tmp_path):
         result = research.run(QUESTION)
     assert own.requests
     assert [source.kind for source in result.sources] == ["document"]
-    assert any("127.0.0.1" in " ".join(limit.skipped) for limit in result.limits)
+    assert any("127.0.0.1" in " ".join(notice.skipped) for notice in result.notices)

@@ -35,7 +35,7 @@ def only(result):
 
 
 def messages(result, name="task"):
-    return [limit.message for limit in result.limits if limit.name == name]
+    return [notice.message for notice in result.notices if notice.name == name]
 
 
 def test_a_finding_that_is_sent_back_goes_out_again_with_the_critique_and_is_approved():
@@ -355,7 +355,7 @@ def test_without_a_model_that_can_be_reached_tasks_go_on_without_one_where_that_
     with engine(TaskModel(steps), on_outage="extractive", max_task_retries=0) as research:
         result = research.run(QUESTION)
     assert result.status == "completed"
-    assert any(limit.name == "agent" and "task_agent" in limit.message for limit in result.limits)
+    assert any(notice.name == "agent" and "task_agent" in notice.message for notice in result.notices)
     assert result.sources
 
 

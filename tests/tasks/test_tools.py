@@ -210,7 +210,7 @@ def test_whatever_a_tool_does_the_agent_is_told_within_bounds(name):
     assert len(model.asked[2]) < 60_000
     assert [f.content for f in result.findings] == [HEIGHT]
     if name == "gives 10 MB":
-        assert any("its text is longer than" in limit.message for limit in result.limits)
+        assert any("its text is longer than" in notice.message for notice in result.notices)
 
 
 def test_a_tool_that_hangs_is_given_up_at_its_deadline():

@@ -83,7 +83,7 @@ def test_it_is_told_that_a_task_was_searched_without_its_agent(steps, why):
         result = research.run(QUESTION)
     (task,) = result.state.tasks
     assert (task.finding.by_search, task.review.approved, task.task.attempt) == (True, True, 0)
-    (told,) = [limit.message for limit in result.limits if limit.name == "task"]
+    (told,) = [notice.message for notice in result.notices if notice.name == "task"]
     assert "was searched without its agent" in told
     assert why in told
 
@@ -92,7 +92,7 @@ def test_where_a_search_finds_nothing_either_what_the_agent_asked_stands():
     with engine(TaskModel(WEAK["that asks back"]), search=[ScriptedSearch(lambda request: [])]) as research:
         result = research.run(QUESTION)
     assert result.state.tasks[0].finding.owner_question == ASKS
-    assert f"needs to know of you: {ASKS}" in " ".join(limit.message for limit in result.limits)
+    assert f"needs to know of you: {ASKS}" in " ".join(notice.message for notice in result.notices)
 
 
 def test_the_search_that_takes_the_place_of_an_agent_is_within_the_caps():

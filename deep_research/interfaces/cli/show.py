@@ -179,7 +179,7 @@ def _budget_lines(accounts: Accounts, columns: int) -> Iterator[str]:
     yield from _spend_table(accounts.usage.models, columns)
     yield ""
     yield from _fidelity_table(accounts, columns)
-    for head, said in (("Limits", [limit.line for limit in accounts.limits]), ("Advice", accounts.advice)):
+    for head, said in (("Limits", [notice.line for notice in accounts.notices]), ("Advice", accounts.advice)):
         if said:
             yield ""
             yield f"{head}:"

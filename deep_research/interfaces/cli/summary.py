@@ -67,7 +67,7 @@ def _closing(session: Look, result: ResearchResult) -> list[str]:
         else []
     )
     named = () if result.report or result.status != "aborted" else _FAILED
-    notices = [limit.message for limit in result.limits if limit.name in named]
+    notices = [notice.message for notice in result.notices if notice.name in named]
     listed = [f"  - {phrases.line(each)}" for each in (*notices, *gaps[:_MOST_GAPS])]
     if len(gaps) > _MOST_GAPS:
         listed.append(f"  - and {len(gaps) - _MOST_GAPS} more")
@@ -181,9 +181,8 @@ def _nobody_answered(result: ResearchResult) -> bool:
 def _caps_to_raise(result: ResearchResult) -> tuple[str, list[str]]:
     """Which caps were reached, or else were given, as they are written at the prompt; and those under which the run can
     go on."""
-    caps = [limit for limit in result.limits if limit.of_cap]
-    reached = dict.fromkeys(limit.of_cap for limit in caps if not limit.is_shared)
-    shared = dict.fromkeys(limit.of_cap for limit in caps if limit.is_shared)
+    reached = dict.fromkeys(limit.of_cap for limit in result.limits if not limit.is_shared)
+    shared = dict.fromkeys(limit.of_cap for limit in result.limits if limit.is_shared)
     if shared and not reached:
         return f"Raise {' and '.join(shared)} of the shared budget, then ask again.", []
     given = [name for name, cap in result.state.options.budget if cap is not None]

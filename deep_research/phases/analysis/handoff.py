@@ -20,6 +20,7 @@ from deep_research.state import (
     Gap,
     Limit,
     Mention,
+    Notice,
     PartVerdict,
     QualityUpdate,
     Quote,
@@ -180,7 +181,7 @@ class SurveyOutput(Proposal):
     ``findings`` are what only shows when sources are read together, ``dropped`` the ids of those that no longer
     stand. ``verdicts`` are those on the parts of the question, where the agent gives them; else code does. ``unfollowed``
     are steers of which no source says anything. ``own_searches`` says that gaps keep those that they were named with, and
-    the ``follow_ups`` stand after them. ``unknown`` counts ids that were named and never given; ``notes`` and ``limits``
+    the ``follow_ups`` stand after them. ``unknown`` counts ids that were named and never given; ``notes`` and ``notices``
     are what a reader should know."""
 
     findings: tuple[AnalyzedFinding, ...] = ()
@@ -195,7 +196,7 @@ class SurveyOutput(Proposal):
     contradictions: tuple[AnalyzedContradiction, ...] = ()
     own_searches: bool = False
     unknown: int = 0
-    limits: tuple[Limit, ...] = ()
+    notices: tuple[Notice | Limit, ...] = ()
 
     def with_queries(self, change: Change) -> Self:
         follow_ups = tuple(filter(None, map(change, self.follow_ups)))

@@ -82,10 +82,10 @@ from deep_research.state.events import (
     ContentSent,
     Event,
     EvidenceWeighed,
-    LimitReached,
     Progress,
     ReadingPlanned,
     SourcesAnalyzed,
+    notice_event,
 )
 from deep_research.state.journal import Journal
 
@@ -356,13 +356,13 @@ class AnalysisPhase(Phase):
         readings: int,
         texts: Texts,
         models: RunModels | None,
-        limits: Sequence[Event],
+        told: Sequence[Event],
     ) -> None:
         """All batches put together, and looked at once more by an agent that does so."""
         size = _size(state.findings)
         event = await off_loop(size, weighed, state, several=batches > 1, by_model=self.spec.uses_model)
         survey = await self._survey(state, event, readings, texts, models)
-        notes = list(limits)
+        notes = list(told)
         if survey is None:
             event = with_lacking(event, state)
         else:
@@ -372,7 +372,7 @@ class AnalysisPhase(Phase):
             # A survey may name a gap of a part, and cannot close that of one that nothing answers.
             event = with_lacking(with_survey(with_lacking(event, state), survey, state), state)
             notes += [*noted(survey.notes), *unfollowed(survey.unfollowed)]
-            notes += [LimitReached(limit=limit) for limit in survey.limits]
+            notes += [notice_event(notice) for notice in survey.notices]
         await texts.journal.record(event, *notes)
 
     async def _found_together(

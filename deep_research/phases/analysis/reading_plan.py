@@ -16,19 +16,20 @@ from deep_research.calls import off_loop
 from deep_research.phases.analysis.handoff import AnalyzerInput, DoubtInput, DoubtOutput, SourceRoom
 from deep_research.phases.analysis.lost_quotes import A_READING
 from deep_research.phases.analysis.source_texts import Texts, batched
-from deep_research.phases.analysis.triage import Chosen, Decide, chosen, limits_of
+from deep_research.phases.analysis.triage import Chosen, Decide, chosen, notices_of
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     Extent,
     Limit,
     ModelRole,
+    Notice,
     Portion,
     ReadingPlan,
     Sending,
     Source,
 )
-from deep_research.state.events import Event, LimitReached
+from deep_research.state.events import Event, NoticeAdded, notice_event
 
 PHASE = DeepResearchPhase.ANALYSIS
 BESIDE_DOUBTS = (
@@ -69,7 +70,7 @@ class Planning:
         state: DeepResearchState,
         told: AnalyzerInput,
         texts: Texts,
-    ) -> tuple[ReadingPlan, tuple[LimitReached, ...]]:
+    ) -> tuple[ReadingPlan, tuple[NoticeAdded, ...]]:
         """What is read of new ``sources``, after them what further of ``known`` ones, and what is told of how that was
         chosen. Raises `WindowError` when what is protected does not fit."""
         rules = self.room.rules
@@ -125,24 +126,25 @@ def left_out(plan: ReadingPlan, state: DeepResearchState) -> list[Event]:
     why = f"To keep within {plan.cap}" if plan.cap else "For want of room"
     opening = why if state.iteration == 1 else f"{why}, in round {state.iteration},"
     name = f"{plan.cap}:{DeepResearchPhase.ANALYSIS}" if plan.cap else "window"
-    limits = []
+    notices: list[Notice] = []
+    told = Limit if plan.cap else Notice
     if cut:
         whole_ = sum(item.original_tokens for item in read)
         left = sum(min(item.current_tokens, item.original_tokens) for item in read)
         share = f"{100 * left / whole_:.0f} %" if 200 * left > whole_ else "less than 1 %"
         were = "1 source was" if len(cut) == 1 else f"{len(cut)} of {len(read)} sources were"
         message = f"{opening} {were} read in part: the model was given {share} of the text of all."
-        limits.append(Limit(name=name, message=message))
+        notices.append(told(name=name, message=message))
     dropped = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
     if dropped:
         were = "1 source was" if len(dropped) == 1 else f"{len(dropped)} sources were"
         skipped = tuple(source.url or source.title for source in dropped)
-        limits.append(Limit(name=name, message=f"{opening} {were} not read at all.", skipped=skipped))
+        notices.append(told(name=name, message=f"{opening} {were} not read at all.", skipped=skipped))
     if plan.gave_way == ItemClass.TOP.value:
         message = f"{opening} less was read of the best sources than is meant to be."
-        limits.append(Limit(name=name, message=message))
-    limits += limits_of(plan.triage, state.iteration)
-    return [LimitReached(limit=limit) for limit in limits]
+        notices.append(told(name=name, message=message))
+    notices += notices_of(plan.triage, state.iteration)
+    return [notice_event(notice) for notice in notices]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import AnalyzerInput, Doubtful, DoubtInput, DoubtOutput
 from deep_research.phases.analysis.source_texts import Texts, work_of
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, listed, one_line, opening
-from deep_research.state import DeepResearchState, Extent, Limit, Source, Span, SubQuery, Triage
-from deep_research.state.events import LimitReached
+from deep_research.state import DeepResearchState, Extent, Notice, Source, Span, SubQuery, Triage
+from deep_research.state.events import NoticeAdded
 
 SHORT = 700  # characters of a source that is read whole: it costs little
 MOST = 0.95  # of a text, from which on all of it is read
@@ -203,7 +203,7 @@ def _of(item: Looked, extent: Extent, because: str, spans: tuple[Span, ...] = ()
     return Triage(source_id=item.id, extent=extent, spans=spans, because=because)
 
 
-def limits_of(triage: Sequence[Triage], iteration: int) -> list[Limit]:
+def notices_of(triage: Sequence[Triage], iteration: int) -> list[Notice]:
     """What a reader of the report is told of it, in one line."""
     read_on = sum(item.further for item in triage)
     triage = [item for item in triage if not item.further]
@@ -224,7 +224,7 @@ def limits_of(triage: Sequence[Triage], iteration: int) -> list[Limit]:
             f"Of {_many(read_on)} of earlier rounds a model read further sections in round {iteration}"
             " (read_sections)."
         )
-    return [Limit(name=LIMIT, message=message) for message in messages]
+    return [Notice(name=LIMIT, message=message) for message in messages]
 
 
 def _many(sources: int) -> str:
@@ -320,7 +320,7 @@ class Chosen:
     """How much is read of each source, what is told of the choice, and how many requests it took."""
 
     triage: tuple[Triage, ...] = ()
-    told: tuple[LimitReached, ...] = ()
+    told: tuple[NoticeAdded, ...] = ()
     requests: int = 0
 
 
@@ -410,12 +410,12 @@ def _doubtful(source: Source, text: str, doubt: Doubt) -> Doubtful:
     )
 
 
-def _left_to_code(doubtful: int, problem: str) -> LimitReached:
+def _left_to_code(doubtful: int, problem: str) -> NoticeAdded:
     were = "1 source was" if doubtful == 1 else f"{doubtful} sources were"
     message = (
         f"{were} left unread by their words alone, since no model could say whether they help: {problem}"
     )
-    return LimitReached(limit=Limit(name=LIMIT, message=message))
+    return NoticeAdded(notice=Notice(name=LIMIT, message=message))
 
 
 async def decide(handoff: DoubtInput, model: LanguageModel, rules: ContentRules = DEFAULTS) -> DoubtOutput:

@@ -12,8 +12,8 @@ from deep_research.budget.shared_budget import Purse
 from deep_research.errors import BudgetError
 from deep_research.phases.agent_contract import Allowance
 from deep_research.phases.gathering.handoff import Unread
-from deep_research.state import DeepResearchState, Limit, SubQuery
-from deep_research.state.events import LimitReached
+from deep_research.state import DeepResearchState, Limit, Notice, SubQuery
+from deep_research.state.events import LimitReached, NoticeAdded, notice_event
 from deep_research.state.records import FETCHES, PAGES, SHARED
 
 OVER_CAP = "max_fetches leaves no more pages to this search"
@@ -157,8 +157,8 @@ def _inner(sentence: str) -> str:
     return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
-def unread_limits(unread: Iterable[Unread], most_fetches: int | None) -> list[LimitReached]:
-    """A limit for each reason, with the pages it kept from us."""
+def unread_notices(unread: Iterable[Unread], most_fetches: int | None) -> list[LimitReached | NoticeAdded]:
+    """A notice or limit for each reason, with the pages it kept from us."""
     by_reason: dict[tuple[str, str], list[str]] = {}
     for page in unread:
         why = page.why.strip().rstrip(".")
@@ -168,12 +168,13 @@ def unread_limits(unread: Iterable[Unread], most_fetches: int | None) -> list[Li
         capped = SHARED + FETCHES if why == OVER_SHARED_CAP else FETCHES
         by_reason.setdefault((capped if page.capped else PAGES, message), []).append(page.url)
     return [
-        LimitReached(
-            limit=Limit(
+        notice_event(
+            Notice(name=name, message=message, skipped=tuple(sorted(urls)))
+            if name == PAGES
+            else Limit(
                 name=name,
                 message=message,
                 cap=most_fetches if name == FETCHES else None,
-                used=len(urls) if name == PAGES else None,
                 skipped=tuple(sorted(urls)),
             )
         )

@@ -21,7 +21,7 @@ from deep_research.phases.gathering.caps import (
     fetches,
     pages_told,
     spare,
-    unread_limits,
+    unread_notices,
 )
 from deep_research.phases.gathering.collecting import Collected, bounded_output, collected, work_of
 from deep_research.phases.gathering.handoff import (
@@ -40,15 +40,15 @@ from deep_research.phases.steering_queries import Knows
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
-    Limit,
     ModelRole,
+    Notice,
     SubQuery,
     SubQueryStatus,
     ValidationResult,
 )
 from deep_research.state.events import (
     Event,
-    LimitReached,
+    NoticeAdded,
     Progress,
     SubQueryCompleted,
     SubQueryFailed,
@@ -80,11 +80,11 @@ def validate_gathering(state: DeepResearchState) -> ValidationResult:
 
 def _nothing(state: DeepResearchState) -> str:
     """Why there is no source: nothing was found, or nothing of it could be read."""
-    unread = [limit for limit in state.limits if limit.name == PAGES]
-    many = sum(limit.used or 0 for limit in unread)
+    unread = [notice for notice in state.notices if notice.name == PAGES]
+    many = sum(len(notice.skipped) for notice in unread)
     if not many:
         return "No source was found."
-    why = " ".join(dict.fromkeys(limit.message for limit in unread))
+    why = " ".join(dict.fromkeys(notice.message for notice in unread))
     return f"{many} {'result was' if many == 1 else 'results were'} found, none could be read. {why}"
 
 
@@ -195,7 +195,7 @@ class GatheringPhase(Phase):
         unmade: list[tuple[SubQuery, BudgetError]],
     ) -> None:
         state = journal.state
-        told = {limit.message for limit in state.limits}  # several sub-queries have the same to say
+        told = {notice.message for notice in state.notices}  # several sub-queries have the same to say
         handoffs = {each.id: self.handoff(each, state, known) for each in pending}
 
         async def unit(sub_query: SubQuery) -> None:
@@ -237,7 +237,7 @@ class GatheringPhase(Phase):
             fetches=answer.fetches,
             duplicates=found.twice,
         )
-        await journal.record(done, *unread_limits(answer.unread, cap), contents=found.contents)
+        await journal.record(done, *unread_notices(answer.unread, cap), contents=found.contents)
 
     async def _collected(
         self, answer: GathererOutput, sub_query: SubQuery, known: frozenset[str], most_new: int
@@ -326,8 +326,8 @@ class GatheringPhase(Phase):
         ]
         new = [note for note in dict.fromkeys((*answer.notes, *found.notes)) if note not in told]
         told.update(new)
-        events += [LimitReached(limit=Limit(name="sources", message=note)) for note in new]
-        events += unread_limits(answer.unread, state.options.budget.max_fetches)
+        events += [NoticeAdded(notice=Notice(name="sources", message=note)) for note in new]
+        events += unread_notices(answer.unread, state.options.budget.max_fetches)
         await journal.record(*events, contents=found.contents)
 
     async def _gather(

@@ -306,8 +306,8 @@ def _evidence(
     ]
     heading = "The parts of the question, and what was found of each:"
     message.listing(heading, "parts", found, OF_BESIDE, "the parts of the question")
-    if handoff.limits:
-        limits = [one_line(limit.line) for limit in handoff.limits]
+    if handoff.notices:
+        limits = [one_line(notice.line) for notice in handoff.notices]
         message.add(f"Limits:\n{listed(message.lines(limits, OF_BESIDE, 'the limits'))}")
     more = [f"{one_line(each.text)} → {one_line(each.target)}" for each in handoff.references]
     heading = "Where sources point to for more; a search may name it:"

@@ -23,10 +23,10 @@ from deep_research.state import (
     SubQueryStatus,
     ValidationResult,
 )
-from deep_research.state.events import GapsAssessed, LimitReached
+from deep_research.state.events import GapsAssessed, NoticeAdded
 from deep_research.state.identity import gap_id
 from deep_research.state.journal import Journal
-from deep_research.state.limitations import limitations
+from deep_research.state.notices import reported_notices
 from deep_research.state.records import OF_MODEL, OF_REPORT
 
 MOST_REMARKS = 20
@@ -50,7 +50,7 @@ class RefinementPhase(Phase):
         if state.phase_done:
             return
         handoff = self.handoff(state)
-        idle: list[LimitReached] = []
+        idle: list[NoticeAdded] = []
         if not self.spec.uses_model and handoff.steering:
             further, left = await split_searchable(handoff.steering, state, self.knows)
             handoff, idle = handoff.model_copy(update={"further": further}), unfollowed(left)
@@ -89,7 +89,7 @@ class RefinementPhase(Phase):
             has_report_draft=bool(state.report),
             report=state.report,
             source_count=len(state.sources),
-            limits=tuple(limit for limit in limitations(state) if limit.name not in (OF_REPORT, OF_MODEL)),
+            notices=tuple(each for each in reported_notices(state) if each.name not in (OF_REPORT, OF_MODEL)),
             draft=state.report_draft,
             failing=tuple(claim for claim in state.claims if claim.marked),
             references=state.references,

@@ -276,7 +276,7 @@ def _code(finding: Finding) -> str:
 
 def _limits(handoff: SynthesizerInput, uncited: int) -> Iterable[Block]:
     lines = [escaped(gap_line(gap)) for gap in handoff.gaps if not gap.addressed]
-    lines += [escaped(limit.line) for limit in handoff.limits if limit.name not in _OF_STEPS]
+    lines += [escaped(notice.line) for notice in handoff.notices if notice.name not in _OF_STEPS]
     if uncited:
         lines.append(left_out(uncited))
     lines.append(IN_OTHER_WORDS if handoff.read_by_model else IN_THEIR_WORDS)

@@ -28,7 +28,7 @@ from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.markup import escaped
 from deep_research.report.own_lines import LIMITS
 from deep_research.report.report_document import Block, Document
-from deep_research.state import Finding, Limit, SentItem
+from deep_research.state import Finding, Limit, Notice, SentItem
 
 LONGEST_TITLE = 120  # characters
 SHORTEST = 100  # characters of a report
@@ -65,7 +65,7 @@ _OWN_REFERENCES = regex(
 _FENCED = regex(
     r"\A(.{0,300}?)^```(?:markdown|md)?[ \t]*\n(.*?)\n```\s*\Z", re.DOTALL | re.IGNORECASE | re.MULTILINE
 )
-# Limits that the engine tells itself; the others are for the model to weigh.
+# Notices that the engine tells itself, beside limits; the others are for the model to weigh.
 _TOLD = (
     "agent",
     "model",
@@ -214,7 +214,7 @@ def searched(handoff: SynthesizerInput, message: Message) -> None:
 
 
 def beside(handoff: SynthesizerInput, material: Given, message: Message) -> None:
-    """Contradictions, gaps, and the limits that are the model's to tell."""
+    """Contradictions, gaps, and the notices that are the model's to tell."""
     contradicting(handoff, material, message)
     room = int(message.room * OF_BESIDE)
     gaps = [g for g in handoff.gaps if not g.addressed]
@@ -223,7 +223,7 @@ def beside(handoff: SynthesizerInput, material: Given, message: Message) -> None
         fitted = message.fitted(contents, room, handoff.original_query, "the gaps")
         message.add("What was not found:")
         message.material("gaps", listed(filter(None, fitted.texts.values())))
-    limits = [one_line(limit.line) for limit in handoff.limits if not _is_told(limit)]
+    limits = [one_line(notice.line) for notice in handoff.notices if not _is_told(notice)]
     if limits:
         message.add(f"Limits:\n{listed(message.lines(limits, OF_BESIDE, 'the limits'))}")
 
@@ -270,7 +270,7 @@ class Draft:
 
 def with_notes(report: str, handoff: SynthesizerInput, more: Sequence[str] = ()) -> str:
     """The report with what the engine has to say of itself: what was left out, and who did not do his work."""
-    said = [limit.line for limit in handoff.limits if _is_told(limit)]
+    said = [notice.line for notice in handoff.notices if _is_told(notice)]
     notes = list(dict.fromkeys(escaped(note) for note in (*said, *more)))
     if not notes:
         return report
@@ -278,8 +278,8 @@ def with_notes(report: str, handoff: SynthesizerInput, more: Sequence[str] = ())
     return f"{Document.read(report.rstrip()).with_blocks(section).markdown}\n"
 
 
-def _is_told(limit: Limit) -> bool:
-    return limit.name in _TOLD or bool(limit.of_cap)
+def _is_told(notice: Notice) -> bool:
+    return isinstance(notice, Limit) or notice.name in _TOLD
 
 
 def body_of(written: str) -> str:

@@ -52,7 +52,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import Event, ReportCompared, ReportDrafted, ReportWritten
 from deep_research.state.journal import Journal
-from deep_research.state.limitations import limitations
+from deep_research.state.notices import reported_notices
 from deep_research.state.parts import coverage, untold
 from deep_research.state.records import OF_REPORT
 
@@ -271,7 +271,7 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
         has_research_brief=bool(state.research_brief),
         sub_queries=state.current_sub_queries(),
         gaps=state.gaps,
-        limits=tuple(limit for limit in limitations(state) if limit.name != OF_REPORT),
+        notices=tuple(each for each in reported_notices(state) if each.name != OF_REPORT),
         improvements=state.report_improvements,
         remarks=state.remarks,
         words=state.options.report_words,

@@ -74,7 +74,7 @@ def test_it_shows_caps_spending_fidelity_and_advice_within_eighty_columns(plain:
 def test_json_is_the_same_as_one_object(plain: Cli, cramped: Done) -> None:
     made = plain("show", run_id(plain), "--budget", "--json").json
     assert made.keys() == {
-        *("research_id", "query", "caps", "usage", "fidelity", "least_kept", "limits", "advice")
+        *("research_id", "query", "caps", "usage", "fidelity", "least_kept", "notices", "advice")
     }
     assert made["usage"]["models"][0]["model"] == "openai-compatible:m"
     first = made["least_kept"][0]

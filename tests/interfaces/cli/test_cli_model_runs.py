@@ -91,7 +91,7 @@ def test_the_second_model_is_asked_when_the_first_cannot(
             "run", QUESTION, "--corpus", corpus, "--model", first, "--model", name_of(server), "--json"
         )
     assert done.json["status"] == "completed"
-    assert any("openai-compatible:m was asked" in limit["message"] for limit in done.json["limits"])
+    assert any("openai-compatible:m was asked" in notice["message"] for notice in done.json["notices"])
 
 
 def test_doctor_asks_a_model_what_it_can_do_and_remembers_it(plain: Cli, server: ModelServer) -> None:

@@ -30,6 +30,7 @@ from deep_research.state import (
     Guidance,
     Judgement,
     Limit,
+    Notice,
     Parking,
     ReadingPlan,
     Reservation,
@@ -228,7 +229,8 @@ def test_while_documents_are_indexed_it_says_how_many_were_read(
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STATE = DeepResearchState(query="q")
-LIMIT = Limit(name="sources", message="A file was not read.")
+NOTICE = Notice(name="sources", message="A file was not read.")
+LIMIT = Limit(name="max_searches", message="The cap of 2 searches was reached.")
 RESERVED = Reservation(
     call_id="call-1", role="planner", phase="planning", model="m", input_tokens=1, output_tokens=1
 )
@@ -251,6 +253,7 @@ MISHAPS = [
     ev.PhaseRetried(phase="gathering", attempt=1, issues=("No source.",)),
     ev.SubQueryFailed(sub_query_id="subq-0", error="no answer"),
     ev.LimitReached(limit=LIMIT),
+    ev.NoticeAdded(notice=NOTICE),
     ev.PieceWritten(piece="section 1 of 2 of 0123456789ab", content_hash="a" * 64),
     ev.ReportDrafted(draft=Draft(text="# T", writer="synthesizer")),
     ev.ClaimsJudged(judgements={"claim-1": Judgement(key="claim-1", verdict="supported")}),

@@ -425,7 +425,7 @@ def test_resume_refuses_another_setup_in_one_line_and_takes_it_when_told(plain: 
     assert "reflection was never and is always" in refused.error["message"]
     assert "--with-new-setup" in refused.error["hint"]
     done = plain("resume", run_id, "--set", "reflection=always", "--with-new-setup", "--json")
-    assert any("reflection was never and is always" in limit["message"] for limit in done.json["limits"])
+    assert any("reflection was never and is always" in notice["message"] for notice in done.json["notices"])
     assert "setup.changed       reflection was never and is always" in plain("events", run_id).out
 
 

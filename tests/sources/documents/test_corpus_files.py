@@ -129,7 +129,7 @@ def test_what_was_not_read_is_told_by_format_in_a_run_and_in_its_report(root: Pa
     with DeepResearch(corpus=root, data_dir=root.parent / "data") as engine:
         result = engine.run("When was the mole of Brenn built?")
         assert [entry.count for entry in engine.skipped()] == [2, 1]
-    assert told in [limit.message for limit in result.limits]
+    assert told in [notice.message for notice in result.notices]
     assert told in (result.report or "").replace("\\", "")
 
 

@@ -451,5 +451,5 @@ def test_a_run_over_files_of_a_reader_that_would_end_the_process_comes_to_its_en
     with DeepResearch(corpus=root, store="memory", data_dir=root.parent / "data") as research:
         result = research.run("How long is the wall of Hull?")
     assert result.status is RunStatus.COMPLETED
-    told = " ".join(limit.message for limit in result.limits)
+    told = " ".join(notice.message for notice in result.notices)
     assert raised.partition("(")[0] in told

@@ -35,8 +35,8 @@ from deep_research.phases.prompting import one_line
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
-    Limit,
     ModelRole,
+    Notice,
     SubQuery,
     SubQueryStatus,
     Task,
@@ -47,7 +47,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import (
     Event,
-    LimitReached,
+    NoticeAdded,
     SubQueryCompleted,
     SubQueryFailed,
     TaskDispatched,
@@ -58,7 +58,7 @@ from deep_research.state.journal import Content, Journal
 from deep_research.state.tasks import BY_NOBODY
 
 PHASE = DeepResearchPhase.GATHERING
-TASK = "task"  # the name of the limits that tell of tasks
+TASK = "task"  # the name of the notices that tell of tasks
 LONGEST = 160  # characters of a question or critique that a line tells
 _UNIT = 400  # characters of facts that are checked against their quotes in the time of one small item
 
@@ -84,7 +84,7 @@ class TaskRounds:
             self.models,
             LLMTaskAgent(self.parts.rules),
             by_model=self.parts.by_model,
-            told={limit.message for limit in self.journal.state.limits},
+            told={notice.message for notice in self.journal.state.notices},
         )
 
     async def run(self, pending: Sequence[SubQuery]) -> None:
@@ -372,12 +372,12 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
     if outcome.owner_question:
         told.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
     ended = [text if text[-1:] in ".!?…" else f"{text}." for text in told]
-    limits: list[Event] = [LimitReached(limit=Limit(name=TASK, message=text)) for text in ended]
+    notices: list[Event] = [NoticeAdded(notice=Notice(name=TASK, message=text)) for text in ended]
     if not stands.source_ids and outcome.error:
         failed = SubQueryFailed(
             sub_query_id=sub_query.id, task_id=stands.task.id, error=outcome.error, searches=0
         )
-        return [failed, *limits]
+        return [failed, *notices]
     uses = [use for step in stands.steps for use in step.uses if use.tool == "search"]
     queries = (use.arguments.get("query") for use in uses)
     asked = dict.fromkeys(q for q in queries if isinstance(q, str) and q != sub_query.query)
@@ -388,7 +388,7 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
         searches=0,
         wordings=tuple(asked),
     )
-    return [done, *limits]
+    return [done, *notices]
 
 
 def _short(text: str) -> str:

@@ -16,7 +16,7 @@ from deep_research.evidence.page_identity import canonical_url
 from deep_research.logs import masked, masked_value
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import WorkLimits
-from deep_research.phases.gathering.caps import unread_limits
+from deep_research.phases.gathering.caps import unread_notices
 from deep_research.phases.gathering.collecting import Collected, collected, work_of
 from deep_research.phases.gathering.gatherer import outgoing
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, Unread
@@ -30,8 +30,8 @@ from deep_research.phases.prompting import one_line
 from deep_research.sources.search.combined_search import CORPUS, WEB
 from deep_research.state import (
     DeepResearchPhase,
-    Limit,
     ModelRole,
+    Notice,
     Source,
     SourceKind,
     Task,
@@ -41,7 +41,7 @@ from deep_research.state import (
     TokenUsage,
     ToolUse,
 )
-from deep_research.state.events import Event, LimitReached, TaskFinished, TaskStepped
+from deep_research.state.events import Event, NoticeAdded, TaskFinished, TaskStepped
 from deep_research.state.identity import source_id
 from deep_research.state.journal import Content, Journal
 
@@ -129,10 +129,10 @@ async def record_step(
     )
     new = [note for note in dict.fromkeys(gain.notes) if note not in place.told]
     place.told.update(new)
-    limits: list[Event] = [LimitReached(limit=Limit(name="sources", message=note)) for note in new]
-    limits += unread_limits(gain.unread, place.journal.state.options.budget.max_fetches)
+    notices: list[Event] = [NoticeAdded(notice=Notice(name="sources", message=note)) for note in new]
+    notices += unread_notices(gain.unread, place.journal.state.options.budget.max_fetches)
     ends = [end(done)] if end is not None else []
-    await place.journal.record(stepped, *limits, *ends, contents=gain.contents)
+    await place.journal.record(stepped, *notices, *ends, contents=gain.contents)
     desk.noted(done, gain.showings)
 
 
