@@ -92,7 +92,10 @@ class ResearchResult(Record):
             message = told_lacking(state.not_found())
         told = reported_notices(state)
         return cls(
-            **{name: getattr(state, name) for name in _OF_STATE - {"status", "report_metadata", "limits"}},
+            **{
+                name: getattr(state, name)
+                for name in _OF_STATE - {"status", "report_metadata", "limits", "notices"}
+            },
             status=status or state.status,
             reason=abort.reason if abort else None,
             message=message,
