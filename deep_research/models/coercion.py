@@ -32,7 +32,7 @@ _OF = regex(r"(\d{1,4}(?:\.\d{1,6})?)\s{0,3}(?:/|out of)\s{0,3}(\d{1,4})")
 _NAME = regex(r"\W{0,3}[A-Za-z]{1,12}[ _#-]?\d{1,4}\W{0,3}")
 _BETWEEN = regex(r"(?<!\s)\s*(?:[,;/&|\n]|\band\b)\s*")
 _LIKELY_SHARE = 11  # of a hundred; from 2 to 10 it may be of ten as well
-_MANY = (list, tuple, set, frozenset)
+MANY = (list, tuple, set, frozenset)
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def _value(value: Any, kind: Any, noted: tuple[Any, ...], depth: int) -> Any:
         if len(parts) < len(get_args(kind)) and _is_nothing(value):
             return None
         return _value(value, parts[0], noted, depth) if len(parts) == 1 else value
-    if get_origin(kind) in _MANY or kind in _MANY:
-        return _list(value, next((part for part in get_args(kind) if part is not Ellipsis), str), depth)
+    if get_origin(kind) in MANY or kind in MANY:
+        return _list(value, item_of(kind), depth)
     if get_origin(kind) is Literal:
         return _choice(value, {str(choice): choice for choice in get_args(kind)})
     if isinstance(kind, type):
@@ -116,7 +116,7 @@ def _list(value: Any, item: Any, depth: int) -> Any:
     if _is_nothing(value):
         return []
     inner = get_origin(item)
-    if inner in _MANY:
+    if inner in MANY:
         value = [value] if isinstance(value, str) else value
         if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
             value = [value] if all(map(_NAME.fullmatch, value)) else [_names(one) or one for one in value]
@@ -235,9 +235,9 @@ def field_at(answer: type[BaseModel], path: tuple[str | int, ...]) -> FieldInfo 
     field: FieldInfo | None = None
     for step in path:
         if isinstance(step, int):
-            kind, field = next((p for p in get_args(_bare(kind)) if p is not Ellipsis), None), None
+            kind, field = item_of(bare(kind)), None
             continue
-        kind = _bare(kind)
+        kind = bare(kind)
         if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
             return None
         field = kind.model_fields.get(step)
@@ -247,7 +247,13 @@ def field_at(answer: type[BaseModel], path: tuple[str | int, ...]) -> FieldInfo 
     return field
 
 
-def _bare(kind: Any) -> Any:
+def bare(kind: Any) -> Any:
+    """The first type of a union that is a value, without what is noted beside it."""
     while get_origin(kind) in (Union, types.UnionType, Annotated):
         kind = next((part for part in get_args(kind) if part is not type(None)), str)
     return kind
+
+
+def item_of(kind: Any) -> Any:
+    """The type of the items of a list, a tuple or a set; of text where it does not say."""
+    return next((part for part in get_args(kind) if part is not Ellipsis), str)

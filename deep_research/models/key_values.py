@@ -7,13 +7,13 @@ its name in brackets. Bullets, bold names and values over several lines are unde
 from __future__ import annotations
 
 import re
-import types
 from enum import Enum
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from deep_research.models.coercion import MANY, bare, item_of
 from deep_research.models.object_parser import (
     LONGEST,
     MAX_FIELD_CHARS,
@@ -158,9 +158,9 @@ def _without_blanks(value: dict[str, Any]) -> dict[str, Any]:
 
 def wanted(field: FieldInfo) -> str:
     """What belongs there, in a few words."""
-    kind = _bare(field.annotation)
-    if get_origin(kind) in _MANY:
-        kind = _bare(next((part for part in get_args(kind) if part is not Ellipsis), str))
+    kind = bare(field.annotation)
+    if get_origin(kind) in MANY:
+        kind = bare(item_of(kind))
     if get_origin(kind) is Literal:
         sort = "one of " + ", ".join(str(choice) for choice in get_args(kind))
     elif isinstance(kind, type) and issubclass(kind, Enum):
@@ -170,29 +170,16 @@ def wanted(field: FieldInfo) -> str:
     return f"<{field.description or sort}{'' if not field.description or sort == 'text' else f', {sort}'}>"
 
 
-_MANY = (list, tuple, set, frozenset)
-
-
-class _Shape:
+class _Shape(NamedTuple):
     """Whether a field holds many values, and the type of objects in it, if it holds objects."""
 
-    __slots__ = ("many", "model")
-
-    def __init__(self, many: bool, model: type[BaseModel] | None) -> None:
-        self.many = many
-        self.model = model
+    many: bool
+    model: type[BaseModel] | None
 
 
 def _shape(field: FieldInfo) -> _Shape:
-    kind = _bare(field.annotation)
-    many = get_origin(kind) in _MANY or kind in _MANY
+    kind = bare(field.annotation)
+    many = get_origin(kind) in MANY or kind in MANY
     if many:
-        kind = _bare(next((part for part in get_args(kind) if part is not Ellipsis), str))
+        kind = bare(item_of(kind))
     return _Shape(many, kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None)
-
-
-def _bare(kind: Any) -> Any:
-    """The first type of a union that is a value, without what is noted beside it."""
-    while get_origin(kind) in (Union, types.UnionType, Annotated):
-        kind = next((part for part in get_args(kind) if part is not type(None)), str)
-    return kind

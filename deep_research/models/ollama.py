@@ -112,24 +112,17 @@ class Ollama(ModelProvider):
             on_text(reply.text)
         return reply
 
-    async def context_of(self) -> int | None:
-        """The largest window of the model in tokens; None where the server does not say. Raises `ModelError`."""
-        return _largest_window(await self._details()) or None
-
     async def ask_window(self) -> tuple[int, int] | None:
         """The window that the model is set up with, else as much of its largest as is asked for without being told to: it
         takes memory."""
-        details = await self._details()
-        setup = _NUM_CTX.search(text(details.get("parameters")))
-        window = as_window(setup.group(1) if setup else min(_largest_window(details), MAX_UNASKED_TOKENS))
-        return None if window is None else (window, min(window // 2, MAX_UNKNOWN_OUTPUT_TOKENS))
-
-    async def _details(self) -> Mapping[str, Any]:
         async with (
             deadline(_SECONDS_TO_SHOW, model=self.name),
             self._opened("/api/show", {"model": self.model}, _SECONDS_TO_SHOW) as body,
         ):
-            return record(await whole(body, model=self.name))
+            details = record(await whole(body, model=self.name))
+        setup = _NUM_CTX.search(text(details.get("parameters")))
+        window = as_window(setup.group(1) if setup else min(_largest_window(details), MAX_UNASKED_TOKENS))
+        return None if window is None else (window, min(window // 2, MAX_UNKNOWN_OUTPUT_TOKENS))
 
     async def aclose(self) -> None:
         await self._clients.aclose()

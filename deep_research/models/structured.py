@@ -310,16 +310,11 @@ def _is_of_use(rung: Rung, reply: Reply, answer: type[BaseModel]) -> bool:
 
 
 def _verdict(provider: ModelProvider, reply: Reply, problem: str, tries: Tries) -> ModelError:
-    verdict = {
-        StopReason.REFUSAL: Verdict.REFUSAL,
-        StopReason.LENGTH: Verdict.LENGTH,
-        StopReason.INCOMPLETE: Verdict.INCOMPLETE,
-    }.get(reply.stop, Verdict.MALFORMED)
-    said = {
-        Verdict.REFUSAL: "the model refused to answer",
-        Verdict.LENGTH: "the answer did not fit its limit",
-        Verdict.INCOMPLETE: "the answer was cut off",
-    }.get(verdict, f"the answer cannot be used: {problem}")
+    verdict, said = {
+        StopReason.REFUSAL: (Verdict.REFUSAL, "the model refused to answer"),
+        StopReason.LENGTH: (Verdict.LENGTH, "the answer did not fit its limit"),
+        StopReason.INCOMPLETE: (Verdict.INCOMPLETE, "the answer was cut off"),
+    }.get(reply.stop, (Verdict.MALFORMED, f"the answer cannot be used: {problem}"))
     return with_books(failure(verdict, said, model=provider.name, request_id=reply.request_id), tries)
 
 

@@ -191,7 +191,7 @@ async def _of_model(wire: str, how: str, url: str) -> Any:
         if how == "count":
             return await provider.count(call)
         if how == "show":
-            return await provider.context_of()
+            return await provider.ask_window()
         pieces: list[str] = []
         return await provider.send(call, pieces.append if how == "streamed" else None)
     finally:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, deque
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import date
+from itertools import chain
 from posixpath import dirname, join, normpath
 from threading import Event
 
@@ -16,7 +18,6 @@ from deep_research.evidence.names import OPENING, borne
 from deep_research.evidence.passages import TARGET, passages
 from deep_research.evidence.plain import has_joiners
 from deep_research.logs import blotted
-from deep_research.sources.documents.bulk import insert_all
 from deep_research.sources.documents.folder import Skipped
 from deep_research.sources.documents.terms import Fields, fields, path_words
 from deep_research.sources.extract.document import Document
@@ -329,3 +330,22 @@ def manual_of(path: str, folder: str) -> str:
         return ""
     found = normpath(join(dirname(path), folder))
     return "" if found.startswith("..") else found
+
+
+_AT_ONCE = 32  # rows of one statement
+
+
+def insert_all(
+    connection: sqlite3.Connection, table: str, rows: Sequence[tuple[str | int | float | None, ...]]
+) -> None:
+    """Inserts rows with a value for each column. Not for a table of FTS5, which writes a part of its index with each such
+    statement. Raises `sqlite3.Error`."""
+    if not rows:
+        return
+    marks = f"({','.join('?' * len(rows[0]))})"
+    statement = f"INSERT INTO {table} VALUES "  # noqa: S608 - ours
+    whole = len(rows) - len(rows) % _AT_ONCE
+    many = statement + ",".join([marks] * _AT_ONCE)
+    for start in range(0, whole, _AT_ONCE):
+        connection.execute(many, tuple(chain.from_iterable(rows[start : start + _AT_ONCE])))
+    connection.executemany(statement + marks, rows[whole:])

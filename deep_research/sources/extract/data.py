@@ -11,10 +11,9 @@ from deep_research.evidence.plain import clean
 from deep_research.evidence.rows import MAX_HEADER
 from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
-from deep_research.sources.extract.day import parse_date
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked, Format
-from deep_research.sources.extract.plaintext import UnreadableError, decode
+from deep_research.sources.extract.plaintext import UnreadableError, decode, parse_date
 from deep_research.sources.extract.tables import line
 
 MAX_DEPTH = 60

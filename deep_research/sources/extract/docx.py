@@ -13,7 +13,7 @@ from deep_research.patterns import regex
 from deep_research.sources.extract import docx_parts
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numbering
-from deep_research.sources.extract.docx_signs import value
+from deep_research.sources.extract.docx_parts import value
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import UnreadableError

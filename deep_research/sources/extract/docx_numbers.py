@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deep_research.patterns import regex
-from deep_research.sources.extract.docx_signs import W, value
+from deep_research.sources.extract.docx_parts import W, value
 from deep_research.sources.extract.plaintext import whole_number
 
 NO_LIST = "0"  # the name by which a paragraph is taken out of the list of its style

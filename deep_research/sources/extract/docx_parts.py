@@ -5,24 +5,66 @@ from __future__ import annotations
 
 import io
 import re
+import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from deep_research.patterns import regex
-from deep_research.sources.extract import docx_formulas, docx_signs
+from deep_research.sources.extract import docx_formulas
 from deep_research.sources.extract.plaintext import whole_number
 from deep_research.sources.extract.superscripts import END, MARKS, told
 from deep_research.sources.extract.table_signs import as_name
 
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PRIVATE = 0xF000  # from which on many programs number the signs of such a font
+_CODE = regex(r"[0-9A-Fa-f]{1,4}\Z")
+OFF = ("0", "false", "off")
+_TICKED, _EMPTY = "☒", "☐"  # as Word itself writes those of its newer forms
+_FONTS = {  # by their names, the signs by their numbers
+    font: {int(code, 16) + at: sign for code, signs in rows.items() for at, sign in enumerate(signs)}
+    for font, rows in tomllib.loads(
+        Path(__file__).with_name("docx_signs.toml").read_text(encoding="utf-8")
+    ).items()
+}
+
+
+def sign(element: Any) -> str:
+    """What a ``w:sym`` draws; nothing where it is not known."""
+    font = _FONTS.get((element.get(f"{W}font") or "").lower(), {})
+    code = element.get(f"{W}char") or ""
+    return font.get(int(code, 16) % _PRIVATE, "") if _CODE.match(code) else ""
+
+
+def in_font(run: Any, text: str) -> str:
+    """The text of a run, whose letters may stand for the signs of its font. Those that are not known stay."""
+    fonts = run.find(f"{W}rPr/{W}rFonts")
+    font = _FONTS.get((fonts.get(f"{W}ascii") or "").lower()) if fonts is not None else None
+    return "".join(font.get(ord(letter) % _PRIVATE, letter) for letter in text) if font else text
+
+
+def value(element: Any, path: str, usual: str = "") -> str:
+    """What an element below says, ``usual`` where it is there and says nothing: ``value(paragraph, "pPr/pStyle")``."""
+    found = element.find("/".join(f"{W}{name}" for name in path.split("/")))
+    return "" if found is None else str(found.get(f"{W}val", usual))
+
+
+def ticked(box: Any) -> str:
+    """A box of a form, as it was left, else as it was to begin with."""
+    for name in ("checked", "default"):
+        if said := value(box, name, "1"):
+            return _EMPTY if said in OFF else _TICKED
+    return _EMPTY
+
+
 _COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-W = docx_signs.W
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
 _UNSAID = {f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "txbxContent", "instrText")} | {
     f"{_COMPATIBLE}Fallback"  # says again what stands beside it
 }
 _SIGNS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-", f"{W}ptab": "\t"}
-_SHOWN = ("", *docx_signs.OFF)  # what is hidden is shown to nobody: a place for orders to programs
+_SHOWN = ("", *OFF)  # what is hidden is shown to nobody: a place for orders to programs
 _NOTE_MARKS = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes"}
 _NO_NOTES = ("separator", "continuationSeparator", "continuationNotice")
 _KINDS = "[Content_Types].xml"
@@ -47,17 +89,17 @@ def _said(element: Any) -> Iterator[str]:
     for child in element:
         tag = child.tag
         if tag == f"{W}t":
-            yield docx_signs.in_font(element, child.text or "")
+            yield in_font(element, child.text or "")
         elif tag == f"{W}sym":
-            yield docx_signs.sign(child)
+            yield sign(child)
         elif tag == f"{W}checkBox":
-            yield docx_signs.ticked(child)
+            yield ticked(child)
         elif tag in _SIGNS:
             yield _SIGNS[tag]
         elif tag in docx_formulas.FORMULAS:
             yield docx_formulas.written(child)
-        elif tag not in _UNSAID and docx_signs.value(child, "rPr/vanish", "1") in _SHOWN:
-            mark = MARKS.get(docx_signs.value(child, "rPr/vertAlign")[:3])
+        elif tag not in _UNSAID and value(child, "rPr/vanish", "1") in _SHOWN:
+            mark = MARKS.get(value(child, "rPr/vertAlign")[:3])
             yield from (mark, *_said(child), END) if mark else _said(child)
 
 
@@ -82,7 +124,7 @@ def cells(table: Any) -> list[list[Any]]:
     for row in _children(table, f"{W}tr"):
         found: list[Any] = []
         for cell in _children(row, f"{W}tc"):
-            goes_on = docx_signs.value(cell, "tcPr/vMerge", "continue") == "continue"
+            goes_on = value(cell, "tcPr/vMerge", "continue") == "continue"
             place = len(found)
             above = rows[-1][place] if goes_on and rows and place < len(rows[-1]) else None
             found += [above if above is not None else cell, *[None] * (_span(cell) - 1)]
@@ -94,7 +136,7 @@ def are_named(table: Any) -> bool:
     """Whether the first row is marked as the names of columns: it is said again on each page, or bold, where the second
     does not begin so."""
     first, *others = _children(table, f"{W}tr")
-    if docx_signs.value(first, "trPr/tblHeader", "1") not in _SHOWN:
+    if value(first, "trPr/tblHeader", "1") not in _SHOWN:
         return True
     below = next((cell for row in others for cell in _children(row, f"{W}tc")), None)
     return _is_bold(first) and (below is None or not _is_bold(below))
@@ -102,7 +144,7 @@ def are_named(table: Any) -> bool:
 
 def _is_bold(part: Any) -> bool:
     runs = [run for run in part.iter(f"{W}r") if says(run)]
-    return all(docx_signs.value(run, "rPr/b", "1") not in _SHOWN for run in runs)
+    return all(value(run, "rPr/b", "1") not in _SHOWN for run in runs)
 
 
 def words_of(container: Any, said: Callable[[Any], str] = says) -> Iterator[str]:
@@ -174,4 +216,4 @@ def _children(element: Any, tag: str) -> Iterator[Any]:
 
 
 def _span(cell: Any) -> int:
-    return min(max(whole_number(docx_signs.value(cell, "tcPr/gridSpan"), 1), 1), 100)
+    return min(max(whole_number(value(cell, "tcPr/gridSpan"), 1), 1), 100)

@@ -11,11 +11,10 @@ from urllib.parse import unquote
 
 from deep_research.patterns import regex
 from deep_research.sources.extract import html
-from deep_research.sources.extract.day import parse_date
 from deep_research.sources.extract.document import Document, Pages, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.package import Package
-from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.plaintext import UnreadableError, parse_date
 
 _MAX_ENTRIES = 10_000  # pictures are entries of their own
 _CONTAINER = "META-INF/container.xml"

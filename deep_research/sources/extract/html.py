@@ -15,7 +15,7 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring
 from deep_research.evidence.page_requests import request
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
-from deep_research.sources.extract import asides, html_tables, html_text, manuals, metadata, titles
+from deep_research.sources.extract import asides, html_tables, html_text, metadata, titles
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.formulas import tell_formulas
@@ -68,7 +68,7 @@ def read(raw: bytes, asked: Asked) -> Document:
         text=text,
         published=about.published,
         author=about.author,
-        manual=manuals.folder_of(page),
+        manual=metadata.folder_of(page),
         max_text_bytes=asked.max_text_bytes,
     )
 

@@ -14,8 +14,7 @@ from lxml import etree
 from deep_research import archives
 from deep_research.archives import ArchiveError, Bounds
 from deep_research.patterns import regex
-from deep_research.sources.extract.day import parse_date
-from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.plaintext import UnreadableError, parse_date
 from deep_research.sources.extract.titling import sane_author, sane_title
 
 _MAX_BYTES, _MAX_RATIO = 200_000_000, 100

@@ -14,7 +14,7 @@ from typing import Any
 from lxml.html import HtmlElement
 
 from deep_research.patterns import regex
-from deep_research.sources.extract.day import parse_date
+from deep_research.sources.extract.plaintext import parse_date
 
 _NAMES = (
     *("article:published_time", "og:article:published_time", "article:published", "article:publicationdate"),

@@ -1,20 +1,62 @@
 """From the bytes of a text file to a document: title, readable text, date. The parser of each format is loaded when a
-file first needs it."""
+file first needs it. In plain text the words that a typewriter or a printer broke at the end of a line are made whole."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from pathlib import PurePosixPath
 
 from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
-from deep_research.sources.extract import hyphens
-from deep_research.sources.extract.day import parse_date
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, finished
 from deep_research.sources.extract.formats import SUFFIXES, Asked, Format
-from deep_research.sources.extract.plaintext import UnreadableError, decode
+from deep_research.sources.extract.plaintext import UnreadableError, decode, parse_date, words
+
+_LETTERS = r"[^\W\d_]{1,40}"
+# The two halves, the margin of the second, and what stands behind it up to the next space.
+_BROKEN = regex(
+    rf"(?<![^\W\d_])({_LETTERS})[-‐][ \t]{{0,5}}\n([ \t]{{0,80}})({_LETTERS})(?![^\W\d_])(\S{{0,80}})([ \t]{{0,80}})"
+)
+_AT_LINE_END = regex(r"[-‐][ \t]{0,5}\n")
+_WORD = regex(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
+# A hyphen before these stands for the rest of a word: "short- and long-term", "Haupt- und Nebeneingang".
+_AND = words("and or nor to und oder bis bzw sowie et ou à y o e en of och og eller")
+
+
+def join_broken_words(text: str) -> str:
+    """``text`` with its broken words joined: as it has them elsewhere, else without the hyphen, where the second half
+    begins with a small letter. The rest of the second line stays a line.
+
+    Example:
+        join_broken_words("The break-\\nwater of Brenn")  # "The breakwater\\nof Brenn"
+    """
+    if not any(hyphen in text for hyphen in "-‐") or not _AT_LINE_END.search(text):
+        return text
+    known = Counter(word.casefold().replace("‐", "-") for word in _WORD.findall(_BROKEN.sub(" ", text)))
+    openings = {part for word in known for part in word.split("-")[:-1]}  # of compounds
+
+    def whole(match: re.Match[str]) -> str:
+        first, margin, second, behind, space = match.groups()
+        plain, parted = f"{first}{second}".casefold(), f"{first}-{second}".casefold()
+        if second.casefold() in _AND and not known[plain]:
+            return match[0]
+        is_word = known[plain] >= known[parted]
+        if not known[plain] and not known[parted]:
+            goes_on = second[0].islower() or (first.isupper() and second.isupper())
+            is_of_more = behind.startswith(("-", "‐")) or text[max(0, match.start() - 1) : match.start()] in (
+                "-",
+                "‐",
+            )
+            is_compound = first.casefold() in openings and known[second.casefold()] > 0
+            is_word = goes_on and not is_of_more and not is_compound
+        line = f"{first}{'' if is_word else '-'}{second}{behind}"
+        return f"{line}\n{margin}" if space else line
+
+    return _BROKEN.sub(whole, text)
+
 
 _MOST_PARSED = 1_500_000  # bytes of markup; more would take its parser longer than a child may compute
 _HEADING = regex(r"^#{1,6} (\S[^\n]*)$", re.MULTILINE)
@@ -93,7 +135,7 @@ def _read_rst(text: str, _name: str) -> _Read:
 
 def _read_text(text: str, _name: str) -> _Read:
     """A short first line that stands alone, or is in capitals, is the title."""
-    stripped = hyphens.join_broken_words(text.strip("\n").rstrip())
+    stripped = join_broken_words(text.strip("\n").rstrip())
     first, _, rest = stripped.lstrip().partition("\n")
     alone = first.isupper() or not rest.split("\n", 1)[0].strip(" \t=-~*")
     titled = len(first) <= 120 and alone and bool(rest) and not first.rstrip().endswith((".", ":", ",", ";"))

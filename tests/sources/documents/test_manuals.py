@@ -8,8 +8,8 @@ from deep_research.evidence.independence import voices
 from deep_research.evidence.near_duplicates import copied, fingerprint, versions
 from deep_research.sources.documents.corpus import LocalCorpus
 from deep_research.sources.documents.index_writer import manual_of
-from deep_research.sources.extract.manuals import folder_of
 from deep_research.sources.extract.messages import document_of, told
+from deep_research.sources.extract.metadata import folder_of
 from deep_research.sources.extract.texts import read_document
 from deep_research.sources.search import SearchRequest
 from deep_research.state import Source, SourceKind

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deep_research.sources.extract.hyphens import join_broken_words
 from deep_research.sources.extract.readers import read
+from deep_research.sources.extract.texts import join_broken_words
 
 
 @pytest.mark.parametrize(
