@@ -84,12 +84,20 @@ from deep_research.supervisor.hooks import (
 )
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
 from deep_research.supervisor.more_money import asking
-from deep_research.supervisor.moves import given, last_advice, onward, request_events
 from deep_research.supervisor.opening import Stopwatch, journal_of
 from deep_research.supervisor.phase_choice import Agents, extractive_phases, phases_of
 from deep_research.supervisor.plan_approval import PlanEstimate, ask_for_approval
 from deep_research.supervisor.reflection import Thinking, reflection_prompt
-from deep_research.supervisor.review import RequestedAction, Review, judge, overrule
+from deep_research.supervisor.review import (
+    RequestedAction,
+    Review,
+    given,
+    judge,
+    last_advice,
+    onward,
+    overrule,
+    request_events,
+)
 from deep_research.supervisor.review import situation as situation_of
 from deep_research.supervisor.termination import Way, is_spent, parking_for, way_after
 
