@@ -111,6 +111,16 @@ class Room:
 _MARK = "9f3ac47e1b6d082c"  # as good as any
 
 
+class ModelAgent:
+    """An agent that asks a model; ``rules`` are those of content that does not fit its window."""
+
+    uses_model = True
+    falls_back = True
+
+    def __init__(self, rules: ContentRules = DEFAULTS) -> None:
+        self._rules = rules
+
+
 class Message:
     """The parts of one message, under one mark. ``room`` is how many tokens it may have; ``shortened`` names what was
     given in part only; ``sent`` are the items of content that it has, out of the ``available`` tokens for them."""

@@ -39,6 +39,7 @@ from deep_research.phases.prompting import (
     RULES,
     Aliases,
     Message,
+    ModelAgent,
     Room,
     asked,
     brief,
@@ -118,17 +119,14 @@ class Reading(BaseModel):
     )
 
 
-class LLMAnalyzer:
+class LLMAnalyzer(ModelAgent):
     """Has its model read a batch of sources at a time. Names that were not given are dropped and counted."""
 
-    uses_model = True
-    deterministic = False
-    falls_back = True
     name = "analyzer"
     call_tokens = CALL_TOKENS
 
     def __init__(self, rules: ContentRules = DEFAULTS) -> None:
-        self._rules = rules
+        super().__init__(rules)
         self._extractive = ExtractiveAnalyzer()
 
     async def room_for_sources(self, handoff: AnalyzerInput, model: LanguageModel) -> SourceRoom:

@@ -300,11 +300,12 @@ class AnalysisPhase(Phase):
         return spare is None or spare >= max(1, remaining) + (len(plan.portions) > 1)
 
     def _shortening(self, told: AnalyzerInput, counter: Counter, models: RunModels | None) -> Shortening:
-        query = told.looked_for
-        if models is None or not self._shortens(models):
+        query, summarizer = told.looked_for, self._summarizer
+        if models is None or summarizer is None or not self._shortens(models):
             return Shortening(query, counter)
-        model = models.model(ModelRole.SUMMARIZER, self.phase)
-        return Shortening(query, counter, self._summarizer, model, today(told.day, told.as_of))
+        model, day = models.model(ModelRole.SUMMARIZER, self.phase), today(told.day, told.as_of)
+        by_model = partial(summarizer.condensed, query=query, counter=counter, model=model, day=day)
+        return Shortening(query, counter, by_model)
 
     def _told(self, state: DeepResearchState) -> AnalyzerInput:
         """What a call is told beside its sources."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
+from deep_research.budget.content_budget import Content
 from deep_research.budget.report_cost import PASSAGES
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
@@ -23,6 +23,7 @@ from deep_research.phases.prompting import (
     SHORTENING,
     Aliases,
     Message,
+    ModelAgent,
     Room,
     asked,
     brief,
@@ -128,16 +129,10 @@ class Judgement(BaseModel):
     report_improvements: list[str] = Field(default_factory=list)
 
 
-class LLMRefiner:
+class LLMRefiner(ModelAgent):
     """Asks its model about the report and the open gaps. Names of gaps that were not given are dropped."""
 
-    uses_model = True
-    deterministic = False
-    falls_back = True
     name = "refiner"
-
-    def __init__(self, rules: ContentRules = DEFAULTS) -> None:
-        self._rules = rules
 
     async def __call__(self, handoff: RefinerInput, model: LanguageModel) -> RefinerOutput:
         judgement, message = await asked(
