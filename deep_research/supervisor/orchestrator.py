@@ -64,6 +64,7 @@ from deep_research.state.parking import as_advice
 from deep_research.state.tasks import BY_HOOK
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions, termination
+from deep_research.supervisor.cap_extension import asking
 from deep_research.supervisor.clarifying import ask_about_question
 from deep_research.supervisor.decisions import (
     is_extractive,
@@ -83,7 +84,6 @@ from deep_research.supervisor.hooks import (
     overridden,
 )
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
-from deep_research.supervisor.more_money import asking
 from deep_research.supervisor.opening import Stopwatch, journal_of
 from deep_research.supervisor.phase_choice import Agents, extractive_phases, phases_of
 from deep_research.supervisor.plan_approval import PlanEstimate, ask_for_approval

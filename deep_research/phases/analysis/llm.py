@@ -10,6 +10,15 @@ from pydantic import BaseModel, Field
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.extractive_analyzer import ExtractiveAnalyzer
+from deep_research.phases.analysis.findings_merge import (
+    DIFFERENCES,
+    GAP_RULES,
+    NewContradiction,
+    NewGap,
+    contradictions_of,
+    gaps_of,
+    merge,
+)
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedQuote,
@@ -24,16 +33,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.phases.analysis.lost_quotes import requote
-from deep_research.phases.analysis.merged_readings import (
-    DIFFERENCES,
-    GAP_RULES,
-    NewContradiction,
-    NewGap,
-    contradictions_of,
-    gaps_of,
-    merge,
-)
+from deep_research.phases.analysis.quote_recovery import requote
 from deep_research.phases.analysis.triage import decide
 from deep_research.phases.prompting import (
     RULES,

@@ -29,7 +29,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.phases.analysis.lost_quotes import (
+from deep_research.phases.analysis.quote_recovery import (
     A_READING,
     doubtful_findings,
     found_quotes,
@@ -56,8 +56,8 @@ from deep_research.phases.analysis.weighed_evidence import (
 )
 from deep_research.phases.base import Phase, WorkLimits, judged, noted
 from deep_research.phases.concurrency import together
+from deep_research.phases.content_archiving import Original, keep, to_keep
 from deep_research.phases.handoff import shared, with_latest
-from deep_research.phases.keeping import Original, keep, to_keep
 from deep_research.phases.prompting import counter_of, today
 from deep_research.phases.steering_plan import unfollowed
 from deep_research.phases.summarizing import Summarizer

@@ -16,9 +16,9 @@ from deep_research.evidence.disclosure import PROMPT_UNIT, Confidential
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, judged, noted
+from deep_research.phases.content_archiving import Original, sent
 from deep_research.phases.evidence_lines import around_quotes
 from deep_research.phases.handoff import evidence_of, shared
-from deep_research.phases.keeping import Original, sent
 from deep_research.phases.steering_plan import unfollowed
 from deep_research.phases.synthesis.extractive_synthesizer import has_word_of
 from deep_research.phases.synthesis.handoff import (
