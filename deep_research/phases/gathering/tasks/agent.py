@@ -29,8 +29,8 @@ from deep_research.phases.prompting import (
 from deep_research.state import DeepResearchState, SubQuery, Task, TaskLimits, TaskState, TaskStep
 
 MIN_COVERAGE = 0.2  # of the weight of a question's words, in a finding that is told
-MAX_KNOWN_FINDINGS = 8  # findings
-MAX_CONTEXT_CHARS = 4_000  # characters
+MAX_KNOWN_FINDINGS = 8
+MAX_CONTEXT_CHARS = 4_000
 
 # Tokens of a step that closes a task, its form and instructions included.
 LEAST_INPUT, LEAST_OUTPUT = 3_000, 1_000
