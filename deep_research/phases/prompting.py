@@ -185,12 +185,14 @@ class Message:
             kept.append(item)
         return kept
 
-    def listing(self, heading: str, label: str, items: Sequence[str], share: float, what: str) -> None:
+    def listing(
+        self, heading: str, label: str, items: Sequence[str], share: float, what: str, *, bullet: str = "- "
+    ) -> None:
         """Words from outside as a list, under a ``heading`` and a label of ours: as many of the ``items`` as a share of
         the room takes. Nothing where there are none."""
         if items:
             self.add(heading)
-            self.material(label, listed(self.lines(items, share, what)))
+            self.material(label, "\n".join(f"{bullet}{item}" for item in self.lines(items, share, what)))
 
     def notes(self, role: str) -> tuple[str, ...]:
         """What a reader of the report should know of it."""

@@ -213,18 +213,17 @@ def _beside(handoff: AnalyzerInput, room: Room) -> Message:
     if len(handoff.parts) > 1:
         names = Aliases("P", [part.id for part in handoff.parts]).names
         asked = [f"{names[part.id]}: {one_line(part.text)}" for part in handoff.parts]
-        message.add("The parts of the question; say of each finding and gap which it serves:")
-        message.material("parts", "\n".join(message.lines(asked, OF_BESIDE, "the parts of the question")))
+        heading = "The parts of the question; say of each finding and gap which it serves:"
+        message.listing(heading, "parts", asked, OF_BESIDE, "the parts of the question", bullet="")
     names = Aliases("Q", [s.id for s in handoff.sub_queries]).names
     why = [f" ({one_line(s.rationale)})" if s.rationale else "" for s in handoff.sub_queries]
     named = [f"{names[s.id]}: {one_line(s.query)}{w}" for s, w in zip(handoff.sub_queries, why, strict=True)]
     if searches := message.lines(named, OF_BESIDE, "the searches"):
         message.add(f"What was searched for, and why:\n{listed(searches)}")
-    if handoff.open_gaps:
-        names = Aliases("G", [g.id for g in handoff.open_gaps]).names
-        gaps = [f"{names[g.id]}: {one_line(g.description)}" for g in handoff.open_gaps]
-        message.add("Earlier gaps; say which of them these sources fill:")
-        message.material("gaps", "\n".join(message.lines(gaps, OF_BESIDE, "earlier gaps")))
+    names = Aliases("G", [g.id for g in handoff.open_gaps]).names
+    gaps = [f"{names[g.id]}: {one_line(g.description)}" for g in handoff.open_gaps]
+    heading = "Earlier gaps; say which of them these sources fill:"
+    message.listing(heading, "gaps", gaps, OF_BESIDE, "earlier gaps", bullet="")
     names = Aliases("F", [f.id for f in handoff.findings]).names
     known = [f"{names[f.id]}: {one_line(f.content)}" for f in handoff.findings]
     heading = (

@@ -169,8 +169,7 @@ def _told(handoff: ReviewInput, room: Room) -> Message:
     message.add("What it found:")
     message.material("answer", message.within(finding.answer or "(no answer)", 0.1, "the answer of a task"))
     facts = [_fact(number, finding, handoff.sources) for number in range(len(finding.facts))]
-    if facts:
-        message.material("facts", "\n".join(message.lines(facts, OF_FACTS, "the facts of a task")))
+    message.listing("", "facts", facts, OF_FACTS, "the facts of a task", bullet="")
     if finding.missing:
         message.material(
             "missing", listed(one_line(each)[:MAX_CRITIQUE_CHARS] for each in finding.missing[:10])
