@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deep_research.budget.fidelity import ItemFidelity, RunFidelity
-from deep_research.budget.ladder import FidelityLevel
+from deep_research.budget.fidelity import FidelityLevel, ItemFidelity, RunFidelity
 from deep_research.budget.recommendations import advice
 from deep_research.state import (
     Budget,

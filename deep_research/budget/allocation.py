@@ -17,7 +17,7 @@ from itertools import accumulate
 from math import fsum
 from types import MappingProxyType
 
-from deep_research.budget.ladder import FidelityLevel, level_of_size
+from deep_research.budget.fidelity import FidelityLevel, level_of_size
 from deep_research.errors import WindowError
 
 TOP_SOURCES = 5

@@ -9,16 +9,177 @@ of a table with its other rows.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
-from deep_research.budget.ladder import FidelityLevel
-from deep_research.budget.packing import JOINT, Filling, Measure
-from deep_research.budget.rendering import Condensed, bullets, prose
+from deep_research.budget.rendering import Condensed, Piece, cut, longest, prose
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.salience import Sentences, salience, sentences_of
 from deep_research.state import Span
 
-__all__ = ["Condensed", "condense"]
+Measure = Callable[[str], int]
+
+JOINT = 3  # characters that a sentence takes beside its own, about
+TRIES = 6  # to fill the room; each measures what it made
+ENOUGH = 0.95  # of the room
+FIRST = 0.985  # of the room that is filled at first: mostly it fits then
+LONGER = 1.1  # times what was tried, at most, is tried next
+SINGLE = 64  # sentences that are tried where room is for one only
+BESIDE = 6  # sentences beside the kept ones that are tried where those do not fill the room
+_HARD_TO_CUT = (BlockKind.HEADING, BlockKind.CODE, BlockKind.TABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """``sentences`` of ``text`` with what each matters, to be put into ``room``, in the units of ``measure``."""
+
+    text: str
+    sentences: Sentences
+    scores: Sequence[float]
+    room: int
+    measure: Measure
+
+    def of(self, picks: Sequence[int], limit: float) -> Condensed:
+        """As many of the picks (places, in the order of what they matter) as fit, about ``limit`` characters. What they
+        leave is filled with what stands beside them; where none fits that says something by itself, with one sentence
+        or a piece of it, and where there is little of that, with what announces it."""
+        made, kept = self._whole(picks, limit)
+        if any(not self._announces(place) for place in kept):
+            return self._topped(made, kept)
+        one = self._single()
+        alone = self._piece() if one is None else self._drawn_alone(one)
+        if not self._fills(alone):
+            alone = max(alone, self._piece(), key=_length)
+        if one is None or self._fills(alone):
+            return alone
+        made, kept = self._whole([one, *(place for place in picks if place != one)], limit)
+        return max(alone, self._topped(made, kept), key=_length) if one in kept else alone
+
+    def _single(self) -> int | None:
+        """The place of the sentence that matters most of those that fit; None when none does."""
+        told = self._by_score()
+        shortest = sorted(told, key=lambda place: (self.sentences.length(place), place))[:1]
+        places = (*told[:SINGLE], *shortest)
+        return next((place for place in places if self.measure(self._words(place)) <= self.room), None)
+
+    def _drawn_alone(self, place: int) -> Condensed:
+        start, end = self.sentences[place]
+        return Condensed(self.text[start:end], (Span(start=start, end=end),))
+
+    def _announces(self, place: int) -> bool:
+        """Whether it is a heading or the first row of a table, which say nothing alone."""
+        blocks = self.sentences.blocks
+        kind = blocks[place].kind
+        is_first = place == 0 or blocks[place - 1] is not blocks[place]
+        return kind is BlockKind.HEADING or (kind is BlockKind.TABLE and is_first)
+
+    def _whole(self, picks: Sequence[int], limit: float) -> tuple[Condensed, set[int]]:
+        """The longest that fits of what is drawn with different limits; and the places in it."""
+        best, held = Condensed("", ()), set[int]()
+        limit *= FIRST
+        for _ in range(TRIES):
+            made, kept = self._drawn_within(picks, limit)
+            used = self.measure(made.text)
+            if used <= self.room:
+                if len(made.text) > len(best.text):
+                    best, held = made, kept
+                if used >= ENOUGH * self.room:
+                    break
+            limit *= min(LONGER, 0.99 * self.room / max(1, used))
+        while not held and limit >= 1.0:
+            limit /= 2
+            made, kept = self._drawn_within(picks, limit)
+            if self._fits(made):
+                best, held = made, kept
+        return best, held
+
+    def _drawn_within(self, picks: Sequence[int], limit: float) -> tuple[Condensed, set[int]]:
+        """Those of the picks, in their order, that fit into so many characters."""
+        kept: set[int] = set()
+        for place in picks:
+            length = self.sentences.length(place) + JOINT
+            if length <= limit:
+                kept.add(place)
+                limit -= length
+        return self._drawn(kept), kept
+
+    def _topped(self, made: Condensed, kept: Collection[int]) -> Condensed:
+        """With sentences beside the kept ones, and a piece of one, until the room is filled."""
+        held = set(kept)
+        for _ in range(BESIDE):
+            if self._fills(made):
+                return made
+            more = next((one for one in self._beside(held) if self._fits(self._drawn({*held, one}))), None)
+            if more is None:
+                break
+            held.add(more)
+            made = self._drawn(held)
+        return self._cut_to_fill(made, held, self._beside(held))
+
+    def _cut_to_fill(self, made: Condensed, kept: Collection[int], places: Iterable[int]) -> Condensed:
+        """``made`` of the kept places, with a piece of the first of the others that fills the room."""
+        for place in places:
+            if self._fills(made):
+                break
+            made = max(made, self._with_piece(kept, place), key=_length)
+        return made
+
+    def _with_piece(self, kept: Collection[int], place: int) -> Condensed:
+        """The kept places and as much of another as fits; nothing when no word does."""
+        start, end = self.sentences[place]
+        stop = longest(self.text, start, end, lambda stop: self._fits(self._drawn(kept, Piece(place, stop))))
+        return self._drawn(kept, Piece(place, stop)) if stop > start else Condensed("", ())
+
+    def _beside(self, kept: Collection[int]) -> list[int]:
+        """A few places next to kept ones, those first that can best be cut and then those that matter most; else of all
+        places. None that says nothing, or what is kept."""
+        blocks = self.sentences.blocks
+        told = {self._words(place) for place in kept if blocks[place].kind is not BlockKind.CODE}
+
+        def adds(place: int) -> bool:
+            words = self._words(place)
+            return place not in kept and self.scores[place] > 0.0 and words not in told
+
+        beside = {place + step for place in kept for step in (-1, 1)}.intersection(range(len(self.sentences)))
+        in_order = sorted(
+            filter(adds, beside),
+            key=lambda place: (
+                self.sentences.blocks[place].kind in _HARD_TO_CUT,
+                -self.scores[place],
+                place,
+            ),
+        )
+        return in_order[:BESIDE] or list(islice(filter(adds, self._by_score()), BESIDE))
+
+    def _piece(self) -> Condensed:
+        """As much as fits of the sentence that matters most, and of the next one."""
+        best = self._by_score()[:1]
+        start = self.sentences.starts[best[0]] if best else 0
+        end = self.sentences.ends[min(best[0] + 1, len(self.sentences) - 1)] if best else len(self.text)
+        return cut(self.text, start, end, self.room, self.measure)
+
+    def _by_score(self) -> list[int]:
+        """All places, those that matter most first; what only announces others where there is nothing else."""
+        order = sorted(range(len(self.sentences)), key=lambda place: (-self.scores[place], place))
+        return [place for place in order if not self._announces(place)] or order
+
+    def _words(self, place: int) -> str:
+        return self.text[self.sentences.starts[place] : self.sentences.ends[place]]
+
+    def _drawn(self, kept: Collection[int], piece: Piece | None = None) -> Condensed:
+        return prose(self.text, self.sentences, kept, piece)
+
+    def _fits(self, made: Condensed) -> bool:
+        return self.measure(made.text) <= self.room
+
+    def _fills(self, made: Condensed) -> bool:
+        return self.measure(made.text) >= ENOUGH * self.room
+
+
+def _length(made: Condensed) -> int:
+    return len(made.text)
+
 
 BY_LENGTH = 0.3  # power of a sentence's length by which its score is divided
 SHORT = 20  # characters; what is shorter is not preferred for it
@@ -33,14 +194,12 @@ def condense(
     *,
     query: str = "",
     measure: Measure,
-    level: FidelityLevel | None = None,
     chosen: Sequence[int] = (),
 ) -> Condensed:
     """``text`` within ``room``, in the units of ``measure`` (characters, tokens): as much as fits of what matters, to
     ``query`` where there is one. What is left out is marked ``[…]``.
 
-    ``level`` asks for another form: `KEY_POINTS` for a list of sentences, `HEADLINE` for the one sentence that matters
-    most. ``chosen`` are places of sentences (of `sentences_of`) that go before all others, the first most.
+    ``chosen`` are places of sentences (of `sentences_of`) that go before all others, the first most.
     A sentence is cut, at a word and with ``…``, only where whole ones do not fill the room. Equal calls have equal
     results. Takes time linear in the text, and measures it once as a whole.
     """
@@ -51,10 +210,7 @@ def condense(
         return Condensed("", ())
     sentences = sentences_of(text)
     scores = salience(text, sentences, query)
-    draw = bullets if level is FidelityLevel.KEY_POINTS else prose
-    filling = Filling(text, sentences, scores, room, measure, draw)
-    if level is FidelityLevel.HEADLINE:
-        return filling.single()
+    filling = Filling(text, sentences, scores, room, measure)
     limit = room * len(text) / whole  # in characters
     first = dict.fromkeys(chosen)
     picks = [*first, *(p for p in _picks(text, sentences, scores, SPARE * limit) if p not in first)]

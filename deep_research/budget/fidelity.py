@@ -1,17 +1,80 @@
 """How much of what was found an agent was given: the record of each item, and the totals. Pure.
 
 Fidelity is the share of the tokens of all items that was sent, measured on the texts as they were sent and not on what
-was planned for them.
+was planned for them. The ratio of a level is its upper bound: an item at a level has any share of its tokens from that
+ratio down to the ratio of the next level, which is not part of it. Only what is whole is full.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 
 from pydantic import Field
 
-from deep_research.budget.ladder import FidelityBand, FidelityLevel, band_of, level_of_size
 from deep_research.state import DeepResearchPhase, Record, Sending, SentItem
+
+
+class FidelityLevel(StrEnum):
+    """What becomes of an item, the most of it first."""
+
+    FULL = "full"
+    CONDENSED = "condensed"
+    COMPRESSED = "compressed"
+    KEY_POINTS = "key_points"
+    HEADLINE = "headline"
+    DROPPED = "dropped"
+
+    @property
+    def percent(self) -> int:
+        """The most of an item's tokens that it has at this level, in hundredths: exact where a ratio is not."""
+        return _PERCENT[self]
+
+    @property
+    def ratio(self) -> float:
+        """The same as a share, 0 to 1."""
+        return _PERCENT[self] / 100
+
+
+_PERCENT = {
+    FidelityLevel.FULL: 100,
+    FidelityLevel.CONDENSED: 70,
+    FidelityLevel.COMPRESSED: 40,
+    FidelityLevel.KEY_POINTS: 20,
+    FidelityLevel.HEADLINE: 10,
+    FidelityLevel.DROPPED: 0,
+}
+
+
+class FidelityBand(StrEnum):
+    """How a report says how much of what was found its writers were given."""
+
+    FULL = "Full"
+    CONDENSED = "Condensed"
+    COMPRESSED = "Compressed"
+    MINIMAL = "Minimal"
+
+
+_BANDS = (
+    (0.90, FidelityBand.FULL),
+    (0.60, FidelityBand.CONDENSED),
+    (0.30, FidelityBand.COMPRESSED),
+)
+
+
+def level_of_size(size: int, tokens: int) -> FidelityLevel:
+    """The lowest level that an item fits of which ``size`` of its ``tokens`` are left, told without rounding. What lost
+    anything at all is condensed at least; an item that never had any tokens has lost none."""
+    if size >= tokens:
+        return FidelityLevel.FULL
+    fitting = [level for level in FidelityLevel if size * 100 <= level.percent * tokens]
+    return max(fitting[-1], FidelityLevel.CONDENSED, key=list(FidelityLevel).index)
+
+
+def band_of(fidelity: float) -> FidelityBand:
+    """What a fidelity (0 to 1) is called."""
+    return next((band for least, band in _BANDS if fidelity >= least), FidelityBand.MINIMAL)
+
 
 _STEPS = 10_000  # between 0 and 1
 

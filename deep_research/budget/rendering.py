@@ -12,7 +12,6 @@ from deep_research.state import Span
 
 GAP = "[…]"  # for what is left out
 CUT = "…"  # for the rest of a sentence
-_BULLET = "- "
 _LONG_WORD = 60  # characters; what is longer is no word, or of a script without spaces
 _BACK = 8  # words that a piece is made shorter by, where by the last of them it is counted as more
 _NEAR = 100  # characters between two sentences that go along when both are kept: marks of lists, code, tables
@@ -52,21 +51,6 @@ def prose(text: str, sentences: Sentences, kept: Collection[int], piece: Piece |
     if last + 1 < len(sentences):
         parts.append(f"\n{GAP}")
     return Condensed("".join(parts), tuple(spans))
-
-
-def bullets(text: str, sentences: Sentences, kept: Collection[int], piece: Piece | None = None) -> Condensed:
-    """The kept sentences (places), each an item of a list, under their headings; and, if given, a piece of another."""
-    lines = []
-    spans = []
-    for place in sorted({*kept, *((piece.place,) if piece else ())}):
-        cut_off = piece is not None and place == piece.place
-        span = Span(
-            start=sentences.starts[place], end=piece.end if piece and cut_off else sentences.ends[place]
-        )
-        mark = "" if _has_mark(sentences, place) else _BULLET
-        lines.append(mark + text[span.start : span.end] + (CUT if cut_off else ""))
-        spans.append(span)
-    return Condensed("\n".join(lines), tuple(spans))
 
 
 def cut(text: str, start: int, end: int, room: int, measure: Callable[[str], int]) -> Condensed:
@@ -137,10 +121,3 @@ def _between(sentences: Sentences, before: int, after: int) -> str:
     if after == before + 1 and sentences.starts[after] - sentences.ends[before] <= _NEAR:
         return " " if in_line else "\n"  # what is left out is the rest of a sentence, which has its own mark
     return f" {GAP} " if in_line else f"\n{GAP}\n"
-
-
-def _has_mark(sentences: Sentences, place: int) -> bool:
-    """Whether a sentence begins with the mark of a heading or an item."""
-    block = sentences.blocks[place]
-    opens = place == 0 or block is not sentences.blocks[place - 1]
-    return opens and block.kind in (BlockKind.HEADING, BlockKind.ITEM)

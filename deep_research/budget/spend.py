@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from deep_research.budget.phase_allocation import Allowance
-from deep_research.budget.shared_budget import Purse, desk
+from deep_research.budget.shared_budget import Purse, Waiter, desk
 from deep_research.budget.spend_ledger import Ledger
-from deep_research.budget.waiting import Waiter
 from deep_research.errors import BudgetError
 from deep_research.limits import LOOK_AGAIN
 from deep_research.state import DeepResearchState, Reservation

@@ -1,11 +1,9 @@
-"""How much of a model's window is there for what we send, and how things are put into it. Pure."""
+"""How much of a model's window is there for what we send. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deep_research.errors import WindowError
 from deep_research.models.profiles import Profile
 
 # Tokens that the environment of a call takes beside it, as the spec gives them.
@@ -63,26 +61,3 @@ class Window:
 def answer_cap(most: int, profile: Profile) -> int:
     """Tokens that an answer may have: ``most``, but of a small window no more than a third."""
     return max(LEAST_ANSWER, min(most, profile.output, profile.context // 3))
-
-
-def batches(sizes: Sequence[int], room: int) -> list[list[int]]:
-    """The places of the items, in their order, in as few batches as that order allows, of which each fits ``room``.
-
-    Raises `WindowError` for an item that is larger by itself: that one has to be made smaller, never cut.
-    """
-    made: list[list[int]] = []
-    left = 0
-    for place, size in enumerate(sizes):
-        if size > room:
-            raise WindowError(
-                f"An item of {size} tokens does not fit the {room} tokens that there are for it.",
-                hint="Condense it first, or use a model with a larger window.",
-                tokens=size,
-                limit=room,
-            )
-        if not made or size > left:
-            made.append([])
-            left = room
-        made[-1].append(place)
-        left -= size
-    return made

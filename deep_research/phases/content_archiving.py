@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deep_research.budget.archive import Archive
-from deep_research.budget.ladder import FidelityLevel, level_of_size
+from deep_research.budget.fidelity import FidelityLevel, level_of_size
 from deep_research.errors import StoreError, UsageError
 from deep_research.state import DeepResearchPhase, Limit, Sending, SentItem
 from deep_research.state.events import ContentSent, Event, LimitReached

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deep_research.budget.ladder import FidelityBand
+from deep_research.budget.fidelity import FidelityBand
 from deep_research.presentation import phrases
 from deep_research.state import ClaimCounts, Discrepancy, RepairKind
 

@@ -16,7 +16,7 @@ from deep_research.budget.allocation import (
     allocate_what_fits,
     with_top,
 )
-from deep_research.budget.ladder import FidelityLevel
+from deep_research.budget.fidelity import FidelityLevel
 from deep_research.errors import WindowError
 
 PROTECTED, TOP, REGULAR = ItemClass

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deep_research.budget.condense import condense
-from deep_research.budget.ladder import FidelityLevel
 from deep_research.evidence.passages import sentences
 
 TEXT = """# Bell Rock
@@ -74,10 +73,9 @@ def check(text, room, made, measure):
 
 
 @pytest.mark.parametrize("measure", [len, words, lambda text: len(text.encode()) // 3])
-@pytest.mark.parametrize("level", [None, FidelityLevel.KEY_POINTS, FidelityLevel.HEADLINE])
-def test_it_fits_and_every_piece_is_of_the_original(measure, level):
+def test_it_fits_and_every_piece_is_of_the_original(measure):
     for room in range(measure(TEXT) + 2):
-        check(TEXT, room, condense(TEXT, room, query="keepers", measure=measure, level=level), measure)
+        check(TEXT, room, condense(TEXT, room, query="keepers", measure=measure), measure)
 
 
 @given(SOME_TEXT, st.integers(-1, 600), st.sampled_from(["", "keeper wind", "?"]))
@@ -203,19 +201,6 @@ def test_lines_of_code_are_no_repeats():
     made = condense(code, len(code) - 40, measure=len).text
     assert made.count("fog.end()") > 20
     assert len(made) > 0.9 * (len(code) - 40)
-
-
-def test_key_points_are_a_list():
-    made = condense(TEXT, 300, query="keepers wind", measure=len, level=FidelityLevel.KEY_POINTS)
-    lines = [line for line in made.text.splitlines() if not line.startswith("#")]
-    assert len(lines) > 1
-    assert all(line.startswith("- ") for line in lines)
-    assert "[…]" not in made.text
-
-
-def test_a_headline_is_one_sentence():
-    made = condense(TEXT, 300, query="wind and weather", measure=len, level=FidelityLevel.HEADLINE)
-    assert made.text == "They wrote down wind and weather three times a day."
 
 
 def test_a_sentence_larger_than_the_room_is_cut_at_a_word():

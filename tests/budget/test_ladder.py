@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.budget.ladder import FidelityLevel, band_of, level_of_size
+from deep_research.budget.fidelity import FidelityLevel, band_of, level_of_size
 
 LEVELS = list(FidelityLevel)
 

@@ -13,8 +13,7 @@ from deep_research.budget.allocation import Item, ItemClass, allocate_what_fits,
 from deep_research.budget.archive import Archive
 from deep_research.budget.condense import condense
 from deep_research.budget.content_budget import Content, ContentRules, fit
-from deep_research.budget.fidelity import ContentFidelity, RunFidelity
-from deep_research.budget.ladder import FidelityLevel, band_of
+from deep_research.budget.fidelity import ContentFidelity, FidelityLevel, RunFidelity, band_of
 from deep_research.budget.phase_allocation import share
 from deep_research.budget.priority import HALF_LIFE, Weights, priority, recency_score
 from deep_research.budget.recommendations import LARGE_ARCHIVE, advice
@@ -98,7 +97,7 @@ for level, ratio in LEVELS.items():
         made = FidelityLevel(level)
         assert made.ratio == ratio
         room = int(len(TEXT) * ratio)
-        shown = condense(TEXT, room, query="tower", measure=len, level=made).text
+        shown = condense(TEXT, room, query="tower", measure=len).text
         assert len(shown) <= room
         assert bool(shown) is (ratio > 0)
 
