@@ -12,8 +12,8 @@ from math import ceil
 
 from deep_research.budget.estimate import BYTES_A_TOKEN, Requests, RoleModel
 from deep_research.budget.report_cost import AT_ONCE
+from deep_research.phases.analysis import findings_merge, triage
 from deep_research.phases.analysis import llm as reading
-from deep_research.phases.analysis import merged_readings, triage
 from deep_research.phases.gathering.tasks import agent, task_review
 from deep_research.phases.planning import llm as planning
 from deep_research.phases.refinement import llm as refining
@@ -148,7 +148,7 @@ class UsualRequests:
             yield from self._request(
                 P.ANALYSIS,
                 R.ANALYZER,
-                merged_readings.SYSTEM,
+                findings_merge.SYSTEM,
                 30 * findings,
                 end.answer,
             )

@@ -24,9 +24,9 @@ LONGEST_TITLE = 120  # characters
 LONGEST_AUTHOR = 60
 LONGEST_QUOTE = 300  # of a quote beside its finding
 
-LONGEST = 700  # characters of a passage
-MOST = 3  # passages of a finding
-CHARACTERS = 2_000  # of a text that is cut into sentences in the time of one small item
+MAX_PASSAGE_CHARS = 700  # characters of a passage
+MAX_PASSAGES = 3  # passages of a finding
+SENTENCES_UNIT = 2_000  # of a text that is cut into sentences in the time of one small item
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ async def around_quotes(findings: Iterable[Finding], journal: Journal) -> dict[s
             (text,) = await journal.texts((content_hash,))
         except ContentMissingError:  # what is not there any more has no passages
             continue
-        made = await off_loop(len(text) // CHARACTERS, passages, quoting, {content_hash: text})
+        made = await off_loop(len(text) // SENTENCES_UNIT, passages, quoting, {content_hash: text})
         for key, more in made.items():  # the quotes of a finding may stand in several texts
             known = around.get(key, ("",) * len(more))
             around[key] = tuple(a or b for a, b in zip(known, more, strict=True))
@@ -157,12 +157,12 @@ def passages(findings: Iterable[Finding], texts: Mapping[str, str]) -> dict[str,
     """For each finding the passages of its first quotes, by its id; ``texts`` are saved texts by their hash. A quote
     whose text is not there has none."""
     every = list(findings)
-    wanted = {quote.content_hash for finding in every for quote in finding.quotes[:MOST]}
+    wanted = {quote.content_hash for finding in every for quote in finding.quotes[:MAX_PASSAGES]}
     pieces = {key: _Pieces(texts[key]) for key in wanted if key in texts}
     return {
         finding.id: tuple(
             pieces[quote.content_hash].around(quote) if quote.content_hash in pieces else ""
-            for quote in finding.quotes[:MOST]
+            for quote in finding.quotes[:MAX_PASSAGES]
         )
         for finding in every
     }
@@ -183,17 +183,17 @@ class _Pieces:
         more than the quote."""
         first = max(0, bisect_right(self._starts, quote.start) - 1)
         last = max(first, bisect_right(self._starts, quote.end - 1) - 1)
-        if not self._spans or quote.end - quote.start > LONGEST:
+        if not self._spans or quote.end - quote.start > MAX_PASSAGE_CHARS:
             return ""
         start, end = min(quote.start, self._spans[first].start), max(quote.end, self._spans[last].end)
         grew = True
         while grew:
             grew = False
-            if last + 1 < len(self._spans) and self._spans[last + 1].end - start <= LONGEST:
+            if last + 1 < len(self._spans) and self._spans[last + 1].end - start <= MAX_PASSAGE_CHARS:
                 last, grew = last + 1, True
                 end = self._spans[last].end
-            if first and end - self._spans[first - 1].start <= LONGEST:
+            if first and end - self._spans[first - 1].start <= MAX_PASSAGE_CHARS:
                 first, grew = first - 1, True
                 start = self._spans[first].start
         passage = self._text[start:end]
-        return passage if len(passage) <= LONGEST and len(passage) > quote.end - quote.start else ""
+        return passage if len(passage) <= MAX_PASSAGE_CHARS and len(passage) > quote.end - quote.start else ""

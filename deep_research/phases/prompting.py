@@ -111,6 +111,16 @@ class Room:
 _MARK = "9f3ac47e1b6d082c"  # as good as any
 
 
+class ModelAgent:
+    """An agent that asks a model; ``rules`` are those of content that does not fit its window."""
+
+    uses_model = True
+    falls_back = True
+
+    def __init__(self, rules: ContentRules = DEFAULTS) -> None:
+        self._rules = rules
+
+
 class Message:
     """The parts of one message, under one mark. ``room`` is how many tokens it may have; ``shortened`` names what was
     given in part only; ``sent`` are the items of content that it has, out of the ``available`` tokens for them."""
@@ -175,12 +185,14 @@ class Message:
             kept.append(item)
         return kept
 
-    def listing(self, heading: str, label: str, items: Sequence[str], share: float, what: str) -> None:
+    def listing(
+        self, heading: str, label: str, items: Sequence[str], share: float, what: str, *, bullet: str = "- "
+    ) -> None:
         """Words from outside as a list, under a ``heading`` and a label of ours: as many of the ``items`` as a share of
         the room takes. Nothing where there are none."""
         if items:
             self.add(heading)
-            self.material(label, listed(self.lines(items, share, what)))
+            self.material(label, "\n".join(f"{bullet}{item}" for item in self.lines(items, share, what)))
 
     def notes(self, role: str) -> tuple[str, ...]:
         """What a reader of the report should know of it."""

@@ -90,16 +90,21 @@ def evaluation(
 ) -> AgentDecision:
     """What the supervisor makes of a finished phase."""
     verdict = " ".join(validation.issues) or _ALL_MET
+    rationale = f"{phase.value.capitalize()} was evaluated. {verdict}"
+    inputs = {"phase": phase.value, "iteration": state.iteration}
+    judged = {"quality_ok": not validation.blocking, "quality_score": validation.quality_score}
+    return by_supervisor("evaluate_phase", rationale, inputs, _metrics(state, phase) | judged, at)
+
+
+def by_supervisor(
+    action: str, rationale: str, inputs: dict[str, Any], outputs: dict[str, Any], at: datetime
+) -> AgentDecision:
     return AgentDecision(
         agent=AgentRole.SUPERVISOR.value,
-        action="evaluate_phase",
-        rationale=f"{phase.value.capitalize()} was evaluated. {verdict}",
-        inputs={"phase": phase.value, "iteration": state.iteration},
-        outputs={
-            **_metrics(state, phase),
-            "quality_ok": not validation.blocking,
-            "quality_score": validation.quality_score,
-        },
+        action=action,
+        rationale=rationale,
+        inputs=inputs,
+        outputs=outputs,
         timestamp=at,
     )
 
@@ -147,32 +152,21 @@ def iteration(
     state: DeepResearchState, *, should_iterate: bool, rationale: str, next_phase: str, at: datetime
 ) -> AgentDecision:
     """Whether to go on, and where."""
-    return AgentDecision(
-        agent=AgentRole.SUPERVISOR.value,
-        action="decide_iteration",
-        rationale=rationale,
-        inputs={
-            "gap_count": len(state.unresolved_gaps()),
-            "iteration": state.iteration,
-            "max_iterations": state.max_iterations,
-        },
-        outputs={"should_iterate": should_iterate, "next_phase": next_phase},
-        timestamp=at,
-    )
+    inputs = {
+        "gap_count": len(state.unresolved_gaps()),
+        "iteration": state.iteration,
+        "max_iterations": state.max_iterations,
+    }
+    outputs = {"should_iterate": should_iterate, "next_phase": next_phase}
+    return by_supervisor("decide_iteration", rationale, inputs, outputs, at)
 
 
 def action(
     state: DeepResearchState, *, name: str, rationale: str, outputs: dict[str, Any], at: datetime
 ) -> AgentDecision:
     """Any other step of the supervisor: a retry, a new plan, an abort."""
-    return AgentDecision(
-        agent=AgentRole.SUPERVISOR.value,
-        action=name,
-        rationale=rationale,
-        inputs={"phase": state.phase.value, "iteration": state.iteration, "attempt": state.attempt},
-        outputs=outputs,
-        timestamp=at,
-    )
+    inputs = {"phase": state.phase.value, "iteration": state.iteration, "attempt": state.attempt}
+    return by_supervisor(name, rationale, inputs, outputs, at)
 
 
 def with_options(decision: AgentDecision, default: AgentDecision, options: RunOptions) -> AgentDecision:

@@ -66,6 +66,7 @@ from deep_research.state.parking import as_advice
 from deep_research.state.tasks import BY_HOOK
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions, termination
+from deep_research.supervisor.cap_extension import asking
 from deep_research.supervisor.clarifying import ask_about_question
 from deep_research.supervisor.decisions import (
     is_extractive,
@@ -85,13 +86,20 @@ from deep_research.supervisor.hooks import (
     overridden,
 )
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
-from deep_research.supervisor.more_money import asking
-from deep_research.supervisor.moves import given, last_advice, onward, request_events
 from deep_research.supervisor.opening import Stopwatch, journal_of
 from deep_research.supervisor.phase_choice import Agents, extractive_phases, phases_of
 from deep_research.supervisor.plan_approval import PlanEstimate, ask_for_approval
 from deep_research.supervisor.reflection import Thinking, reflection_prompt
-from deep_research.supervisor.review import RequestedAction, Review, judge, overrule
+from deep_research.supervisor.review import (
+    RequestedAction,
+    Review,
+    given,
+    judge,
+    last_advice,
+    onward,
+    overrule,
+    request_events,
+)
 from deep_research.supervisor.review import situation as situation_of
 from deep_research.supervisor.termination import Way, is_spent, parking_for, way_after
 

@@ -40,6 +40,7 @@ from deep_research.state import (
 from deep_research.state.events import NoticeAdded
 from deep_research.state.journal import Clock, Journal
 from deep_research.state.records import OF_MODEL
+from deep_research.supervisor.decisions import by_supervisor
 from deep_research.supervisor.review import Review, consider
 
 MOST_OUTPUT = 1_500  # tokens, thoughts included
@@ -112,14 +113,9 @@ def reflected(
     reflection: Reflection, phase: DeepResearchPhase, iteration: int, at: datetime
 ) -> AgentDecision:
     """The reflection as the decision that it is recorded as."""
-    return AgentDecision(
-        agent="supervisor",
-        action="reflect",
-        rationale=reflection.rationale,
-        inputs={"phase": phase.value, "iteration": iteration},
-        outputs=reflection.model_dump(mode="json", exclude={"rationale"}),
-        timestamp=at,
-    )
+    inputs = {"phase": phase.value, "iteration": iteration}
+    outputs = reflection.model_dump(mode="json", exclude={"rationale"})
+    return by_supervisor("reflect", reflection.rationale, inputs, outputs, at)
 
 
 def _figures(state: DeepResearchState, phase: DeepResearchPhase) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deep_research.phases.analysis.merged_readings import _says_no_more
+from deep_research.phases.analysis.findings_merge import _says_no_more
 from deep_research.phases.prompting import Aliases, Room
 from deep_research.phases.synthesis.model_drafts import Given, is_cut, with_ids
 from deep_research.state import ConfidenceLevel, Finding

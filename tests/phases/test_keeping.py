@@ -7,7 +7,7 @@ import pytest
 
 from deep_research.budget.archive import Archive
 from deep_research.errors import StoreFullError, StoreReadOnlyError
-from deep_research.phases.keeping import Original, keep
+from deep_research.phases.content_archiving import Original, keep
 from deep_research.state import SentItem
 
 ITEM = SentItem(id="src-1", original_tokens=10, current_tokens=1)

@@ -11,9 +11,9 @@ from deep_research.errors import ModelError
 from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.models.profiles import Profile
 from deep_research.phases.analysis import AnalysisPhase
+from deep_research.phases.analysis.findings_merge import Merge
 from deep_research.phases.analysis.handoff import AnalyzerInput, SourceText
 from deep_research.phases.analysis.llm import LLMAnalyzer, Reading
-from deep_research.phases.analysis.merged_readings import Merge
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.synthesis.phase import synthesizer_input
 from deep_research.state import (

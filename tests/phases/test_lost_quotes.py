@@ -9,7 +9,7 @@ from deep_research.errors import BudgetError
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
-from deep_research.phases.analysis.lost_quotes import MOST_FINDINGS
+from deep_research.phases.analysis.quote_recovery import MOST_FINDINGS
 from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, RunOptions, Source, SubQuery
 from deep_research.state.events import SourcesAnalyzed
 from deep_research.state.journal import Content, MemoryJournal

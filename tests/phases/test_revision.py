@@ -26,6 +26,7 @@ from deep_research.report.report_document import Document
 from deep_research.state import (
     Citation,
     DeepResearchPhase,
+    DeepResearchState,
     Found,
     PartVerdict,
     QuestionPart,
@@ -162,9 +163,10 @@ def test_findings_that_became_part_of_others_are_carried_over():
     citations = [Citation(number=1, finding_id=each.id, **each.quotes[0].model_dump()) for each in FINDINGS]
     one, two, three = (each.id for each in FINDINGS)
     draft = f"A [{one}]. B [{two}, {one}]. C [{three}]. D [{three}, {two}]. E [src-000000000001]."
-    carried = carried_over(draft, citations, (joined,))
+    state = DeepResearchState(query="Orm", report_draft=draft, citations=tuple(citations), findings=(joined,))
+    carried = carried_over(state)
     assert carried == f"A [{two}]. B [{two}]. C. D [{two}]. E [src-000000000001]."
-    assert carried_over(draft, citations, FINDINGS) == draft
+    assert carried_over(state.model_copy(update={"findings": FINDINGS})) == draft
 
 
 # Which of two versions is better

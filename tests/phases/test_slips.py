@@ -15,8 +15,8 @@ from deep_research.models.language_model import SingleModel
 from deep_research.models.object_parser import Unreadable, validated
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
+from deep_research.phases.analysis.findings_merge import Merge
 from deep_research.phases.analysis.llm import Reading
-from deep_research.phases.analysis.merged_readings import Merge
 from deep_research.phases.planning.llm import Plan
 from deep_research.phases.prompting import Aliases
 from deep_research.phases.refinement.llm import Judgement

@@ -16,7 +16,7 @@ from renderers import alive
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.phases.analysis.llm import SYSTEM as READING
-from deep_research.phases.analysis.lost_quotes import SYSTEM as REQUOTES
+from deep_research.phases.analysis.quote_recovery import SYSTEM as REQUOTES
 from deep_research.phases.synthesis.llm import WHOLE
 from deep_research.phases.synthesis.repair import SYSTEM as REPAIR
 from deep_research.phases.synthesis.sections import OUTLINE

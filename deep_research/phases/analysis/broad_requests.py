@@ -177,7 +177,9 @@ def ranked(
         (passage, Counter({t: n for t, n in passage.terms.items() if t in asked}) + named[passage.source])
         for passage in found
     ]
-    weights = _weights(asked, [counts for _, counts in rough])
+    # How often each word is asked for times how rare it is, as shares of one.
+    holding = Counter(term for _, counts in rough for term in counts)
+    weights = _shares({t: n * inverse_frequency(len(rough), holding[t]) for t, n in asked.items()})
     usual = sum(p.span.end - p.span.start for p in found) / max(1, len(found)) / _LETTERS
     rough.sort(
         key=lambda item: (-_score(item[0].span, item[1], weights, usual), item[0].source, item[0].span.start)
@@ -195,12 +197,6 @@ def ranked(
         asked=weights,
         learned=learned,
     )
-
-
-def _weights(asked: Mapping[str, int], every: Sequence[Mapping[str, int]]) -> dict[str, float]:
-    """How often each word is asked for times how rare it is, as shares of one."""
-    holding = Counter(term for counts in every for term in counts)
-    return _shares({t: n * inverse_frequency(len(every), holding[t]) for t, n in asked.items()})
 
 
 def _learned(

@@ -10,6 +10,15 @@ from pydantic import BaseModel, Field
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.extractive_analyzer import ExtractiveAnalyzer
+from deep_research.phases.analysis.findings_merge import (
+    DIFFERENCES,
+    GAP_RULES,
+    NewContradiction,
+    NewGap,
+    contradictions_of,
+    gaps_of,
+    merge,
+)
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedQuote,
@@ -24,21 +33,13 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.phases.analysis.lost_quotes import requote
-from deep_research.phases.analysis.merged_readings import (
-    DIFFERENCES,
-    GAP_RULES,
-    NewContradiction,
-    NewGap,
-    contradictions_of,
-    gaps_of,
-    merge,
-)
+from deep_research.phases.analysis.quote_recovery import requote
 from deep_research.phases.analysis.triage import decide
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
     Message,
+    ModelAgent,
     Room,
     asked,
     brief,
@@ -118,17 +119,14 @@ class Reading(BaseModel):
     )
 
 
-class LLMAnalyzer:
+class LLMAnalyzer(ModelAgent):
     """Has its model read a batch of sources at a time. Names that were not given are dropped and counted."""
 
-    uses_model = True
-    deterministic = False
-    falls_back = True
     name = "analyzer"
     call_tokens = CALL_TOKENS
 
     def __init__(self, rules: ContentRules = DEFAULTS) -> None:
-        self._rules = rules
+        super().__init__(rules)
         self._extractive = ExtractiveAnalyzer()
 
     async def room_for_sources(self, handoff: AnalyzerInput, model: LanguageModel) -> SourceRoom:
@@ -215,18 +213,17 @@ def _beside(handoff: AnalyzerInput, room: Room) -> Message:
     if len(handoff.parts) > 1:
         names = Aliases("P", [part.id for part in handoff.parts]).names
         asked = [f"{names[part.id]}: {one_line(part.text)}" for part in handoff.parts]
-        message.add("The parts of the question; say of each finding and gap which it serves:")
-        message.material("parts", "\n".join(message.lines(asked, OF_BESIDE, "the parts of the question")))
+        heading = "The parts of the question; say of each finding and gap which it serves:"
+        message.listing(heading, "parts", asked, OF_BESIDE, "the parts of the question", bullet="")
     names = Aliases("Q", [s.id for s in handoff.sub_queries]).names
     why = [f" ({one_line(s.rationale)})" if s.rationale else "" for s in handoff.sub_queries]
     named = [f"{names[s.id]}: {one_line(s.query)}{w}" for s, w in zip(handoff.sub_queries, why, strict=True)]
     if searches := message.lines(named, OF_BESIDE, "the searches"):
         message.add(f"What was searched for, and why:\n{listed(searches)}")
-    if handoff.open_gaps:
-        names = Aliases("G", [g.id for g in handoff.open_gaps]).names
-        gaps = [f"{names[g.id]}: {one_line(g.description)}" for g in handoff.open_gaps]
-        message.add("Earlier gaps; say which of them these sources fill:")
-        message.material("gaps", "\n".join(message.lines(gaps, OF_BESIDE, "earlier gaps")))
+    names = Aliases("G", [g.id for g in handoff.open_gaps]).names
+    gaps = [f"{names[g.id]}: {one_line(g.description)}" for g in handoff.open_gaps]
+    heading = "Earlier gaps; say which of them these sources fill:"
+    message.listing(heading, "gaps", gaps, OF_BESIDE, "earlier gaps", bullet="")
     names = Aliases("F", [f.id for f in handoff.findings]).names
     known = [f"{names[f.id]}: {one_line(f.content)}" for f in handoff.findings]
     heading = (

@@ -29,7 +29,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.phases.analysis.lost_quotes import (
+from deep_research.phases.analysis.quote_recovery import (
     A_READING,
     doubtful_findings,
     found_quotes,
@@ -56,8 +56,8 @@ from deep_research.phases.analysis.weighed_evidence import (
 )
 from deep_research.phases.base import Phase, WorkLimits, judged, noted
 from deep_research.phases.concurrency import together
+from deep_research.phases.content_archiving import Original, keep, to_keep
 from deep_research.phases.handoff import shared, with_latest
-from deep_research.phases.keeping import Original, keep, to_keep
 from deep_research.phases.prompting import counter_of, today
 from deep_research.phases.steering_plan import unfollowed
 from deep_research.phases.summarizing import Summarizer
@@ -300,11 +300,12 @@ class AnalysisPhase(Phase):
         return spare is None or spare >= max(1, remaining) + (len(plan.portions) > 1)
 
     def _shortening(self, told: AnalyzerInput, counter: Counter, models: RunModels | None) -> Shortening:
-        query = told.looked_for
-        if models is None or not self._shortens(models):
+        query, summarizer = told.looked_for, self._summarizer
+        if models is None or summarizer is None or not self._shortens(models):
             return Shortening(query, counter)
-        model = models.model(ModelRole.SUMMARIZER, self.phase)
-        return Shortening(query, counter, self._summarizer, model, today(told.day, told.as_of))
+        model, day = models.model(ModelRole.SUMMARIZER, self.phase), today(told.day, told.as_of)
+        by_model = partial(summarizer.condensed, query=query, counter=counter, model=model, day=day)
+        return Shortening(query, counter, by_model)
 
     def _told(self, state: DeepResearchState) -> AnalyzerInput:
         """What a call is told beside its sources."""

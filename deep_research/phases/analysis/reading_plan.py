@@ -14,7 +14,7 @@ from deep_research.budget.priority import Weights
 from deep_research.budget.tokens import Counter
 from deep_research.calls import off_loop
 from deep_research.phases.analysis.handoff import AnalyzerInput, DoubtInput, DoubtOutput, SourceRoom
-from deep_research.phases.analysis.lost_quotes import A_READING
+from deep_research.phases.analysis.quote_recovery import A_READING
 from deep_research.phases.analysis.source_texts import Texts, batched
 from deep_research.phases.analysis.triage import Chosen, Decide, chosen, notices_of
 from deep_research.state import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -10,10 +10,8 @@ from deep_research.budget.condense import condense
 from deep_research.budget.tokens import Counter, counts
 from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, WorkError
-from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import SourceText
 from deep_research.phases.concurrency import together
-from deep_research.phases.summarizing import Summarizer
 from deep_research.state import Extent, Portion, Source, Triage
 from deep_research.state.journal import Journal
 
@@ -92,15 +90,13 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Shortening:
-    """How texts are made shorter with regard to a ``query``, to sizes that ``counter`` counts: by a ``model`` that
-    chooses, where there is one, else without. ``day`` is what it is told of the date; ``problems`` are why
-    it could not."""
+    """How texts are made shorter with regard to a ``query``, to sizes that ``counter`` counts: ``by_model``, which
+    chooses what is kept of a text in so many tokens, where there is one, else without. ``problems`` are why it could
+    not."""
 
     query: str
     counter: Counter
-    summarizer: Summarizer | None = None
-    model: LanguageModel | None = None
-    day: str = ""
+    by_model: Callable[[str, int], Awaitable[str]] | None = None
     problems: dict[str, None] = field(default_factory=dict)
 
     async def shorter(
@@ -108,8 +104,8 @@ class Shortening:
     ) -> dict[str, str]:
         """The texts in the size that the portion gives them."""
         made: dict[str, str] = {}
-        if self.summarizer is not None and self.model is not None:
-            one = partial(self._by_model, self.summarizer, self.model, texts, portion, made)
+        if self.by_model is not None:
+            one = partial(self._choose, self.by_model, texts, portion, made)
             await together((partial(one, source) for source in sources), at_once=AT_ONCE)
         left = [s for s in sources if s.id not in made]
         size = sum(len(texts[s.id]) for s in left) // CONDENSE_UNIT
@@ -123,10 +119,9 @@ class Shortening:
             s.id: condense(texts[s.id], sizes[s.id], query=self.query, measure=measure).text for s in sources
         }
 
-    async def _by_model(
+    async def _choose(
         self,
-        summarizer: Summarizer,
-        model: LanguageModel,
+        by_model: Callable[[str, int], Awaitable[str]],
         texts: Mapping[str, str],
         portion: Portion,
         made: dict[str, str],
@@ -136,14 +131,7 @@ class Shortening:
         if self.problems:
             return
         try:
-            made[source.id] = await summarizer.condensed(
-                texts[source.id],
-                portion.sizes[source.id],
-                query=self.query,
-                counter=self.counter,
-                model=model,
-                day=self.day,
-            )
+            made[source.id] = await by_model(texts[source.id], portion.sizes[source.id])
         except BudgetError:
             self.problems["what it may take was used up."] = None  # figures would differ from text to text
         except WorkError as error:

@@ -23,9 +23,9 @@ from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked,
 from deep_research.state import DeepResearchState, Extent, Notice, Source, Span, SubQuery, Triage
 from deep_research.state.events import NoticeAdded
 
-SHORT = 700  # characters of a source that is read whole: it costs little
-MOST = 0.95  # of a text, from which on all of it is read
-LOOKED_AT = 4_000  # characters by which it is told what a text is written in
+MAX_SHORT_CHARS = 700  # characters of a source that is read whole: it costs little
+MIN_WHOLE_SHARE = 0.95  # of a text, from which on all of it is read
+MAX_SAMPLE_CHARS = 4_000  # characters by which it is told what a text is written in
 LIMIT = "window"  # the name of the limit that tells what was left unread
 NOT_NEAR = "nothing in it comes near to what is asked"
 DOUBT = (
@@ -127,9 +127,9 @@ def _looked(
 
     if source.id in protected:
         return made(Extent.WHOLE, PROTECTED)
-    if len(text) <= SHORT:
+    if len(text) <= MAX_SHORT_CHARS:
         return made(Extent.WHOLE, FEW)
-    language = written_in(text[:LOOKED_AT])
+    language = written_in(text[:MAX_SAMPLE_CHARS])
     if language and asked_in and language != asked_in:
         return made(Extent.WHOLE, OTHER_LANGUAGE)
     scanned = questions.scan(source.id, source.title, text)
@@ -155,7 +155,7 @@ def _triage(item: Looked, values: Sequence[float], rules: ContentRules) -> Triag
     if not places:
         return _of(item, Extent.NOTHING, NOT_NEAR)
     spans = around(item.scanned, places)
-    if sum(span.end - span.start for span in spans) >= MOST * item.length:
+    if sum(span.end - span.start for span in spans) >= MIN_WHOLE_SHARE * item.length:
         return _of(item, Extent.WHOLE, MOST_OF_IT)
     return _of(item, Extent.SECTIONS, NEAR, spans)
 
@@ -194,7 +194,7 @@ def decided(
 def _decided(doubt: Doubt, extent: Extent, by: str) -> Triage:
     because = SAID[extent]
     spans = around(doubt.scanned, (doubt.place,)) if extent is Extent.SECTIONS else ()
-    if sum(span.end - span.start for span in spans) >= MOST * doubt.length:
+    if sum(span.end - span.start for span in spans) >= MIN_WHOLE_SHARE * doubt.length:
         extent, spans = Extent.WHOLE, ()
     return Triage(source_id=doubt.id, extent=extent, spans=spans, because=because, by=by)
 

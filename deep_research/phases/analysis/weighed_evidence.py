@@ -137,7 +137,7 @@ def fillings(state: DeepResearchState, findings: Sequence[Finding]) -> dict[str,
     found: dict[str, tuple[str, ...]] = {}
     covered = filled(state.unresolved_gaps(), findings)
     for gap in state.unresolved_gaps():
-        ids = [f.id for f in covered.get(gap.id, ()) if fills(f, gap, parts_of(state), state.query)]
+        ids = [f.id for f in covered.get(gap.id, ()) if fills(f, gap, state)]
         if ids:
             found[gap.id] = tuple(ids)
     return found
@@ -213,7 +213,7 @@ def _resolved(gap: Gap, state: DeepResearchState) -> Gap:
 
 
 def is_filled(gap: Gap, stand: Sequence[Finding], state: DeepResearchState) -> bool:
-    return any(fills(finding, gap, parts_of(state), state.query) for finding in stand)
+    return any(fills(finding, gap, state) for finding in stand)
 
 
 def parts_of(state: DeepResearchState) -> tuple[QuestionPart, ...]:
@@ -279,14 +279,14 @@ def _named(part: QuestionPart, findings: Iterable[Finding], state: DeepResearchS
     return sum(name <= terms for name in names) / len(names) if names else 1.0
 
 
-def fills(finding: Finding, gap: Gap, parts: Sequence[QuestionPart], question: str) -> bool:
+def fills(finding: Finding, gap: Gap, state: DeepResearchState) -> bool:
     """Whether a finding holds something of the kind that a gap asks for: by its own words, else by those of its part."""
-    language = read_question(question).language
+    language = read_question(state.query).language
     asked = read_question(gap.description.partition(": ")[2] or gap.description, language)
     kind = expected(asked.text, asked.words)
     if not kind:
-        kind = next((part.expects for part in parts if part.id == gap.part_id), "")
-    return _holds(finding, kind, asked.terms, question)
+        kind = next((part.expects for part in parts_of(state) if part.id == gap.part_id), "")
+    return _holds(finding, kind, asked.terms, state.query)
 
 
 def _holds(finding: Finding, kind: str, terms: Iterable[str], question: str) -> bool:

@@ -81,7 +81,6 @@ class LLMPlanner:
     """Asks its model for a plan. A plan that is too long keeps what it says is most important."""
 
     uses_model = True
-    deterministic = False
     falls_back = True
     name = "planner"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
+from deep_research.budget.content_budget import Content
 from deep_research.budget.report_cost import PASSAGES
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
@@ -23,6 +23,7 @@ from deep_research.phases.prompting import (
     SHORTENING,
     Aliases,
     Message,
+    ModelAgent,
     Room,
     asked,
     brief,
@@ -128,16 +129,10 @@ class Judgement(BaseModel):
     report_improvements: list[str] = Field(default_factory=list)
 
 
-class LLMRefiner:
+class LLMRefiner(ModelAgent):
     """Asks its model about the report and the open gaps. Names of gaps that were not given are dropped."""
 
-    uses_model = True
-    deterministic = False
-    falls_back = True
     name = "refiner"
-
-    def __init__(self, rules: ContentRules = DEFAULTS) -> None:
-        self._rules = rules
 
     async def __call__(self, handoff: RefinerInput, model: LanguageModel) -> RefinerOutput:
         judgement, message = await asked(
@@ -164,22 +159,11 @@ def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
         key = gaps.id(item.gap_id)
         if key is None or key in assessed:
             continue
-        fresh = []
-        for search in item.follow_up_queries:
-            if _key(search.query) and _key(search.query) not in seen:
-                fresh.append(search)
-                seen.add(_key(search.query))
         assessed[key] = GapAnalysis(
             gap_id=key,
             severity=item.severity,
             addressable=item.addressable,
-            follow_up_queries=tuple(
-                FollowUpQuery(
-                    query=" ".join(q.query.split()),
-                    expected_contribution=q.expected_contribution,
-                )
-                for q in fresh
-            ),
+            follow_up_queries=_unasked(item.follow_up_queries, seen),
         )
     named = _named(judgement, {gap.id for gap in handoff.gaps}, seen)
     assessed |= {analysis.gap_id: analysis for _, analysis in named}
@@ -207,6 +191,18 @@ def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
     )
 
 
+def _unasked(searches: Iterable[Search], seen: set[str]) -> tuple[FollowUpQuery, ...]:
+    """Those that are not among the queries ``seen`` so far, in any case; these are seen from now on."""
+    fresh = []
+    for search in searches:
+        key = _key(search.query)
+        if key and key not in seen:
+            seen.add(key)
+            query = " ".join(search.query.split())
+            fresh.append(FollowUpQuery(query=query, expected_contribution=search.expected_contribution))
+    return tuple(fresh)
+
+
 def _key(query: str) -> str:
     return " ".join(query.lower().split())
 
@@ -220,12 +216,7 @@ def _named(judgement: Judgement, known: set[str], seen: set[str]) -> list[tuple[
         key = gap_id(text)
         if not text or key in known or key in named:
             continue
-        queries = [q for q in new.follow_up_queries if _key(q.query) and _key(q.query) not in seen]
-        seen |= {_key(q.query) for q in queries}
-        follow_ups = tuple(
-            FollowUpQuery(query=" ".join(q.query.split()), expected_contribution=q.expected_contribution)
-            for q in queries
-        )
+        follow_ups = _unasked(new.follow_up_queries, seen)
         gap = NamedGap(
             description=text,
             priority=_PRIORITIES[new.severity],
@@ -284,14 +275,11 @@ def _evidence(
     """What was found and who says it, what of the report nothing carries, what contradicts itself, and what was left
     out."""
     lines = source_names(handoff.sources)
-    if told := lines.told(findings):
-        message.add("The sources:")
-        message.material("sources", "\n".join(message.lines(told, OF_SOURCES, "the sources")))
-    if findings:
-        told_of = _with_quotes(handoff, findings, lines, message)
-        said = [f"{names[finding.id]} {text}" for finding, text in zip(findings, told_of, strict=True)]
-        message.add("What was found:")
-        message.material("findings", "\n".join(message.lines(said, OF_FINDINGS, "the findings")))
+    told = lines.told(findings)
+    message.listing("The sources:", "sources", told, OF_SOURCES, "the sources", bullet="")
+    told_of = _with_quotes(handoff, findings, lines, message)
+    said = [f"{names[finding.id]} {text}" for finding, text in zip(findings, told_of, strict=True)]
+    message.listing("What was found:", "findings", said, OF_FINDINGS, "the findings", bullet="")
     claims = [f"“{one_line(claim.text)}”" for claim in handoff.failing]
     what = "claims that nothing carries"
     message.listing("What of the report no source carries:", "claims", claims, OF_BESIDE, what)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.budget.report_cost import AT_ONCE, report_output
 from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import ModelError, WindowError
@@ -14,7 +13,7 @@ from deep_research.evidence import unspaced
 from deep_research.models.base import Effort
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.prompting import Message, Room, manner, room_for
+from deep_research.phases.prompting import Message, ModelAgent, Room, manner, room_for
 from deep_research.phases.synthesis.conflicts import with_conflicts
 from deep_research.phases.synthesis.handoff import (
     RepairInput,
@@ -60,17 +59,11 @@ paragraphs; a table where things are compared or figures stand over time; no lis
 {STYLE}"""
 
 
-class LLMSynthesizer:
+class LLMSynthesizer(ModelAgent):
     """Has its model write the report. A draft that is cut, empty, or without references or sections is none: it is
     asked for once more, and then the extractive synthesizer writes."""
 
-    uses_model = True
-    deterministic = False
-    falls_back = True
     name = "synthesizer"
-
-    def __init__(self, rules: ContentRules = DEFAULTS) -> None:
-        self._rules = rules
 
     async def __call__(self, handoff: SynthesizerInput, model: LanguageModel) -> SynthesizerOutput:
         return await self._report(handoff, model, self._write_anew)

@@ -198,9 +198,9 @@ def told(handoff: SynthesizerInput, material: Given, message: Message) -> None:
 
 def found(material: Given, message: Message, heading: str = "What was found:") -> None:
     """The findings, and the sources that they come from."""
-    if lines := material.sources.told(material.findings):
-        message.add("Where it was found; these names are for you, and no references:")
-        message.material("sources", "\n".join(message.lines(lines, OF_SOURCES, "the sources")))
+    sources = material.sources.told(material.findings)
+    where = "Where it was found; these names are for you, and no references:"
+    message.listing(where, "sources", sources, OF_SOURCES, "the sources", bullet="")
     message.add(heading)
     message.material("findings", "\n".join(material.line(f) for f in material.findings))
 

@@ -16,9 +16,9 @@ from deep_research.evidence.disclosure import PROMPT_UNIT, Confidential
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, judged, noted
+from deep_research.phases.content_archiving import Original, sent
 from deep_research.phases.evidence_lines import around_quotes
 from deep_research.phases.handoff import evidence_of, shared
-from deep_research.phases.keeping import Original, sent
 from deep_research.phases.steering_plan import unfollowed
 from deep_research.phases.synthesis.extractive_synthesizer import has_word_of
 from deep_research.phases.synthesis.handoff import (
@@ -196,7 +196,7 @@ class SynthesisPhase(Phase):
         metadata = state.report_metadata
         if metadata is None or metadata.partial or metadata.writer != self.spec.name:
             return {}
-        last = without_ours(carried_over(state.report_draft, state.citations, state.findings))
+        last = without_ours(carried_over(state))
         if not is_revisable(last):
             return {}
         failing = tuple(claim for claim in state.claims if claim.marked)
@@ -281,7 +281,7 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
 
 def compare(state: DeepResearchState, new: ReportWritten) -> tuple[bool, tuple[str, ...]]:
     """Whether the new version is better than the report that the state has, and why."""
-    last = carried_over(state.report_draft, state.citations, state.findings)
+    last = carried_over(state)
     told = part_answers(state, state.claims)
     return better(
         Version.of(last, state.claims, told, state.contradictions),
@@ -293,7 +293,7 @@ def compare(state: DeepResearchState, new: ReportWritten) -> tuple[bool, tuple[s
 
 def earlier_draft(state: DeepResearchState) -> Draft:
     """The draft of the report that the state has, to be checked again against what is known now."""
-    text = unmarked(carried_over(state.report_draft, state.citations, state.findings))
+    text = unmarked(carried_over(state))
     writer = state.report_metadata.writer if state.report_metadata else ""
     return Draft(text=text, writer=writer, repairs=state.repairs)
 

@@ -56,7 +56,7 @@ from deep_research.state.events import ClaimsJudged, ReportDrafted
 from deep_research.state.journal import Journal
 from deep_research.state.records import OF_REPORT
 
-LONGEST = 60  # words of a sentence that stands in for a claim
+MAX_STAND_IN_WORDS = 60  # words of a sentence that stands in for a claim
 LONGEST_REPAIR = 600  # characters
 _BLOCK_MARK = regex(r"\A(?:[#>*+-]+[ \t]+|\d{1,3}[.)][ \t]+|`{3,})+")
 
@@ -78,8 +78,8 @@ One sentence each, without headings or lists.
 {RULES}"""
 
 DRAFT_UNIT = 30  # characters of a draft, of which each sentence is compared dozens of times
-CHARACTERS = 2_000  # of texts that are checked against, in the time of one small item
-NEAR = 0.1  # above the least score of what is supported, up to which it is doubtful
+TEXTS_UNIT = 2_000  # of texts that are checked against, in the time of one small item
+DOUBTFUL_MARGIN = 0.1  # above the least score of what is supported, up to which it is doubtful
 Repairs = Callable[[tuple[FailedClaim, ...], tuple[Finding, ...]], Awaitable[RepairOutput | None]]
 
 
@@ -120,7 +120,7 @@ def _mended(
     for finding_id in (*claim.finding_ids, *others):
         quote = checker.cited.nearest(claim.text, finding_id)
         words = readable(quote.quote) if quote else ""
-        if words and unspaced.size(words) <= LONGEST:
+        if words and unspaced.size(words) <= MAX_STAND_IN_WORDS:
             if not said[plainly(words)]:
                 after = ended(words)
                 repair = Repair(
@@ -315,7 +315,7 @@ class ClaimWork:
         """How much there is to compare, in small items: the draft, the findings, and the texts of sources."""
         findings = self.journal.state.findings
         said = len(text) // DRAFT_UNIT + sum(len(finding.content) for finding in findings) // TEXT_UNIT
-        return len(findings) + said + sum(map(len, self._texts.values())) // CHARACTERS
+        return len(findings) + said + sum(map(len, self._texts.values())) // TEXTS_UNIT
 
     def _known_judgements(self) -> dict[str, Judgement]:
         return known_judgements(self.journal.state)
@@ -406,5 +406,5 @@ def _is_doubtful(claim: Claim) -> bool:
     """Whether the verdict of code is one that people often do not share: partial, unsupported, or supported by several
     sentences together or not far above the least."""
     if claim.checked is ClaimVerdict.SUPPORTED:
-        return len(claim.evidence) > 1 or claim.score < SUPPORTED + NEAR
+        return len(claim.evidence) > 1 or claim.score < SUPPORTED + DOUBTFUL_MARGIN
     return claim.checked is not ClaimVerdict.CONTRADICTED

@@ -34,7 +34,7 @@ from deep_research.phases.synthesis.model_drafts import (
 from deep_research.report.own_lines import LIMITS
 from deep_research.report.references import MARK, ids_in, marks_in, unmarked, without_marks
 from deep_research.report.report_document import Document, Section
-from deep_research.state import Citation, Claim, ClaimCounts, ClaimVerdict, Contradiction, Finding, Remark
+from deep_research.state import Claim, ClaimCounts, ClaimVerdict, Contradiction, DeepResearchState, Remark
 from deep_research.state.parts import PartVerdict
 
 OF_ADVICE = 0.1  # of the room, for what is said of the last version
@@ -320,16 +320,16 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def carried_over(draft: str, citations: Iterable[Citation], findings: Sequence[Finding]) -> str:
-    """The draft with the ids of findings that became part of others in place of theirs. A reference to a finding that
-    stands no more goes."""
-    standing = {finding.id for finding in findings}
+def carried_over(state: DeepResearchState) -> str:
+    """The last draft with the ids of findings that became part of others in place of theirs. A reference to a finding
+    that stands no more goes."""
+    standing = {finding.id for finding in state.findings}
     by_quote: dict[tuple[str, int, int], str] = {}
-    for finding in findings:
+    for finding in state.findings:
         for quote in finding.quotes:
             by_quote.setdefault((quote.content_hash, quote.start, quote.end), finding.id)
     successors: dict[str, str] = {}
-    for citation in citations:
+    for citation in state.citations:
         place = citation.content_hash, citation.start, citation.end
         if citation.finding_id not in standing and place in by_quote:
             successors.setdefault(citation.finding_id, by_quote[place])
@@ -343,4 +343,4 @@ def carried_over(draft: str, citations: Iterable[Citation], findings: Sequence[F
         told = ", ".join(filter(None, kept))
         return f"{mark.group().partition('[')[0]}[{told}]" if told else ""
 
-    return MARK.sub(renewed, draft)
+    return MARK.sub(renewed, state.report_draft)

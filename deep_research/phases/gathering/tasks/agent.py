@@ -29,8 +29,8 @@ from deep_research.phases.prompting import (
 from deep_research.state import DeepResearchState, SubQuery, Task, TaskLimits, TaskState, TaskStep
 
 MIN_COVERAGE = 0.2  # of the weight of a question's words, in a finding that is told
-MAX_KNOWN_FINDINGS = 8  # findings
-MAX_CONTEXT_CHARS = 4_000  # characters
+MAX_KNOWN_FINDINGS = 8
+MAX_CONTEXT_CHARS = 4_000
 
 # Tokens of a step that closes a task, its form and instructions included.
 LEAST_INPUT, LEAST_OUTPUT = 3_000, 1_000
@@ -243,10 +243,8 @@ def _told(handoff: TaskInput, desk: Desk, toolbox: Toolbox, number: int, last: b
         message.add(f"Data sources: {', '.join(desk.data_sources) or 'none any more'}.")
     if desk.egress.is_closed:
         message.add("You were shown private material: nothing public is searched or opened any more.")
-    inventory = desk.inventory()
-    if inventory:
-        message.add("What you have:")
-        message.material("names", "\n".join(message.lines(inventory, OF_INVENTORY, "what a task has found")))
+    what = "what a task has found"
+    message.listing("What you have:", "names", desk.inventory(), OF_INVENTORY, what, bullet="")
     closing = _closing(handoff, number, last)
     if desk.showings:
         message.add("What your steps have shown, the first one first:")

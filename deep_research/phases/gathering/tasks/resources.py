@@ -37,10 +37,6 @@ class DataSources:
         """The names of those that are not the owner's own: what is searched there, others hear."""
         return frozenset() if self.pool.is_local else frozenset({WEB})
 
-    @property
-    def corpus_is_there(self) -> bool:
-        return self.pool.corpus is not None
-
     async def search(self, request: SearchRequest, names: Sequence[str], *, spare: int = 1) -> Found:
         """Of the named ones, as one list. Raises `SearchError` where none of them answers."""
         lists: list[Found] = []
@@ -69,16 +65,10 @@ class DataSources:
     def _pools(self, names: Sequence[str]) -> list[tuple[str, SearchPool]]:
         """The run's own pool with those lanes of it that are named, as the documents, then one for each source that was
         handed over."""
-        pools = []
-        if pool := self.limited(names):
-            pools.append((CORPUS, pool))
+        pool = self.pool.limited(names)
+        pools = [(CORPUS, pool)] if pool.corpus or pool.services else []
         pools += [(name, SearchPool(services=(self.own[name],))) for name in names if name in self.own]
         return pools
-
-    def limited(self, names: Sequence[str]) -> SearchPool | None:
-        """The run's pool with what is named of it; None where nothing is."""
-        pool = self.pool.limited(names)
-        return pool if pool.corpus or pool.services else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,10 +21,10 @@ from deep_research.state.identity import finding_id
 from deep_research.state.tasks import BY_RULES
 
 NOTHING = "Nothing was found."
-MAX_FACT_CHARS = 120  # characters of a fact that a critique names
+MAX_FACT_CHARS = 120  # of a fact that a critique names
 
-MAX_OUTPUT_TOKENS = 1_500  # tokens, thoughts included
-MAX_CRITIQUE_CHARS = 600  # characters of a critique, and of a quote that is shown
+MAX_OUTPUT_TOKENS = 1_500  # thoughts included
+MAX_CRITIQUE_CHARS = 600  # of a critique, and of a quote that is shown
 OF_FACTS = 0.6  # of the room
 
 SYSTEM = f"""\
@@ -169,8 +169,7 @@ def _told(handoff: ReviewInput, room: Room) -> Message:
     message.add("What it found:")
     message.material("answer", message.within(finding.answer or "(no answer)", 0.1, "the answer of a task"))
     facts = [_fact(number, finding, handoff.sources) for number in range(len(finding.facts))]
-    if facts:
-        message.material("facts", "\n".join(message.lines(facts, OF_FACTS, "the facts of a task")))
+    message.listing("", "facts", facts, OF_FACTS, "the facts of a task", bullet="")
     if finding.missing:
         message.material(
             "missing", listed(one_line(each)[:MAX_CRITIQUE_CHARS] for each in finding.missing[:10])

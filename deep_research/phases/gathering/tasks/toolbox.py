@@ -180,7 +180,7 @@ def _bounded(result: ToolResult) -> ToolResult:
         result.model_copy(
             update={
                 "text": clean(cut(result.text, MAX_TEXT_CHARS)),
-                "links": tuple(_bounded_link(link) for link in result.links[:MAX_LINKS] if _is_bounded(link)),
+                "links": tuple(map(_bounded_link, filter(_is_bounded, result.links[:MAX_LINKS]))),
                 "notes": bounded_notes(result.notes),
                 "unread": bounded_unread(result.unread),
             }

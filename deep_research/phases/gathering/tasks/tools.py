@@ -216,7 +216,7 @@ class LookUp(_LibraryTool):
             if start is None:
                 raise ToolError(f"{arguments.source} has no section {one_line(arguments.section)[:60]}.")
             return ToolResult(shown=(Shown(source_id=source.id, span=Span(start=start, end=start + PART)),))
-        if CORPUS not in view.data_sources or not self._library.sources.corpus_is_there:
+        if CORPUS not in view.data_sources or self._library.sources.pool.corpus is None:
             raise ToolError(
                 "There are no documents to look in.", hint="Name the source that has the section."
             )

@@ -1,4 +1,4 @@
-"""What models write of gaps and contradictions, and what several readings have in common: the same thing said twice, gaps
+"""Gaps and contradictions as models write them, and what several readings have in common: the same thing said twice, gaps
 that another reading fills."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What an agent was given, as the log has it; the originals of what it was given little or nothing of are archived."""
+"""The content that an agent was given, as the log has it, and an archive of the originals of what it was given little
+of."""
 
 from __future__ import annotations
 
