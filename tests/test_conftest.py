@@ -31,6 +31,6 @@ def test_the_home_of_whoever_runs_the_tests_is_out_of_sight(own_home: Path) -> N
 
 
 def test_all_that_the_second_tier_names_is_there() -> None:
-    from conftest import SECOND_TIER
+    from tiers import SECOND_TIER
 
     assert [each for each in SECOND_TIER if not (Path(__file__).parent / each).exists()] == []
