@@ -1,5 +1,5 @@
-"""The second tier of tests, which `pytest -m ci` runs: attacks, faults, processes that die, and tables that try every case of
-what the first tier tries one of. In the first are the pure core and one journey for each feature."""
+"""The second tier of tests, which `pytest -m ci` runs: attacks, faults, processes that die, and tables that try every
+case of what the first tier tries one of. In the first are the pure core and one journey for each feature."""
 
 SECOND_TIER = (
     *("adversary", "bounds", "chaos"),
