@@ -6,6 +6,7 @@ import asyncio
 import gc
 import ipaddress
 import itertools
+import logging
 import os
 import re
 import socket
@@ -44,6 +45,16 @@ def own_secrets() -> Iterator[None]:
     secret_values._KEYRINGS.clear()
     secret_values._KEYRINGS.add(process)
     secret_values._version += 1
+
+
+@pytest.fixture(autouse=True)
+def own_logging() -> Iterator[None]:
+    """How a test has the package print its log is no matter of the next one."""
+    logger = logging.getLogger("deep_research")
+    level, handlers = logger.level, logger.handlers[:]
+    yield
+    logger.setLevel(level)
+    logger.handlers[:] = handlers
 
 
 LONG = {"slow", "bench", "sweep"}

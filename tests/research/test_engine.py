@@ -628,6 +628,7 @@ def test_loops_that_are_closed_are_not_kept(tmp_path):
 
 def test_an_engine_may_be_closed_on_somebody_elses_loop(tmp_path):
     """As the garbage collector does."""
+    before = set(threading.enumerate())
     research = engine(tmp_path)
     research.run("What is known of towers?")
 
@@ -635,7 +636,7 @@ def test_an_engine_may_be_closed_on_somebody_elses_loop(tmp_path):
         research._finalizer()
 
     asyncio.run(let_go())
-    assert not any(t.name == "deep-research-loop" and t.is_alive() for t in threading.enumerate())
+    assert [t for t in threading.enumerate() if t.name == "deep-research-loop" and t not in before] == []
 
 
 @pytest.mark.timed
