@@ -12,6 +12,10 @@
     │   ├── SetUpError              a run is to go on with another set-up than it has
     │   ├── PackError               a file that is no evidence pack, or one that cannot be read
     │   │   └── PackVersionError    written by a newer version of this package
+    │   ├── RepeatedKeyError        an idempotency key that belongs to another question
+    │   ├── TokenError              a request to a server without a token that it knows
+    │   ├── RightError              the role of a token does not allow the request
+    │   ├── QuotaError              the user of a token has too many runs
     │   ├── PhaseStateError         a phase is handed a state that stands elsewhere
     │   └── ReentrantCallError      a plain verb called on the engine's own loop
     ├── ConfigurationError          settings, corpus or providers cannot be used as given
@@ -193,6 +197,26 @@ class RunStateError(UsageError):
             hint=f"`deep-research status {research_id}` shows where it stands.",
             research_id=research_id,
         )
+
+
+class RepeatedKeyError(UsageError):
+    """``data["research_id"]`` is the run that the idempotency key belongs to."""
+
+    code = "repeated_key"
+
+
+class TokenError(UsageError):
+    code = "token"
+
+
+class RightError(UsageError):
+    code = "right"
+
+
+class QuotaError(UsageError):
+    """``data["retry_after"]`` is in seconds."""
+
+    code = "quota"
 
 
 class PhaseStateError(UsageError):
