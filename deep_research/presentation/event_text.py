@@ -194,6 +194,8 @@ def in_words(event: ev.Event, fold: Fold) -> str:
     match event:
         case ev.RunCreated():
             return f"Run {fold.research_id}"
+        case ev.RunResumed(by="worker"):
+            return f"A worker took run {fold.research_id}"
         case ev.RunResumed():
             return f"Resumed run {fold.research_id}"
         case ev.SubQueryCompleted():

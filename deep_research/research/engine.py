@@ -9,17 +9,25 @@ import weakref
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from deep_research.errors import DeepResearchError, RunStateError, SettingsError, UsageError
+from deep_research.errors import (
+    AppendRefusedError,
+    DeepResearchError,
+    RunNotFoundError,
+    RunStateError,
+    SettingsError,
+    UsageError,
+)
 from deep_research.logs import configure, get_log, masked, told
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.operations import plain
 from deep_research.research.run_control import CANCEL_WAIT, RunControl, as_shared
 from deep_research.research.waking import Waker
-from deep_research.state.identity import new_run_id
+from deep_research.state.identity import keyed_run_id, new_run_id
 
 # What makes and works on runs is imported where it is first used: a program that only names the class does not pay.
 if TYPE_CHECKING:
@@ -131,6 +139,7 @@ class DeepResearch(RunControl):
         self._ready = threading.Lock()
         self._prepared: set[Parts] = set()
         self._closed = False
+        self._workers = set()
         self._finalizer = weakref.finalize(self, _release, self._background, self._parts)
         self._waker = Waker(self, self._settings.wake_interval) if self._settings.wakes else None
         if self._waker is not None:
@@ -190,6 +199,74 @@ class DeepResearch(RunControl):
             raise
         return run_id, task
 
+    async def asubmit(
+        self,
+        query: str,
+        *,
+        idempotency_key: str | None = None,
+        priority: int = 0,
+        not_before: datetime | str | None = None,
+        **options: Unpack[RunArguments],
+    ) -> str:
+        """Queue a question for a worker (`work`, of this process or of another on the same store), and give the id of its
+        run. Options and errors as `run`, but for ``shared_budget``.
+
+        ``priority`` is from -100 to 100; higher ones begin first, and none before its ``not_before``. With an
+        ``idempotency_key`` a repeated call of the same user gives the same run, and starts no other. Raises
+        `RepeatedKeyError` where the key belongs to another question.
+
+        Example:
+            run_id = engine.submit("Who built Bell Rock?", idempotency_key="order-1874")
+        """
+        from deep_research.research.submissions import checked_key, queue_place
+
+        question, chosen, _, parts = self._checked(query, options)
+        if options.get("shared_budget") is not None:
+            raise UsageError(
+                "A submitted run takes no shared_budget.",
+                hint="Give it to the engine that works on the queue.",
+            )
+        place = queue_place(priority, not_before)
+        await self._prepare(parts)
+        run_id = new_run_id()
+        if idempotency_key is not None:
+            run_id = keyed_run_id(chosen.user_id, checked_key(idempotency_key))
+        try:
+            await self._runner.submit(run_id, question, chosen, place, parts)
+        except AppendRefusedError:
+            if idempotency_key is None:
+                raise
+            await self._check_repeated(run_id, question, options, chosen)
+        for worker in tuple(self._workers):
+            worker.look()
+        return run_id
+
+    submit = plain(asubmit)
+
+    async def asubmission(
+        self, query: str, idempotency_key: str, **options: Unpack[RunArguments]
+    ) -> str | None:
+        """The id of the run that was submitted under an idempotency key; None where there is none. Raises as `submit`."""
+        from deep_research.research.submissions import checked_key
+
+        question, chosen, _, _ = self._checked(query, options)
+        run_id = keyed_run_id(chosen.user_id, checked_key(idempotency_key))
+        try:
+            await self._check_repeated(run_id, question, options, chosen)
+        except RunNotFoundError:
+            return None
+        return run_id
+
+    async def _check_repeated(
+        self, run_id: str, question: str, given: Mapping[str, Any], chosen: RunOptions
+    ) -> None:
+        """Raises `RunNotFoundError`, and `RepeatedKeyError` where the run was submitted with something else."""
+        from deep_research.research.submissions import check_repeated
+
+        await self._row(run_id)
+        log = await asyncio.to_thread(self._read, run_id, 0, 1)
+        check_repeated(run_id, log, question, chosen, given)
+
     async def aestimate(self, query: str, **options: Unpack[RunArguments]) -> Estimate:
         """What a run of this question may take, from the low to the high end: searches, pages, requests to models with
         their tokens and dollars. Nobody is asked and no run is started; documents are indexed and searched, as the run
@@ -236,8 +313,7 @@ class DeepResearch(RunControl):
         """
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
             raise UsageError("drain takes a number of seconds from 0.", hint="For example: drain(20)")
-        if self._waker is not None:
-            self._waker.stop()
+        self._stop_looking()
         return await self._runner.drain(float(seconds))
 
     drain = plain(adrain)
@@ -263,8 +339,7 @@ class DeepResearch(RunControl):
 
     async def _stop(self) -> None:
         self._closed = True
-        if self._waker is not None:
-            self._waker.stop()
+        self._stop_looking()
         await self._runner.interrupt()
         await self._variants.disconnect()
         corpora = [parts.sources.corpus for parts in self._variants]
@@ -276,6 +351,12 @@ class DeepResearch(RunControl):
                 except Exception as error:
                     log.warning("provider_close_failed", error=told(error))
         self._prepared.clear()
+
+    def _stop_looking(self) -> None:
+        """Take up no further run."""
+        self._stop_workers()
+        if self._waker is not None:
+            self._waker.stop()
 
     def __enter__(self) -> DeepResearch:
         return self

@@ -62,6 +62,16 @@ _PARAMETERS = {
     "run": (_QUESTION,),
     "start": (_QUESTION,),
     "estimate": (_QUESTION,),
+    "submit": (
+        _QUESTION,
+        Parameter("idempotency_key", "A repeated call with the same KEY gives the same run.", "KEY"),
+        Parameter("priority", "From -100 to 100; runs of a higher one begin first.", "N"),
+        Parameter("not_before", "When the run may begin.", "TIME"),
+    ),
+    "work": (
+        Parameter("concurrency", "Work on N runs at once.", "N"),
+        Parameter("once", "End when no run is left."),
+    ),
     "resume": (
         Parameter("answer", "Answer to what a parked run waits for, as `answer` takes it.", "TEXT"),
         Parameter("setup", "Whether the run keeps its set-up, or takes the one named now.", "same|new"),
@@ -83,7 +93,9 @@ _PARAMETERS = {
     ),
     "list": (
         Parameter(
-            "status", "Only those pending, running, parked, completed, aborted or interrupted.", "NAME"
+            "status",
+            "Only those queued, pending, running, parked, completed, aborted or interrupted.",
+            "NAME",
         ),
         Parameter("user", "Only runs of this user_id.", "ID"),
         Parameter("session", "Only runs of this session_id.", "ID"),
@@ -113,6 +125,8 @@ def _row(
 _TABLE = (
     _row("run", CREATE, "ResearchResult", "Research a question and print the report.", options=True),
     _row("start", CREATE, "ResearchHandle", "Research a question in the background.", options=True),
+    _row("submit", CREATE, "str", "Queue a question for a worker, and give the id of its run.", options=True),
+    _row("work", ADMIN, "int", "Work on the runs that were submitted."),
     _row("estimate", CREATE, "Estimate", "Say what a run may take, and start none.", options=True),
     _row("resume", CONTROL, "ResearchResult", "Go on with a run, parked, ended or interrupted.", of_run=True),
     _row("answer", CONTROL, "ResearchResult | None", "Answer a parked run, and go on with it.", of_run=True),

@@ -17,6 +17,7 @@ from deep_research.errors import (
     RunStateError,
     SettingsError,
     UnknownNameError,
+    UsageError,
 )
 from deep_research.logs import get_log
 from deep_research.research.operations import plain
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from deep_research.budget.shared_budget import SharedBudget
     from deep_research.research.loops import BackgroundLoop
     from deep_research.research.result import ResearchResult
-    from deep_research.research.runner import Runner
+    from deep_research.research.run_worker import Worker
+    from deep_research.research.runner import Claim, Runner
     from deep_research.research.runs import Waiting
     from deep_research.state import Budget
     from deep_research.state.events import Event, Progress
@@ -53,9 +55,13 @@ class RunControl(Runs, ABC):
     _shared_budget: tuple[SharedBudget, ...]
     _feed: Feed
     _clock: Clock
+    _workers: set[Worker]
 
     @abstractmethod
     async def _prepare(self, parts: Parts) -> None: ...
+
+    @abstractmethod
+    def _refuse_closed(self) -> None: ...
 
     status = plain(Runs.astatus)
     list = plain(Runs.alist)
@@ -126,22 +132,23 @@ class RunControl(Runs, ABC):
         *,
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
-        by: Literal["owner", "default"] = "owner",
+        by: Literal["owner", "default", "worker"] = "owner",
         budget: Budget | None = None,
         take_over: bool = False,
         parked_at: int | None = None,
+        claim: Claim | None = None,
     ) -> ResearchResult:
         from deep_research.state import Budget
         from deep_research.store.base import busy
 
         shared = (*self._shared_budget, *as_shared(shared_budget))
         self._parts.models.check(Budget(), shared)
-        row = await self._row(research_id)
+        row = claim.row if claim else await self._row(research_id)
         if row.projection.status is RunStatus.COMPLETED and budget is None:
             if answer is not None:
                 raise RunStateError.no_question(research_id)
             return await self.aresult(research_id)
-        if not take_over and row.owned(time.time()):  # before it waits for a slot
+        if not (take_over or claim) and row.owned(time.time()):  # before it waits for a slot
             raise busy(row)
         new, old = setup == "new", await self._setup(research_id)
         parts = await asyncio.to_thread(self._variants.of_run, old, row.places, new=new)
@@ -162,6 +169,7 @@ class RunControl(Runs, ABC):
             budget=budget,
             take_over=take_over,
             parked_at=parked_at,
+            claim=claim,
         )
 
     async def aanswer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None:
@@ -244,17 +252,53 @@ class RunControl(Runs, ABC):
 
     wake = plain(awake)
 
-    async def _wake_run(self, waiting: Waiting) -> ResearchResult:
+    async def _wake_run(self, waiting: Waiting, claim: Claim | None = None) -> ResearchResult:
+        run_id, at = waiting.research_id, waiting.parked_at
         if waiting.then is WhenDue.ABORT and not waiting.answered:
             await self._runner.abandon(
-                waiting.research_id, f"Nobody answered: {waiting.waiting_for}.", parked_at=waiting.parked_at
+                run_id, f"Nobody answered: {waiting.waiting_for}.", parked_at=at, claim=claim
             )
-            return await self.aresult(waiting.research_id)
+            return await self.aresult(run_id)
         if waiting.answered or not waiting.asks or waiting.default is None:
-            return await self._resume(waiting.research_id, None, parked_at=waiting.parked_at)
-        return await self._resume(
-            waiting.research_id, waiting.default, by="default", parked_at=waiting.parked_at
+            return await self._resume(run_id, None, parked_at=at, claim=claim)
+        return await self._resume(run_id, waiting.default, by="default", parked_at=at, claim=claim)
+
+    async def awork(self, concurrency: int = 4, *, once: bool = False) -> int:
+        """Work on the runs that were submitted, at most ``concurrency`` at once, until `drain` or `close`; ``once``:
+        until none is left. Gives how many were worked on.
+
+        Claims the queued runs whose time has come, those whose worker died, and the parked ones that are due or answered:
+        by priority, of equal ones those of the user who was served the longest ago, of one user's the oldest. Any number
+        of workers, of any process, share a store. Raises `UsageError`.
+
+        Example:
+            engine.submit("Who built Bell Rock?")
+            engine.work(once=True)
+        """
+        from deep_research.research.run_worker import Worker
+
+        self._refuse_closed()
+        if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+            raise UsageError("concurrency takes a whole number from 1.", hint="For example: work(4)")
+        resume = partial(self._resume, answer=None, by="worker")
+        worker = Worker(
+            self,
+            self._runner,
+            concurrency,
+            lambda claim: resume(claim.row.run_id, claim=claim),
+            self._wake_run,
         )
+        self._workers.add(worker)
+        try:
+            return await worker.run(once=once)
+        finally:
+            self._workers.discard(worker)
+
+    work = plain(awork)
+
+    def _stop_workers(self) -> None:
+        for worker in tuple(self._workers):
+            worker.stop()
 
     async def follow(self, research_id: str, after: int = 0) -> AsyncGenerator[Event | Progress]:
         """The log after a sequence number and what is added to it, until the run ends, parks or is left alone.
@@ -274,6 +318,7 @@ class RunControl(Runs, ABC):
                 if events:
                     continue
                 if row.last_seq <= after and row.status(time.time()) not in (
+                    RunStatus.QUEUED,
                     RunStatus.RUNNING,
                     RunStatus.PENDING,
                 ):

@@ -7,8 +7,9 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
@@ -28,7 +29,7 @@ from deep_research.research.steering import (
     unapplied,
     under,
 )
-from deep_research.research.take_over import consume_releases, request_release
+from deep_research.research.take_over import consume_stops, request_release
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,
@@ -37,6 +38,7 @@ from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     Notice,
+    QueuePlace,
     RunOptions,
     RunStatus,
     SetUp,
@@ -127,6 +129,14 @@ def _in_scope(
     return in_scope
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A run that a worker took from the store, whose lease is renewed from then on."""
+
+    row: RunRow
+    lane: Lane
+
+
 class Runner:
     """All runs of one engine, on whatever loops they were started. ``lasting`` says of the running loop that it is
     the engine's own, on which connections may stay open between runs: nobody tells when another loop ends."""
@@ -197,6 +207,37 @@ class Runner:
         finally:
             await self._deactivate(active)
 
+    @_in_scope
+    async def submit(
+        self, run_id: str, query: str, options: RunOptions, place: QueuePlace, parts: Parts
+    ) -> None:
+        """Record a run for a worker. Raises `AppendRefusedError` where there is one of that id."""
+        lane = Lane(run_id, Owner.here(self._token), fence=1)
+        new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id, places=parts.places)
+        journal = self._journal(lane, Fold(), Stopwatch(time.monotonic), new)
+        await journal.record(
+            RunCreated(research_id=run_id, query=query, options=options, setup=parts.set_up_now, queue=place)
+        )
+
+    async def claim(self, besides: Collection[str] = ()) -> Claim | None:
+        """Take the run that a worker works on next, none of those ``besides``; None where there is none. Its lease is
+        renewed until the run is let go of, however long it takes to prepare for it."""
+        owner, store = Owner.here(self._token), self._parts.store
+
+        def take() -> Claim | None:
+            row = store.claim(owner, besides=besides)
+            if row is None:
+                return None
+            lane = Lane(row.run_id, owner, row.fence)
+            store.watch(lane, Watch(on_command=lambda _: None, on_lost=lambda: None))
+            return Claim(row, lane)
+
+        return await self._taken(take, lambda claim: claim.lane if claim else None)
+
+    async def let_go(self, claim: Claim) -> None:
+        """Give a claimed run back, on which nothing was done."""
+        await asyncio.to_thread(self._release, claim.lane)
+
     async def _admitted(self, active: _Active, slots: asyncio.Semaphore) -> bool:
         """Wait for a slot, holding the run meanwhile; False when it was cancelled before there was one."""
         self._watch(active)
@@ -231,20 +272,21 @@ class Runner:
         shared: Sequence[SharedBudget] = (),
         parts: Parts | None = None,
         compared: Callable[[SetUp | None], Going] = lambda _: Going(),
-        by: Literal["owner", "default"] = "owner",
+        by: Literal["owner", "default", "worker"] = "owner",
         *,
         budget: Budget | None = None,
         take_over: bool = False,
         parked_at: int | None = None,
+        claim: Claim | None = None,
     ) -> ResearchResult:
         """Take the run over and go on with the ``parts``, as ``compared`` says of the set-up that it has, or does not go
         on. Without an ``answer`` one that was left for the run is taken. ``by`` is who answers. ``budget`` are caps that
         are raised; ``take_over``: from a process that lives. ``parked_at`` is the number of the event that it was parked
-        with, where it is to be gone on with from there alone. Raises `RunBusyError`,
-        `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that nobody waits for, `UsageError` for one that
-        does not fit and for a budget that is no larger."""
-        async with self._loop().slots:
-            journal, elapsed = await self._take(run_id, take_over=take_over)
+        with, where it is to be gone on with from there alone. A run with a ``claim`` is taken already, by a worker that
+        counts its runs itself. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that
+        nobody waits for, `UsageError` for one that does not fit and for a budget that is no larger."""
+        async with nullcontext() if claim else self._loop().slots:
+            journal, elapsed = await self._take(run_id, take_over=take_over, claim=claim)
             state = journal.state
             active = self._activate(journal, elapsed, parts or self._parts, state.options, shared)
             try:
@@ -262,7 +304,7 @@ class Runner:
                 going = compared(state.setup)
                 resumed = RunResumed(pause_id=question.pause_id if question else None, answer=answer, by=by)
                 journal.stand(going.places)
-                consume_releases(commands, journal)
+                consume_stops(commands, journal, by_worker=by == "worker")
                 more = under(state, new, active.orchestrator) if new is not None else None
                 await journal.record(
                     resumed,
@@ -276,10 +318,18 @@ class Runner:
                 await self._deactivate(active)
 
     @_in_scope
-    async def abandon(self, run_id: str, why: str = "", *, parked_at: int | None = None) -> None:
-        """Cancel a run that nobody works on, where it stands ``parked_at``. Raises `RunBusyError` when somebody does, or
-        did since."""
-        journal, elapsed = await self._take(run_id)
+    async def abandon(
+        self,
+        run_id: str,
+        why: str = "",
+        *,
+        reason: AbortReason = AbortReason.CANCELLED,
+        parked_at: int | None = None,
+        claim: Claim | None = None,
+    ) -> None:
+        """Abort a run that nobody works on, where it stands ``parked_at``, or that was claimed. Raises `RunBusyError`
+        when somebody does, or did since."""
+        journal, elapsed = await self._take(run_id, claim=claim)
         active = self._activate(journal, elapsed, self._parts, journal.state.options)
         try:
             if parked_at is not None and journal.state.seq != parked_at:
@@ -288,7 +338,7 @@ class Runner:
             message = (
                 f"{CANCELLED[:-1]} while it waited for {question.waiting_for}." if question else CANCELLED
             )
-            await active.orchestrator.abort(journal, AbortReason.CANCELLED, why or message)
+            await active.orchestrator.abort(journal, reason, why or message)
         finally:
             await self._deactivate(active)
 
@@ -342,20 +392,20 @@ class Runner:
 
     # One run
 
-    async def _take(self, run_id: str, *, take_over: bool = False) -> tuple[RunJournal, Stopwatch]:
+    async def _take(
+        self, run_id: str, *, take_over: bool = False, claim: Claim | None = None
+    ) -> tuple[RunJournal, Stopwatch]:
         owner = Owner.here(self._token)
         store = self._parts.store
-        over = await request_release(store, run_id) if take_over else None
-        taking = asyncio.ensure_future(asyncio.to_thread(partial(store.acquire, run_id, owner, over=over)))
-        try:
-            row = await asyncio.shield(taking)
-        except asyncio.CancelledError:
-            # Too late to take it back: let go of what was taken, or it would be busy by ourselves.
-            await asyncio.wait({taking})
-            if not taking.cancelled() and taking.exception() is None:
-                await asyncio.to_thread(store.release, Lane(run_id, owner, taking.result().fence))
-            raise
-        lane = Lane(run_id, owner, row.fence)
+        if claim is None:
+            over = await request_release(store, run_id) if take_over else None
+            row = await self._taken(
+                partial(store.acquire, run_id, owner, over=over),
+                lambda row: Lane(run_id, owner, row.fence),
+            )
+            lane = Lane(run_id, owner, row.fence)
+        else:
+            row, lane = claim.row, claim.lane
         try:
             state = await asyncio.to_thread(self._folded, row)
         except DeepResearchError:
@@ -364,6 +414,20 @@ class Runner:
         # The row says it to the last word of its owner, the log to the end of a phase.
         elapsed = Stopwatch(time.monotonic, before=max(state.seconds, row.projection.seconds or 0.0))
         return self._journal(lane, state, elapsed), elapsed
+
+    async def _taken(self, take: Callable[[], _T], lane_of: Callable[[_T], Lane | None]) -> _T:
+        """Take a run in a thread. One that comes after this was cancelled is let go of, or it would be busy by
+        ourselves."""
+        taking = asyncio.ensure_future(asyncio.to_thread(take))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            await asyncio.wait({taking})
+            if not taking.cancelled() and taking.exception() is None:
+                lane = lane_of(taking.result())
+                if lane is not None:
+                    await asyncio.to_thread(self._parts.store.release, lane)
+            raise
 
     def _folded(self, row: RunRow) -> Fold:
         return fold(decode_log(self._parts.store.read(row.run_id)))

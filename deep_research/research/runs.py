@@ -49,6 +49,8 @@ class _Standing(Record):
 
     research_id: str
     query: str
+    user_id: str | None = None
+    session_id: str | None = None
     status: RunStatus
     reason: AbortReason | None = None
     phase: DeepResearchPhase
@@ -60,6 +62,7 @@ class _Standing(Record):
     until: datetime | None = None
     pause_id: str | None = None
     parked_kind: ParkedKind | None = None
+    not_before: datetime | None = None
     seconds: float | None = None
 
 
@@ -67,8 +70,9 @@ class RunSummary(Figures, _Standing):
     """A run as `list` and `status` show it, without reading its log.
 
     ``message`` says why it was aborted; ``waiting_for``, ``until``, ``pause_id`` and ``parked_kind`` what it is parked
-    for. ``seconds`` is how long it was worked on, by all its owners, when it last recorded something or was let go of.
-    The figures are those of `Figures`: None where nobody counted.
+    for; ``not_before`` is when a worker may begin a submitted one. ``seconds`` is how long it was worked on, by all its
+    owners, when it last recorded something or was let go of. The figures are those of `Figures`: None where nobody
+    counted.
     """
 
     @classmethod
@@ -78,6 +82,9 @@ class RunSummary(Figures, _Standing):
         return cls(
             research_id=row.run_id,
             query=row.query,
+            user_id=row.user_id,
+            session_id=row.session_id,
+            not_before=stands.queue.not_before if stands.queue else None,
             status=row.status(now),
             created_at=row.created_at,
             updated_at=row.updated_at,
@@ -319,7 +326,8 @@ class Runs:
                 f"Run '{research_id}' is {row.projection.status}: there is nothing to pause.",
                 hint="`deep-research show` shows what it came to.",
             )
-        if row.projection.status is not RunStatus.PARKED and row.owned(time.time()):
+        status = row.projection.status
+        if status is RunStatus.QUEUED or (status is not RunStatus.PARKED and row.owned(time.time())):
             await self._queue(research_id, CommandKind.PAUSE)
 
     async def _queue(self, research_id: str, kind: CommandKind, payload: str = "") -> None:

@@ -36,11 +36,11 @@ async def request_release(store: Store, run_id: str) -> int | None:
     return None
 
 
-def consume_releases(commands: Sequence[Command], journal: RunJournal) -> None:
-    """Use up the `release` commands with the event of the one who resumes: also those of a process that died between
-    asking and taking."""
+def consume_stops(commands: Sequence[Command], journal: RunJournal, *, by_worker: bool) -> None:
+    """Use up the commands that a resumption answers, with its event: `release`, also of a process that died between
+    asking and taking; and `pause`, which a worker that claims the run obeys."""
     for command in commands:
-        if command.kind == CommandKind.RELEASE:
+        if command.kind == CommandKind.RELEASE or (command.kind == CommandKind.PAUSE and not by_worker):
             journal.consume(command.id)
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         SupervisorAction,
         WhenDue,
     )
+    from deep_research.state.queue_place import QueuePlace
     from deep_research.state.records import (
         AgentDecision,
         Contradiction,
@@ -140,6 +141,7 @@ __all__ = [
     "Portion",
     "QualityUpdate",
     "QuestionPart",
+    "QueuePlace",
     "Quote",
     "ReadingPlan",
     "Record",
@@ -190,6 +192,7 @@ _NAMES = {
         "PHASE_TO_AGENT AbortReason AgentRole ConfidenceLevel CommandKind DeepResearchPhase ModelRole "
         "ParkedKind RunStatus SourceKind SourceQuality SubQueryStatus SupervisorAction WhenDue"
     ),
+    "queue_place": "QueuePlace",
     "records": (
         "AgentDecision Contradiction ContradictionSide Difference Finding FirstLook FollowUpQuery Gap "
         "GapAnalysis GatherStats Guidance IterationRecommendation Limit Mention Notice QualityUpdate Quote "

@@ -25,6 +25,7 @@ from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
 from deep_research.state.plan_terms import PlanTerms
+from deep_research.state.queue_place import QueuePlace
 from deep_research.state.records import (
     AgentDecision,
     Contradiction,
@@ -69,21 +70,25 @@ class Event(Record):
 
 
 class RunCreated(Event):
+    """``queue`` is the place of a run that was submitted for a worker; None for one that begins at once."""
+
     type: Literal["run.created"] = "run.created"
     research_id: str
     query: str
     options: RunOptions
     setup: SetUp | None = None
+    queue: QueuePlace | None = None
 
 
 class RunResumed(Event):
     """The run was taken up again by a new owner. An answer, of the form that was asked for, ends the pause the run was
-    parked at; ``by`` is who gave it: the owner of the run, or the default of the question when its time had come."""
+    parked at; ``by`` is who gave it: the owner of the run, or the default of the question when its time had come. A
+    ``worker`` took the run from the queue of its store."""
 
     type: Literal["run.resumed"] = "run.resumed"
     pause_id: str | None = None
     answer: Any = None
-    by: Literal["owner", "default"] = "owner"
+    by: Literal["owner", "default", "worker"] = "owner"
 
 
 class SetUpChanged(Event):

@@ -1,12 +1,13 @@
 """Deterministic ids: a prefix and 12 hex digits of the sha256 of what the record is about.
 
-Only a run's id is random. Everything else is a function of the text or address, so the same work done twice
-(after a crash, in another process) meets itself under the same id.
+Only the id of a run without an idempotency key is random. Everything else is a function of the text or address, so
+the same work done twice (after a crash, in another process) meets itself under the same id.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 import unicodedata
 
@@ -14,11 +15,17 @@ from deep_research.patterns import regex
 
 _JOINERS = dict.fromkeys((0x200C, 0x200D))
 _SPACE = regex(r"\s+")
-RUN_ID = regex(r"\Adeepres-[0-9a-f]{12}\Z")
+RUN_ID = regex(r"\Adeepres-(?:[0-9a-f]{12}|[0-9a-f]{24})\Z")
 
 
 def new_run_id() -> str:
     return f"deepres-{secrets.token_hex(6)}"
+
+
+def keyed_run_id(user_id: str | None, key: str) -> str:
+    """The id of the run that a user submits under an idempotency key: the same wherever and whenever it is submitted. It
+    is longer, so that no two keys meet."""
+    return f"deepres-{sha256_hex(json.dumps([user_id, key]).encode())[:24]}"
 
 
 def sha256_hex(data: bytes) -> str:

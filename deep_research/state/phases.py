@@ -52,9 +52,10 @@ PHASE_TO_AGENT: dict[DeepResearchPhase, AgentRole] = {
 
 
 class RunStatus(StrEnum):
-    """What a run is doing. ``INTERRUPTED`` is never written: it is how a run reads that says ``running``
-    while no live process owns it."""
+    """What a run is doing. A ``QUEUED`` one was submitted, and no worker has begun it. ``INTERRUPTED`` is never written:
+    it is how a run reads that says ``running`` while no live process owns it."""
 
+    QUEUED = "queued"
     PENDING = "pending"
     RUNNING = "running"
     PARKED = "parked"

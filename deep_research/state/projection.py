@@ -12,6 +12,7 @@ from deep_research.state.figures import Figures
 from deep_research.state.parking import Parking
 from deep_research.state.parts import answered, lacking, told_lacking
 from deep_research.state.phases import AbortReason, DeepResearchPhase, RunStatus, SubQueryStatus
+from deep_research.state.queue_place import QueuePlace
 from deep_research.state.reducer import Fold
 from deep_research.state.spending import plus
 
@@ -19,8 +20,8 @@ from deep_research.state.spending import plus
 @dataclass(frozen=True, slots=True)
 class Projection:
     """Where a run stands after the last event handed in. ``message`` is that of an abort, or what a completed run did not
-    find, ``parking`` what a parked run waits for. ``seconds`` is how long it was worked on, by all its owners; None where
-    nobody counted."""
+    find, ``parking`` what a parked run waits for, ``queue`` the place of a submitted one. ``seconds`` is how long it was
+    worked on, by all its owners; None where nobody counted."""
 
     status: RunStatus = RunStatus.PENDING
     reason: AbortReason | None = None
@@ -28,6 +29,7 @@ class Projection:
     iteration: int = 1
     message: str | None = None
     parking: Parking | None = None
+    queue: QueuePlace | None = None
     seconds: float | None = None
     figures: Figures = field(default_factory=Figures)
 
@@ -46,6 +48,7 @@ class Projector:
         if state.status is RunStatus.COMPLETED:
             self.message = told_lacking(lacking(self.parts, self.verdicts))
         self.parking = state.parking if state.status is RunStatus.PARKED else None
+        self.queue = state.queue
         self.seconds = state.seconds
         queries = {s.id: s.status for s in state.sub_queries.values()}
         self.planned = {name for name, at in queries.items() if at is not SubQueryStatus.SUPERSEDED}
@@ -72,6 +75,7 @@ class Projector:
             iteration=self.iteration,
             message=self.message,
             parking=self.parking,
+            queue=self.queue,
             seconds=self.seconds if seconds is None else seconds,
             figures=Figures(
                 searches_done=len(self.completed),
@@ -106,6 +110,12 @@ def _on(kind: type[_E]) -> Callable[[Callable[[Projector, _E], None]], Callable[
         return function
 
     return register
+
+
+@_on(ev.RunCreated)
+def _created(row: Projector, event: ev.RunCreated) -> None:
+    if event.queue is not None:
+        row.queue, row.status = event.queue, RunStatus.QUEUED
 
 
 @_on(ev.RunResumed)

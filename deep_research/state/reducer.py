@@ -23,6 +23,7 @@ from deep_research.state.phases import (
     SourceQuality,
     SubQueryStatus,
 )
+from deep_research.state.queue_place import QueuePlace
 from deep_research.state.raising import higher, pages_left, read_for_less, starts, told_of
 from deep_research.state.records import (
     ANSWERED,
@@ -86,6 +87,7 @@ class Fold:
     query: str
     options: RunOptions
     setup: SetUp | None
+    queue: QueuePlace | None
     status: RunStatus
     phase: DeepResearchPhase
     iteration: int
@@ -315,6 +317,8 @@ def _created(state: Fold, event: ev.RunCreated) -> None:
     state.query = event.query
     state.options = event.options
     state.setup = event.setup
+    if event.queue is not None:
+        state.queue, state.status = event.queue, RunStatus.QUEUED
     state.created_at = event.at
 
 

@@ -18,6 +18,7 @@ from deep_research.state.phases import (
     SourceQuality,
     SubQueryStatus,
 )
+from deep_research.state.queue_place import QueuePlace
 from deep_research.state.records import (
     ANSWERED,
     GATE,
@@ -130,6 +131,7 @@ class DeepResearchState(Record):
     owner agreed to the plan; ``searching_stopped``: he wants nothing more searched; ``phase_answers`` is how many
     requests of the agent of the phase had been answered then, and ``bytes_a_token`` what had been measured of the
     texts of each model; ``setup`` is what the run works with, None where nobody named it;
+    ``queue`` is its place among submitted runs;
     ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
     All collections keep the order in which they rank: sub-queries and their tasks by index, sources by score, those
     without one after them by (sub-query index, rank), findings by iteration and first source, gaps by (iteration, rank),
@@ -140,6 +142,7 @@ class DeepResearchState(Record):
     query: str
     options: RunOptions = RunOptions()
     setup: SetUp | None = None
+    queue: QueuePlace | None = None
     status: RunStatus = RunStatus.PENDING
     phase: DeepResearchPhase = DeepResearchPhase.PLANNING
     iteration: int = 1

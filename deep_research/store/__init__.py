@@ -10,7 +10,6 @@ if TYPE_CHECKING:
         Command,
         Lane,
         NewRun,
-        Owner,
         RunRow,
         SavedPage,
         Store,
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from deep_research.store.feed import Feed, Watcher
     from deep_research.store.listing import RunCursor, RunFilter
     from deep_research.store.memory import MemoryStore
+    from deep_research.store.owner import Owner
     from deep_research.store.sqlite import SQLiteStore
     from deep_research.store.store_journal import LoopOutbox, RunJournal
 
@@ -46,10 +46,11 @@ __all__ = [
 ]
 
 _NAMES = {
-    "base": "Command Lane NewRun Owner RunRow SavedPage Store StoredEvent Watch refused",
+    "base": "Command Lane NewRun RunRow SavedPage Store StoredEvent Watch refused",
     "feed": "Feed Watcher",
     "listing": "RunCursor RunFilter",
     "memory": "MemoryStore",
+    "owner": "Owner",
     "sqlite": "SQLiteStore",
     "store_journal": "LoopOutbox RunJournal",
 }

@@ -9,95 +9,35 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
-import os
-import socket
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from deep_research.errors import AppendRefusedError, DeepResearchError, RunBusyError, RunStateError
+from deep_research.errors import (
+    AppendRefusedError,
+    DeepResearchError,
+    RunBusyError,
+    RunNotFoundError,
+    RunStateError,
+)
 from deep_research.logs import kept, masked
 from deep_research.state.journal import Content, PageHead
-from deep_research.state.phases import CommandKind, RunStatus
+from deep_research.state.phases import CommandKind, ParkedKind, RunStatus, WhenDue
 from deep_research.state.projection import Projection
 from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter, holds, utc_text
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """A process that runs a run. ``started`` tells two processes with the same pid apart, ``token`` two
-    engines of one process."""
-
-    host: str
-    pid: int
-    started: str
-    token: str
-
-    @classmethod
-    def here(cls, token: str) -> Owner:
-        pid = os.getpid()
-        return cls(host=_host(), pid=pid, started=_process_start(pid) or "", token=token)
-
-    def dead(self) -> bool:
-        """Whether the process is known to be gone; False when it cannot be known (another host)."""
-        if self.host != _host():
-            return False
-        started = _process_start(self.pid)
-        if started is not None:
-            return started != self.started
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            return False
-        return False
-
-    def encode(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def decode(cls, text: str) -> Owner:
-        """Raises `ValueError`, `TypeError` for anything but what `encode` gave."""
-        owner = cls(**json.loads(text))
-        texts = (owner.host, owner.started, owner.token)
-        if not isinstance(owner.pid, int) or not all(isinstance(text, str) for text in texts):
-            raise TypeError("an owner's fields have the wrong types")
-        if not 0 < owner.pid < 2**31:
-            raise ValueError("an owner's pid is out of range")
-        return owner
-
-
-def _host() -> str:
-    """Host name, boot and pid namespace: a pid means something only within all three."""
-    parts = [socket.gethostname()]
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    namespace = Path("/proc/self/ns/pid")
-    if boot.exists() and namespace.is_symlink():
-        parts += [boot.read_text().strip()[:8], os.readlink(namespace)]
-    return "/".join(parts)
-
-
-def _process_start(pid: int) -> str | None:
-    """When the process started, in ticks since boot; None where the system does not tell, empty for a process
-    that has ended and was not waited for yet."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    fields = stat.rpartition(")")[2].split()
-    return "" if fields[0] in ("Z", "X") else fields[19]
+from deep_research.store.owner import Owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
     """A run as it is listed. ``lease_until`` is in seconds since the epoch. ``places`` are the folders of its documents
-    on this machine, in the order of its set-up; an empty text stands for one that is not kept."""
+    on this machine, in the order of its set-up; an empty text stands for one that is not kept. ``claims`` counts
+    the workers that claimed the run since somebody last let go of it; ``claimed_at`` is when the last one did, in seconds
+    since the epoch."""
 
     run_id: str
     query: str
@@ -111,6 +51,8 @@ class RunRow:
     user_id: str | None = None
     session_id: str | None = None
     places: tuple[str, ...] = ()
+    claims: int = 0
+    claimed_at: float | None = None
 
     def owned(self, now: float) -> bool:
         """Whether a live process holds the run."""
@@ -122,6 +64,30 @@ class RunRow:
         if status in (RunStatus.RUNNING, RunStatus.PENDING) and not self.owned(now):
             return RunStatus.INTERRUPTED
         return status
+
+    def claimable(self, now: float, answered: Container[str]) -> bool:
+        """Whether a worker may claim the run: it is queued and its time has come, its worker died, or it is parked and
+        due or among the ``answered``."""
+        if self.owned(now):
+            return False
+        moment = utc_text(datetime.fromtimestamp(now, UTC))
+        queue, parking = self.projection.queue, self.projection.parking
+        match self.status(now):
+            case RunStatus.QUEUED | RunStatus.INTERRUPTED if queue is not None:
+                return queue.not_before is None or utc_text(queue.not_before) <= moment
+            case RunStatus.PARKED if parking is not None:
+                due = parking.until is not None and utc_text(parking.until) <= moment
+                return (
+                    parking.kind is ParkedKind.SHUTDOWN
+                    or (due and parking.then is not WhenDue.STAY)
+                    or (parking.asks and self.run_id in answered)
+                )
+        return False
+
+    @property
+    def priority(self) -> int:
+        """Runs of a higher one are claimed first."""
+        return self.projection.queue.priority if self.projection.queue else 0
 
     @property
     def cursor(self) -> RunCursor:
@@ -154,6 +120,18 @@ def page_of(
         reverse=True,
     )
     return listed if limit is None else listed[:limit]
+
+
+def claim_order(rows: Sequence[RunRow], answered: Container[str], now: float) -> list[RunRow]:
+    """The runs that may be claimed, in the order in which workers take them: by priority; of equal ones those of the user
+    whose last claim is the longest ago; of one user's the oldest."""
+    last: dict[str | None, float] = {}
+    for row in rows:
+        last[row.user_id] = max(last.get(row.user_id, 0.0), row.claimed_at or 0.0)
+    return sorted(
+        (row for row in rows if row.claimable(now, answered)),
+        key=lambda row: (-row.priority, last[row.user_id], row.cursor),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +281,17 @@ class Store(ABC):
 
         Raises `RunNotFoundError`, `RunBusyError` when a live process owns it that is not the one to pass over.
         """
+
+    def claim(self, owner: Owner, *, besides: Collection[str] = ()) -> RunRow | None:
+        """Acquire the run that a worker takes next, in one operation; None where none may be claimed. See `claim_order`;
+        the ids ``besides`` are passed over. A store that can do so without a look at all its runs should."""
+        rows = claim_order(self.runs(), set(self.answered()), time.time())
+        for row in rows:
+            if row.run_id in besides:
+                continue
+            with suppress(RunBusyError, RunNotFoundError):  # another worker was faster, or it is deleted
+                return self.acquire(row.run_id, owner)
+        return None
 
     @abstractmethod
     def release(self, lane: Lane) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from deep_research.errors import DeepResearchError, RunNotFoundError
@@ -16,18 +16,19 @@ from deep_research.store.base import (
     Command,
     Lane,
     NewRun,
-    Owner,
     RunRow,
     SavedPage,
     Store,
     StoredEvent,
     Watch,
     busy,
+    claim_order,
     page_of,
     refuse_completed,
     refused,
 )
 from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter
+from deep_research.store.owner import Owner
 
 
 @dataclass(slots=True)
@@ -99,7 +100,7 @@ class MemoryStore(Store):
         if append.release:
             lane.closed = True
             self.unwatch(lane)
-            held.row = replace(held.row, owner=None, lease_until=0.0)
+            held.row = replace(held.row, owner=None, lease_until=0.0, claims=0)
         return None
 
     def acquire(self, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
@@ -119,6 +120,18 @@ class MemoryStore(Store):
             watch.on_lost()
         return row
 
+    def claim(self, owner: Owner, *, besides: Collection[str] = ()) -> RunRow | None:
+        with self._gate:
+            now, answered = self._now(), set(self.answered())
+            for row in claim_order(self.runs(), answered, now):
+                if row.run_id in besides:
+                    continue
+                taken = self.acquire(row.run_id, owner)
+                held = self._get(row.run_id)
+                held.row = replace(taken, claims=taken.claims + 1, claimed_at=now)
+                return held.row
+        return None
+
     def release(self, lane: Lane) -> None:
         with self._gate:
             self.unwatch(lane)
@@ -128,7 +141,7 @@ class MemoryStore(Store):
                 projection = held.row.projection
                 if lane.seconds is not None:
                     projection = replace(projection, seconds=lane.seconds)
-                held.row = replace(held.row, owner=None, lease_until=0.0, projection=projection)
+                held.row = replace(held.row, owner=None, lease_until=0.0, claims=0, projection=projection)
 
     def watch(self, lane: Lane, watch: Watch) -> None:
         with self._gate:

@@ -42,9 +42,17 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             pause_id TEXT,
             parked_kind TEXT,
             seconds REAL,
-            figures TEXT
+            figures TEXT,
+            parked_then TEXT,
+            priority INTEGER,
+            not_before TEXT,
+            claims INTEGER NOT NULL DEFAULT 0,
+            claimed_at REAL
         )""",
         "CREATE INDEX runs_by_creation ON runs (created_at, run_id)",
+        # What workers look through: the runs that have not ended, and when the runs of a user were last claimed.
+        "CREATE INDEX runs_open ON runs (status) WHERE status NOT IN ('completed', 'aborted')",
+        "CREATE INDEX runs_by_claim ON runs (user_id, claimed_at)",
         """CREATE TABLE events (
             run_id TEXT NOT NULL,
             seq INTEGER NOT NULL,

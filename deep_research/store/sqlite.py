@@ -6,7 +6,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -19,7 +19,6 @@ from deep_research.store.base import (
     Append,
     Command,
     Lane,
-    Owner,
     RunRow,
     SavedPage,
     Store,
@@ -29,8 +28,11 @@ from deep_research.store.base import (
     refuse_completed,
 )
 from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter
+from deep_research.store.owner import Owner
 from deep_research.store.sqlite_rows import (
+    NEXT_CLAIM,
     check_in_place,
+    claim_values,
     damaged,
     mapped,
     page_of,
@@ -110,13 +112,34 @@ class SQLiteStore(Store):
 
         return self._write(work)
 
+    def claim(self, owner: Owner, *, besides: Collection[str] = ()) -> RunRow | None:
+        values = claim_values(self._now(), besides)
+        with self._reader() as db:  # most looks find nothing, and need not wait for a writer
+            if db.execute(NEXT_CLAIM, values).fetchone() is None:
+                return None
+
+        def work(db: sqlite3.Connection) -> RunRow | None:
+            now = self._now()
+            found = db.execute(NEXT_CLAIM, claim_values(now, besides)).fetchone()
+            if found is None:  # another worker was faster
+                return None
+            (run_id,) = found
+            db.execute(
+                "UPDATE runs SET owner = ?, fence = fence + 1, lease_until = ?, claims = claims + 1, claimed_at = ?"
+                " WHERE run_id = ?",
+                (owner.encode(), now + self._ttl, now, run_id),
+            )
+            return run_row(db, run_id)
+
+        return self._write(work)
+
     def release(self, lane: Lane) -> None:
         self.unwatch(lane)
         lane.closed = True
 
         def work(db: sqlite3.Connection) -> None:
             db.execute(
-                "UPDATE runs SET owner = NULL, lease_until = 0, seconds = coalesce(?, seconds)"
+                "UPDATE runs SET owner = NULL, lease_until = 0, claims = 0, seconds = coalesce(?, seconds)"
                 " WHERE run_id = ? AND fence = ?",
                 (lane.seconds, lane.run_id, lane.fence),
             )

@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -31,15 +31,16 @@ from deep_research.errors import (
 from deep_research.state.figures import Figures
 from deep_research.state.journal import PageHead
 from deep_research.state.parking import Parking
-from deep_research.state.phases import AbortReason, DeepResearchPhase, ParkedKind, RunStatus
+from deep_research.state.phases import AbortReason, DeepResearchPhase, ParkedKind, RunStatus, WhenDue
 from deep_research.state.projection import Projection
+from deep_research.state.queue_place import QueuePlace
 from deep_research.store.base import (
-    Owner,
     RunRow,
     SavedPage,
     StoredEvent,
 )
 from deep_research.store.listing import RunCursor, RunFilter, holds, utc_text
+from deep_research.store.owner import Owner
 
 _Member = TypeVar("_Member", bound=StrEnum)
 
@@ -60,6 +61,31 @@ _CONDITIONS = {
     "due_before": "parked_until < :due_before",
 }
 _AFTER = "(created_at, run_id) < (:created_at, :run_id)"
+
+
+# As `claim_order` of the base has it. The runs that have not ended are few: an index of their own holds them.
+NEXT_CLAIM = """
+SELECT run_id FROM runs WHERE status NOT IN ('completed', 'aborted')
+AND (owner IS NULL OR lease_until <= :now OR is_dead(owner))
+AND run_id NOT IN (SELECT value FROM json_each(:besides))
+AND CASE status
+    WHEN 'parked' THEN parked_kind = 'shutdown'
+        OR (parked_until <= :moment AND parked_then <> 'stay')
+        OR (pause_id IS NOT NULL AND parked_kind IN ('question', 'plan', 'budget')
+            AND run_id IN (SELECT run_id FROM commands WHERE kind = 'answer'))
+    ELSE priority IS NOT NULL AND (not_before IS NULL OR not_before <= :moment)
+END
+ORDER BY coalesce(priority, 0) DESC,
+    (SELECT max(claimed_at) FROM runs AS other WHERE other.user_id IS runs.user_id) NULLS FIRST,
+    created_at, run_id
+LIMIT 1
+"""
+
+
+def claim_values(now: float, besides: Collection[str]) -> dict[str, object]:
+    """The values of `NEXT_CLAIM`."""
+    moment = utc_text(datetime.fromtimestamp(now, UTC))
+    return {"now": now, "moment": moment, "besides": json.dumps(list(besides))}
 
 
 def page_row(content_hash: str, page: PageHead) -> tuple[str, ...]:
@@ -97,6 +123,11 @@ def projected(projection: Projection) -> dict[str, str | int | float | None]:
         "parked_until": utc_text(parking.until) if parking and parking.until else None,
         "pause_id": parking.pause_id if parking else None,
         "parked_kind": parking.kind.value if parking else None,
+        "parked_then": parking.then.value if parking else None,
+        "priority": projection.queue.priority if projection.queue else None,
+        "not_before": utc_text(projection.queue.not_before)
+        if projection.queue and projection.queue.not_before
+        else None,
         "seconds": projection.seconds,
         "figures": projection.figures.model_dump_json(),
     }
@@ -107,8 +138,9 @@ _COLUMNS = (
     *("run_id", "query", *_PROJECTED, "last_seq", "created_at", "updated_at"),
     *("user_id", "session_id", "owner", "fence", "lease_until", "places"),
 )
+INSERT_RUN = f"INSERT INTO runs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
+_COLUMNS += ("claims", "claimed_at")  # which a new run has not
 COLUMNS = ", ".join(_COLUMNS)
-INSERT_RUN = f"INSERT INTO runs ({COLUMNS}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
 SET_PROJECTION = ", ".join(f"{name} = ?" for name in _PROJECTED)
 
 
@@ -130,9 +162,17 @@ def _projection(row: dict[str, Any]) -> Projection:
             until=datetime.fromisoformat(until) if until else None,
             pause_id=row["pause_id"],
             kind=kind,
+            then=_member(WhenDue, row["parked_then"], run_id) if row["parked_then"] else WhenDue.DEFAULT,
         ),
+        queue=None if row["priority"] is None else _place(row["priority"], row["not_before"]),
         seconds=None if row["seconds"] is None else float(row["seconds"]),
         figures=Figures.model_validate_json(row["figures"]) if row["figures"] else Figures(),
+    )
+
+
+def _place(priority: object, not_before: str | None) -> QueuePlace:
+    return QueuePlace.model_validate(
+        {"priority": priority, "not_before": datetime.fromisoformat(not_before) if not_before else None}
     )
 
 
@@ -160,6 +200,8 @@ def row_of(values: tuple[Any, ...]) -> RunRow:
             fence=int(row["fence"]),
             lease_until=float(row["lease_until"]),
             places=_places(row["places"]),
+            claims=int(row["claims"]),
+            claimed_at=None if row["claimed_at"] is None else float(row["claimed_at"]),
         )
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise damaged(f"the row of run {row['run_id']!r} cannot be read") from error

@@ -17,6 +17,7 @@ from deep_research.state.events import (
     Event,
     Progress,
     RunCompleted,
+    RunCreated,
     RunParked,
     storable,
     without_secrets,
@@ -186,7 +187,7 @@ class RunJournal:
                 outbox=self._outbox,
                 contents=contents,
                 new_run=self._new_run,
-                release=last_word is not None,
+                release=last_word is not None or _queues(events),
                 consumed=tuple(self._consumed),
                 places=self._places,
                 closing=partial(self._closed_with, stamped) if completes else None,
@@ -258,6 +259,11 @@ class RunJournal:
     async def texts(self, hashes: Sequence[str]) -> list[str]:
         bodies = await asyncio.to_thread(self._store.contents, hashes)
         return [readable(body) for body in bodies]
+
+
+def _queues(events: Sequence[Event]) -> bool:
+    """Whether the run is created for a worker, and nobody works on it until one claims it."""
+    return any(isinstance(event, RunCreated) and event.queue is not None for event in events)
 
 
 def _stamp(events: Sequence[Event], last: int, at: datetime | None) -> list[Event]:

@@ -45,6 +45,7 @@ from deep_research.store.sqlite_rows import (
     mapped,
     page_row,
     places_row,
+    prepare,
     projected,
     typed,
 )
@@ -135,6 +136,7 @@ class Writer:
             if self._lock:
                 connection.execute("PRAGMA wal_autocheckpoint = 0")
             migrate(connection)
+            prepare(connection)
         except BaseException:
             connection.close()
             raise
@@ -347,7 +349,9 @@ class Writer:
         if append.release:
             lane.closed = True
             self.unwatch(lane)
-            db.execute("UPDATE runs SET owner = NULL, lease_until = 0 WHERE run_id = ?", (lane.run_id,))
+            db.execute(
+                "UPDATE runs SET owner = NULL, lease_until = 0, claims = 0 WHERE run_id = ?", (lane.run_id,)
+            )
         return None
 
     def _insert_run(self, db: sqlite3.Connection, append: Append) -> None:

@@ -97,7 +97,7 @@ def runs_are_found_by_the_status_that_is_shown(bench: Bench) -> None:
         shown = [row.run_id for row in bench.store.runs() if row.status(bench.now) is status]
         assert _found(bench, status=status) == shown
     assert len(_found(bench, status=RunStatus.INTERRUPTED)) == 2 * 2 + 3
-    assert _found(bench, status=RunStatus.RUNNING) == ["live-1"]
+    assert _found(bench, status=RunStatus.RUNNING) == [f"live-{list(RunStatus).index(RunStatus.RUNNING)}"]
 
 
 def a_run_whose_lease_ran_out_is_found_as_interrupted(bench: Bench) -> None:

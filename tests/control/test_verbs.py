@@ -44,6 +44,7 @@ VERBS = tuple(
 OWNERS = ("me", "another process", "a dead process", "nobody")
 # What a run of a status can be owned by: a last word lets go of it, and who is dead leaves it interrupted.
 POSSIBLE = {
+    RunStatus.QUEUED: ("nobody", "a dead process"),
     RunStatus.PENDING: ("me", "another process"),
     RunStatus.RUNNING: ("me", "another process"),
     RunStatus.PARKED: ("nobody",),
@@ -66,6 +67,7 @@ EXPECTED = {
     ("answer later", RunStatus.PARKED): "left",
     **{("steer", status): "left" for status in RunStatus},
     ("steer", RunStatus.COMPLETED): ENDED,
+    ("pause", RunStatus.QUEUED): "left",
     ("pause", RunStatus.PENDING): "parked",
     ("pause", RunStatus.RUNNING): "parked",
     ("pause", RunStatus.PARKED): "as it was",
@@ -87,6 +89,7 @@ EXPECTED = {
     ("take over", RunStatus.ABORTED): "aborted",
     ("take over", RunStatus.PARKED): "parked",
     **{("more money", status): "completed" for status in RunStatus},  # all were under a cap of one search
+    ("more money", RunStatus.QUEUED): NOTHING_LEFT,  # it is not begun
     ("more money", RunStatus.PARKED): NOTHING_LEFT,  # it asks before it searches
     ("more money", RunStatus.PENDING): BUSY,
     ("more money", RunStatus.RUNNING): BUSY,
@@ -139,6 +142,12 @@ def a_run(status, owner, **options):
         if status in (RunStatus.COMPLETED, RunStatus.PARKED):
             yield mine, mine.run(QUESTION, **options).research_id, go_on, store
             return
+        if status is RunStatus.QUEUED:
+            run_id = mine.submit(QUESTION, **options)
+            if owner == "a dead process":
+                die_with(store, run_id)
+            yield mine, run_id, go_on, store
+            return
         if status is RunStatus.ABORTED:
             with engine(store, search=[ScriptedSearch(lambda request: [])]) as other:
                 run_id = other.run(QUESTION, **options).research_id
@@ -154,15 +163,20 @@ def a_run(status, owner, **options):
             if status is RunStatus.INTERRUPTED:
                 other.close()
                 if owner == "a dead process":
-                    held = store._runs[handle.research_id]
-                    gone = Owner(host=Owner.here("x").host, pid=2**31 - 2, started="1", token="x")
-                    held.row = replace(held.row, owner=gone, lease_until=float("inf"))
+                    die_with(store, handle.research_id)
             used = other if owner == "me" else mine
             yield used, handle.research_id, go_on, store
         finally:
             go_on.set()
             with suppress(DeepResearchError):
                 other.close()
+
+
+def die_with(store, run_id):
+    """Its owner was a process that is gone."""
+    held = store._runs[run_id]
+    gone = Owner(host=Owner.here("x").host, pid=2**31 - 2, started="1", token="x")
+    held.row = replace(held.row, owner=gone, lease_until=float("inf"))
 
 
 def done(research, run_id, verb, go_on, store):

@@ -83,10 +83,10 @@ def test_a_handle_calls_the_verbs_of_its_engine_with_its_run() -> None:
     ("right", "names"),
     [
         (Right.READ, "events list pack report result status text verify waiting"),
-        (Right.CREATE, "estimate run start"),
+        (Right.CREATE, "estimate run start submit"),
         (Right.CONTROL, "answer cancel pause resume steer"),
         (Right.DELETE, "delete"),
-        (Right.ADMIN, "drain skipped wake"),
+        (Right.ADMIN, "drain skipped wake work"),
     ],
 )
 def test_the_right_that_a_verb_needs(right: Right, names: str) -> None:
@@ -104,6 +104,7 @@ COMMANDS_OF: dict[str, str | None] = {
     "result": "show",  # --json
     "report": "show",
     "skipped": "doctor",  # --skipped
+    "work": "worker",
     **dict.fromkeys(("start", "text", "drain")),
 }
 
@@ -122,7 +123,7 @@ def test_a_verb_is_a_command_with_its_parameters(operation: Operation) -> None:
         if parameter.name in others:
             assert others[parameter.name] in {None, *flags}
         elif parameter.positional:
-            assert parameter.name in command.positional or operation.name == "run"
+            assert parameter.name in command.positional or operation.name in ("run", "submit")
             assert any(name.strip("[]") == parameter.value for name, _ in command.arguments)
         else:
             option = of_verb.pop(parameter.name)
@@ -131,7 +132,7 @@ def test_a_verb_is_a_command_with_its_parameters(operation: Operation) -> None:
 
 
 def test_every_other_command_is_no_verb() -> None:
-    assert set(BY_NAME) - set(OPERATIONS) == {"show", "replay", "archive", "doctor", "completion"}
+    assert set(BY_NAME) - set(OPERATIONS) == {"show", "replay", "archive", "doctor", "completion", "worker"}
 
 
 def test_a_type_checker_sees_the_parameters_and_results_of_every_form() -> None:

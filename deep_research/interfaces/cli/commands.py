@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from deep_research.research import DeepResearch
     from deep_research.settings import Settings
 
-PARKS = ("run", "resume", "answer")  # commands that carry out one run
+PARKS = ("run", "resume", "answer", "worker")  # commands that carry out runs
 PARK_WAIT = 10.0  # seconds in which a run is to come to the end of a unit
 
 STORE_COMMANDS: dict[str, Callable[[Look], Awaitable[int]]] = {
@@ -49,7 +49,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         if without_store(args, console, settings):
             return Exit.COMPLETED
         return _run_with_signals(lambda: _look(args, console, settings))
-    from deep_research.interfaces.cli import run_command
+    from deep_research.interfaces.cli import queue_command, run_command
     from deep_research.research import DeepResearch
 
     run_command.read_question(args)
@@ -62,6 +62,8 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     works = {
         "wake": verb_commands.perform,
         "run": run_command.run,
+        "submit": queue_command.submit,
+        "worker": queue_command.work,
         "resume": run_command.resume,
         "answer": run_command.answer,
         "events": verb_commands.follow,

@@ -84,14 +84,16 @@ _SHORT = {"--out": "-o"}
 
 
 def _verb(
-    name: str,
+    verb: str,
     *more: Option,
+    name: str = "",
     example: str = "",
     arguments: tuple[tuple[str, str], ...] | None = None,
     without: Sequence[str] = (),
 ) -> Command:
-    """The command of an operation, with ``more`` options, and ``without`` the parameters that these stand for."""
-    operation = OPERATIONS[name]
+    """The command of an operation, with ``more`` options, and ``without`` the parameters that these stand for.
+    ``name`` is that of the command, where it is another."""
+    operation, name = OPERATIONS[verb], name or verb
     given = [parameter for parameter in operation.parameters if parameter.name not in without]
     positional = tuple(parameter.name for parameter in given if parameter.positional)
     if arguments is None:
@@ -162,29 +164,41 @@ _CAPS = (
     Option("--max-fetches", "Cap on the pages that are fetched.", "N"),
     Option("--max-seconds", "Cap on the seconds of work of the run.", "S"),
 )
+_OF_RUN = (
+    Option("--max-iterations", "Rounds of searching and writing.", "N"),
+    Option("--max-sub-queries", "Sub-queries that the question is split into.", "N"),
+    Option("--max-sources-per-query", "Sources kept for each sub-query.", "N"),
+    Option("--words", "Length the report aims at.", "N", name="report_words"),
+    Option(
+        "--strict",
+        "Give no report of whose claims fewer are supported, such as 0.9.",
+        "FRACTION",
+        name="min_supported",
+    ),
+    *_CAPS,
+    Option("--approve-plan", "Show the plan before anything is searched, and wait for approval."),
+    Option("--system-prompt", "Instructions added to those of every agent.", "TEXT"),
+)
+_QUESTION = (("QUESTION", "The question; - reads it from stdin."),)
 
 COMMANDS = (
     _verb(
         "run",
         _OUT,
         _SAMPLE,
-        Option("--max-iterations", "Rounds of searching and writing.", "N"),
-        Option("--max-sub-queries", "Sub-queries that the question is split into.", "N"),
-        Option("--max-sources-per-query", "Sources kept for each sub-query.", "N"),
-        Option("--words", "Length the report aims at.", "N", name="report_words"),
-        Option(
-            "--strict",
-            "Give no report of whose claims fewer are supported, such as 0.9.",
-            "FRACTION",
-            name="min_supported",
-        ),
-        *_CAPS,
-        Option("--approve-plan", "Show the plan before anything is searched, and wait for approval."),
+        *_OF_RUN,
         Option("--estimate", "Tell what the run may take, and do not start it."),
-        Option("--system-prompt", "Instructions added to those of every agent.", "TEXT"),
         example='"Who built Bell Rock?" --corpus docs/',
-        arguments=(("QUESTION", "The question; - reads it from stdin."),),
+        arguments=_QUESTION,
     ),
+    _verb(
+        "submit",
+        _SAMPLE,
+        *_OF_RUN,
+        example='"Who built Bell Rock?" --corpus docs/',
+        arguments=_QUESTION,
+    ),
+    _verb("work", _SAMPLE, name="worker", example="--concurrency 4"),
     _verb(
         "resume",
         Option(

@@ -15,8 +15,9 @@ from deep_research.supervisor.hooks import SupervisorHooks
 pytestmark = pytest.mark.timed
 
 Cli = Callable[..., Done]
-FIELDS = ["research_id", "query", "status", "reason", "phase", "iteration", "created_at", "updated_at"]
-FIELDS += ["message", "waiting_for", "until", "pause_id", "parked_kind", "seconds"]
+FIELDS = ["research_id", "query", "user_id", "session_id", "status", "reason", "phase", "iteration"]
+FIELDS += ["created_at", "updated_at", "message", "waiting_for", "until", "pause_id", "parked_kind", "not_before"]
+FIELDS += ["seconds"]
 FIELDS += ["searches_done", "searches_planned", "sources", "findings", "tokens", "cost_usd", "answered"]
 
 
