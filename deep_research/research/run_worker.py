@@ -132,9 +132,10 @@ class Worker:
         """Abort a run that cannot be gone on with as it is set up here; leave one alone for a while that may be gone on
         with later."""
         run_id = claim.row.run_id
-        if isinstance(error, ConfigurationError | UsageError) and not claim.lane.closed:
+        if isinstance(error, ConfigurationError | UsageError):
+            held = None if claim.lane.closed else claim  # the runner lets go of what it refuses
             try:
-                await self._runner.abandon(run_id, str(error), reason=AbortReason.CONFIG, claim=claim)
+                await self._runner.abandon(run_id, str(error), reason=AbortReason.CONFIG, claim=held)
                 return
             except DeepResearchError as failure:
                 log.warning("abort_failed", run=run_id, error=str(failure))
