@@ -90,22 +90,24 @@ def a_run_whose_worker_died_is_claimed_again(bench: Bench) -> None:
 
 def a_parked_run_is_claimed_when_it_is_due_or_answered(bench: Bench) -> None:
     past, future = _moment(bench, -60), _moment(bench, 3_600)
-    question = {"waiting_for": "a word", "pause_id": "pause-1"}
-    for name, parking in {
-        "asks": Parking(**question),
-        "answered": Parking(**question),
-        "due": Parking(**question, until=past),
-        "due-to-end": Parking(**question, until=past, then=WhenDue.ABORT),
-        "due-to-stay": Parking(**question, until=past, then=WhenDue.STAY),
-        "not-yet": Parking(**question, until=future),
-        "outage-over": Parking(waiting_for="a service", kind=ParkedKind.OUTAGE, until=past),
-        "paused": Parking(waiting_for="its owner", kind=ParkedKind.PAUSE),
-        "shut-down": Parking(waiting_for="a process", kind=ParkedKind.SHUTDOWN),
-        "steered": Parking(**question),
-        "not-asked": Parking(waiting_for="a service", kind=ParkedKind.OUTAGE),
-    }.items():
+    question = Parking(waiting_for="a word", pause_id="pause-1")
+    outage = Parking(waiting_for="a service", kind=ParkedKind.OUTAGE)
+    for name, parking, more in (
+        ("asks", question, {}),
+        ("answered", question, {}),
+        ("due", question, {"until": past}),
+        ("due-to-end", question, {"until": past, "then": WhenDue.ABORT}),
+        ("due-to-stay", question, {"until": past, "then": WhenDue.STAY}),
+        ("not-yet", question, {"until": future}),
+        ("outage-over", outage, {"until": past}),
+        ("paused", outage, {"kind": ParkedKind.PAUSE}),
+        ("shut-down", outage, {"kind": ParkedKind.SHUTDOWN}),
+        ("steered", question, {}),
+        ("not-asked", outage, {}),
+    ):
         bench.now += 1
-        bench.create(name, projection=Projection(status=RunStatus.PARKED, parking=parking), release=True)
+        stands = Projection(status=RunStatus.PARKED, parking=parking.model_copy(update=more))
+        bench.create(name, projection=stands, release=True)
     bench.store.enqueue_command("answered", "answer", '"yes"')
     bench.store.enqueue_command("not-asked", "answer", '"yes"')
     bench.store.enqueue_command("steered", "steer", "{}")
