@@ -55,9 +55,16 @@ def user_with(right: Right) -> Callable[[User], Awaitable[User]]:
     return checked
 
 
-async def run_of(request: Request, research_id: str, user: Annotated[User, Depends(user_of)]) -> RunSummary:
-    """Where the run in the path of a request stands. Raises `RunNotFoundError` also for the run of somebody else, and for
-    what is no id of a run."""
-    if not RUN_ID.match(research_id):
-        raise RunNotFoundError.of(research_id)
-    return await service_of(request).summary(user, research_id)
+def run_with(right: Right) -> Callable[[Request, str, User], Awaitable[RunSummary]]:
+    """A dependency that gives where the run in the path of a request stands, on whose sender the right is checked. It
+    raises `TokenError`, `RightError`, and `RunNotFoundError` also for the run of somebody else and for what is no id."""
+
+    async def found(
+        request: Request, research_id: str, user: Annotated[User, Depends(user_of)]
+    ) -> RunSummary:
+        user.check(right)
+        if not RUN_ID.match(research_id):
+            raise RunNotFoundError.of(research_id)
+        return await service_of(request).summary(user, research_id)
+
+    return found
