@@ -32,8 +32,9 @@ class Right(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter beside the id of the run. ``value`` stands for its value in a help text (``N`` is a whole number);
-    without one it is a switch. A ``positional`` one is not named when it is given; it may be left out if ``optional``."""
+    """A parameter beside the id of the run. ``value`` stands for its value in a help text (``N`` is a whole number from
+    0, ``INTEGER`` any); without one it is a switch. A ``positional`` one is not named when it is given; it may be left
+    out if ``optional``."""
 
     name: str
     help: str
@@ -65,7 +66,7 @@ _PARAMETERS = {
     "submit": (
         _QUESTION,
         Parameter("idempotency_key", "A repeated call with the same KEY gives the same run.", "KEY"),
-        Parameter("priority", "From -100 to 100; runs of a higher one begin first.", "N"),
+        Parameter("priority", "From -100 to 100; runs of a higher one begin first.", "INTEGER"),
         Parameter("not_before", "When the run may begin.", "TIME"),
     ),
     "work": (

@@ -54,7 +54,7 @@ class Worker:
         self._stopped = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], str] = {}  # the run of each
         self._failures: dict[str, float] = {}  # when each may be claimed again, in the time of the loop
         self.count = 0
 
@@ -78,9 +78,9 @@ class Worker:
                 if once and not self._tasks:
                     break
                 await self._wait()
-            await asyncio.gather(*self._tasks)
+            await asyncio.gather(*self._tasks, return_exceptions=True)  # `close` interrupts them
         finally:
-            for task in self._tasks:
+            for task in tuple(self._tasks):
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
         return self.count
@@ -88,7 +88,7 @@ class Worker:
     async def _claim_runs(self) -> None:
         while not self._stopped and len(self._tasks) < self._concurrency:
             try:
-                claim = await self._runner.claim(self._failing())
+                claim = await self._runner.claim(self._besides())
             except StoreError as error:  # others may hold the store, or the disk be full, for a while
                 log.warning("claim_failed", error=str(error))
                 return
@@ -99,8 +99,8 @@ class Worker:
                 return
             self.count += 1
             task = asyncio.create_task(self._work_on(claim))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks[task] = claim.row.run_id
+            task.add_done_callback(self._tasks.pop)
 
     async def _wait(self) -> None:
         """Until a run ends, something is submitted, or it is time to look for what other processes submitted."""
@@ -120,7 +120,7 @@ class Worker:
             else:
                 await self._resume(claim)
         except RunBusyError:  # its lease ran out, and another worker has it
-            return
+            await self._runner.let_go(claim)
         except Exception as error:
             log.warning("run_failed", run=run_id, error=told(error))
             await self._give_up(claim, error)
@@ -132,9 +132,12 @@ class Worker:
         """Abort a run that cannot be gone on with as it is set up here; leave one alone for a while that may be gone on
         with later."""
         run_id = claim.row.run_id
-        if isinstance(error, ConfigurationError | UsageError) and not claim.lane.closed:
+        if (
+            isinstance(error, ConfigurationError | UsageError) and not self._stopped
+        ):  # a closed engine refuses all
+            held = None if claim.lane.closed else claim  # the runner lets go of what it refuses
             try:
-                await self._runner.abandon(run_id, str(error), reason=AbortReason.CONFIG, claim=claim)
+                await self._runner.abandon(run_id, str(error), reason=AbortReason.CONFIG, claim=held)
                 return
             except DeepResearchError as failure:
                 log.warning("abort_failed", run=run_id, error=str(failure))
@@ -144,7 +147,8 @@ class Worker:
     def _is_stopped(self) -> bool:
         return self._stopped
 
-    def _failing(self) -> list[str]:
+    def _besides(self) -> list[str]:
+        """The runs that this worker has, of which one may be let go of already, and those that it leaves alone."""
         now = asyncio.get_running_loop().time()
         self._failures = {run_id: until for run_id, until in self._failures.items() if until > now}
-        return list(self._failures)
+        return [*self._failures, *self._tasks.values()]

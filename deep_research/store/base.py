@@ -252,10 +252,11 @@ class Store(ABC):
 
     The ``runs`` of a store may take a ``limit`` alone, as they did before there were filters and pages: all its runs are
     looked through then. Its ``acquire`` may know no ``over``: then nobody who lives is passed over. ``lease`` is how
-    long, in seconds, a run stays with an owner who renews it no more.
+    long, in seconds, a run stays with an owner who renews it no more; ``now`` gives the time, in seconds since the epoch.
     """
 
     lease: float = 15.0
+    now: Callable[[], float] = staticmethod(time.time)
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -284,8 +285,9 @@ class Store(ABC):
 
     def claim(self, owner: Owner, *, besides: Collection[str] = ()) -> RunRow | None:
         """Acquire the run that a worker takes next, in one operation; None where none may be claimed. See `claim_order`;
-        the ids ``besides`` are passed over. A store that can do so without a look at all its runs should."""
-        rows = claim_order(self.runs(), set(self.answered()), time.time())
+        the ids ``besides`` are passed over. A store that can do so without a look at all its runs should; one that does
+        not keep ``claimed_at`` serves its users by age alone."""
+        rows = claim_order(self.runs(), set(self.answered()), self.now())
         for row in rows:
             if row.run_id in besides:
                 continue
@@ -374,7 +376,7 @@ def _looked_through(runs: Callable[..., list[RunRow]]) -> Callable[..., list[Run
         after: RunCursor | None = None,
         limit: int | None = None,
     ) -> list[RunRow]:
-        return page_of(runs(store), filter, after, limit, time.time())
+        return page_of(runs(store), filter, after, limit, store.now())
 
     return filtered
 

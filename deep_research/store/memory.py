@@ -42,7 +42,7 @@ class MemoryStore(Store):
     """``MemoryStore()``. A lease never runs out by itself here: its owner lives as long as the store."""
 
     def __init__(self, *, now: Callable[[], float] = time.time) -> None:
-        self._now = now
+        self.now = now
         self._gate = threading.RLock()
         self._runs: dict[str, _Run] = {}
         self._contents: dict[str, bytes] = {}
@@ -106,7 +106,7 @@ class MemoryStore(Store):
     def acquire(self, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
         with self._gate:
             held = self._get(run_id)
-            if held.row.owned(self._now()) and held.row.fence != over:
+            if held.row.owned(self.now()) and held.row.fence != over:
                 raise busy(held.row)
             held.row = replace(held.row, owner=owner, fence=held.row.fence + 1, lease_until=float("inf"))
             self._commands = {
@@ -122,7 +122,7 @@ class MemoryStore(Store):
 
     def claim(self, owner: Owner, *, besides: Collection[str] = ()) -> RunRow | None:
         with self._gate:
-            now, answered = self._now(), set(self.answered())
+            now, answered = self.now(), set(self.answered())
             for row in claim_order(self.runs(), answered, now):
                 if row.run_id in besides:
                     continue
@@ -196,7 +196,7 @@ class MemoryStore(Store):
     ) -> list[RunRow]:
         with self._gate:
             rows = [held.row for held in self._runs.values()]
-        return page_of(rows, filter, after, limit, self._now())
+        return page_of(rows, filter, after, limit, self.now())
 
     def contents(self, hashes: Sequence[str]) -> list[bytes]:
         with self._gate:
@@ -215,7 +215,7 @@ class MemoryStore(Store):
     def delete(self, run_id: str) -> None:
         with self._gate:
             held = self._get(run_id)
-            if held.row.owned(self._now()):
+            if held.row.owned(self.now()):
                 raise busy(held.row)
             del self._runs[run_id]
             used = {content_hash for other in self._runs.values() for content_hash in other.hashes}

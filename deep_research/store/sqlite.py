@@ -80,7 +80,7 @@ class SQLiteStore(Store):
         self._heartbeat = heartbeat
         self._interval = control_interval
         self._lock_timeout = lock_timeout
-        self._now = now
+        self.now = now
         self._gate = threading.Lock()
         self._writer_class: Callable[..., Writer] = Writer
         self._writer: Writer | None = None
@@ -100,7 +100,7 @@ class SQLiteStore(Store):
     def acquire(self, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
         def work(db: sqlite3.Connection) -> RunRow:
             row = run_row(db, run_id)
-            now = self._now()
+            now = self.now()
             if row.owned(now) and row.fence != over:
                 raise busy(row)
             db.execute(
@@ -113,13 +113,13 @@ class SQLiteStore(Store):
         return self._write(work)
 
     def claim(self, owner: Owner, *, besides: Collection[str] = ()) -> RunRow | None:
-        values = claim_values(self._now(), besides)
+        values = claim_values(self.now(), besides)
         with self._reader() as db:  # most looks find nothing, and need not wait for a writer
             if db.execute(NEXT_CLAIM, values).fetchone() is None:
                 return None
 
         def work(db: sqlite3.Connection) -> RunRow | None:
-            now = self._now()
+            now = self.now()
             found = db.execute(NEXT_CLAIM, claim_values(now, besides)).fetchone()
             if found is None:  # another worker was faster
                 return None
@@ -183,7 +183,7 @@ class SQLiteStore(Store):
     def delete(self, run_id: str) -> None:
         def work(db: sqlite3.Connection) -> None:
             row = run_row(db, run_id)
-            if row.owned(self._now()):
+            if row.owned(self.now()):
                 raise busy(row)
             db.execute("DELETE FROM events WHERE run_id = ?", (run_id,))
             db.execute("DELETE FROM commands WHERE run_id = ?", (run_id,))
@@ -221,7 +221,7 @@ class SQLiteStore(Store):
         after: RunCursor | None = None,
         limit: int | None = None,
     ) -> list[RunRow]:
-        statement, values = selection(filter, after, limit, self._now())
+        statement, values = selection(filter, after, limit, self.now())
         with self._reader() as db:
             rows = db.execute(statement, values).fetchall()
         return [row_of(row) for row in rows]
@@ -264,7 +264,7 @@ class SQLiteStore(Store):
 
     def _make_writer(self) -> Writer:
         return self._writer_class(
-            self.path, self._ttl, self._heartbeat, self._interval, self._lock_timeout, self._now
+            self.path, self._ttl, self._heartbeat, self._interval, self._lock_timeout, self.now
         )
 
     def _with_writer(self, use: Callable[[Writer], _T]) -> _T:

@@ -166,6 +166,7 @@ class Writer:
                 self._next_beat = time.monotonic() + self._heartbeat
             self._watches[lane.run_id] = lane, watch
             self._seen_commands = -1, -1
+            self._next_look = 0.0  # what waits for the run reaches it before its first unit
         self._put([])  # wake the thread, so that it starts to look
 
     def unwatch(self, lane: Lane) -> None:

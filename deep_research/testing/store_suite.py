@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
 from types import ModuleType
 
-from deep_research.testing import journal_checks, listing_checks, page_checks, store_checks
+from deep_research.testing import journal_checks, listing_checks, page_checks, queue_checks, store_checks
 from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
 from deep_research.testing.store_bench import Bench
@@ -30,6 +30,7 @@ class Ability(StrEnum):
     REOPENING = "a new store over the same place has what the old one stored"
     SHARING = "several stores work over one place at the same time"
     PAGES = "the last page that was fetched of an address is found again"
+    TURNS = "workers serve the users of a store in turn"
     EXPIRY = "a lease that is not renewed runs out"
 
 
@@ -42,6 +43,7 @@ _NEEDS: dict[Callable[[Bench], None], frozenset[Ability]] = {
     listing_checks.a_run_whose_lease_ran_out_is_found_as_interrupted: frozenset({Ability.EXPIRY}),
     store_checks.a_heartbeat_keeps_the_lease: frozenset({Ability.EXPIRY, Ability.SHARING}),
     store_checks.without_a_watch_the_lease_runs_out: frozenset({Ability.EXPIRY, Ability.SHARING}),
+    queue_checks.runs_are_claimed_by_priority_then_user_by_user_then_by_age: frozenset({Ability.TURNS}),
     page_checks.a_page_comes_back_as_it_was_fetched: frozenset({Ability.PAGES}),
     page_checks.the_last_page_of_an_address_counts_whatever_comes_later: frozenset({Ability.PAGES}),
     page_checks.deleting_the_only_run_of_a_page_forgets_it: frozenset({Ability.PAGES}),
@@ -59,7 +61,9 @@ def _of(module: ModuleType) -> Iterator[Check]:
 
 
 STORE_CHECKS: tuple[Check, ...] = tuple(
-    check for module in (store_checks, listing_checks, page_checks, journal_checks) for check in _of(module)
+    check
+    for module in (store_checks, listing_checks, queue_checks, page_checks, journal_checks)
+    for check in _of(module)
 )
 
 

@@ -18,9 +18,7 @@ async def submit(session: Session) -> int:
             "A run in memory is gone with this command: no worker would find it.",
             hint="Leave out --set store=memory.",
         )
-    given = verb_arguments(session)
-    given.pop("query", None)
-    run_id = await session.engine.asubmit(args.question, **given)
+    run_id = await session.engine.asubmit(args.question, **verb_arguments(session))
     if args.json:
         summary = await session.engine.astatus(run_id)
         session.console.print(json.dumps(summary.model_dump(mode="json")))

@@ -56,15 +56,18 @@ def verb_arguments(session: Look) -> dict[str, Any]:
     for option in command.options:
         value = getattr(args, option.dest)
         if option.of_verb and value not in (None, False):
-            given[option.dest] = _number(option.flag, value) if option.metavar == "N" else value
+            is_number = option.metavar in ("N", "INTEGER")
+            given[option.dest] = (
+                _number(option.flag, value, natural=option.metavar == "N") if is_number else value
+            )
     for name in command.positional:
-        if (value := getattr(args, name)) is not None:
+        if (value := getattr(args, name, None)) is not None:
             given[name] = value
     return given
 
 
-def _number(flag: str, value: str) -> int:
-    if not value.isdecimal():
+def _number(flag: str, value: str, *, natural: bool) -> int:
+    if not (value if natural else value.removeprefix("-")).isdecimal():
         raise UsageError(f"{flag} takes a whole number, got '{value[:40]}'.", hint=f"For example: {flag} 20")
     return int(value)
 
