@@ -16,8 +16,7 @@ from deep_research.errors import ContentMissingError, RunStateError, UsageError
 from deep_research.research.operations import OPERATIONS, Right
 from deep_research.research.runs import RunSummary, Waiting
 from deep_research.server.access import SCHEMES, run_with, service_of, user_with
-from deep_research.server.live_stream import event_stream, sequence_number
-from deep_research.server.pages import (
+from deep_research.server.list_pages import (
     MAX_PAGE,
     PAGE,
     Page,
@@ -26,6 +25,7 @@ from deep_research.server.pages import (
     run_at,
     run_cursor,
 )
+from deep_research.server.live_stream import event_stream, sequence_number
 from deep_research.server.problem_responses import PROBLEMS
 from deep_research.server.request_models import StrictModel, arguments, request_model
 from deep_research.server.route_table import ROUTES
