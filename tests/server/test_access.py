@@ -94,7 +94,8 @@ def test_a_route_answers_each_role_as_the_table_says(
             assert "Bearer" in answer.headers["www-authenticate"]
         if answer.status_code >= 400:
             assert answer.headers["content-type"] == "application/problem+json"
-            assert answer.json()["code"] and answer.json()["detail"]
+            assert answer.json()["code"]
+            assert answer.json()["detail"]
     assert tuple(answers[role] for role in ROLES) == EXPECTED[method, path]
 
 
