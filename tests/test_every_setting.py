@@ -179,6 +179,8 @@ TABLE = {
     "max_file_bytes": Row(anyway=searching.the_largest_local_file),
     # What is searched
     "corpus": Row(anyway=searching.documents_to_search),
+    "corpora": Row(anyway=searching.documents_by_name),
+    "named_corpora": Row(anyway=searching.documents_by_name),
     "dense_model": Row(anyway=searching.an_order_by_meaning),
     "search": Row(anyway=searching.providers_by_name),
     "search_urls": Row(anyway=searching.where_services_are),

@@ -107,6 +107,7 @@ OTHERS: dict[str, Any] = {
     "medium_quality": (),
     "low_quality": (),
     "corpus": (),
+    "named_corpora": {},
     "dense_model": None,
     "search": (),
     "language": None,
@@ -232,6 +233,8 @@ def test_a_count_takes_no_fraction_and_no_text(name: str) -> None:
         ({"system_prompt": 5}, "system_prompt must be a text, got 5 (from argument)."),
         ({"corpus": [5]}, "corpus must be a list of paths, got 5 (from argument)."),
         ({"corpus": [""]}, "corpus must be a list of paths, got '' (from argument)."),
+        ({"named_corpora": 3}, "named_corpora must be a table of paths by name, got 3"),
+        ({"named_corpora": {"a": 5}}, "named_corpora must be a table of paths by name, got 5"),
         ({"corpus": "a\0b"}, "corpus must be a list of paths, got "),
         ({"search": {"tavily": 1}}, "search must be a list of names, got {'tavily': 1} (from argument)."),
         ({"search": [""]}, "search must be a list of names, got '' (from argument)."),
@@ -599,6 +602,9 @@ def test_other_relative_paths_start_from_the_current_folder(
 ) -> None:
     assert load(here, {"DEEP_RESEARCH_CORPUS": "a, b"}).settings.corpus == (here / "a", here / "b")
     assert load(here, corpus="docs").settings.corpus == (here / "docs",)
+    assert load(here, named_corpora={"a": "docs"}).settings.named_corpora == {"a": here / "docs"}
+    table = {"DEEP_RESEARCH_NAMED_CORPORA": '{"a": "docs", "b": "/b"}'}
+    assert load(here, table).settings.named_corpora == {"a": here / "docs", "b": Path("/b")}
     assert load(here, corpus=[Path("docs"), "x,y"]).settings.corpus == (here / "docs", here / "x,y")
     monkeypatch.chdir(here)
     assert load(corpus="docs").settings.corpus == (here / "docs",)

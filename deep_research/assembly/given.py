@@ -36,6 +36,7 @@ class Given:
     supervisor: MakeSupervisor | None = None
     store: Store | None = None
     provider_id: str | None = None  # of one run
+    corpora: tuple[str, ...] = ()  # of one run
 
 
 def chosen_hooks(given: SupervisorHooks | None) -> SupervisorHooks:

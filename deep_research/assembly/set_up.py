@@ -45,6 +45,7 @@ def set_up(
     ]
     return SetUp(
         provider_id=given.provider_id and kept(given.provider_id),
+        named_corpora=given.corpora,
         model=tuple(map(_model, roles.chain)),
         models={role.value: tuple(map(_model, chain)) for role, chain in sorted(roles.by_role.items())},
         services=tuple(services),

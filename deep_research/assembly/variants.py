@@ -10,6 +10,7 @@ from typing import Any
 
 from deep_research.assembly.engine_parts import Parts, assemble
 from deep_research.assembly.given import Given
+from deep_research.assembly.named_corpora import corpus_paths
 from deep_research.errors import ConfigurationError, CorpusError, SetUpError, UnknownNameError
 from deep_research.settings import ResolvedSettings, Settings
 from deep_research.sources.search.service_choice import CORPUS
@@ -60,26 +61,28 @@ class Variants:
         with self._gate:
             return iter([self.own, *self._made.values()])
 
-    def with_model(self, provider_id: str | None) -> Parts:
-        """For a run that was given a model of its own: all its agents ask that one. Raises as `assemble`."""
-        if provider_id is None:
-            return self.own
-        of_all = ModelRole.SUMMARIZER.value  # who shortens texts is no agent, and asked for its price
-        settings = self.own.settings
-        own, more = settings.models, self._given.models
-        return self._parts(
-            _changed(
+    def of_options(self, provider_id: str | None = None, corpora: Sequence[str] = ()) -> Parts:
+        """For a run that was given a model or documents of its own: all its agents ask that model. Raises
+        `UnknownNameError` for a corpus that has no name here, and as `assemble`."""
+        settings, given = self.own.settings, self._given
+        if corpora:
+            given = replace(given, corpora=tuple(corpora))
+            settings = _changed(settings, corpus=corpus_paths(settings, corpora))
+        if provider_id is not None:
+            of_all = ModelRole.SUMMARIZER.value  # who shortens texts is no agent, and asked for its price
+            more = given.models
+            settings = _changed(
                 settings,
                 model=(provider_id,),
-                models={role: chain for role, chain in own.items() if role == of_all},
-            ),
-            replace(
-                self._given,
+                models={role: chain for role, chain in settings.models.items() if role == of_all},
+            )
+            given = replace(
+                given,
                 provider_id=provider_id,
                 model=None,
                 models=more and {role: chain for role, chain in more.items() if role == of_all},
-            ),
-        )
+            )
+        return self.own if given is self._given else self._parts(settings, given)
 
     def of_run(self, setup: SetUp | None, places: Sequence[str], *, new: bool = False) -> Parts:
         """To go on with a run of that set-up: what was named is the caller's, all else the run's, as far as names can
@@ -92,8 +95,9 @@ class Variants:
             return self.own
         model = None if new and self._names(*_OF_MODELS) else setup.provider_id
         self._check_reach({"model": model})
-        base = self.with_model(model)
-        if not differences(setup, base.setup) and (self._names("corpus") or not setup.corpora):
+        base = self.of_options(model, setup.named_corpora)
+        is_corpus_known = bool(setup.named_corpora) or self._names("corpus") or not setup.corpora
+        if not differences(setup, base.setup) and is_corpus_known:
             return base
         settings, given = self._merged(setup, base, places, new=new)
         try:
@@ -154,10 +158,11 @@ class Variants:
     def _merged(
         self, setup: SetUp, base: Parts, places: Sequence[str], *, new: bool
     ) -> tuple[Settings, Given]:
-        given = self._given if base is self.own else replace(self._given, provider_id=setup.provider_id)
+        own_model = base.setup.provider_id
+        given = replace(self._given, provider_id=own_model, corpora=setup.named_corpora)
         taken: dict[str, Any] = {}
         if (
-            base is self.own
+            own_model is None
             and not self._names(*_OF_MODELS)
             and _can_be_made(setup.model, *setup.models.values())
         ):
@@ -169,7 +174,7 @@ class Variants:
             taken["search"] = tuple(service.name for service in setup.services) or (CORPUS,)
         if not self._names("search_urls"):
             taken["search_urls"] = {each.name: each.address for each in setup.services if each.address}
-        if not self._names("corpus") and setup.corpora:
+        if not self._names("corpus") and setup.corpora and not setup.named_corpora:
             taken |= _standing(setup, places, new=new)
         for name in SETTINGS:
             if not self._names(*(_OF_WINDOWS if name in _OF_WINDOWS else (name,))):
@@ -180,7 +185,13 @@ class Variants:
         )
 
     def _parts(self, settings: Settings, given: Given) -> Parts:
-        objects = (given.model is None, given.models is None, given.provider_id, repr(given.gates))
+        objects = (
+            given.model is None,
+            given.models is None,
+            given.provider_id,
+            given.corpora,
+            repr(given.gates),
+        )
         key = (repr(settings), *objects)
         with self._gate:
             if key not in self._made:

@@ -54,6 +54,7 @@ class RunArguments(CommonArguments, total=False):
     user_id: str | None
     session_id: str | None
     provider_id: str | None
+    corpora: str | Sequence[str] | None
     budget: Budget | None
     shared_budget: SharedBudget | None
 
@@ -115,6 +116,7 @@ class SettingArguments(CommonArguments, total=False):
     wake_interval: float | None
     hook_timeout: float | None
     strict_hooks: bool | None
+    named_corpora: Mapping[str, Path | str] | None
     dense_model: str | None
     local_only: bool | None
     search_urls: Mapping[str, str] | None

@@ -383,7 +383,7 @@ class DeepResearch(RunControl):
         given = {"budget": self._budget, **options} if self._budget is not None else dict(options)
         shared = (*self._shared_budget, *as_shared(given.pop("shared_budget", None)))
         chosen = self._settings.run_options(**given)
-        parts = self._variants.with_model(chosen.provider_id)
+        parts = self._variants.of_options(chosen.provider_id, chosen.corpora)
         parts.models.check(chosen.budget, shared)
         parts.check_kinds(chosen.source_types)
         parts.check_tasks(chosen)

@@ -26,6 +26,7 @@ from deep_research.settings.values import (
     AnyPath,
     Day,
     Name,
+    NamedPaths,
     Names,
     NamesByRole,
     Paths,
@@ -342,6 +343,11 @@ class Settings(BaseModel):
         description="End the run where a hook fails, and raise what it raised; else it is passed over and told.",
     )
     corpus: Paths = Field(default=(), description="Files and folders of local documents to search.")
+    named_corpora: NamedPaths = Field(
+        default_factory=dict,
+        description="Files and folders of documents by name, which a run may choose in place of `corpus` with its option "
+        '`corpora`; in a variable `{"handbook": "/srv/handbook"}`.',
+    )
     dense_model: Name | None = Field(
         default=None,
         description="Sentence-embedding model that helps to order local documents; needs the extra `dense`.",
@@ -516,6 +522,7 @@ _WORDS: dict[object, str] = {
 _FORMS = {
     "fetch_proxy": "off, environment or the address of an HTTP proxy, http://HOST:PORT",
     "search_urls": "a table of addresses by service",
+    "named_corpora": "a table of paths by name",
     "models": "a table of model names by role",
     "model_context_overrides": "a table of tokens, 1,000 at least, by model",
 }

@@ -129,6 +129,8 @@ def _absolute(name: str, value: Any, layer: _Layer) -> Any:
         return value
     if isinstance(value, list | tuple):
         return tuple(_absolute(name, item, layer) for item in value)
+    if isinstance(value, Mapping):
+        return {key: _absolute(name, item, layer) for key, item in value.items()}
     if not isinstance(value, str | Path) or not str(value):
         return value
     try:

@@ -84,6 +84,7 @@ Paths = Annotated[tuple[AnyPath, ...], BeforeValidator(_one_or_many)]
 NamesByRole = Annotated[dict[Name, Names], BeforeValidator(_by_role)]
 Day = Annotated[date, BeforeValidator(_day)]
 Sizes = Annotated[dict[Name, Annotated[int, Field(ge=1_000)]], BeforeValidator(_sizes)]
+NamedPaths = dict[Name, AnyPath]
 Addresses = Annotated[dict[Name, Name], BeforeValidator(_addresses)]
 
 

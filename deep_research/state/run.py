@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
 from deep_research.state.parking import Parking
@@ -46,11 +46,17 @@ from deep_research.state.spending import Budget, Reservation, Spent, Usage
 from deep_research.state.tasks import TaskState
 
 
+def _one_or_many(value: object) -> object:
+    """A single name stands for a list of one."""
+    return (value,) if isinstance(value, str) else value
+
+
 class RunOptions(Record):
     """Everything a caller may choose per run; written into the log once, so a resumed run keeps it.
     Bounds are those of the settings. ``min_supported`` is the least share of the report's claims
     that must be supported. ``provider_id`` is the model (a name such as ``anthropic:MODEL``) of all agents of
-    this run, before those of the engine. ``gathering`` is how sub-queries are worked on; the ``max_task_…`` are limits of
+    this run, before those of the engine; ``corpora`` are names of documents (setting ``named_corpora``) that it
+    searches in place of the engine's. ``gathering`` is how sub-queries are worked on; the ``max_task_…`` are limits of
     one attempt at a task, and ``max_task_retries`` None is as many as ``max_supervisor_retries``; ``task_sources`` and
     ``task_tools`` are the names of what tasks may use, empty: all there is; ``task_public_after_private`` lets those that
     were shown something of a private source search others too. ``approve_plan``: the run waits for its
@@ -77,6 +83,7 @@ class RunOptions(Record):
     user_id: str | None = None
     session_id: str | None = None
     provider_id: str | None = Field(default=None, min_length=1)
+    corpora: Annotated[tuple[str, ...], BeforeValidator(_one_or_many)] = Field(default=(), max_length=8)
     gathering: Literal["search", "agents"] = "search"
     max_task_steps: int = Field(default=8, ge=0, le=100)
     max_task_retries: int | None = Field(default=None, ge=0, le=10)

@@ -51,10 +51,12 @@ class SetUp(Record):
     """The set-up of a run. ``model`` is the chain for all roles, ``models`` those of roles that have their own;
     ``services`` are those that are searched, the preferred first. ``agents`` (by role), ``hooks``, ``supervisor`` and
     ``pages`` are the classes of what was handed over, and so are ``tools`` and ``data_sources`` by their names. ``gates``
-    are policies by phase. ``provider_id`` is the model that this run alone was given. All other fields are
+    are policies by phase. ``provider_id`` is the model that this run alone was given, ``named_corpora`` the
+    documents. All other fields are
     settings of that name."""
 
     provider_id: str | None = None
+    named_corpora: tuple[str, ...] = ()
     model: tuple[Choice, ...] = ()
     models: dict[str, tuple[Choice, ...]] = Field(default_factory=dict)
     services: tuple[Choice, ...] = ()
@@ -108,6 +110,7 @@ class SetUp(Record):
 
 _PARTS = (
     "provider_id",
+    "named_corpora",
     "model",
     "models",
     "services",

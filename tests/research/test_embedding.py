@@ -92,7 +92,7 @@ def accepted(kind):
     if origin is tuple:
         return {"str", "Sequence[str]"}
     if origin is dict:
-        return {f"Mapping[str, {accepted(inner[1]).pop()}]"}
+        return {f"Mapping[str, {' | '.join(sorted(accepted(inner[1])))}]"}
     return {Path: {"Path", "str"}, date: {"date", "str"}, type(None): {"None"}}.get(kind, {kind.__name__})
 
 
@@ -101,7 +101,7 @@ def written(kind):
         return {name for each in get_args(kind) for name in written(each)}
     if isinstance(kind, type) and not get_args(kind):
         return {"None" if kind is type(None) else kind.__name__}
-    return {str(kind).replace("collections.abc.", "")}
+    return {str(kind).replace("collections.abc.", "").replace("pathlib.", "")}
 
 
 def own_parameters():

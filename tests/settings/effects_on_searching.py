@@ -108,6 +108,24 @@ def documents_to_search(tmp_path):
         assert research.run("Who built the tower of Mole?").sources[0].url == "tower.md"
 
 
+def documents_by_name(tmp_path):
+    for name, year in (("old", 1811), ("new", 1911)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.md").write_text(
+            f"# Towers\n\nThe tower of Mole was built in {year} by Ann Mole."
+        )
+    named = {name: tmp_path / name for name in ("old", "new")}
+    with DeepResearch(named_corpora=named, corpus=tmp_path / "old", data_dir=tmp_path / "data") as research:
+        for names, found in (("new", "new.md"), (None, "old.md")):
+            assert [s.url for s in research.run("Who built the tower of Mole?", corpora=names).sources] == [
+                found
+            ]
+        both = research.run("Who built the tower of Mole?", corpora=["new", "old"])
+        assert {source.url for source in both.sources} == {"new/new.md", "old/old.md"}
+        with pytest.raises(UnknownNameError, match="Did you mean 'new'"):
+            research.run("Who built the tower of Mole?", corpora=["nwe"])
+
+
 def providers_by_name(tmp_path):
     with pytest.raises(UnknownNameError):
         run(tmp_path, search=["nobody"])

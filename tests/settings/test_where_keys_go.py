@@ -118,6 +118,7 @@ TABLE: dict[str, list[Row]] = {
         Row(value='"off"'),
     ],
     "corpus": of_paths('"kept/docs"', '["kept/docs", "../outside/docs"]'),
+    "named_corpora": of_paths('{ docs = "kept/docs" }', '{ docs = "../outside/docs" }'),
     "model_file": [
         *of_paths('"kept/models.toml"', '"../outside/models.toml"'),
         Row(
