@@ -12,6 +12,7 @@ from fastapi import APIRouter, Body, Depends, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, Field
 
+from deep_research.assembly.named_corpora import named_corpora
 from deep_research.errors import ContentMissingError, RunStateError, UsageError
 from deep_research.research.operations import OPERATIONS, Right
 from deep_research.research.runs import RunSummary, Waiting
@@ -83,6 +84,13 @@ def run_routes(*, with_users: bool) -> APIRouter:
     _add(router, "events", _events, responses={**_content(EVENTS, JSON, model=EventPage), **_NO_MORE})
     _add(router, "text", _text, response_model=SourceText)
     _add(router, "pack", _pack, responses=_content(ZIP))
+    router.add_api_route(
+        "/v1/corpora",
+        _corpora,
+        response_model=Page[str],
+        summary="List the names of the corpora that a run may search.",
+        operation_id="corpora",
+    )
     for name, view, model in (("claims", _claims, Page[Claim]), ("sources", _sources, Page[Source])):
         router.add_api_route(
             f"{ROUTES['status'].path}/{name}",
@@ -188,6 +196,13 @@ async def _waiting(request: Request, user: _Reader, given: _Paged) -> Response:
     waiting = [each for each in await service_of(request).engine.awaiting() if user.sees(each.user_id)]
     data, cursor = page_of(waiting, given.after, given.limit)
     return await model_response(Page[Waiting](data=list(data), next=cursor))
+
+
+async def _corpora(request: Request, _: _Reader, given: _Paged) -> Response:
+    settings = service_of(request).engine.settings.settings
+    names = sorted(await asyncio.to_thread(named_corpora, settings))
+    data, cursor = page_of(names, given.after, given.limit)
+    return await model_response(Page[str](data=list(data), next=cursor))
 
 
 async def _claims(request: Request, run: _Run, given: _Paged) -> Response:

@@ -25,6 +25,7 @@ EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
     ("GET", "/openapi.json"): OPEN,
     ("GET", "/v1/runs"): OWN,
     ("GET", "/v1/waiting"): OWN,
+    ("GET", "/v1/corpora"): OWN,
     ("POST", "/v1/runs"): (401, 401, 403, 202, 202, 202),
     ("POST", "/v1/estimate"): (401, 401, 403, 200, 200, 200),
     ("GET", RUN): READ,

@@ -229,6 +229,24 @@ def test_a_token_caps_the_runs_and_the_dollars_of_its_user(capped: TestClient, e
     assert capped.post(f"/v1/runs/{run_id}/resume").status_code == 429
 
 
+def test_a_run_searches_a_corpus_by_its_name_and_no_path(tmp_path: Path, client_of: Any) -> None:
+    for name in ("lights", "keepers"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(f"Robert Stevenson built the {name} of Bell Rock in 1810.")
+    named = {name: tmp_path / name for name in ("lights", "keepers")}
+    with DeepResearch(named_corpora=named, local_only=True, data_dir=tmp_path / "home") as engine:
+        client = client_of(create_app(engine))
+        assert client.get("/v1/corpora").json() == {"data": ["keepers", "lights"], "next": None}
+        assert str(tmp_path) not in client.get("/v1/corpora").text
+        run_id = submit(client, corpora=["lights"])
+        engine.work(once=True)
+        (source,) = client.get(f"/v1/runs/{run_id}/sources").json()["data"]
+        assert "lights" in source["snippet"]
+        for wrong in (["nope"], [str(tmp_path / "lights")], ["../lights"]):
+            refused = client.post("/v1/runs", json={**QUESTION, "corpora": wrong})
+            assert (refused.status_code, refused.json()["code"]) == (422, "unknown_name")
+
+
 def test_an_estimate_starts_no_run(client: TestClient) -> None:
     assert client.post("/v1/estimate", json=QUESTION).json()["iterations"]["high"] >= 1
     assert client.get("/v1/runs").json() == {"data": [], "next": None}
