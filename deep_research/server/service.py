@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from deep_research.errors import QuotaError, RunNotFoundError
+from deep_research.errors import (
+    QuotaError,
+    RightError,
+    RunBusyError,
+    RunNotFoundError,
+)
+from deep_research.logs import get_log, told
 from deep_research.research.operations import Right
+from deep_research.server.problems import RequestRefused
+from deep_research.server.streams import Streams
 from deep_research.server.users import User
-from deep_research.state import Budget, RunStatus
+from deep_research.state import Budget, ParkedKind, RunStatus
 
 if TYPE_CHECKING:
-    from deep_research.research import DeepResearch, RunSummary
+    from deep_research.packs import Verification
+    from deep_research.research import DeepResearch, ResearchResult, RunSummary
 
+POLL_SECONDS = 0.1  # between looks at a run that is to go on
+START_SECONDS = 10.0  # for a run to go on, before its sender is answered
+MAX_PACKS = 2  # that are made, or runs that are verified, at once
+METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"})
+log = get_log("server")
 OPEN = (RunStatus.QUEUED, RunStatus.PENDING, RunStatus.RUNNING, RunStatus.INTERRUPTED)
 
 
@@ -28,12 +43,24 @@ class Tokens(Protocol):
 
 class Service:
     """An engine, the tokens of its users (None: everybody is the owner), and ``closing``, which is set when the server
-    stops: streams end then."""
+    stops: streams end then. ``streams`` counts those that are open, and ``packing`` bounds what takes long."""
 
     def __init__(self, engine: DeepResearch, tokens: Tokens | None = None) -> None:
         self.engine = engine
         self.tokens = tokens
         self.closing = asyncio.Event()
+        self.streams = Streams()
+        self.packing = asyncio.Semaphore(MAX_PACKS)
+        self.answers: Counter[tuple[str, int]] = Counter()  # by method and status
+        self._resumed: set[asyncio.Task[ResearchResult]] = set()
+
+    def count_answer(self, method: str, status: int) -> None:
+        self.answers[method if method in METHODS else "OTHER", status] += 1
+
+    def refuse_closing(self) -> None:
+        """Raises `RequestRefused` while the server stops."""
+        if self.closing.is_set():
+            raise RequestRefused(503, "closing", "The server stops.", "Try again.", {"retry-after": "2"})
 
     async def submit(
         self,
@@ -72,6 +99,55 @@ class Service:
             raise RunNotFoundError.of(research_id)
         return summary
 
+    async def resume(self, user: User, run: RunSummary, arguments: Mapping[str, Any]) -> RunSummary:
+        """Go on with a run of the user in the background of this process, with the ``arguments`` of
+        `DeepResearch.resume`, and say where it stands once it goes on. Raises as that does, and `RightError`,
+        `QuotaError`."""
+        user.check(Right.CONTROL)
+        _check_dollars(user, run, arguments.get("budget"))
+        _check_dollars(user, run, arguments.get("answer"))
+        if run.status not in OPEN:
+            await self._check_quota(user)
+        task = asyncio.create_task(self.engine.aresume(run.research_id, **arguments))
+        self._resumed.add(task)
+        task.add_done_callback(self._resumed.discard)
+        deadline = asyncio.get_running_loop().time() + START_SECONDS
+        while asyncio.get_running_loop().time() < deadline:
+            await asyncio.wait({task}, timeout=POLL_SECONDS)
+            if task.done():
+                task.result()
+                break
+            now = await self.summary(user, run.research_id)
+            if now.updated_at != run.updated_at:
+                break
+        else:
+            log.info("resume_waits", run=run.research_id)
+        task.add_done_callback(_note_failure)
+        return await self.summary(user, run.research_id)
+
+    async def answer(self, user: User, run: RunSummary, value: Any) -> RunSummary:
+        """Leave an answer for a parked run of the user, with which a worker goes on. Raises as `DeepResearch.answer`,
+        `RightError` and `QuotaError`."""
+        user.check(Right.CONTROL)
+        _check_dollars(user, run, value)
+        if run.status not in OPEN:
+            await self._check_quota(user)
+        await self.engine.aanswer(run.research_id, value, run=False)
+        return await self.summary(user, run.research_id)
+
+    async def cancel(self, user: User, run: RunSummary) -> RunSummary:
+        """Ask a run of the user to end, and say where it stands then, or after `CANCEL_WAIT` seconds."""
+        user.check(Right.CONTROL)
+        try:
+            return await self.engine.acancel(run.research_id)
+        except RunBusyError:
+            return await self.summary(user, run.research_id)
+
+    async def verify(self, run: RunSummary) -> Verification:
+        """Verify a run, while few others are. Raises as `DeepResearch.verify`."""
+        async with self.packing:
+            return await self.engine.averify(run.research_id)
+
     async def _check_quota(self, user: User) -> None:
         most = user.max_open_runs
         if most is None:
@@ -91,3 +167,22 @@ def _capped(budget: Budget | Mapping[str, Any] | None, max_usd: float) -> Budget
     given = budget if isinstance(budget, Budget) else Budget(**(budget or {}))
     wanted = given.max_usd
     return given.model_copy(update={"max_usd": max_usd if wanted is None else min(wanted, max_usd)})
+
+
+def _check_dollars(user: User, run: RunSummary, caps: Budget | Any) -> None:
+    """Raises `RightError` where caps, or an answer that names some, allow more dollars than the user has for a run."""
+    if user.max_usd is None or caps is None:
+        return
+    wanted = caps.max_usd if isinstance(caps, Budget) else None
+    if run.parked_kind is ParkedKind.BUDGET and isinstance(caps, Mapping):
+        wanted = caps.get("max_usd")
+    if isinstance(wanted, int | float) and not wanted <= user.max_usd:
+        raise RightError(
+            f"This token allows {user.max_usd:g} dollars a run.", hint="Ask for no more than that."
+        )
+
+
+def _note_failure(task: asyncio.Task[ResearchResult]) -> None:
+    """What ended a run in the background is no answer to a request any more."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.warning("resume_failed", error=told(error))

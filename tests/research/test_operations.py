@@ -132,7 +132,16 @@ def test_a_verb_is_a_command_with_its_parameters(operation: Operation) -> None:
 
 
 def test_every_other_command_is_no_verb() -> None:
-    assert set(BY_NAME) - set(OPERATIONS) == {"show", "replay", "archive", "doctor", "completion", "worker"}
+    assert set(BY_NAME) - set(OPERATIONS) == {
+        "show",
+        "replay",
+        "archive",
+        "doctor",
+        "completion",
+        "worker",
+        "serve",
+        "token",
+    }
 
 
 def test_a_type_checker_sees_the_parameters_and_results_of_every_form() -> None:

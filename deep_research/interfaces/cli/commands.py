@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from deep_research.research import DeepResearch
     from deep_research.settings import Settings
 
-PARKS = ("run", "resume", "answer", "worker")  # commands that carry out runs
+PARKS = ("run", "resume", "answer", "worker", "serve")  # commands that carry out runs
 PARK_WAIT = 10.0  # seconds in which a run is to come to the end of a unit
 
 STORE_COMMANDS: dict[str, Callable[[Look], Awaitable[int]]] = {
@@ -49,16 +49,20 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         if without_store(args, console, settings):
             return Exit.COMPLETED
         return _run_with_signals(lambda: _look(args, console, settings))
-    from deep_research.interfaces.cli import queue_command, run_command
+    from deep_research.interfaces.cli import queue_command, run_command, server_command
     from deep_research.research import DeepResearch
 
     run_command.read_question(args)
+    if args.command == "serve":
+        server_command.check_extra()
     engine = (make or DeepResearch)(**engine_arguments(args))
     settings = engine.settings.settings
     if make is None and without_store(args, console, settings):
         return Exit.COMPLETED
     session = Session(args=args, console=console, settings=settings, runs=engine, engine=engine)
     _note_folder_file(session)
+    if args.command == "serve":
+        return server_command.serve_command(session)
     works = {
         "wake": verb_commands.perform,
         "run": run_command.run,

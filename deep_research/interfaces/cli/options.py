@@ -179,6 +179,10 @@ _OF_RUN = (
     Option("--approve-plan", "Show the plan before anything is searched, and wait for approval."),
     Option("--system-prompt", "Instructions added to those of every agent.", "TEXT"),
 )
+_TOKENS = Option(
+    "--tokens", "File of tokens; else tokens.jsonl of the data directory, if there is one.", "FILE"
+)
+_ROLES = ("reader", "runner", "admin")
 _QUESTION = (("QUESTION", "The question; - reads it from stdin."),)
 
 COMMANDS = (
@@ -199,6 +203,37 @@ COMMANDS = (
         arguments=_QUESTION,
     ),
     _verb("work", _SAMPLE, name="worker", example="--concurrency 4"),
+    Command(
+        "serve",
+        "Serve runs over HTTP, and work on those that are submitted.",
+        f"{PROGRAM} serve --corpus docs/ --port 8000",
+        options=(
+            Option("--host", "Address to listen on; 127.0.0.1 if none is named.", "HOST"),
+            Option("--port", "Port to listen on; 8000 if none is named.", "N"),
+            _TOKENS,
+            Option("--concurrency", "Work on N runs at once.", "N"),
+            Option("--drain-seconds", "How long runs may go on when the server is to end.", "N"),
+            Option("--allowed-host", "Name under which others reach it; repeatable.", "NAME", repeats=True),
+            _SAMPLE,
+        ),
+    ),
+    Command(
+        "token",
+        "Make, list and revoke the tokens of a server's users.",
+        f"{PROGRAM} token add alice --role runner --max-usd 2",
+        (
+            ("ACTION", "add: make a token and print it once; list; revoke: end one."),
+            ("[NAME]", "The token to make or to revoke."),
+        ),
+        (
+            _TOKENS,
+            Option("--role", "What it may do: reader, runner, admin.", "ROLE", choices=_ROLES),
+            Option("--user", "The user_id of its runs; else NAME.", "ID"),
+            Option("--max-open-runs", "Cap on its runs that have not ended.", "N"),
+            Option("--max-usd", "Cap on the dollars of each of its runs.", "USD", name="max_usd_of_run"),
+        ),
+        ("add", "list", "revoke"),
+    ),
     _verb(
         "resume",
         Option(

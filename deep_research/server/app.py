@@ -1,0 +1,121 @@
+"""The application: an engine behind HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+from deep_research import __version__
+from deep_research.errors import StoreError
+from deep_research.server.access import service_of
+from deep_research.server.problem_responses import PROBLEMS, add_problem_schemas
+from deep_research.server.problems import add_error_handlers
+from deep_research.server.request_gate import LOOPBACK_HOSTS, RequestGate, RequestLimits
+from deep_research.server.routes import plain_routes
+from deep_research.server.run_routes import run_routes
+from deep_research.server.service import Service, Tokens
+
+if TYPE_CHECKING:
+    from deep_research.research import DeepResearch
+
+READY_SECONDS = 5.0  # for the store to be read
+
+
+class Health(BaseModel):
+    """Whether the server works: ``ok``, or what keeps it from that."""
+
+    status: str
+
+
+def create_app(
+    engine: DeepResearch,
+    tokens: Tokens | None = None,
+    *,
+    allowed_hosts: Sequence[str] = LOOPBACK_HOSTS,
+    limits: RequestLimits | None = None,
+) -> FastAPI:
+    """An application that serves an engine, which stays the caller's to close. Without ``tokens`` every request is the
+    owner's. ``allowed_hosts`` are the names under which it may be reached, ``["*"]`` any.
+
+    It can be mounted: ``app.mount("/research", create_app(engine))``. It needs no lifespan of its own, which a mounted
+    application does not get. Two things are the parent's then: to work on what is submitted (`DeepResearch.awork`, here
+    or in another process), and to set ``app.state.service.closing`` when its process is asked to end, so that open
+    streams do. `deep_research.server.serving.serve` does both.
+
+    Example:
+        app = create_app(DeepResearch(corpus="docs/"))
+    """
+    service = Service(engine, tokens)
+    app = FastAPI(
+        title="deep_research",
+        version=__version__,
+        docs_url=None,  # its pages load scripts of another server
+        redoc_url=None,
+        telemetry={"tracing": False},
+    )
+    app.state.service = service
+    app.add_middleware(
+        RequestGate,
+        allowed_hosts=allowed_hosts,
+        limits=limits or RequestLimits(),
+        count=service.count_answer,
+    )
+    add_error_handlers(app)
+    for router in _routers(with_users=tokens is not None):
+        app.include_router(router)
+    _describe(app)
+    return app
+
+
+def _routers(*, with_users: bool) -> tuple[APIRouter, ...]:
+    return (_health_routes(), plain_routes(with_users=with_users), run_routes(with_users=with_users))
+
+
+def _health_routes() -> APIRouter:
+    router = APIRouter(responses={status: PROBLEMS[status] for status in (400, 403, 414, 431)})
+    router.add_api_route("/healthz", _healthy, response_model=Health, operation_id="healthz")
+    router.add_api_route(
+        "/readyz",
+        _ready,
+        response_model=Health,
+        operation_id="readyz",
+        responses={503: {"description": "It takes no requests now.", "model": Health}},
+    )
+    return router
+
+
+async def _healthy() -> Health:
+    """Whether the process answers."""
+    return Health(status="ok")
+
+
+async def _ready(request: Request) -> JSONResponse:
+    """Whether requests may be sent here: not while the server stops, or when its store cannot be read."""
+    service = service_of(request)
+    status = "ok"
+    if service.closing.is_set():
+        status = "closing"
+    else:
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                await service.engine.alist(limit=1)
+        except (StoreError, TimeoutError):
+            status = "store"
+    return JSONResponse({"status": status}, 200 if status == "ok" else 503)
+
+
+def _describe(app: FastAPI) -> None:
+    """Add what FastAPI does not know of the answers to the OpenAPI document."""
+    described = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        document = described()
+        add_problem_schemas(document)
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -1,0 +1,83 @@
+"""Pages of lists, and the cursors between them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from deep_research.errors import UsageError
+from deep_research.research.runs import RunSummary
+from deep_research.state.identity import RUN_ID
+
+_Item = TypeVar("_Item")
+MAX_PAGE = 200
+PAGE = 50
+
+
+class Page(BaseModel, Generic[_Item]):
+    """A part of a list. ``next`` is what to give as ``after`` for the part that follows; null at the end."""
+
+    data: list[_Item]
+    next: str | None = None
+
+
+class SourceText(BaseModel):
+    """A piece of the saved text of a source: its characters from ``start`` to ``end``, of ``length`` in all."""
+
+    source_id: str
+    content_hash: str
+    start: int
+    end: int
+    length: int
+    text: str
+
+
+def run_cursor(run: RunSummary) -> str:
+    """The place of a run in the list, which stays when the run is deleted."""
+    return _encoded(f"{run.created_at.isoformat()} {run.research_id}")
+
+
+def run_at(cursor: str) -> RunSummary:
+    """What `alist` goes on after. Raises `UsageError` for what is no cursor."""
+    moment, _, run_id = _decoded(cursor).partition(" ")
+    try:
+        created = datetime.fromisoformat(moment)
+    except ValueError:
+        raise _no_cursor() from None
+    if created.tzinfo is None or not RUN_ID.match(run_id):
+        raise _no_cursor()
+    return RunSummary.model_construct(created_at=created, research_id=run_id)
+
+
+def page_of(items: Sequence[Any], after: str | None, limit: int) -> tuple[Sequence[Any], str | None]:
+    """The part of a list whose order never changes. Raises `UsageError` for what is no cursor."""
+    start = 0
+    if after is not None:
+        text = _decoded(after)
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise _no_cursor()
+        start = int(text)
+    end = start + limit
+    return items[start:end], _encoded(str(end)) if end < len(items) else None
+
+
+def _encoded(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _decoded(cursor: str) -> str:
+    try:
+        return base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}".encode(), b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeError):
+        raise _no_cursor() from None
+
+
+def _no_cursor() -> UsageError:
+    return UsageError(
+        "after is no cursor.", hint="Give the `next` of the page before, or leave it out for the first page."
+    )

@@ -1,0 +1,310 @@
+"""The routes whose requests or answers are of another form than those of their verbs: lists, streams, texts and files."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+from fastapi import APIRouter, Body, Depends, Header, Query, Request
+from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel, Field
+
+from deep_research.assembly.named_corpora import named_corpora
+from deep_research.errors import ContentMissingError, RunStateError, UsageError
+from deep_research.research.operations import OPERATIONS, Right
+from deep_research.research.runs import RunSummary, Waiting
+from deep_research.server.access import SCHEMES, run_with, service_of, user_with
+from deep_research.server.list_pages import (
+    MAX_PAGE,
+    PAGE,
+    Page,
+    SourceText,
+    page_of,
+    run_at,
+    run_cursor,
+)
+from deep_research.server.live_stream import event_stream, sequence_number
+from deep_research.server.problem_responses import PROBLEMS
+from deep_research.server.request_models import StrictModel, arguments, request_model
+from deep_research.server.route_table import ROUTES
+from deep_research.server.routes import model_response
+from deep_research.server.users import User
+from deep_research.state import Claim, Source
+from deep_research.state.events import encode
+
+MAX_EVENTS = 1_000  # of one answer
+MAX_TEXT = 200_000  # characters of one answer
+CHUNK_BYTES = 64 << 10
+JSON, MARKDOWN, EVENTS, ZIP = "application/json", "text/markdown", "text/event-stream", "application/zip"
+
+_Limit = Annotated[int, Field(ge=1, le=MAX_PAGE)]
+_After = Annotated[str | None, Field(max_length=200, description="Go on there: `next` of the page before.")]
+_PAGED: dict[str, tuple[Any, Any]] = {"limit": (_Limit, PAGE), "after": (_After, None)}
+
+
+class PageRequest(StrictModel):
+    """A part of a list."""
+
+    limit: _Limit = PAGE
+    after: _After = None
+
+
+class EventPage(BaseModel):
+    """Events of a run, oldest first. ``next`` is the number to give as ``after`` for those that follow; null at the end
+    of what is recorded by now."""
+
+    data: list[dict[str, Any]]
+    next: int | None = None
+
+
+class TextRequest(StrictModel):
+    """A piece of a text, in characters."""
+
+    start: Annotated[int, Field(ge=0, lt=2**40)] = 0
+    end: Annotated[int | None, Field(ge=0, lt=2**40)] = None
+
+
+class EventsRequest(StrictModel):
+    """Where events begin."""
+
+    after: Annotated[str | None, Field(description="The number of the last event that was seen.")] = None
+    limit: Annotated[int, Field(ge=1, le=MAX_EVENTS, description="Of events as JSON.")] = MAX_EVENTS
+
+
+def run_routes(*, with_users: bool) -> APIRouter:
+    """``with_users``: the server has tokens, so that a request names no user."""
+    router = APIRouter(dependencies=list(SCHEMES), responses=PROBLEMS)
+    _add_submit(router, with_users)
+    _add_list(router)
+    _add(router, "waiting", _waiting, response_model=Page[Waiting])
+    _add(router, "report", _report, responses=_content(MARKDOWN, JSON))
+    _add(router, "events", _events, responses={**_content(EVENTS, JSON, model=EventPage), **_NO_MORE})
+    _add(router, "text", _text, response_model=SourceText)
+    _add(router, "pack", _pack, responses=_content(ZIP))
+    router.add_api_route(
+        "/v1/corpora",
+        _corpora,
+        response_model=Page[str],
+        summary="List the names of the corpora that a run may search.",
+        operation_id="corpora",
+    )
+    for name, view, model in (("claims", _claims, Page[Claim]), ("sources", _sources, Page[Source])):
+        router.add_api_route(
+            f"{ROUTES['status'].path}/{name}",
+            view,
+            response_model=model,
+            summary=f"Give the {name} of a run, by pages.",
+            operation_id=name,
+        )
+    return router
+
+
+_NO_MORE: dict[int | str, dict[str, Any]] = {
+    204: {"description": "The run has ended, and all its events were seen: do not come again."}
+}
+
+
+def _content(*kinds: str, model: type[BaseModel] | None = None) -> dict[int | str, dict[str, Any]]:
+    """What a route answers with, by media type."""
+    shapes = {
+        JSON: {} if model is None else model.model_json_schema(),
+        MARKDOWN: {"type": "string"},
+        EVENTS: {"type": "string"},
+        ZIP: {"type": "string", "format": "binary"},
+    }
+    return {200: {"description": "Done", "content": {kind: {"schema": shapes[kind]} for kind in kinds}}}
+
+
+def _add(router: APIRouter, verb: str, endpoint: Callable[..., Any], **more: Any) -> None:
+    route = ROUTES[verb]
+    if "responses" in more:
+        more["response_class"] = Response
+    router.add_api_route(
+        route.path,
+        endpoint,
+        methods=[route.method],
+        status_code=route.status,
+        summary=OPERATIONS[verb].summary,
+        operation_id=verb,
+        **more,
+    )
+
+
+_Reader = Annotated[User, Depends(user_with(Right.READ))]
+_Run = Annotated[RunSummary, Depends(run_with(Right.READ))]
+_Paged = Annotated[PageRequest, Query()]
+
+
+def _add_submit(router: APIRouter, with_users: bool) -> None:
+    without = ("user_id",) if with_users else ()
+    model: Any = request_model("submit", without=without)
+
+    async def submit(
+        request: Request,
+        user: Annotated[User, Depends(user_with(Right.CREATE))],
+        given: Annotated[model, Body()],
+        idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+    ) -> Response:
+        options = arguments(given)
+        key = options.pop("idempotency_key", None)
+        if None not in (key, idempotency_key) and key != idempotency_key:
+            raise UsageError("The request names two idempotency keys.", hint="Send one.")
+        service = service_of(request)
+        run_id = await service.submit(
+            user,
+            options.pop("query"),
+            idempotency_key=idempotency_key if key is None else key,
+            priority=options.pop("priority", 0),
+            not_before=options.pop("not_before", None),
+            options=options,
+        )
+        place = f"{request.scope.get('root_path', '')}{ROUTES['submit'].path}/{run_id}"
+        return await model_response(await service.summary(user, run_id), 202, {"location": place})
+
+    _add(router, "submit", _resolved(submit, model), response_model=RunSummary)
+
+
+def _add_list(router: APIRouter) -> None:
+    model: Any = request_model("list", without=("limit", "after"), more=_PAGED)
+
+    async def list_runs(request: Request, user: _Reader, given: Annotated[model, Query()]) -> Response:
+        filters = arguments(given)
+        limit, after = filters.pop("limit", PAGE), filters.pop("after", None)
+        if not user.may(Right.ADMIN):
+            if filters.get("user") not in (None, user.name):
+                return await model_response(Page[RunSummary](data=[]))
+            filters["user"] = user.name
+        at = run_at(after) if after is not None else None
+        runs = await service_of(request).engine.alist(limit=limit + 1, after=at, **filters)
+        cursor = run_cursor(runs[limit - 1]) if len(runs) > limit else None
+        return await model_response(Page[RunSummary](data=list(runs[:limit]), next=cursor))
+
+    _add(router, "list", _resolved(list_runs, model), response_model=Page[RunSummary])
+
+
+def _resolved(endpoint: Callable[..., Any], model: Any) -> Callable[..., Any]:
+    """The endpoint with the model of its request in its annotations, which are texts, and name a local variable."""
+    place = Body() if endpoint.__name__ == "submit" else Query()
+    endpoint.__annotations__["given"] = Annotated[model, place]
+    return endpoint
+
+
+async def _waiting(request: Request, user: _Reader, given: _Paged) -> Response:
+    waiting = [each for each in await service_of(request).engine.awaiting() if user.sees(each.user_id)]
+    data, cursor = page_of(waiting, given.after, given.limit)
+    return await model_response(Page[Waiting](data=list(data), next=cursor))
+
+
+async def _corpora(request: Request, _: _Reader, given: _Paged) -> Response:
+    settings = service_of(request).engine.settings.settings
+    names = sorted(await asyncio.to_thread(named_corpora, settings))
+    data, cursor = page_of(names, given.after, given.limit)
+    return await model_response(Page[str](data=list(data), next=cursor))
+
+
+async def _claims(request: Request, run: _Run, given: _Paged) -> Response:
+    result = await service_of(request).engine.aresult(run.research_id)
+    data, cursor = page_of(result.claims, given.after, given.limit)
+    return await model_response(Page[Claim](data=list(data), next=cursor))
+
+
+async def _sources(request: Request, run: _Run, given: _Paged) -> Response:
+    result = await service_of(request).engine.aresult(run.research_id)
+    data, cursor = page_of(result.sources, given.after, given.limit)
+    return await model_response(Page[Source](data=list(data), next=cursor))
+
+
+async def _text(
+    request: Request, run: _Run, source_id: str, given: Annotated[TextRequest, Query()]
+) -> Response:
+    engine = service_of(request).engine
+    result = await engine.aresult(run.research_id)
+    source = next((each for each in result.sources if each.id == source_id), None)
+    if source is None or source.content_hash is None:
+        raise ContentMissingError(
+            "The run has no text of a source of that id.", hint="GET /v1/runs/{id}/sources names its sources."
+        )
+    text = await engine.atext(source)
+    start = min(given.start, len(text))
+    end = min(len(text) if given.end is None else max(given.end, start), start + MAX_TEXT, len(text))
+    piece = SourceText(
+        source_id=source.id,
+        content_hash=source.content_hash,
+        start=start,
+        end=end,
+        length=len(text),
+        text=text[start:end],
+    )
+    return await model_response(piece)
+
+
+class ReportRequest(request_model("report") or StrictModel):  # type: ignore[misc]
+    """The form of a report."""
+
+
+async def _report(request: Request, run: _Run, given: Annotated[ReportRequest, Query()]) -> Response:
+    report = await service_of(request).engine.areport(run.research_id, given.format)
+    if report is None:
+        raise RunStateError(f"Run '{run.research_id}' has no report.", research_id=run.research_id)
+    return Response(report, media_type=MARKDOWN if given.format == "markdown" else JSON)
+
+
+async def _events(
+    request: Request,
+    user: _Reader,
+    run: _Run,
+    given: Annotated[EventsRequest, Query()],
+    last_event_id: Annotated[str | None, Header(max_length=200)] = None,
+) -> Response:
+    """As server-sent events: what is recorded, then what happens, until the run ends or parks. The id of an event is its
+    number; `Last-Event-ID`, or `after`, goes on behind one. With `Accept: application/json`: what is recorded, by pages.
+    """
+    service = service_of(request)
+    after = sequence_number(last_event_id, given.after)
+    accepted = request.headers.get("accept", "")
+    if JSON in accepted and EVENTS not in accepted:
+        events = await service.engine.aevents(run.research_id, after)
+        return await asyncio.to_thread(_event_page, events, given.limit)
+    service.refuse_closing()
+    service.streams.check(user.name)
+    if after and run.status.ended and not await service.engine.aevents(run.research_id, after):
+        return Response(status_code=204)
+    stream = event_stream(service, user.name, run.research_id, after)
+    headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+    return StreamingResponse(stream, 200, headers, media_type=EVENTS)
+
+
+def _event_page(events: Sequence[Any], limit: int) -> Response:
+    page = events[:limit]
+    following = page[-1].seq if len(events) > limit else None
+    body = f'"next":{"null" if following is None else following}}}'.encode()
+    return Response(b'{"data":[' + b",".join(map(encode, page)) + b"]," + body, media_type=JSON)
+
+
+async def _pack(request: Request, run: _Run) -> Response:
+    """The run with all its evidence as a zip file."""
+    service = service_of(request)
+    async with service.packing:
+        folder = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="deep-research-")
+        try:
+            path = Path(folder.name) / "pack.zip"
+            await service.engine.apack(run.research_id, path)
+            file = await asyncio.to_thread(path.open, "rb")
+        finally:
+            await asyncio.to_thread(folder.cleanup)  # the open file stays until it is closed
+    size = file.seek(0, 2)
+    file.seek(0)
+    headers = {
+        "content-length": str(size),
+        "content-disposition": f'attachment; filename="{run.research_id}.zip"',
+    }
+    return StreamingResponse(_chunks(file), 200, headers, media_type=ZIP)
+
+
+async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:
+    with file:
+        while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
+            yield chunk

@@ -1,0 +1,45 @@
+"""A server of a process of its own, over an engine whose agents answer from a script: ``python scripted_server.py HOME``.
+
+The arguments after HOME are the fields of `ServerOptions` and of `RequestLimits` as JSON, and ``pause``: seconds that
+writing a report takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from deep_research import DeepResearch
+from deep_research.server.request_gate import RequestLimits
+from deep_research.server.serving import ServerOptions, serve
+from deep_research.server.token_file import TokenFile
+from deep_research.state import AgentRole
+from deep_research.testing import ScriptedSearch, scripted_agents
+
+
+def slowly(agent: Any, pause: float) -> Any:
+    async def answer(handoff: Any) -> Any:
+        await asyncio.sleep(pause)
+        return await agent(handoff)
+
+    answer.deterministic = True  # type: ignore[attr-defined]
+    return answer
+
+
+async def main(home: Path, given: dict[str, Any]) -> None:
+    agents = scripted_agents(without=["gatherer"])
+    if pause := given.pop("pause", 0):
+        agents[AgentRole.SYNTHESIZER] = slowly(agents[AgentRole.SYNTHESIZER], pause)
+    if "tokens" in given:
+        given["tokens"] = TokenFile(Path(given["tokens"]))
+    limits = RequestLimits(**given.pop("limits", {}))
+    options = ServerOptions(**{"port": 0, "limits": limits, **given})
+    async with DeepResearch(search=[ScriptedSearch()], agents=agents, data_dir=home) as engine:
+        await serve(engine, options, on_listening=lambda address: print(address, flush=True))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), json.loads(sys.argv[2])))

@@ -1,0 +1,218 @@
+"""Who may: every route of the application, for every role, host and origin."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from deep_research import DeepResearch
+from deep_research.research.operations import OPERATIONS
+from deep_research.server.app import create_app
+from deep_research.server.route_table import ROUTES, UNROUTED
+
+RUN = "/v1/runs/{research_id}"
+ROLES = ("none", "unknown", "reader", "other", "runner", "admin")
+OPEN = (200,) * 6
+READ = (401, 401, 200, 404, 200, 200)
+OWN = (401, 401, 200, 200, 200, 200)  # a list of what is one's own
+# Of a run of alice that is completed; a reader and a runner of hers, another runner, and an admin ask, in this order.
+EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
+    ("GET", "/healthz"): OPEN,
+    ("GET", "/readyz"): OPEN,
+    ("GET", "/openapi.json"): OPEN,
+    ("GET", "/v1/runs"): OWN,
+    ("GET", "/v1/waiting"): OWN,
+    ("GET", "/v1/corpora"): OWN,
+    ("POST", "/v1/runs"): (401, 401, 403, 202, 202, 202),
+    ("POST", "/v1/estimate"): (401, 401, 403, 200, 200, 200),
+    ("GET", RUN): READ,
+    ("GET", f"{RUN}/result"): READ,
+    ("GET", f"{RUN}/report"): READ,
+    ("GET", f"{RUN}/events"): READ,
+    ("GET", f"{RUN}/claims"): READ,
+    ("GET", f"{RUN}/sources"): READ,
+    ("GET", f"{RUN}/sources/{{source_id}}/text"): READ,
+    ("GET", f"{RUN}/pack"): READ,
+    ("GET", f"{RUN}/verification"): READ,
+    ("POST", f"{RUN}/cancel"): (401, 401, 403, 404, 202, 202),
+    ("POST", f"{RUN}/pause"): (401, 401, 403, 404, 409, 409),
+    ("POST", f"{RUN}/resume"): (401, 401, 403, 404, 202, 202),
+    ("POST", f"{RUN}/steer"): (401, 401, 403, 404, 409, 409),
+    ("POST", f"{RUN}/answer"): (401, 401, 403, 404, 409, 409),
+    ("DELETE", RUN): (401, 401, 403, 404, 204, 404),  # the admin comes when it is gone
+}
+BODIES: dict[str, Any] = {
+    "/v1/runs": {"query": "Who built Skerryvore?"},
+    "/v1/estimate": {"query": "Who built Skerryvore?"},
+    f"{RUN}/steer": {"text": "Mind the keepers."},
+    f"{RUN}/answer": {"value": "The one in Scotland."},
+}
+
+
+def routes_of(app: Any) -> list[tuple[str, str]]:
+    """Method and path of every route of an application, as its document and its router have them."""
+    described = {
+        (method.upper(), path) for path, methods in app.openapi()["paths"].items() for method in methods
+    }
+    return sorted(described | {("GET", "/openapi.json")})
+
+
+def test_every_verb_has_a_route_or_a_reason_for_none() -> None:
+    assert set(ROUTES) | set(UNROUTED) == set(OPERATIONS)
+    assert not set(ROUTES) & set(UNROUTED)
+    assert all(UNROUTED.values())
+
+
+def test_every_route_is_expected_and_every_expectation_a_route(engine: DeepResearch) -> None:
+    app = create_app(engine)
+    assert set(routes_of(app)) == set(EXPECTED)
+    of_verbs = {(route.method, route.path) for route in ROUTES.values()}
+    assert of_verbs <= set(EXPECTED)
+
+
+@pytest.mark.parametrize(("method", "path"), EXPECTED, ids=" ".join)
+def test_a_route_answers_each_role_as_the_table_says(
+    guarded: TestClient, engine: DeepResearch, tokens: dict[str, str], method: str, path: str
+) -> None:
+    run_id = engine.run("Who built Bell Rock?", user_id="alice").research_id
+    source_id = engine.result(run_id).sources[0].id
+    url = path.format(research_id=run_id, source_id=source_id)
+    answers = {}
+    for role in ROLES:
+        token = {"none": None, "unknown": "dr_" + "x" * 43}.get(role, tokens.get(role))
+        for header in ("authorization", "x-api-key"):
+            sent = (
+                {} if token is None else {header: f"Bearer {token}" if header == "authorization" else token}
+            )
+            answer = guarded.request(method, url, headers=sent, json=BODIES.get(path))
+            if method != "DELETE":
+                assert answers.setdefault(role, answer.status_code) == answer.status_code, header
+            answers.setdefault(role, answer.status_code)
+        if answer.status_code == 401:
+            assert "Bearer" in answer.headers["www-authenticate"]
+        if answer.status_code >= 400:
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert answer.json()["code"]
+            assert answer.json()["detail"]
+    assert tuple(answers[role] for role in ROLES) == EXPECTED[method, path]
+
+
+HOSTS = {
+    "127.0.0.1": True,
+    "127.0.0.1:8000": True,
+    "localhost": True,
+    "LocalHost:80": True,
+    "[::1]": True,
+    "[::1]:8000": True,
+    **dict.fromkeys(
+        (
+            "",
+            "evil.example",
+            "evil.example:8000",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "evil.localhost",
+            "localhost:evil",
+            "127.0.0.1:80@evil.example",
+            "evil@127.0.0.1",
+            "[::1].evil.example",
+            "[::1]evil",
+            "[::ffff:127.0.0.1]",
+            "0.0.0.0",
+            "127.1",
+            "2130706433",
+            "localhost ",
+        ),
+        False,
+    ),
+}
+ORIGINS = {
+    None: True,
+    "same": True,
+    "http://evil.example": False,
+    "http://localhost:3000": False,
+    "null": False,
+    "http://[": False,
+}
+
+
+@pytest.mark.parametrize(("method", "path"), EXPECTED, ids=" ".join)
+def test_no_route_answers_another_host_or_a_page_of_another_origin(
+    guarded: TestClient, tokens: dict[str, str], method: str, path: str
+) -> None:
+    url = path.format(research_id="deepres-0123456789ab", source_id="src-1")
+    for (host, known), (origin, own), token in product(
+        HOSTS.items(), ORIGINS.items(), (None, "dr_unknown", tokens["admin"])
+    ):
+        headers = {"host": host} | ({"x-api-key": token} if token else {})
+        if origin is not None:
+            headers["origin"] = f"http://{host}".lower() if origin == "same" else origin
+        answer = guarded.request(
+            method, url, headers=headers, json={"query": ""} if method == "POST" else None
+        )
+        refused = answer.status_code in (400, 403) and answer.json()["code"] in ("host", "origin")
+        assert refused is not (known and own), headers
+        assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}, 403),
+        ({"sec-fetch-site": "same-site", "sec-fetch-mode": "cors"}, 403),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, 200),
+        ({"sec-fetch-site": "same-origin", "sec-fetch-mode": "cors"}, 200),
+        ({"sec-fetch-site": "none", "sec-fetch-mode": "navigate"}, 200),
+    ],
+)
+def test_what_a_browser_says_of_its_page_counts_without_an_origin(
+    client: TestClient, headers: dict[str, str], status: int
+) -> None:
+    assert client.get("/v1/runs", headers=headers).status_code == status
+
+
+def test_a_form_of_another_page_is_no_request(client: TestClient) -> None:
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+        answer = client.post("/v1/runs", content='{"query": "Who?"}', headers={"content-type": kind})
+        assert (answer.status_code, answer.json()["code"]) == (415, "content_type"), kind
+
+
+def test_a_user_sees_and_lists_his_own_runs_alone(
+    guarded: TestClient, engine: DeepResearch, tokens: dict[str, str]
+) -> None:
+    for user in ("alice", "bob", "alice"):
+        engine.run("Who built Bell Rock?", user_id=user)
+
+    def listed(role: str, query: str = "") -> list[str]:
+        answer = guarded.get(f"/v1/runs{query}", headers={"x-api-key": tokens[role]})
+        return [run["user_id"] for run in answer.json()["data"]]
+
+    assert listed("runner") == ["alice", "alice"]
+    assert listed("other") == ["bob"]
+    assert listed("other", "?user=alice") == []
+    assert listed("admin") == ["alice", "bob", "alice"]
+    assert listed("admin", "?user=bob") == ["bob"]
+
+
+def test_a_run_belongs_to_the_user_of_the_token_that_started_it(
+    guarded: TestClient, tokens: dict[str, str]
+) -> None:
+    headers = {"x-api-key": tokens["runner"]}
+    assert guarded.post("/v1/runs", json={"query": "Who?"}, headers=headers).json()["user_id"] == "alice"
+    refused = guarded.post("/v1/runs", json={"query": "Who?", "user_id": "bob"}, headers=headers)
+    assert refused.status_code == 422
+
+
+def test_the_text_of_a_source_is_given_for_its_own_run_alone(
+    guarded: TestClient, engine: DeepResearch, tokens: dict[str, str]
+) -> None:
+    mine = engine.run("Who built Bell Rock?", user_id="bob")
+    theirs = engine.run("Who built Skerryvore?", user_id="alice")
+    foreign = next(s for s in theirs.sources if s.id not in {each.id for each in mine.sources})
+    headers = {"x-api-key": tokens["other"]}
+    for source_id in (foreign.id, foreign.content_hash, "../x", "src-000000000000"):
+        url = f"/v1/runs/{mine.research_id}/sources/{source_id}/text"
+        assert guarded.get(url, headers=headers).status_code == 404, source_id
