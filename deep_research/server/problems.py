@@ -204,6 +204,11 @@ def _as_openai(problem: Problem) -> dict[str, Any]:
     }
 
 
+def openai_error(error: Exception) -> dict[str, Any]:
+    """An error in a stream, in OpenAI's shape."""
+    return _as_openai(problem_of(error)[0])
+
+
 def add_error_handlers(app: FastAPI) -> None:
     async def answer(request: Request, error: Exception) -> JSONResponse:
         return error_response(request.scope, error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from datetime import date, datetime
 from functools import cache
 from typing import Any, get_type_hints
@@ -95,8 +96,8 @@ def _field(name: str, hint: Any, default: Any, text: str) -> tuple[Any, Any]:
 
 def _unset(info: FieldInfo) -> FieldInfo:
     """A field of `RunOptions` as a request may leave it out: the settings of the engine have its default."""
-    copied = FieldInfo.merge_field_infos(info, default=None)
-    copied.validate_default = False
+    copied = copy(info)
+    copied.default, copied.default_factory, copied.validate_default = None, None, False
     return copied
 
 
