@@ -65,8 +65,9 @@ def create_app(
         limits=limits or RequestLimits(),
         count=service.count_answer,
     )
-    add_error_handlers(app)
-    for router in _routers(with_users=tokens is not None):
+    routers = _routers(with_users=tokens is not None)
+    add_error_handlers(app, [*app.routes, *(route for router in routers for route in router.routes)])
+    for router in routers:
         app.include_router(router)
     _describe(app)
     return app

@@ -18,6 +18,16 @@ from deep_research.state.events import Event, Progress, encode
 PING_SECONDS = 15.0  # between signs of life of a stream on which nothing happens
 RETRY_MS = 500  # for a client to come back, when the server stops
 MAX_SEQ = 2**53
+# A server-sent event, as OpenAPI describes one.
+EVENT_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "description": "The number of a recorded event; notes have none."},
+        "event": {"type": "string", "description": "The type of the event, or `end`."},
+        "data": {"type": "string", "description": "The event as JSON."},
+        "retry": {"type": "integer", "minimum": 0},
+    },
+}
 log = get_log("server")
 
 
