@@ -95,6 +95,7 @@ class DeepResearch(RunControl):
         **settings: Unpack[SettingArguments],
     ) -> None:
         from deep_research.assembly import Given, Variants
+        from deep_research.research.live_run import LiveRuns
         from deep_research.research.runner import Runner
         from deep_research.settings import load_settings
         from deep_research.sources.search import SearchProvider
@@ -132,6 +133,7 @@ class DeepResearch(RunControl):
         self._parts = self._variants.own
         super().__init__(self._parts.store)
         self._feed = Feed()
+        self._live_runs = LiveRuns(self._parts.store, self._feed)
         self._background = BackgroundLoop(farewell=self._variants.disconnect)
         self._runner = Runner(
             self._variants, self._settings, self._feed, clock, lasting=self._background.is_current

@@ -7,6 +7,7 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,6 +28,7 @@ from deep_research.state import CommandKind, RunStatus, WhenDue
 if TYPE_CHECKING:
     from deep_research.assembly import Parts, Variants
     from deep_research.budget.shared_budget import SharedBudget
+    from deep_research.research.live_run import Item, LiveRuns
     from deep_research.research.loops import BackgroundLoop
     from deep_research.research.result import ResearchResult
     from deep_research.research.run_worker import Worker
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
 
 SetUpChoice = Literal["same", "new"]
 SET_UPS = ("same", "new")
-READ_AHEAD = 500  # events
 POLL = 0.2  # seconds between looks at a run that another process works on
 CANCEL_WAIT = 10.0  # seconds for the owner of a run to end it
 log = get_log("engine")
@@ -54,6 +55,7 @@ class RunControl(Runs, ABC):
     _parts: Parts
     _shared_budget: tuple[SharedBudget, ...]
     _feed: Feed
+    _live_runs: LiveRuns
     _clock: Clock
     _workers: set[Worker]
 
@@ -303,29 +305,19 @@ class RunControl(Runs, ABC):
     async def follow(self, research_id: str, after: int = 0) -> AsyncGenerator[Event | Progress]:
         """The log after a sequence number and what is added to it, until the run ends, parks or is left alone.
 
-        Progress notes come in between when this engine runs it; they are not kept and may be dropped.
+        Progress notes come in between when this engine runs it. They are not kept: a listener that is slow loses the
+        oldest, and `Missed` says how many.
         """
-        watcher = self._feed.join(research_id)
-        try:
-            while True:
-                row = await self._row(research_id)
-                events = await asyncio.to_thread(self._read, research_id, after, READ_AHEAD)
-                for event in events:
-                    after = event.seq
-                    yield event
-                while watcher.notes:
-                    yield watcher.notes.popleft()
-                if events:
-                    continue
-                if row.last_seq <= after and row.status(time.time()) not in (
-                    RunStatus.QUEUED,
-                    RunStatus.RUNNING,
-                    RunStatus.PENDING,
-                ):
-                    return
-                await watcher.wait(POLL)
-        finally:
-            self._feed.leave(research_id, watcher)
+        async with aclosing(self.live(research_id, after)) as items:
+            async for item in items:
+                yield item.event
+
+    async def live(self, research_id: str, after: int = 0) -> AsyncGenerator[Item]:
+        """As `follow`, with the JSON of each event, which is made once for all that listen to a run."""
+        await self._row(research_id)
+        async with aclosing(self._live_runs.listen(research_id, after)) as items:
+            async for item in items:
+                yield item
 
 
 def as_shared(budget: SharedBudget | None) -> tuple[SharedBudget, ...]:

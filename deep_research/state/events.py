@@ -546,6 +546,14 @@ class Written(Progress):
     text: str | None = None
 
 
+class Missed(Progress):
+    """Notes were dropped since their listener was slow: ``count`` of them, before the one that comes next."""
+
+    type: str = "missed"
+    message: str = ""
+    count: int
+
+
 def without_secrets(note: Progress) -> Progress:
     """The note without registered secrets. Of a text that comes in pieces they are looked for in each piece."""
     changed = {"message": masked(note.message), "step": masked(note.step)}
