@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator
-from contextlib import suppress
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
 
-from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
+from fastapi.sse import KEEPALIVE_COMMENT
 
 from deep_research.errors import DeepResearchError, UsageError
 from deep_research.logs import get_log, told
+from deep_research.research.live_run import Item
 from deep_research.server.service import Service
-from deep_research.state.events import Event, Progress, encode
+from deep_research.state.events import Event
 
 PING_SECONDS = 15.0  # between signs of life of a stream on which nothing happens
 RETRY_MS = 500  # for a client to come back, when the server stops
 MAX_SEQ = 2**53
+MAX_AHEAD = 100  # events that wait for a client; notes beyond what waits behind them are lost to it
 # A server-sent event, as OpenAPI describes one.
 EVENT_SCHEMA = {
     "type": "object",
@@ -47,46 +47,80 @@ async def event_stream(
 ) -> AsyncIterator[bytes]:
     """The events of a run after a sequence number, and those that come, as bytes of ``text/event-stream``.
 
-    A recorded event has its sequence number for an ``id``; notes of progress, which nobody keeps, have none. After the
-    last event comes ``end`` with the status of the run, on which a client closes. When the server stops, the stream ends
-    with ``retry`` alone; a client goes on with its ``Last-Event-ID`` then, where it left.
+    A recorded event has its sequence number for an ``id``; notes, which nobody keeps, have none. After the last event
+    comes ``end`` with the status of the run, on which a client closes. When the server stops, the stream ends with
+    ``retry`` alone; a client goes on with its ``Last-Event-ID`` then, where it left.
     """
-    follow = service.engine.follow(research_id, after)
-    closing = asyncio.ensure_future(service.closing.wait())
-    pending: asyncio.Future[Event | Progress] | None = None
     with service.streams.opened(user):
+        pump = _Pump(service.engine.live(research_id, after))
+        closing = asyncio.create_task(service.closing.wait())
+        closing.add_done_callback(lambda _: pump.news.set())
         try:
-            while True:
-                pending = pending or asyncio.ensure_future(anext(follow))
-                waited: set[asyncio.Future[Any]] = {pending, closing}
-                await asyncio.wait(waited, timeout=PING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                if closing.done():
-                    yield format_sse_event(data_str=None, retry=RETRY_MS)
-                    return
-                if not pending.done():
-                    yield KEEPALIVE_COMMENT
-                    continue
-                try:
-                    event = pending.result()
-                except StopAsyncIteration:
-                    break
-                pending = None
-                yield _frame(event)
+            while not (pump.over or closing.done()):
+                yield await pump.frames() or KEEPALIVE_COMMENT
+            if closing.done() or pump.error is not None:
+                yield b"retry: %d\n\n" % RETRY_MS
+                return
             status = (await service.engine.astatus(research_id)).status
-            yield format_sse_event(data_str=json.dumps({"status": status}), event="end")
-        except DeepResearchError as error:  # too late for a status: the client comes again, and is told then
+            yield b'event: end\ndata: {"status":"%s"}\n\n' % status.encode()
+        except DeepResearchError as error:  # too late for a status: the client comes again, and has it then
             log.warning("stream_failed", run=research_id, error=told(error))
-            yield format_sse_event(data_str=None, retry=RETRY_MS)
+            yield b"retry: %d\n\n" % RETRY_MS
         finally:
             closing.cancel()
-            if pending is not None:
-                pending.cancel()
-                with suppress(asyncio.CancelledError, StopAsyncIteration, DeepResearchError):
-                    await pending
-            await follow.aclose()
+            await pump.close()
 
 
-def _frame(event: Event | Progress) -> bytes:
+class _Pump:
+    """Takes what happens in a run as it comes, a little ahead of a client that takes it more slowly."""
+
+    def __init__(self, items: AsyncGenerator[Item]) -> None:
+        self._items = items
+        self._ahead: list[bytes] = []
+        self._room = asyncio.Event()
+        self._task = asyncio.create_task(self._run())
+        self.news = asyncio.Event()
+        self.error: Exception | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether all frames were taken and no further one comes."""
+        return self._task.done() and not self._ahead
+
+    async def frames(self) -> bytes:
+        """Those that have come since, as soon as there are some; none after `PING_SECONDS`, or where nothing is left."""
+        if not (self._ahead or self._task.done()):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PING_SECONDS):
+                    await self.news.wait()
+        taken, self._ahead = self._ahead, []
+        self.news.clear()
+        self._room.set()
+        return b"".join(taken)
+
+    async def _run(self) -> None:
+        try:
+            async with aclosing(self._items) as items:
+                async for item in items:
+                    self._ahead.append(frame(item))
+                    self.news.set()
+                    if len(self._ahead) >= MAX_AHEAD:
+                        self._room.clear()
+                        await self._room.wait()
+        except Exception as error:
+            self.error = error
+            log.warning("stream_failed", error=told(error))
+        finally:
+            self.news.set()
+
+    async def close(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+def frame(item: Item) -> bytes:
+    """An event as a client receives it. JSON is one line."""
+    event = item.event
     if isinstance(event, Event):
-        return format_sse_event(data_str=encode(event).decode(), event=event.name, id=str(event.seq))
-    return format_sse_event(data_str=event.model_dump_json(), event=event.type)
+        return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.name.encode(), item.json)
+    return b"event: %s\ndata: %s\n\n" % (event.type.encode(), item.json)

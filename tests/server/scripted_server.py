@@ -20,8 +20,11 @@ from deep_research.state import AgentRole
 from deep_research.testing import ScriptedSearch, scripted_agents
 
 
-def slowly(agent: Any, pause: float) -> Any:
+def slowly(agent: Any, pause: float, reached: Path) -> Any:
+    """An agent that takes its time; the file ``reached`` says that it began."""
+
     async def answer(handoff: Any) -> Any:
+        reached.touch()
         await asyncio.sleep(pause)
         return await agent(handoff)
 
@@ -32,7 +35,7 @@ def slowly(agent: Any, pause: float) -> Any:
 async def main(home: Path, given: dict[str, Any]) -> None:
     agents = scripted_agents(without=["gatherer"])
     if pause := given.pop("pause", 0):
-        agents[AgentRole.SYNTHESIZER] = slowly(agents[AgentRole.SYNTHESIZER], pause)
+        agents[AgentRole.SYNTHESIZER] = slowly(agents[AgentRole.SYNTHESIZER], pause, home / "reached")
     if "tokens" in given:
         given["tokens"] = TokenFile(Path(given["tokens"]))
     limits = RequestLimits(**given.pop("limits", {}))
