@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from deep_research import __version__
 from deep_research.errors import StoreError
 from deep_research.server.access import service_of
+from deep_research.server.metrics import metric_routes
 from deep_research.server.problem_responses import PROBLEMS, add_problem_schemas
 from deep_research.server.problems import add_error_handlers
 from deep_research.server.request_gate import LOOPBACK_HOSTS, RequestGate, RequestLimits
@@ -74,7 +75,13 @@ def create_app(
 
 
 def _routers(*, with_users: bool) -> tuple[APIRouter, ...]:
-    return (_health_routes(), plain_routes(with_users=with_users), run_routes(with_users=with_users))
+    """All routes of the application; routers of other doors are added here."""
+    return (
+        _health_routes(),
+        metric_routes(),
+        plain_routes(with_users=with_users),
+        run_routes(with_users=with_users),
+    )
 
 
 def _health_routes() -> APIRouter:

@@ -22,6 +22,7 @@ EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
     ("GET", "/healthz"): OPEN,
     ("GET", "/readyz"): OPEN,
     ("GET", "/openapi.json"): OPEN,
+    ("GET", "/metrics"): (401, 401, 403, 403, 403, 200),
     ("GET", "/v1/runs"): OWN,
     ("GET", "/v1/waiting"): OWN,
     ("GET", "/v1/corpora"): OWN,
