@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from deep_research import __version__
 from deep_research.errors import StoreError
 from deep_research.server.access import service_of
+from deep_research.server.metrics import metric_routes
 from deep_research.server.openai_routes import openai_routes
 from deep_research.server.problem_responses import PROBLEMS, add_problem_schemas
 from deep_research.server.problems import add_error_handlers
@@ -66,16 +67,19 @@ def create_app(
         limits=limits or RequestLimits(),
         count=service.count_answer,
     )
-    add_error_handlers(app)
-    for router in _routers(with_users=tokens is not None):
+    routers = _routers(with_users=tokens is not None)
+    add_error_handlers(app, [*app.routes, *(route for router in routers for route in router.routes)])
+    for router in routers:
         app.include_router(router)
     _describe(app)
     return app
 
 
 def _routers(*, with_users: bool) -> tuple[APIRouter, ...]:
+    """All routes of the application; routers of other doors are added here."""
     return (
         _health_routes(),
+        metric_routes(),
         plain_routes(with_users=with_users),
         run_routes(with_users=with_users),
         openai_routes(),

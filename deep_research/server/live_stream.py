@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
-from typing import Any
 
-from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
+from fastapi.sse import KEEPALIVE_COMMENT
 
-from deep_research.errors import DeepResearchError, UsageError
+from deep_research.errors import UsageError
 from deep_research.logs import get_log, told
 from deep_research.research.live_run import LIVE, Item
 from deep_research.research.runs import RunSummary
@@ -19,10 +17,22 @@ from deep_research.server.service import Service
 from deep_research.state import ParkedKind, RunStatus
 from deep_research.state.events import Event
 
+KEEPALIVE: bytes = KEEPALIVE_COMMENT
 LOOK_SECONDS = 0.5  # between looks at a run that waits for a worker
 PING_SECONDS = 15.0  # between signs of life of a stream on which nothing happens
 RETRY_MS = 500  # for a client to come back, when the server stops
 MAX_SEQ = 2**53
+MAX_AHEAD = 100  # events that wait for a client; notes beyond what waits behind them are lost to it
+# A server-sent event, as OpenAPI describes one.
+EVENT_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "description": "The number of a recorded event; notes have none."},
+        "event": {"type": "string", "description": "The type of the event, or `end`."},
+        "data": {"type": "string", "description": "The event as JSON."},
+        "retry": {"type": "integer", "minimum": 0},
+    },
+}
 log = get_log("server")
 
 
@@ -37,14 +47,33 @@ def sequence_number(*texts: str | None) -> int:
     return int(text)
 
 
-KEEPALIVE: bytes = KEEPALIVE_COMMENT
-
-
 class ServerStops(RequestRefused):
     """The server ends its streams."""
 
     def __init__(self) -> None:
         super().__init__(503, "closing", "The server stops.", "Take the stream up again in a moment.")
+
+
+async def watched(
+    service: Service, user: str | None, research_id: str, after: int = 0
+) -> AsyncGenerator[Sequence[Item]]:
+    """What is recorded in a run after a sequence number, and what comes, until it ends or waits for its owner. It comes
+    in batches, of which an empty one says that nothing happened for `PING_SECONDS`. It counts as an open stream. Raises
+    `ServerStops`, and as `DeepResearch.live`."""
+    with service.streams.opened(user):
+        pump = _Pump(_lasting(service, research_id, after))
+        closing = asyncio.create_task(service.closing.wait())
+        closing.add_done_callback(lambda _: pump.news.set())
+        try:
+            while not (pump.over or closing.done()):
+                yield await pump.items()
+            if closing.done():
+                raise ServerStops
+            if pump.error is not None:
+                raise pump.error
+        finally:
+            closing.cancel()
+            await pump.close()
 
 
 async def _lasting(service: Service, research_id: str, after: int) -> AsyncGenerator[Item]:
@@ -67,65 +96,77 @@ def _goes_on(run: RunSummary) -> bool:
     return run.status in LIVE or (run.status is RunStatus.INTERRUPTED and run.priority is not None)
 
 
-async def watched(
-    service: Service, user: str | None, research_id: str, after: int = 0
-) -> AsyncGenerator[Item | None]:
-    """What is recorded in a run after a sequence number, and what comes, until it ends or parks; None for each
-    `PING_SECONDS` in which nothing happens. It counts as an open stream. Raises `ServerStops`, and as
-    `DeepResearch.live`."""
-    live = _lasting(service, research_id, after)
-    closing = asyncio.ensure_future(service.closing.wait())
-    pending: asyncio.Future[Item] | None = None
-    with service.streams.opened(user):
-        try:
-            while True:
-                pending = pending or asyncio.ensure_future(anext(live))
-                waited: set[asyncio.Future[Any]] = {pending, closing}
-                await asyncio.wait(waited, timeout=PING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                if closing.done():
-                    raise ServerStops
-                if not pending.done():
-                    yield None
-                    continue
-                try:
-                    item = pending.result()
-                except StopAsyncIteration:
-                    return
-                pending = None
-                yield item
-        finally:
-            closing.cancel()
-            if pending is not None:
-                pending.cancel()
-                with suppress(asyncio.CancelledError, StopAsyncIteration, DeepResearchError):
-                    await pending
-            await live.aclose()
-
-
 async def event_stream(
     service: Service, user: str | None, research_id: str, after: int
 ) -> AsyncIterator[bytes]:
     """The events of a run after a sequence number, and those that come, as bytes of ``text/event-stream``.
 
-    A recorded event has its sequence number for an ``id``; notes of progress, which nobody keeps, have none. After the
-    last event comes ``end`` with the status of the run, on which a client closes. When the server stops, the stream ends
-    with ``retry`` alone; a client goes on with its ``Last-Event-ID`` then, where it left.
+    A recorded event has its sequence number for an ``id``; notes, which nobody keeps, have none. After the last event
+    comes ``end`` with the status of the run, on which a client closes. When the server stops, the stream ends with
+    ``retry`` alone; a client goes on with its ``Last-Event-ID`` then, where it left.
     """
     try:
-        async with aclosing(watched(service, user, research_id, after)) as items:
-            async for item in items:
-                yield KEEPALIVE if item is None else _frame(item)
+        async with aclosing(watched(service, user, research_id, after)) as batches:
+            async for items in batches:
+                yield b"".join(map(frame, items)) or KEEPALIVE
         status = (await service.engine.astatus(research_id)).status
-        yield format_sse_event(data_str=json.dumps({"status": status}), event="end")
+        yield b'event: end\ndata: {"status":"%s"}\n\n' % status.encode()
     except ServerStops:
-        yield format_sse_event(data_str=None, retry=RETRY_MS)
-    except DeepResearchError as error:  # too late for a status: the client comes again, and is told then
+        yield b"retry: %d\n\n" % RETRY_MS
+    except Exception as error:  # too late for a status: the client comes again, and has it then
         log.warning("stream_failed", run=research_id, error=told(error))
-        yield format_sse_event(data_str=None, retry=RETRY_MS)
+        yield b"retry: %d\n\n" % RETRY_MS
 
 
-def _frame(item: Item) -> bytes:
-    """JSON has no line breaks, so that it is one line of a frame."""
+class _Pump:
+    """Takes what happens in a run as it comes, a little ahead of a client that takes it more slowly."""
+
+    def __init__(self, items: AsyncGenerator[Item]) -> None:
+        self._items = items
+        self._ahead: list[Item] = []
+        self._room = asyncio.Event()
+        self._task = asyncio.create_task(self._run())
+        self.news = asyncio.Event()
+        self.error: Exception | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether all items were taken and no further one comes."""
+        return self._task.done() and not self._ahead
+
+    async def items(self) -> Sequence[Item]:
+        """Those that have come since, as soon as there are some; none after `PING_SECONDS`, or where nothing is left."""
+        if not (self._ahead or self._task.done()):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PING_SECONDS):
+                    await self.news.wait()
+        taken, self._ahead = self._ahead, []
+        self.news.clear()
+        self._room.set()
+        return taken
+
+    async def _run(self) -> None:
+        try:
+            async with aclosing(self._items) as items:
+                async for item in items:
+                    self._ahead.append(item)
+                    self.news.set()
+                    if len(self._ahead) >= MAX_AHEAD:
+                        self._room.clear()
+                        await self._room.wait()
+        except Exception as error:
+            self.error = error
+        finally:
+            self.news.set()
+
+    async def close(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+def frame(item: Item) -> bytes:
+    """An event as a client receives it. JSON is one line."""
     event = item.event
-    head = f"event: {event.name}\nid: {event.seq}" if isinstance(event, Event) else f"event: {event.type}"
-    return f"{head}\ndata: ".encode() + item.json + b"\n\n"
+    if isinstance(event, Event):
+        return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.name.encode(), item.json)
+    return b"event: %s\ndata: %s\n\n" % (event.type.encode(), item.json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
 from deep_research.errors import (
@@ -209,9 +210,19 @@ def openai_error(error: Exception) -> dict[str, Any]:
     return _as_openai(problem_of(error)[0])
 
 
-def add_error_handlers(app: FastAPI) -> None:
+def add_error_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
+    """``routes`` are all of the application, of which a path may have several."""
+
     async def answer(request: Request, error: Exception) -> JSONResponse:
+        if isinstance(error, HTTPException) and error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            error.headers = {"allow": ", ".join(_methods(routes, request.scope))}
         return error_response(request.scope, error)
 
     for kind in (DeepResearchError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, answer)
+
+
+def _methods(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:
+    """The methods that a path takes."""
+    of_path = [route for route in routes if route.matches(scope)[0] is not Match.NONE]
+    return sorted({method for route in of_path for method in getattr(route, "methods", None) or ()})

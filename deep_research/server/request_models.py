@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from datetime import date, datetime
 from functools import cache
-from typing import Any, get_type_hints
+from types import NoneType
+from typing import Annotated, Any, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, Strict, create_model
 from pydantic.fields import FieldInfo
 
 from deep_research.budget.estimate import Estimate
@@ -54,12 +55,17 @@ def result_of(operation: Operation) -> type[BaseModel] | None:
 
 
 def request_model(
-    verb: str, *, without: Collection[str] = (), more: Mapping[str, tuple[Any, Any]] | None = None
+    verb: str,
+    *,
+    of_query: bool = False,
+    without: Collection[str] = (),
+    more: Mapping[str, tuple[Any, Any]] | None = None,
 ) -> type[StrictModel] | None:
     """The parameters of a verb beside the id of its run as a model, ``without`` some, and with ``more`` fields, as
-    `pydantic.create_model` takes them. None for a verb that has none."""
+    `pydantic.create_model` takes them. Values ``of_query`` are texts, of which numbers and truth values are read; in a
+    body they have to be such. None for a verb that has none."""
     fields: dict[str, Any] = {
-        name: definition
+        name: definition if of_query else (_strict(definition[0]), definition[1])
         for name, definition in _fields(OPERATIONS[verb])
         if name not in without and name != _OF_ID
     }
@@ -92,6 +98,12 @@ def _field(name: str, hint: Any, default: Any, text: str) -> tuple[Any, Any]:
     if hint is str or hint == str | None:
         bounds = {"max_length": MAX_TEXT_CHARS if default is ... or default == "" else MAX_NAME_CHARS}
     return hint, Field(default, description=text or None, **bounds)
+
+
+def _strict(hint: Any) -> Any:
+    """A scalar, as JSON has it: ``"3"`` is no number, and ``1`` is not true."""
+    kinds = set(get_args(hint)) or {hint}
+    return Annotated[hint, Strict()] if kinds <= {bool, int, float, NoneType} else hint
 
 
 def _unset(info: FieldInfo) -> FieldInfo:

@@ -80,9 +80,10 @@ def _endpoint(
                 "run", kind, annotation=Annotated[RunSummary, Depends(run_with(operation.right))]
             )
         )
-    model = request_model(operation.name, without=without)
+    of_query = route.method in ("GET", "DELETE")
+    model = request_model(operation.name, of_query=of_query, without=without)
     if model is not None:
-        place = Query() if route.method in ("GET", "DELETE") else Body()
+        place = Query() if of_query else Body()
         optional = not any(info.is_required() for info in model.model_fields.values())
         default = model() if optional and route.method == "POST" else inspect.Parameter.empty
         parameters.append(

@@ -26,7 +26,7 @@ from deep_research.server.list_pages import (
     run_at,
     run_cursor,
 )
-from deep_research.server.live_stream import event_stream, sequence_number
+from deep_research.server.live_stream import EVENT_SCHEMA, event_stream, sequence_number
 from deep_research.server.problem_responses import PROBLEMS
 from deep_research.server.request_models import StrictModel, arguments, request_model
 from deep_research.server.route_table import ROUTES
@@ -109,13 +109,13 @@ _NO_MORE: dict[int | str, dict[str, Any]] = {
 
 def _content(*kinds: str, model: type[BaseModel] | None = None) -> dict[int | str, dict[str, Any]]:
     """What a route answers with, by media type."""
-    shapes = {
-        JSON: {} if model is None else model.model_json_schema(),
-        MARKDOWN: {"type": "string"},
-        EVENTS: {"type": "string"},
-        ZIP: {"type": "string", "format": "binary"},
+    shapes: dict[str, dict[str, Any]] = {
+        JSON: {"schema": {} if model is None else model.model_json_schema()},
+        MARKDOWN: {"schema": {"type": "string"}},
+        EVENTS: {"itemSchema": EVENT_SCHEMA},
+        ZIP: {"schema": {"type": "string", "format": "binary"}},
     }
-    return {200: {"description": "Done", "content": {kind: {"schema": shapes[kind]} for kind in kinds}}}
+    return {200: {"description": "Done", "content": {kind: shapes[kind] for kind in kinds}}}
 
 
 def _add(router: APIRouter, verb: str, endpoint: Callable[..., Any], **more: Any) -> None:
@@ -168,7 +168,7 @@ def _add_submit(router: APIRouter, with_users: bool) -> None:
 
 
 def _add_list(router: APIRouter) -> None:
-    model: Any = request_model("list", without=("limit", "after"), more=_PAGED)
+    model: Any = request_model("list", of_query=True, without=("limit", "after"), more=_PAGED)
 
     async def list_runs(request: Request, user: _Reader, given: Annotated[model, Query()]) -> Response:
         filters = arguments(given)
@@ -241,7 +241,7 @@ async def _text(
     return await model_response(piece)
 
 
-class ReportRequest(request_model("report") or StrictModel):  # type: ignore[misc]
+class ReportRequest(request_model("report", of_query=True) or StrictModel):  # type: ignore[misc]
     """The form of a report."""
 
 

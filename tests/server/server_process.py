@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ class ServerProcess:
     """``address`` is where it listens."""
 
     def __init__(self, home: Path, **given: Any) -> None:
+        self._reached = home / "reached"
         self._process = subprocess.Popen(
             [sys.executable, str(SCRIPT), str(home), json.dumps(given)],
             stdout=subprocess.PIPE,
@@ -41,6 +43,13 @@ class ServerProcess:
 
     def client(self, **more: Any) -> httpx.Client:
         return httpx.Client(base_url=self.address, timeout=PATIENCE, trust_env=False, **more)
+
+    def wait_for_report(self) -> None:
+        """Until the agent that takes its ``pause`` to write a report has begun."""
+        deadline = time.monotonic() + PATIENCE
+        while not self._reached.exists():
+            assert time.monotonic() < deadline, "no report was begun"
+            time.sleep(0.01)
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)

@@ -101,7 +101,9 @@ def test_every_error_of_the_tree_has_an_answer() -> None:
 def test_headers_of_errors_are_sent(client: TestClient) -> None:
     answer = client.put("/v1/runs", json={})
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
-    assert answer.headers["allow"]
+    assert answer.headers["allow"] == "GET, POST"
+    assert client.put("/v1/runs/deepres-0123456789ab").headers["allow"] == "DELETE, GET"
+    assert client.post("/openapi.json").headers["allow"] == "GET, HEAD"
     for name, value in DEFAULT_HEADERS.items():
         assert answer.headers[name] == value
 
@@ -116,6 +118,8 @@ def test_headers_of_errors_are_sent(client: TestClient) -> None:
         ('{"query": 7}', ["body", "query"]),
         ('{"query": "Who?", "nope": 1}', ["body", "nope"]),
         ('{"query": "Who?", "budget": {"max_usd": "2"}}', ["body", "budget", "max_usd"]),
+        ('{"query": "Who?", "max_iterations": "2"}', ["body", "max_iterations"]),
+        ('{"query": "Who?", "approve_plan": 1}', ["body", "approve_plan"]),
         ('{"query": "Who?", "max_iterations": 99}', ["body", "max_iterations"]),
         ('{"query": "Who?", "min_supported": NaN}', ["body", "min_supported"]),
     ],

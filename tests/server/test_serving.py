@@ -29,11 +29,9 @@ def test_a_server_that_is_asked_to_end_ends_its_streams_and_parks_its_runs(
     with server(tmp_path / "home", pause=600, drain_seconds=0.5) as process, process.client() as client:
         run_id = client.post("/v1/runs", json=QUESTION).json()["research_id"]
         with client.stream("GET", f"/v1/runs/{run_id}/events") as stream:
-            lines = stream.iter_lines()
-            while "sources.analyzed" not in next(lines):
-                pass
+            process.wait_for_report()
             process.signal(number)
-            *_, last = [line for line in lines if line]
+            *_, last = [line for line in stream.iter_lines() if line]
             assert last == "retry: 500"
         code, err = process.wait()
         assert (code, err) == (0, "")
@@ -44,10 +42,10 @@ def test_a_server_that_is_asked_to_end_ends_its_streams_and_parks_its_runs(
 def test_a_server_says_that_it_is_not_ready_while_its_runs_are_parked(tmp_path: Path) -> None:
     with server(tmp_path / "home", pause=600, drain_seconds=600) as process, process.client() as client:
         run_id = client.post("/v1/runs", json=QUESTION).json()["research_id"]
+        process.wait_for_report()
         with client.stream("GET", f"/v1/runs/{run_id}/events") as stream:
-            for line in stream.iter_lines():
-                if "sources.analyzed" in line:
-                    process.signal(signal.SIGTERM)
+            process.signal(signal.SIGTERM)
+            assert "retry: 500" in stream.iter_lines()
         ready = client.get("/readyz")
         assert (ready.status_code, ready.json()) == (503, {"status": "closing"})
         assert client.get("/healthz").status_code == 200
@@ -61,11 +59,8 @@ def test_a_server_says_that_it_is_not_ready_while_its_runs_are_parked(tmp_path: 
 def test_a_server_takes_up_what_another_left(tmp_path: Path) -> None:
     with server(tmp_path / "home", pause=600) as process, process.client() as client:
         run_id = client.post("/v1/runs", json=QUESTION).json()["research_id"]
-        with client.stream("GET", f"/v1/runs/{run_id}/events") as stream:
-            lines = stream.iter_lines()
-            while "sources.analyzed" not in next(lines):
-                pass
-            process.signal(signal.SIGKILL)
+        process.wait_for_report()
+        process.signal(signal.SIGKILL)
         process.wait()
     with server(tmp_path / "home", pause=0.01) as process, process.client() as client:
         seen: list[str] = []
