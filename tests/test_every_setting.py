@@ -218,6 +218,7 @@ TABLE = {
     # The store and the process
     "user_id": Row(anyway=process.who_asked_and_in_which_session),
     "session_id": Row(anyway=process.who_asked_and_in_which_session),
+    "metadata": Row(anyway=process.what_the_caller_keeps_with_a_run),
     "store": Row(anyway=process.where_runs_are_kept),
     "data_dir": Row(anyway=process.folder_of_the_database),
     "preset": Row(anyway=process.values_to_start_from),

@@ -55,6 +55,7 @@ class RunArguments(CommonArguments, total=False):
     session_id: str | None
     provider_id: str | None
     corpora: str | Sequence[str] | None
+    metadata: Mapping[str, str] | None
     budget: Budget | None
     shared_budget: SharedBudget | None
 

@@ -224,7 +224,7 @@ class RunControl(Runs, ABC):
                 if summary.status in (RunStatus.INTERRUPTED, RunStatus.PARKED):  # its owner did not see it
                     await self._runner.abandon(research_id)
                     continue
-                if summary.status not in (RunStatus.RUNNING, RunStatus.PENDING):
+                if summary.status not in (RunStatus.QUEUED, RunStatus.PENDING, RunStatus.RUNNING):
                     return summary
                 if time.monotonic() > deadline:
                     raise RunBusyError(

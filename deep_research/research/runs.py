@@ -62,6 +62,7 @@ class _Standing(Record):
     until: datetime | None = None
     pause_id: str | None = None
     parked_kind: ParkedKind | None = None
+    priority: int | None = None
     not_before: datetime | None = None
     seconds: float | None = None
 
@@ -70,9 +71,9 @@ class RunSummary(Figures, _Standing):
     """A run as `list` and `status` show it, without reading its log.
 
     ``message`` says why it was aborted; ``waiting_for``, ``until``, ``pause_id`` and ``parked_kind`` what it is parked
-    for; ``not_before`` is when a worker may begin a submitted one. ``seconds`` is how long it was worked on, by all its
-    owners, when it last recorded something or was let go of. The figures are those of `Figures`: None where nobody
-    counted.
+    for; ``priority`` and ``not_before`` are the place of a submitted one in the queue. ``seconds`` is how long it was
+    worked on, by all its owners, when it last recorded something or was let go of. The figures are those of `Figures`:
+    None where nobody counted.
     """
 
     @classmethod
@@ -84,6 +85,7 @@ class RunSummary(Figures, _Standing):
             query=row.query,
             user_id=row.user_id,
             session_id=row.session_id,
+            priority=stands.queue.priority if stands.queue else None,
             not_before=stands.queue.not_before if stands.queue else None,
             status=row.status(now),
             created_at=row.created_at,

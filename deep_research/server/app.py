@@ -14,6 +14,7 @@ from deep_research import __version__
 from deep_research.errors import StoreError
 from deep_research.server.access import service_of
 from deep_research.server.metrics import metric_routes
+from deep_research.server.openai_routes import openai_routes
 from deep_research.server.problem_responses import PROBLEMS, add_problem_schemas
 from deep_research.server.problems import add_error_handlers
 from deep_research.server.request_gate import LOOPBACK_HOSTS, RequestGate, RequestLimits
@@ -75,12 +76,12 @@ def create_app(
 
 
 def _routers(*, with_users: bool) -> tuple[APIRouter, ...]:
-    """All routes of the application; routers of other doors are added here."""
     return (
         _health_routes(),
         metric_routes(),
         plain_routes(with_users=with_users),
         run_routes(with_users=with_users),
+        openai_routes(),
     )
 
 

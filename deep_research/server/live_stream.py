@@ -10,12 +10,16 @@ from fastapi.sse import KEEPALIVE_COMMENT
 
 from deep_research.errors import DeepResearchError, UsageError
 from deep_research.logs import get_log, told
-from deep_research.research.live_run import Item
+from deep_research.research.live_run import LIVE, Item
+from deep_research.research.runs import RunSummary
+from deep_research.server.problems import RequestRefused
 from deep_research.server.service import Service
+from deep_research.state import ParkedKind, RunStatus
 from deep_research.state.events import Event
 
+LOOK_SECONDS = 0.5  # between looks at a run that waits for a worker
 PING_SECONDS = 15.0  # between signs of life of a stream on which nothing happens
-RETRY_MS = 500  # for a client to come back, when the server stops
+RETRY = b"retry: 500\n\n"  # milliseconds for a client to come back, when the server stops
 MAX_SEQ = 2**53
 MAX_AHEAD = 100  # events that wait for a client; notes beyond what waits behind them are lost to it
 # A server-sent event, as OpenAPI describes one.
@@ -42,30 +46,65 @@ def sequence_number(*texts: str | None) -> int:
     return int(text)
 
 
-async def event_stream(
-    service: Service, user: str | None, research_id: str, after: int
-) -> AsyncIterator[bytes]:
-    """The events of a run after a sequence number, and those that come, as bytes of ``text/event-stream``.
+KEEPALIVE: bytes = KEEPALIVE_COMMENT
 
-    A recorded event has its sequence number for an ``id``; notes, which nobody keeps, have none. After the last event
-    comes ``end`` with the status of the run, on which a client closes. When the server stops, the stream ends with
-    ``retry`` alone; a client goes on with its ``Last-Event-ID`` then, where it left.
-    """
+
+class ServerStops(RequestRefused):
+    """The server ends its streams."""
+
+    def __init__(self) -> None:
+        super().__init__(503, "closing", "The server stops.", "Take the stream up again in a moment.")
+
+
+async def _lasting(service: Service, research_id: str, after: int) -> AsyncGenerator[Item]:
+    """As `DeepResearch.live`, also while a run waits for the next worker: after its own died, or parked it to end."""
+    while True:
+        async with aclosing(service.engine.live(research_id, after)) as items:
+            async for item in items:
+                if isinstance(item.event, Event):
+                    after = item.event.seq
+                yield item
+        if not _goes_on(await service.engine.astatus(research_id)):
+            return
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _goes_on(run: RunSummary) -> bool:
+    """Whether a worker will go on with a run that nobody works on."""
+    if run.status is RunStatus.PARKED:
+        return run.parked_kind is ParkedKind.SHUTDOWN
+    return run.status in LIVE or (run.status is RunStatus.INTERRUPTED and run.priority is not None)
+
+
+async def watched(
+    service: Service, user: str | None, research_id: str, after: int = 0
+) -> AsyncGenerator[Item | None]:
+    """What is recorded in a run after a sequence number, and what comes, until it ends or parks; None for each
+    `PING_SECONDS` in which nothing happens. It counts as an open stream. Raises `ServerStops`, and as
+    `DeepResearch.live`."""
+    async with aclosing(_batches(service, user, research_id, after)) as batches:
+        async for items in batches:
+            pieces: list[Item | None] = [*items] or [None]
+            for item in pieces:
+                yield item
+
+
+async def _batches(
+    service: Service, user: str | None, research_id: str, after: int
+) -> AsyncGenerator[list[Item]]:
+    """As `watched`: all items that have come since, none for a time in which nothing happens."""
     with service.streams.opened(user):
-        pump = _Pump(service.engine.live(research_id, after))
+        pump = _Pump(_lasting(service, research_id, after))
         closing = asyncio.create_task(service.closing.wait())
         closing.add_done_callback(lambda _: pump.news.set())
         try:
-            while not (pump.over or closing.done()):
-                yield await pump.frames() or KEEPALIVE_COMMENT
-            if closing.done() or pump.error is not None:
-                yield b"retry: %d\n\n" % RETRY_MS
-                return
-            status = (await service.engine.astatus(research_id)).status
-            yield b'event: end\ndata: {"status":"%s"}\n\n' % status.encode()
-        except DeepResearchError as error:  # too late for a status: the client comes again, and has it then
-            log.warning("stream_failed", run=research_id, error=told(error))
-            yield b"retry: %d\n\n" % RETRY_MS
+            while not pump.is_over:
+                items = await pump.take()
+                if closing.done():
+                    raise ServerStops
+                if items or not pump.is_over:
+                    yield items
+            pump.raise_for_error()
         finally:
             closing.cancel()
             await pump.close()
@@ -76,19 +115,19 @@ class _Pump:
 
     def __init__(self, items: AsyncGenerator[Item]) -> None:
         self._items = items
-        self._ahead: list[bytes] = []
+        self._ahead: list[Item] = []
         self._room = asyncio.Event()
         self._task = asyncio.create_task(self._run())
         self.news = asyncio.Event()
-        self.error: Exception | None = None
+        self._task.add_done_callback(lambda _: self.news.set())
 
     @property
-    def over(self) -> bool:
-        """Whether all frames were taken and no further one comes."""
+    def is_over(self) -> bool:
+        """Whether all items were taken and no further one comes."""
         return self._task.done() and not self._ahead
 
-    async def frames(self) -> bytes:
-        """Those that have come since, as soon as there are some; none after `PING_SECONDS`, or where nothing is left."""
+    async def take(self) -> list[Item]:
+        """Those that have come since, as soon as there are some; none after `PING_SECONDS`, or where no more comes."""
         if not (self._ahead or self._task.done()):
             with suppress(TimeoutError):
                 async with asyncio.timeout(PING_SECONDS):
@@ -96,26 +135,46 @@ class _Pump:
         taken, self._ahead = self._ahead, []
         self.news.clear()
         self._room.set()
-        return b"".join(taken)
+        return taken
+
+    def raise_for_error(self) -> None:
+        """Raises what ended the run of items."""
+        self._task.result()
 
     async def _run(self) -> None:
-        try:
-            async with aclosing(self._items) as items:
-                async for item in items:
-                    self._ahead.append(frame(item))
-                    self.news.set()
-                    if len(self._ahead) >= MAX_AHEAD:
-                        self._room.clear()
-                        await self._room.wait()
-        except Exception as error:
-            self.error = error
-            log.warning("stream_failed", error=told(error))
-        finally:
-            self.news.set()
+        async with aclosing(self._items) as items:
+            async for item in items:
+                self._ahead.append(item)
+                self.news.set()
+                if len(self._ahead) >= MAX_AHEAD:
+                    self._room.clear()
+                    await self._room.wait()
 
     async def close(self) -> None:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
+
+
+async def event_stream(
+    service: Service, user: str | None, research_id: str, after: int
+) -> AsyncIterator[bytes]:
+    """The events of a run after a sequence number, and those that come, as bytes of ``text/event-stream``.
+
+    A recorded event has its sequence number for an ``id``; notes, which nobody keeps, have none. After the last event
+    comes ``end`` with the status of the run, on which a client closes. When the server stops, the stream ends with
+    ``retry`` alone; a client goes on with its ``Last-Event-ID`` then, where it left.
+    """
+    try:
+        async with aclosing(_batches(service, user, research_id, after)) as batches:
+            async for items in batches:
+                yield b"".join(map(frame, items)) or KEEPALIVE
+        status = (await service.engine.astatus(research_id)).status
+        yield b'event: end\ndata: {"status":"%s"}\n\n' % status.encode()
+    except ServerStops:
+        yield RETRY
+    except DeepResearchError as error:  # too late for a status: the client comes again, and has it then
+        log.warning("stream_failed", run=research_id, error=told(error))
+        yield RETRY
 
 
 def frame(item: Item) -> bytes:

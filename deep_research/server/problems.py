@@ -205,6 +205,11 @@ def _as_openai(problem: Problem) -> dict[str, Any]:
     }
 
 
+def openai_error(error: Exception) -> dict[str, Any]:
+    """An error in a stream, in OpenAI's shape."""
+    return _as_openai(problem_of(error)[0])
+
+
 def add_error_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     """``routes`` are all of the application, of which a path may have several."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from datetime import date, datetime
 from functools import cache
 from types import NoneType
@@ -107,8 +108,8 @@ def _strict(hint: Any) -> Any:
 
 def _unset(info: FieldInfo) -> FieldInfo:
     """A field of `RunOptions` as a request may leave it out: the settings of the engine have its default."""
-    copied = FieldInfo.merge_field_infos(info, default=None)
-    copied.validate_default = False
+    copied = copy(info)
+    copied.default, copied.default_factory, copied.validate_default = None, None, False
     return copied
 
 

@@ -78,11 +78,7 @@ class Service:
         Raises `RightError`, `QuotaError`, and as `DeepResearch.submit`.
         """
         user.check(Right.CREATE)
-        chosen = dict(options or {})
-        if user.name is not None:
-            chosen["user_id"] = user.name
-        if user.max_usd is not None:
-            chosen["budget"] = _capped(chosen.get("budget"), user.max_usd)
+        chosen = _options_of(user, options)
         if idempotency_key is not None:
             repeated = await self.engine.asubmission(query, idempotency_key, **chosen)
             if repeated is not None:  # no new run, so no cap is met
@@ -91,6 +87,12 @@ class Service:
         return await self.engine.asubmit(
             query, idempotency_key=idempotency_key, priority=priority, not_before=not_before, **chosen
         )
+
+    async def submission(
+        self, user: User, query: str, idempotency_key: str, options: Mapping[str, Any] | None = None
+    ) -> str | None:
+        """The id of the run that the user submitted under a key. Raises as `DeepResearch.asubmission`."""
+        return await self.engine.asubmission(query, idempotency_key, **_options_of(user, options))
 
     async def summary(self, user: User, research_id: str) -> RunSummary:
         """Where a run of the user stands. Raises `RunNotFoundError` also for the run of somebody else."""
@@ -161,6 +163,16 @@ class Service:
                 hint="Wait for one to end, or cancel one.",
                 retry_after=10,
             )
+
+
+def _options_of(user: User, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options of a run of the user, within the user's caps."""
+    chosen = dict(options or {})
+    if user.name is not None:
+        chosen["user_id"] = user.name
+    if user.max_usd is not None:
+        chosen["budget"] = _capped(chosen.get("budget"), user.max_usd)
+    return chosen
 
 
 def _capped(budget: Budget | Mapping[str, Any] | None, max_usd: float) -> Budget:

@@ -7,6 +7,7 @@ from deep_research.settings.sources import (
     env_variable,
     load_settings,
     preset_names,
+    preset_values,
     setting_from_text,
 )
 
@@ -18,5 +19,6 @@ __all__ = [
     "env_variable",
     "load_settings",
     "preset_names",
+    "preset_values",
     "setting_from_text",
 ]

@@ -100,6 +100,11 @@ def preset_names() -> list[str]:
     return sorted(_presets())
 
 
+def preset_values(name: str) -> Mapping[str, Any]:
+    """The settings that a preset names. Raises `UnknownNameError`."""
+    return _preset(name).values
+
+
 def env_variable(name: str) -> str:
     """The environment variable that the reference names for a setting."""
     return next((alias for alias, target in _ALIASES.items() if target == name), PREFIX + name.upper())

@@ -60,7 +60,8 @@ class RunOptions(Record):
     one attempt at a task, and ``max_task_retries`` None is as many as ``max_supervisor_retries``; ``task_sources`` and
     ``task_tools`` are the names of what tasks may use, empty: all there is; ``task_public_after_private`` lets those that
     were shown something of a private source search others too. ``approve_plan``: the run waits for its
-    owner's word on the plan; ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap."""
+    owner's word on the plan; ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap.
+    ``metadata`` is the caller's, and kept with the run."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
     max_sub_queries: int = Field(default=5, ge=2, le=20)
@@ -97,6 +98,9 @@ class RunOptions(Record):
     clarify: Literal["never", "when_unsure"] = "never"
     on_cap: Literal["report", "ask"] = "report"
     budget: Budget = Budget()
+    metadata: dict[
+        Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=512)]
+    ] = Field(default_factory=dict, max_length=20)
 
     def may_search(self, source: str) -> bool:
         """Whether a data source (corpus, web, one that was handed over) may be searched: tasks may be kept to some."""

@@ -7,7 +7,7 @@ import re
 from deep_research.version import __version__
 
 # Events, tables and the manifest of packs; `python tests/golden/pin_shapes.py` writes it.
-SHAPES = "dee83a87f93b3e831087ae14bfe67cacbc4a1b4c4abfb67eba28bd8ad68b40a3"
+SHAPES = "66aea80ff2568cfdb19f71e3c2d9cec028d4c6f5b818e2ed1bc0d86e9f249a7a"
 
 
 def readable(package: str, shapes: str) -> bool:

@@ -32,7 +32,7 @@ _ALL_MET = "All of its rules are met."
 
 EXTRACTIVE = "extractive"  # names the extractive agent of a phase, in place of its own
 _OPTIONS = "options"
-_OF_RUN = ("budget", "provider_id", "corpora", "user_id", "session_id")  # no phase has its own
+_OF_RUN = ("budget", "provider_id", "corpora", "user_id", "session_id", "metadata")  # no phase has its own
 
 
 def dispatch(state: DeepResearchState, phase: DeepResearchPhase, at: datetime) -> AgentDecision:

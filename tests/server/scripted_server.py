@@ -1,7 +1,7 @@
 """A server of a process of its own, over an engine whose agents answer from a script: ``python scripted_server.py HOME``.
 
-The arguments after HOME are the fields of `ServerOptions` and of `RequestLimits` as JSON, and ``pause``: seconds that
-writing a report takes.
+The arguments after HOME are the fields of `ServerOptions` and of `RequestLimits` as JSON; ``pause``: seconds that writing
+a report takes; ``corpus``: documents to answer from in place of the script.
 """
 
 from __future__ import annotations
@@ -34,13 +34,17 @@ def slowly(agent: Any, pause: float, reached: Path) -> Any:
 
 async def main(home: Path, given: dict[str, Any]) -> None:
     agents = scripted_agents(without=["gatherer"])
+    corpus = given.pop("corpus", None)
     if pause := given.pop("pause", 0):
         agents[AgentRole.SYNTHESIZER] = slowly(agents[AgentRole.SYNTHESIZER], pause, home / "reached")
     if "tokens" in given:
         given["tokens"] = TokenFile(Path(given["tokens"]))
     limits = RequestLimits(**given.pop("limits", {}))
     options = ServerOptions(**{"port": 0, "limits": limits, **given})
-    async with DeepResearch(search=[ScriptedSearch()], agents=agents, data_dir=home) as engine:
+    made: dict[str, Any] = {"search": [ScriptedSearch()], "agents": agents}
+    if corpus is not None:
+        made = {"corpus": corpus, "local_only": True}
+    async with DeepResearch(data_dir=home, **made) as engine:
         await serve(engine, options, on_listening=lambda address: print(address, flush=True))
 
 

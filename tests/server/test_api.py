@@ -300,7 +300,7 @@ def test_the_application_is_mounted_into_another(engine: DeepResearch, client_of
     missing = client.get("/research/v1/runs/deepres-000000000000")
     assert (missing.status_code, missing.json()["code"]) == (404, "run_not_found")
     assert client.get("/research/readyz").json() == {"status": "ok"}
-    assert client.post("/research/v1/responses/x").json()["error"]["code"] == "no_such_path"
+    assert client.post("/research/v1/responses/x").json()["error"]["code"] == "method_not_allowed"
     assert client.get("/research/readyz", headers={"host": "evil.example"}).status_code == 400
 
 

@@ -11,7 +11,7 @@ from setting_runs import QUESTION, hanging, run
 
 from deep_research import DeepResearch, SearchProvider, SearchResult, SupervisorHooks
 from deep_research.budget.archive import Archive
-from deep_research.errors import ConfigurationError, InvalidQuestionError
+from deep_research.errors import ConfigurationError, InvalidQuestionError, SettingsError
 from deep_research.store import MemoryStore, SQLiteStore
 from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
 
@@ -187,6 +187,14 @@ def runs_at_a_time(tmp_path):
 
     assert asyncio.run(journey(1)) == 1
     assert asyncio.run(journey(6)) > 1
+
+
+def what_the_caller_keeps_with_a_run(tmp_path):
+    with DeepResearch(agents=scripted_agents(), data_dir=tmp_path) as research:
+        result = research.run(QUESTION, metadata={"order": "1874"})
+        assert research.result(result.research_id).state.options.metadata == {"order": "1874"}
+        with pytest.raises(SettingsError):
+            research.run(QUESTION, metadata={"order": "x" * 513})
 
 
 def who_asked_and_in_which_session(tmp_path):

@@ -1,0 +1,169 @@
+"""The models of the OpenAI door: presets of a run by name, and the requests of its clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from deep_research.errors import UnknownNameError, UsageError
+from deep_research.server.problems import RequestRefused
+from deep_research.settings import preset_values
+from deep_research.state import Budget, RunOptions
+
+DEFAULT_MODEL = "deep-research"
+PRESETS: Mapping[str, str | None] = {
+    DEFAULT_MODEL: None,  # as the engine is set
+    "deep-research-fast": "fast",
+    "deep-research-deep": "deep",
+}
+MODEL_KEY = "deep_research.model"  # of a run's metadata: the name under which it was asked for
+MAX_MESSAGES = 200
+MAX_INPUT_CHARS = 100_000
+MAX_INSTRUCTIONS_CHARS = 20_000
+MAX_METADATA = 16
+_REFUSED = ("previous_response_id", "conversation", "prompt")
+_TEXT_PARTS = ("text", "input_text", "output_text")
+
+_Text = Annotated[str, Field(max_length=MAX_INPUT_CHARS)]
+_Metadata = Annotated[
+    dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=512)]],
+    Field(max_length=MAX_METADATA),
+]
+
+
+class ContentPart(BaseModel):
+    """A piece of a message. Only text is read."""
+
+    type: Annotated[str, Field(max_length=64)]
+    text: _Text | None = None
+
+
+class Message(BaseModel):
+    """A turn of a conversation."""
+
+    role: Annotated[str, Field(max_length=64)] = "user"
+    content: _Text | Annotated[list[ContentPart], Field(max_length=MAX_MESSAGES)] | None = None
+
+    @property
+    def text(self) -> str:
+        """Raises `UsageError` for parts that are no text."""
+        if isinstance(self.content, str):
+            return self.content
+        for part in self.content or ():
+            if part.type not in _TEXT_PARTS:
+                raise UsageError(f"A part of type '{part.type[:40]}' cannot be read.", hint="Send text.")
+        return "\n".join(part.text or "" for part in self.content or ())
+
+
+class _Request(BaseModel):
+    """What has no meaning here, such as a temperature, is ignored: clients send it by themselves."""
+
+    model_config = ConfigDict(extra="allow")
+
+    model: Annotated[str, Field(max_length=200)] = DEFAULT_MODEL
+    stream: bool | None = None
+    metadata: _Metadata | None = None
+
+    def check(self) -> None:
+        """Raises `RequestRefused` for a model that is none, and for what would change the answer if it were obeyed."""
+        if self.model not in PRESETS:
+            raise RequestRefused(
+                404,
+                "model_not_found",
+                f"There is no model '{self.model}'.",
+                f"Known: {', '.join(PRESETS)}.",
+            )
+        for name in _REFUSED:
+            if (self.model_extra or {}).get(name) is not None:
+                raise RequestRefused(
+                    400, "unsupported_parameter", f"{name} is not supported.", "Leave it out."
+                )
+
+    def _options(self, system: Sequence[str]) -> dict[str, Any]:
+        instructions = "\n\n".join(text for text in system if text.strip())
+        if len(instructions) > MAX_INSTRUCTIONS_CHARS:
+            raise UsageError(
+                f"The instructions have {len(instructions):,} characters; {MAX_INSTRUCTIONS_CHARS:,} are allowed.",
+                hint="Shorten them.",
+            )
+        return {
+            **preset_options(self.model),
+            **({"system_prompt": instructions} if instructions else {}),
+            "metadata": {**(self.metadata or {}), MODEL_KEY: self.model},
+        }
+
+
+class ResponseRequest(_Request):
+    """``POST /v1/responses``: the question is ``input``, or its last message of a user."""
+
+    input: _Text | Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES)]
+    instructions: Annotated[str | None, Field(max_length=MAX_INSTRUCTIONS_CHARS)] = None
+    background: bool | None = None
+    max_tool_calls: Annotated[int | None, Field(ge=0, le=10_000)] = None
+    tools: Annotated[list[dict[str, Any]] | None, Field(max_length=100)] = None
+
+    @property
+    def question(self) -> str:
+        return self.input if isinstance(self.input, str) else _question_of(self.input)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        messages = () if isinstance(self.input, str) else self.input
+        options = self._options([self.instructions or "", *_system_of(messages)])
+        if self.max_tool_calls is not None:
+            options["budget"] = Budget(max_searches=self.max_tool_calls)
+        return options
+
+
+class StreamOptions(BaseModel):
+    include_usage: bool | None = None
+
+
+class ChatRequest(_Request):
+    """``POST /v1/chat/completions``: the question is the last message of a user."""
+
+    messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES)]
+    stream_options: StreamOptions | None = None
+    n: Literal[1] | None = None
+
+    @property
+    def question(self) -> str:
+        return _question_of(self.messages)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return self._options(_system_of(self.messages))
+
+
+def _question_of(messages: Sequence[Message]) -> str:
+    """Raises `UsageError`."""
+    for message in reversed(messages):
+        if message.role == "user":
+            return message.text
+    raise UsageError("No message is of a user.", hint="Send the question with the role user.")
+
+
+def _system_of(messages: Sequence[Message]) -> list[str]:
+    return [message.text for message in messages if message.role in ("system", "developer")]
+
+
+def preset_options(model: str) -> dict[str, Any]:
+    """The options of a run of this model. Raises `UnknownNameError`."""
+    if model not in PRESETS:
+        raise UnknownNameError.of("model", model, PRESETS)
+    preset = PRESETS[model]
+    values = {} if preset is None else preset_values(preset)
+    return {name: value for name, value in values.items() if name in RunOptions.model_fields}
+
+
+def model_list() -> dict[str, Any]:
+    return {"object": "list", "data": [model_object(name) for name in PRESETS]}
+
+
+def model_object(name: str) -> dict[str, Any]:
+    """Raises `RequestRefused`."""
+    if name not in PRESETS:
+        raise RequestRefused(404, "model_not_found", f"There is no model '{name[:100]}'.")
+    return {"id": name, "object": "model", "created": 0, "owned_by": "deep_research"}
