@@ -107,7 +107,15 @@ _PARAMETERS = {
         Parameter("after", "Go on after this run: the last one of the page before.", "ID"),
     ),
     "report": (Parameter("format", "Markdown, or the whole result as JSON.", "markdown|json"),),
-    "events": (Parameter("after", "Begin after event number N.", "N"),),
+    "events": (
+        Parameter("after", "Begin after event number N.", "N"),
+        Parameter("limit", "At most N events.", "N"),
+    ),
+    "waiting": (
+        Parameter("user", "Only runs of this user_id.", "ID"),
+        Parameter("limit", "At most N runs.", "N"),
+        Parameter("after", "Go on after this run: the last one of the page before.", "ID"),
+    ),
     "text": (Parameter("source", "Whose text.", "SOURCE", positional=True, optional=False),),
     "pack": (
         Parameter("path", "The file to write (zip).", "FILE", optional=False),

@@ -155,8 +155,7 @@ class Runs:
         ``parked_kind`` (question, plan, outage, budget, pause, shutdown), ``due_before`` (parked until before then).
         Raises `UsageError`, `RunNotFoundError` where ``after`` is the id of none.
         """
-        if limit is not None and (not isinstance(limit, int) or limit < 1):
-            raise UsageError("limit must be a whole number above 0.", hint="Leave it out for all runs.")
+        _check_limit(limit)
         wanted = _filter(filters)
         cursor = await self._cursor(after)
         rows = await asyncio.to_thread(self._store.runs, filter=wanted, after=cursor, limit=limit)
@@ -198,10 +197,19 @@ class Runs:
         events = await self.aevents(research_id)
         return await asyncio.to_thread(lambda: fold(events).snapshot())
 
-    async def awaiting(self) -> Sequence[Waiting]:
+    async def awaiting(
+        self,
+        *,
+        user: str | None = None,
+        limit: int | None = None,
+        after: RunSummary | str | None = None,
+    ) -> Sequence[Waiting]:
         """The parked runs of the store, newest first, with what each asks, in what form it wants to be answered, until
-        when, and what happens then. One whose log cannot be read is shown by its row."""
-        rows = await asyncio.to_thread(self._store.runs, filter=RunFilter(status=RunStatus.PARKED))
+        when, and what happens then. One whose log cannot be read is shown by its row. ``limit`` and ``after`` as in
+        `list`. Raises `UsageError`."""
+        _check_limit(limit)
+        wanted, cursor = RunFilter(status=RunStatus.PARKED, user=user), await self._cursor(after)
+        rows = await asyncio.to_thread(self._store.runs, filter=wanted, after=cursor, limit=limit)
         return [await self._waiting(row) for row in rows]
 
     async def _due(self, now: datetime) -> Sequence[Waiting]:
@@ -241,10 +249,12 @@ class Runs:
             },
         )
 
-    async def aevents(self, research_id: str, after: int = 0) -> Sequence[Event]:
-        """The log of a run after a sequence number."""
+    async def aevents(self, research_id: str, after: int = 0, *, limit: int | None = None) -> Sequence[Event]:
+        """The log of a run after a sequence number, or the first ``limit`` events of that. Raises `UsageError`,
+        `RunNotFoundError`, `LogDamagedError`."""
+        _check_limit(limit)
         await self._row(research_id)
-        return await asyncio.to_thread(self._read, research_id, after)
+        return await asyncio.to_thread(self._read, research_id, after, limit)
 
     async def _setup(self, research_id: str) -> SetUp | None:
         """What a run works with, from its log, of which nothing else is decoded. None for a log that cannot be read:
@@ -359,6 +369,12 @@ def _setup_of(rows: Sequence[StoredEvent]) -> SetUp | None:
         elif isinstance(event, SetUpChanged):
             setup = event.new
     return setup
+
+
+def _check_limit(limit: int | None) -> None:
+    """Raises `UsageError`."""
+    if limit is not None and (not isinstance(limit, int) or limit < 1):
+        raise UsageError("limit must be a whole number above 0.", hint="Leave it out for all of them.")
 
 
 _NAMED: dict[str, type[StrEnum]] = {"status": RunStatus, "parked_kind": ParkedKind}

@@ -76,7 +76,6 @@ def create_app(
 
 
 def _routers(*, with_users: bool) -> tuple[APIRouter, ...]:
-    """All routes of the application; routers of other doors are added here."""
     return (
         _health_routes(),
         metric_routes(),

@@ -8,7 +8,7 @@ from contextlib import aclosing, suppress
 
 from fastapi.sse import KEEPALIVE_COMMENT
 
-from deep_research.errors import UsageError
+from deep_research.errors import DeepResearchError, UsageError
 from deep_research.logs import get_log, told
 from deep_research.research.live_run import LIVE, Item
 from deep_research.research.runs import RunSummary
@@ -17,10 +17,9 @@ from deep_research.server.service import Service
 from deep_research.state import ParkedKind, RunStatus
 from deep_research.state.events import Event
 
-KEEPALIVE: bytes = KEEPALIVE_COMMENT
 LOOK_SECONDS = 0.5  # between looks at a run that waits for a worker
 PING_SECONDS = 15.0  # between signs of life of a stream on which nothing happens
-RETRY_MS = 500  # for a client to come back, when the server stops
+RETRY = b"retry: 500\n\n"  # milliseconds for a client to come back, when the server stops
 MAX_SEQ = 2**53
 MAX_AHEAD = 100  # events that wait for a client; notes beyond what waits behind them are lost to it
 # A server-sent event, as OpenAPI describes one.
@@ -47,33 +46,14 @@ def sequence_number(*texts: str | None) -> int:
     return int(text)
 
 
+KEEPALIVE: bytes = KEEPALIVE_COMMENT
+
+
 class ServerStops(RequestRefused):
     """The server ends its streams."""
 
     def __init__(self) -> None:
         super().__init__(503, "closing", "The server stops.", "Take the stream up again in a moment.")
-
-
-async def watched(
-    service: Service, user: str | None, research_id: str, after: int = 0
-) -> AsyncGenerator[Sequence[Item]]:
-    """What is recorded in a run after a sequence number, and what comes, until it ends or waits for its owner. It comes
-    in batches, of which an empty one says that nothing happened for `PING_SECONDS`. It counts as an open stream. Raises
-    `ServerStops`, and as `DeepResearch.live`."""
-    with service.streams.opened(user):
-        pump = _Pump(_lasting(service, research_id, after))
-        closing = asyncio.create_task(service.closing.wait())
-        closing.add_done_callback(lambda _: pump.news.set())
-        try:
-            while not (pump.over or closing.done()):
-                yield await pump.items()
-            if closing.done():
-                raise ServerStops
-            if pump.error is not None:
-                raise pump.error
-        finally:
-            closing.cancel()
-            await pump.close()
 
 
 async def _lasting(service: Service, research_id: str, after: int) -> AsyncGenerator[Item]:
@@ -96,6 +76,74 @@ def _goes_on(run: RunSummary) -> bool:
     return run.status in LIVE or (run.status is RunStatus.INTERRUPTED and run.priority is not None)
 
 
+async def watched(
+    service: Service, user: str | None, research_id: str, after: int = 0
+) -> AsyncGenerator[Sequence[Item]]:
+    """What is recorded in a run after a sequence number, and what comes, until it ends or waits for its owner. It comes
+    in batches, of which an empty one says that nothing happened for `PING_SECONDS`. It counts as an open stream. Raises
+    `ServerStops`, and as `DeepResearch.live`."""
+    with service.streams.opened(user):
+        pump = _Pump(_lasting(service, research_id, after))
+        closing = asyncio.create_task(service.closing.wait())
+        closing.add_done_callback(lambda _: pump.news.set())
+        try:
+            while not pump.is_over:
+                items = await pump.take()
+                if closing.done():
+                    raise ServerStops
+                if items or not pump.is_over:
+                    yield items
+            pump.raise_for_error()
+        finally:
+            closing.cancel()
+            await pump.close()
+
+
+class _Pump:
+    """Takes what happens in a run as it comes, a little ahead of a client that takes it more slowly."""
+
+    def __init__(self, items: AsyncGenerator[Item]) -> None:
+        self._items = items
+        self._ahead: list[Item] = []
+        self._room = asyncio.Event()
+        self._task = asyncio.create_task(self._run())
+        self.news = asyncio.Event()
+        self._task.add_done_callback(lambda _: self.news.set())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all items were taken and no further one comes."""
+        return self._task.done() and not self._ahead
+
+    async def take(self) -> list[Item]:
+        """Those that have come since, as soon as there are some; none after `PING_SECONDS`, or where no more comes."""
+        if not (self._ahead or self._task.done()):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PING_SECONDS):
+                    await self.news.wait()
+        taken, self._ahead = self._ahead, []
+        self.news.clear()
+        self._room.set()
+        return taken
+
+    def raise_for_error(self) -> None:
+        """Raises what ended the run of items."""
+        self._task.result()
+
+    async def _run(self) -> None:
+        async with aclosing(self._items) as items:
+            async for item in items:
+                self._ahead.append(item)
+                self.news.set()
+                if len(self._ahead) >= MAX_AHEAD:
+                    self._room.clear()
+                    await self._room.wait()
+
+    async def close(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
 async def event_stream(
     service: Service, user: str | None, research_id: str, after: int
 ) -> AsyncIterator[bytes]:
@@ -112,56 +160,10 @@ async def event_stream(
         status = (await service.engine.astatus(research_id)).status
         yield b'event: end\ndata: {"status":"%s"}\n\n' % status.encode()
     except ServerStops:
-        yield b"retry: %d\n\n" % RETRY_MS
-    except Exception as error:  # too late for a status: the client comes again, and has it then
+        yield RETRY
+    except DeepResearchError as error:  # too late for a status: the client comes again, and has it then
         log.warning("stream_failed", run=research_id, error=told(error))
-        yield b"retry: %d\n\n" % RETRY_MS
-
-
-class _Pump:
-    """Takes what happens in a run as it comes, a little ahead of a client that takes it more slowly."""
-
-    def __init__(self, items: AsyncGenerator[Item]) -> None:
-        self._items = items
-        self._ahead: list[Item] = []
-        self._room = asyncio.Event()
-        self._task = asyncio.create_task(self._run())
-        self.news = asyncio.Event()
-        self.error: Exception | None = None
-
-    @property
-    def over(self) -> bool:
-        """Whether all items were taken and no further one comes."""
-        return self._task.done() and not self._ahead
-
-    async def items(self) -> Sequence[Item]:
-        """Those that have come since, as soon as there are some; none after `PING_SECONDS`, or where nothing is left."""
-        if not (self._ahead or self._task.done()):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(PING_SECONDS):
-                    await self.news.wait()
-        taken, self._ahead = self._ahead, []
-        self.news.clear()
-        self._room.set()
-        return taken
-
-    async def _run(self) -> None:
-        try:
-            async with aclosing(self._items) as items:
-                async for item in items:
-                    self._ahead.append(item)
-                    self.news.set()
-                    if len(self._ahead) >= MAX_AHEAD:
-                        self._room.clear()
-                        await self._room.wait()
-        except Exception as error:
-            self.error = error
-        finally:
-            self.news.set()
-
-    async def close(self) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        yield RETRY
 
 
 def frame(item: Item) -> bytes:

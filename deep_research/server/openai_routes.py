@@ -19,7 +19,7 @@ from deep_research.errors import RunNotFoundError
 from deep_research.research.operations import Right
 from deep_research.server.access import SCHEMES, service_of, user_of, user_with
 from deep_research.server.chat_completions import chat_completion, chat_stream
-from deep_research.server.live_stream import KEEPALIVE, ServerStops, sequence_number, watched
+from deep_research.server.live_stream import EVENT_SCHEMA, KEEPALIVE, ServerStops, sequence_number, watched
 from deep_research.server.openai_answers import research_id_of
 from deep_research.server.openai_models import ChatRequest, ResponseRequest, model_list, model_object
 from deep_research.server.problems import openai_error
@@ -63,7 +63,7 @@ _OBJECT: dict[int | str, dict[str, Any]] = {
         "description": "The object of OpenAI's API, or its stream of events.",
         "content": {
             "application/json": {"schema": {"type": "object"}},
-            STREAM: {"schema": {"type": "string"}},
+            STREAM: {"itemSchema": EVENT_SCHEMA},
         },
     }
 }

@@ -32,7 +32,7 @@ from deep_research.server.request_models import StrictModel, arguments, request_
 from deep_research.server.route_table import ROUTES
 from deep_research.server.routes import model_response
 from deep_research.server.users import User
-from deep_research.state import Claim, Source
+from deep_research.state import Claim, RunStatus, Source
 from deep_research.state.events import encode
 
 MAX_EVENTS = 1_000  # of one answer
@@ -193,9 +193,13 @@ def _resolved(endpoint: Callable[..., Any], model: Any) -> Callable[..., Any]:
 
 
 async def _waiting(request: Request, user: _Reader, given: _Paged) -> Response:
-    waiting = [each for each in await service_of(request).engine.awaiting() if user.sees(each.user_id)]
-    data, cursor = page_of(waiting, given.after, given.limit)
-    return await model_response(Page[Waiting](data=list(data), next=cursor))
+    engine = service_of(request).engine
+    at = run_at(given.after) if given.after is not None else None
+    own = None if user.may(Right.ADMIN) else user.name
+    parked = await engine.alist(status=RunStatus.PARKED, user=own, limit=given.limit + 1, after=at)
+    waiting = await engine.awaiting(user=own, limit=given.limit, after=at)
+    cursor = run_cursor(parked[given.limit - 1]) if len(parked) > given.limit else None
+    return await model_response(Page[Waiting](data=list(waiting), next=cursor))
 
 
 async def _corpora(request: Request, _: _Reader, given: _Paged) -> Response:
@@ -266,11 +270,11 @@ async def _events(
     after = sequence_number(last_event_id, given.after)
     accepted = request.headers.get("accept", "")
     if JSON in accepted and EVENTS not in accepted:
-        events = await service.engine.aevents(run.research_id, after)
+        events = await service.engine.aevents(run.research_id, after, limit=given.limit + 1)
         return await asyncio.to_thread(_event_page, events, given.limit)
     service.refuse_closing()
     service.streams.check(user.name)
-    if after and run.status.ended and not await service.engine.aevents(run.research_id, after):
+    if after and run.status.ended and not await service.engine.aevents(run.research_id, after, limit=1):
         return Response(status_code=204)
     stream = event_stream(service, user.name, run.research_id, after)
     headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}

@@ -28,6 +28,7 @@ CONCURRENCY = 4  # runs at once
 DRAIN_SECONDS = 10.0
 STOP_SECONDS = 5  # for answers that are under way, when all runs are parked
 KEEP_ALIVE_SECONDS = 15
+MAX_PORT = 65_535
 MAX_CONNECTIONS = 2_000
 log = get_log("server")
 
@@ -142,12 +143,14 @@ class _Server(uvicorn.Server):
 
 def _listening(host: str, port: int) -> socket.socket:
     """Raises `UsageError`."""
+    if not 0 <= port <= MAX_PORT:
+        raise UsageError(f"There is no port {port}.", hint=f"Name one from 1 to {MAX_PORT}.")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=256)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise UsageError(
-            f"Cannot listen on {host} port {port}: {getattr(error, 'strerror', None) or error}.",
+            f"Cannot listen on {host} port {port}: {error.strerror or error}.",
             hint="Name another with --host or --port.",
         ) from None
 

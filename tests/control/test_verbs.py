@@ -37,6 +37,7 @@ ARGUMENTS = {
     "steer": dict.fromkeys(("text", "drop_sub_query", "since", "stop_searching")),
     "resume": dict.fromkeys(("answer", "setup", "shared_budget"))
     | {"budget": "more money", "take_over": "take over"},
+    "waiting": dict.fromkeys(("user", "limit", "after")),
 }
 VERBS = tuple(
     itertools.chain.from_iterable((verb, *filter(None, ARGUMENTS.get(verb, {}).values())) for verb in NAMES)

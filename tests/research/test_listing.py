@@ -100,3 +100,23 @@ def test_every_figure_stands_in_the_summary_after_where_the_run_stands() -> None
     assert names[0] == "research_id"
     assert names[-len(Figures.model_fields) :] == list(Figures.model_fields)
     assert issubclass(RunSummary, Record)
+
+
+def test_waiting_runs_are_those_of_a_user_by_pages() -> None:
+    with engine(hooks=parking_hooks("think_pause")) as research:
+        runs = [research.run(QUESTION, user_id=user).research_id for user in ("a", "b", "a")]
+        assert [each.research_id for each in research.waiting()] == runs[::-1]
+        assert [each.research_id for each in research.waiting(user="a")] == [runs[2], runs[0]]
+        (first,) = research.waiting(user="a", limit=1)
+        assert [each.research_id for each in research.waiting(user="a", after=first.research_id)] == runs[:1]
+        with pytest.raises(UsageError):
+            research.waiting(limit=0)
+
+
+def test_the_events_of_a_run_are_read_by_pages() -> None:
+    with engine() as research:
+        run_id = research.run(QUESTION).research_id
+        assert [event.seq for event in research.events(run_id, limit=2)] == [1, 2]
+        assert [event.seq for event in research.events(run_id, 2, limit=1)] == [3]
+        with pytest.raises(UsageError):
+            research.events(run_id, limit=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -9,7 +11,6 @@ from fastapi.testclient import TestClient
 
 from deep_research import DeepResearch
 from deep_research.research.operations import OPERATIONS
-from deep_research.server import openai_routes
 from deep_research.server.app import create_app
 from deep_research.server.problems import OPENAI_PATHS
 from deep_research.server.route_table import ROUTES, UNROUTED
@@ -45,19 +46,19 @@ EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
     ("POST", f"{RUN}/resume"): (401, 401, 403, 404, 202, 202),
     ("POST", f"{RUN}/steer"): (401, 401, 403, 404, 409, 409),
     ("POST", f"{RUN}/answer"): (401, 401, 403, 404, 409, 409),
-    ("DELETE", RUN): (401, 401, 403, 404, 204, 404),  # the admin comes when it is gone
+    ("GET", "/v1/models"): OWN,
+    ("GET", "/v1/models/{model}"): OWN,
     ("POST", "/v1/responses"): (401, 401, 403, 200, 200, 200),
+    ("POST", "/v1/chat/completions"): (401, 401, 403, 200, 200, 200),
     ("GET", RESPONSE): READ,
     ("POST", f"{RESPONSE}/cancel"): (401, 401, 403, 404, 200, 200),
     ("DELETE", RESPONSE): (401, 401, 403, 404, 200, 404),
-    ("POST", "/v1/chat/completions"): (401, 401, 403, 200, 200, 200),
-    ("GET", "/v1/models"): OWN,
-    ("GET", "/v1/models/{model}"): OWN,
+    ("DELETE", RUN): (401, 401, 403, 404, 204, 404),  # the admin comes when it is gone
 }
 BODIES: dict[str, Any] = {
     "/v1/runs": {"query": "Who built Skerryvore?"},
     "/v1/estimate": {"query": "Who built Skerryvore?"},
-    "/v1/responses": {"input": "Who built Skerryvore?"},
+    "/v1/responses": {"input": "Who built Skerryvore?", "background": True},
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "Who built Skerryvore?"}]},
     f"{RUN}/steer": {"text": "Mind the keepers."},
     f"{RUN}/answer": {"value": "The one in Scotland."},
@@ -70,6 +71,16 @@ def routes_of(app: Any) -> list[tuple[str, str]]:
         (method.upper(), path) for path, methods in app.openapi()["paths"].items() for method in methods
     }
     return sorted(described | {("GET", "/openapi.json")})
+
+
+@pytest.fixture
+def working(engine: DeepResearch) -> Iterator[DeepResearch]:
+    """The engine, with a worker."""
+    with ThreadPoolExecutor() as pool:
+        worker = pool.submit(engine.work)
+        yield engine
+        engine.drain(0)
+        worker.result()
 
 
 def test_every_verb_has_a_route_or_a_reason_for_none() -> None:
@@ -87,19 +98,18 @@ def test_every_route_is_expected_and_every_expectation_a_route(engine: DeepResea
 
 @pytest.mark.parametrize(("method", "path"), EXPECTED, ids=[" ".join(each) for each in EXPECTED])
 def test_a_route_answers_each_role_as_the_table_says(
-    guarded: TestClient,
-    engine: DeepResearch,
-    tokens: dict[str, str],
-    method: str,
-    path: str,
-    monkeypatch: pytest.MonkeyPatch,
+    guarded: TestClient, working: DeepResearch, tokens: dict[str, str], method: str, path: str
 ) -> None:
-    monkeypatch.setattr(openai_routes, "WAIT_SECONDS", 0.01)  # nobody works on what is submitted
+    engine = working
     run_id = engine.run("Who built Bell Rock?", user_id="alice").research_id
     source_id = engine.result(run_id).sources[0].id
-    response_id = run_id.replace("deepres-", "resp_")
-    url = path.format(research_id=run_id, source_id=source_id, response_id=response_id, model="deep-research")
-    answers = {}
+    url = path.format(
+        research_id=run_id,
+        source_id=source_id,
+        response_id=run_id.replace("deepres-", "resp_"),
+        model="deep-research",
+    )
+    answers: dict[str, int] = {}
     for role in ROLES:
         token = {"none": None, "unknown": "dr_" + "x" * 43}.get(role, tokens.get(role))
         for header in ("authorization", "x-api-key"):
@@ -113,12 +123,12 @@ def test_a_route_answers_each_role_as_the_table_says(
         if answer.status_code == 401:
             assert "Bearer" in answer.headers["www-authenticate"]
         if answer.status_code >= 400:
-            is_openai = path.startswith(OPENAI_PATHS)
-            kind = "application/json" if is_openai else "application/problem+json"
+            of_openai = path.startswith(OPENAI_PATHS)
+            kind = "application/json" if of_openai else "application/problem+json"
             assert answer.headers["content-type"] == kind
-            problem = answer.json()["error"] if is_openai else answer.json()
+            problem = answer.json()["error"] if of_openai else answer.json()
             assert problem["code"]
-            assert problem["message" if is_openai else "detail"]
+            assert problem["message" if of_openai else "detail"]
     assert tuple(answers[role] for role in ROLES) == EXPECTED[method, path]
 
 

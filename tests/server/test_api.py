@@ -183,6 +183,15 @@ def test_a_run_that_asks_for_its_plan_waits_is_answered_and_goes_on(
     assert client.get(f"/v1/runs/{run_id}").json()["status"] == "completed"
 
 
+def test_runs_that_wait_are_listed_by_pages(client: TestClient, engine: DeepResearch) -> None:
+    runs = [submit(client, approve_plan=True) for _ in range(3)]
+    engine.work(once=True)
+    first = client.get("/v1/waiting?limit=2").json()
+    second = client.get("/v1/waiting", params={"limit": 2, "after": first["next"]}).json()
+    assert [each["research_id"] for each in first["data"] + second["data"]] == runs[::-1]
+    assert second["next"] is None
+
+
 def test_a_run_is_cancelled_and_resumed_in_the_background(client: TestClient, engine: DeepResearch) -> None:
     run_id = submit(client)
     place = f"/v1/runs/{run_id}"
@@ -247,6 +256,35 @@ def test_a_run_searches_a_corpus_by_its_name_and_no_path(tmp_path: Path, client_
             assert (refused.status_code, refused.json()["code"]) == (422, "unknown_name")
 
 
+def test_no_answer_names_a_folder_of_the_servers_machine(tmp_path: Path, client_of: Any) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "a.md").write_text("Robert Stevenson built Bell Rock in 1810.")
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 broken")
+    with DeepResearch(corpus=folder, local_only=True, data_dir=tmp_path / "canary-home") as engine:
+        client = client_of(create_app(engine))
+        run_id = submit(client)
+        engine.work(once=True)
+        place = f"/v1/runs/{run_id}"
+        parts = (
+            "",
+            "/result",
+            "/report",
+            "/report?format=json",
+            "/events",
+            "/claims",
+            "/sources",
+            "/verification",
+        )
+        answers = [client.get(f"{place}{part}") for part in parts]
+        answers += [client.get(path) for path in ("/v1/runs", "/v1/waiting", "/v1/corpora", "/openapi.json")]
+        answers.append(client.post("/v1/estimate", json=QUESTION))
+        for answer in answers:
+            assert answer.status_code == 200
+            assert str(tmp_path) not in answer.text, answer.url
+            assert "canary-home" not in answer.text, answer.url
+
+
 def test_an_estimate_starts_no_run(client: TestClient) -> None:
     assert client.post("/v1/estimate", json=QUESTION).json()["iterations"]["high"] >= 1
     assert client.get("/v1/runs").json() == {"data": [], "next": None}
@@ -262,7 +300,7 @@ def test_the_application_is_mounted_into_another(engine: DeepResearch, client_of
     missing = client.get("/research/v1/runs/deepres-000000000000")
     assert (missing.status_code, missing.json()["code"]) == (404, "run_not_found")
     assert client.get("/research/readyz").json() == {"status": "ok"}
-    assert client.get("/research/v1/responses/x").json()["error"]["code"] == "run_not_found"
+    assert client.post("/research/v1/responses/x").json()["error"]["code"] == "method_not_allowed"
     assert client.get("/research/readyz", headers={"host": "evil.example"}).status_code == 400
 
 

@@ -37,24 +37,24 @@ def check_extra() -> None:
 
 def serve_command(session: Session) -> int:
     """Serve until a signal comes. Raises `UsageError`, `ConfigurationError`."""
-    options = _options(session)
-    options.check()
-
-    async def work() -> None:
-        from deep_research.server.serving import serve
-
-        async with session.engine:
-            await serve(session.engine, options, on_listening=listening)
-
-    def listening(address: str) -> None:
-        if session.args.json:
-            session.console.print(json.dumps({"address": address}))
-        elif not session.args.quiet:
-            who = "users with a token" if options.tokens is not None else "every user of this machine"
-            session.console.note(f"Serving {session.settings.data_dir} on {address} for {who}.")
-
-    asyncio.run(work())
+    asyncio.run(_serve(session))
     return Exit.COMPLETED
+
+
+async def _serve(session: Session) -> None:
+    from deep_research.server.serving import serve
+
+    async with session.engine:
+        options = _options(session)
+
+        def listening(address: str) -> None:
+            if session.args.json:
+                session.console.print(json.dumps({"address": address}))
+            elif not session.args.quiet:
+                who = "users with a token" if options.tokens is not None else "every user of this machine"
+                session.console.note(f"Serving {session.settings.data_dir} on {address} for {who}.")
+
+        await serve(session.engine, options, on_listening=listening)
 
 
 def _options(session: Session) -> ServerOptions:

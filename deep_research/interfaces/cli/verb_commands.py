@@ -119,6 +119,8 @@ async def events(session: Look) -> int:
 async def follow(session: Session) -> int:
     """The events of a run as they come, until it ends or nobody reads them."""
     given = verb_arguments(session)
+    if "limit" in given:
+        raise UsageError("events takes --follow or --limit.", hint="Leave one of them out.")
     await session.engine.astatus(session.args.id)
     async with aclosing(session.engine.follow(**given)) as events:
         async for event in events:
