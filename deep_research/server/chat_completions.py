@@ -72,10 +72,9 @@ async def chat_stream(
     try:
         state = (await service.engine.aresult(research_id)).state
         yield _chunk(state, {"role": "assistant", "content": ""})
-        async with aclosing(watched(service, user.name, research_id)) as items:
-            async for item in items:
-                if item is None:
-                    yield KEEPALIVE
+        async with aclosing(watched(service, user.name, research_id)) as batches:
+            async for _ in batches:
+                yield KEEPALIVE
         state = (await service.engine.aresult(research_id)).state
         text, annotations = await asyncio.to_thread(lambda: (chat_text(state), chat_annotations(state)))
         for start in range(0, len(text), PIECE_CHARS):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 
 from fastapi.sse import KEEPALIVE_COMMENT
@@ -78,21 +78,10 @@ def _goes_on(run: RunSummary) -> bool:
 
 async def watched(
     service: Service, user: str | None, research_id: str, after: int = 0
-) -> AsyncGenerator[Item | None]:
-    """What is recorded in a run after a sequence number, and what comes, until it ends or parks; None for each
-    `PING_SECONDS` in which nothing happens. It counts as an open stream. Raises `ServerStops`, and as
-    `DeepResearch.live`."""
-    async with aclosing(_batches(service, user, research_id, after)) as batches:
-        async for items in batches:
-            pieces: list[Item | None] = [*items] or [None]
-            for item in pieces:
-                yield item
-
-
-async def _batches(
-    service: Service, user: str | None, research_id: str, after: int
-) -> AsyncGenerator[list[Item]]:
-    """As `watched`: all items that have come since, none for a time in which nothing happens."""
+) -> AsyncGenerator[Sequence[Item]]:
+    """What is recorded in a run after a sequence number, and what comes, until it ends or waits for its owner. It comes
+    in batches, of which an empty one says that nothing happened for `PING_SECONDS`. It counts as an open stream. Raises
+    `ServerStops`, and as `DeepResearch.live`."""
     with service.streams.opened(user):
         pump = _Pump(_lasting(service, research_id, after))
         closing = asyncio.create_task(service.closing.wait())
@@ -165,7 +154,7 @@ async def event_stream(
     ``retry`` alone; a client goes on with its ``Last-Event-ID`` then, where it left.
     """
     try:
-        async with aclosing(_batches(service, user, research_id, after)) as batches:
+        async with aclosing(watched(service, user, research_id, after)) as batches:
             async for items in batches:
                 yield b"".join(map(frame, items)) or KEEPALIVE
         status = (await service.engine.astatus(research_id)).status

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -205,8 +205,8 @@ async def until_ended(service: Service, user: User, research_id: str) -> None:
     """Wait for the end of a run, or of the patience of its client."""
     try:
         async with asyncio.timeout(WAIT_SECONDS):
-            async with aclosing(watched(service, user.name, research_id)) as items:
-                async for _ in items:
+            async with aclosing(watched(service, user.name, research_id)) as batches:
+                async for _ in batches:
                     pass
     except (TimeoutError, ServerStops):
         return  # it is answered as it stands
@@ -239,22 +239,19 @@ async def response_stream(
     only ended would look as if the report did."""
     made = ResponseEvents()
     try:
-        async with aclosing(watched(service, user.name, research_id)) as items:
-            async for item in items:
-                if item is None:
-                    yield KEEPALIVE
-                elif isinstance(item.event, Event):
-                    for frame in _frames(made.apply(item.event), after):
-                        yield frame
-        for frame in _frames(made.end(), after):
-            yield frame
+        async with aclosing(watched(service, user.name, research_id)) as batches:
+            async for items in batches:
+                events = [item.event for item in items if isinstance(item.event, Event)]
+                frames = [_frames(made.apply(event), after) for event in events]
+                yield b"".join(frames) or KEEPALIVE
+        yield _frames(made.end(), after)
     except Exception as error:
         yield f"data: {json.dumps(openai_error(error))}\n\n".encode()
 
 
-def _frames(events: Any, after: int) -> list[bytes]:
-    return [
+def _frames(events: Iterable[dict[str, Any]], after: int) -> bytes:
+    return b"".join(
         f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n".encode()
         for event in events
         if event["sequence_number"] > after
-    ]
+    )

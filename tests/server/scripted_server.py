@@ -1,7 +1,8 @@
 """A server of a process of its own, over an engine whose agents answer from a script: ``python scripted_server.py HOME``.
 
 The arguments after HOME are the fields of `ServerOptions` and of `RequestLimits` as JSON; ``pause``: seconds that writing
-a report takes; ``corpus``: documents to answer from in place of the script.
+a report takes; ``corpus``: documents to answer from in place of the script; ``wait``: seconds that a
+response is waited for.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from deep_research import DeepResearch
+from deep_research.server import openai_routes
 from deep_research.server.request_gate import RequestLimits
 from deep_research.server.serving import ServerOptions, serve
 from deep_research.server.token_file import TokenFile
@@ -39,6 +41,7 @@ async def main(home: Path, given: dict[str, Any]) -> None:
         agents[AgentRole.SYNTHESIZER] = slowly(agents[AgentRole.SYNTHESIZER], pause, home / "reached")
     if "tokens" in given:
         given["tokens"] = TokenFile(Path(given["tokens"]))
+    openai_routes.WAIT_SECONDS = given.pop("wait", openai_routes.WAIT_SECONDS)
     limits = RequestLimits(**given.pop("limits", {}))
     options = ServerOptions(**{"port": 0, "limits": limits, **given})
     made: dict[str, Any] = {"search": [ScriptedSearch()], "agents": agents}

@@ -40,7 +40,7 @@ def fuzz(tmp_path: Path, *options: str) -> None:
     token = add_token(path, "root", role="admin")
     (tmp_path / "schemathesis.toml").write_text(CONFIG)
     limits = {"body_seconds": 5.0}
-    with server(tmp_path / "home", tokens=str(path), limits=limits) as process:
+    with server(tmp_path / "home", tokens=str(path), limits=limits, wait=1.0) as process:
         with process.client(headers={"x-api-key": token}) as client:
             for query in ("Who built Bell Rock?", "Who built Skerryvore?"):
                 assert client.post("/v1/runs", json={"query": query}).status_code == 202
