@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -52,6 +52,7 @@ class Service:
         self.streams = Streams()
         self.packing = asyncio.Semaphore(MAX_PACKS)
         self.answers: Counter[tuple[str, int]] = Counter()  # by method and status
+        self._submitting: defaultdict[str | None, asyncio.Lock] = defaultdict(asyncio.Lock)  # by user
         self._resumed: set[asyncio.Task[ResearchResult]] = set()
 
     def count_answer(self, method: str, status: int) -> None:
@@ -83,10 +84,11 @@ class Service:
             repeated = await self.engine.asubmission(query, idempotency_key, **chosen)
             if repeated is not None:  # no new run, so no cap is met
                 return repeated
-        await self._check_quota(user)
-        return await self.engine.asubmit(
-            query, idempotency_key=idempotency_key, priority=priority, not_before=not_before, **chosen
-        )
+        async with self._submitting[user.name]:  # so that requests at once do not all find room for one run
+            await self._check_quota(user)
+            return await self.engine.asubmit(
+                query, idempotency_key=idempotency_key, priority=priority, not_before=not_before, **chosen
+            )
 
     async def submission(
         self, user: User, query: str, idempotency_key: str, options: Mapping[str, Any] | None = None

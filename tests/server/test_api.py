@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -283,6 +284,12 @@ def test_no_answer_names_a_folder_of_the_servers_machine(tmp_path: Path, client_
             assert answer.status_code == 200
             assert str(tmp_path) not in answer.text, answer.url
             assert "canary-home" not in answer.text, answer.url
+
+
+def test_requests_at_once_do_not_all_find_room_for_one_run(capped: TestClient) -> None:
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(lambda _: capped.post("/v1/runs", json=QUESTION).status_code, range(10)))
+    assert sorted(answers) == [202, *[429] * 9]
 
 
 def test_an_estimate_starts_no_run(client: TestClient) -> None:
