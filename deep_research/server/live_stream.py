@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, suppress
 
 from fastapi.sse import KEEPALIVE_COMMENT
 
 from deep_research.errors import DeepResearchError, UsageError
 from deep_research.logs import get_log, told
+from deep_research.protocol import ProtocolAdapter
 from deep_research.research.live_run import LIVE, Item
 from deep_research.research.runs import RunSummary
 from deep_research.server.problems import RequestRefused
@@ -145,13 +147,17 @@ class _Pump:
 
 
 async def event_stream(
-    service: Service, user: str | None, research_id: str, after: int
+    service: Service,
+    user: str | None,
+    research_id: str,
+    after: int,
+    frame: Callable[[Item], bytes],
 ) -> AsyncIterator[bytes]:
     """The events of a run after a sequence number, and those that come, as bytes of ``text/event-stream``.
 
     A recorded event has its sequence number for an ``id``; notes, which nobody keeps, have none. After the last event
     comes ``end`` with the status of the run, on which a client closes. When the server stops, the stream ends with
-    ``retry`` alone; a client goes on with its ``Last-Event-ID`` then, where it left.
+    ``retry`` alone; a client goes on with its ``Last-Event-ID`` then, where it left. ``frame`` writes an event.
     """
     try:
         async with aclosing(watched(service, user, research_id, after)) as batches:
@@ -166,9 +172,26 @@ async def event_stream(
         yield RETRY
 
 
-def frame(item: Item) -> bytes:
+def event_frame(item: Item) -> bytes:
     """An event as a client receives it. JSON is one line."""
     event = item.event
     if isinstance(event, Event):
         return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.name.encode(), item.json)
     return b"event: %s\ndata: %s\n\n" % (event.type.encode(), item.json)
+
+
+def protocol_frame(research_id: str) -> Callable[[Item], bytes]:
+    """Writes events in the types of `deep_research.protocol`. Of those that are made of one event the last has its
+    number, so that a client goes on behind all of them."""
+    adapter = ProtocolAdapter(research_id)
+
+    def frame(item: Item) -> bytes:
+        frames = [
+            b"event: %s\ndata: %s\n\n" % (made["event"].encode(), json.dumps(made).encode())
+            for made in adapter.adapt(item.event)
+        ]
+        if frames and isinstance(item.event, Event):
+            frames[-1] = b"id: %d\n" % item.event.seq + frames[-1]
+        return b"".join(frames)
+
+    return frame

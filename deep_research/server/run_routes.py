@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
 
 from fastapi import APIRouter, Body, Depends, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
@@ -26,7 +26,13 @@ from deep_research.server.list_pages import (
     run_at,
     run_cursor,
 )
-from deep_research.server.live_stream import EVENT_SCHEMA, event_stream, sequence_number
+from deep_research.server.live_stream import (
+    EVENT_SCHEMA,
+    event_frame,
+    event_stream,
+    protocol_frame,
+    sequence_number,
+)
 from deep_research.server.problem_responses import PROBLEMS
 from deep_research.server.request_models import StrictModel, arguments, request_model
 from deep_research.server.route_table import ROUTES
@@ -72,6 +78,10 @@ class EventsRequest(StrictModel):
 
     after: Annotated[str | None, Field(description="The number of the last event that was seen.")] = None
     limit: Annotated[int, Field(ge=1, le=MAX_EVENTS, description="Of events as JSON.")] = MAX_EVENTS
+    format: Annotated[
+        Literal["events", "protocol"],
+        Field(description="`protocol`: a stream in the five types of a graph of models and tools."),
+    ] = "events"
 
 
 def run_routes(*, with_users: bool) -> APIRouter:
@@ -276,7 +286,8 @@ async def _events(
     service.streams.check(user.name)
     if after and run.status.ended and not await service.engine.aevents(run.research_id, after, limit=1):
         return Response(status_code=204)
-    stream = event_stream(service, user.name, run.research_id, after)
+    frame = protocol_frame(run.research_id) if given.format == "protocol" else event_frame
+    stream = event_stream(service, user.name, run.research_id, after, frame)
     headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
     return StreamingResponse(stream, 200, headers, media_type=EVENTS)
 

@@ -20,6 +20,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from deep_research.errors import LogDamagedError, StoreVersionError
 from deep_research.logs import holds_secret, masked, masked_value, placeless
+from deep_research.secret_values import cut
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
 from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
@@ -546,6 +547,19 @@ class Written(Progress):
     text: str | None = None
 
 
+class Started(Progress):
+    """A ``tool`` begins its work: a search, the reading of a page (fetch), or a tool of a task. ``input`` is what it was
+    given, bounded."""
+
+    type: str = "started"
+    message: str = ""
+    tool: str
+    input: str = ""
+
+
+MAX_STARTED_CHARS = 500  # of an input
+
+
 class Missed(Progress):
     """Notes were dropped since their listener was slow: ``count`` of them, before the one that comes next."""
 
@@ -559,6 +573,8 @@ def without_secrets(note: Progress) -> Progress:
     changed = {"message": masked(note.message), "step": masked(note.step)}
     if isinstance(note, Written) and note.text:
         changed["text"] = masked(note.text)
+    if isinstance(note, Started):
+        changed["input"] = cut(masked(note.input), MAX_STARTED_CHARS)
     return note.model_copy(update=changed)
 
 

@@ -450,7 +450,10 @@ def test_a_search_that_breaks_off_is_charged_with_all_the_pages_it_might_ask_for
 
 def test_how_many_pages_were_read_is_told_while_they_are():
     journal = gathered(Found(*map(page, range(3))), Site({at(n): f"{TEXT} Page {n}." for n in (0, 2)}))
-    told = [(note.message, note.done, note.total) for note in journal.notes]
+    told = [(note.message, note.done, note.total) for note in journal.notes if type(note) is Progress]
+    started = [(note.tool, note.input) for note in journal.notes if isinstance(note, Started)]
+    assert started[0] == ("search", told[0][0])
+    assert [tool for tool, _ in started[1:]] == ["fetch"] * 3
     assert told == [(QUERY.query, 0, 0), *((QUERY.query, read, 3) for read in range(4))]
 
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import httpx
 import pytest
+from every_event import every_event
 from server_process import PATIENCE, server
 
 from deep_research import DeepResearch
 from deep_research.errors import QuotaError
 from deep_research.research.live_run import Item
 from deep_research.server.app import create_app
-from deep_research.server.live_stream import event_stream, frame
+from deep_research.server.live_stream import event_frame, event_stream, protocol_frame
 from deep_research.server.request_gate import RequestLimits
 from deep_research.server.service import Service
 from deep_research.server.streams import Streams
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.timed
 
 def test_an_event_has_its_number_and_a_note_has_none() -> None:
     notice = NoticeAdded(seq=7, notice=Notice(name="bench", message="two\nlines\r\u2028and\u0085more"))
-    lines = frame(Item(notice)).split(b"\n")
+    lines = event_frame(Item(notice)).split(b"\n")
     assert lines[:2] == [b"id: 7", b"event: notice.added"]
     assert lines[2].startswith(b"data: {")
     assert lines[3:] == [b"", b""]
@@ -40,7 +41,7 @@ def test_an_event_has_its_number_and_a_note_has_none() -> None:
         Written(phase=phase, text="a\nb"),
         Missed(phase=phase, count=3),
     ):
-        lines = frame(Item(note)).split(b"\n")
+        lines = event_frame(Item(note)).split(b"\n")
         assert lines[0] == f"event: {note.type}".encode()
         assert (lines[1][:6], lines[2:]) == (b"data: ", [b"", b""])
 
@@ -53,7 +54,7 @@ def test_a_listener_that_leaves_is_no_longer_counted(engine: DeepResearch) -> No
     async def work(engine: DeepResearch, service: Service) -> None:
         run_id = await engine.asubmit("Who built Bell Rock?")  # queued: nobody works on it
         before = asyncio.all_tasks()
-        stream = event_stream(service, "alice", run_id, 0)
+        stream = event_stream(service, "alice", run_id, 0, event_frame)
         assert b"run.created" in await anext(stream)
         assert service.streams.count == 1
         await stream.aclose()  # type: ignore[attr-defined]
@@ -67,7 +68,7 @@ def test_a_listener_that_leaves_is_no_longer_counted(engine: DeepResearch) -> No
 def test_a_stream_ends_with_retry_when_the_server_stops(engine: DeepResearch) -> None:
     async def work(engine: DeepResearch, service: Service) -> None:
         run_id = await engine.asubmit("Who built Bell Rock?")
-        stream = event_stream(service, None, run_id, 0)
+        stream = event_stream(service, None, run_id, 0, event_frame)
         await anext(stream)
         asyncio.get_running_loop().call_later(0.05, service.closing.set)
         rest = b"".join([chunk async for chunk in stream if chunk != b": ping\n\n"])
@@ -181,3 +182,14 @@ def test_every_listener_has_the_whole_log_however_often_it_leaves(tmp_path: Path
 
     with server(tmp_path / "home", pause=0.05) as process:
         asyncio.run(work(process.address))
+
+
+def test_events_in_the_protocol_have_the_number_of_what_they_are_made_of_once() -> None:
+    frame = protocol_frame("deepres-0123456789ab")
+    numbers = []
+    for number, event in enumerate(every_event(), start=1):
+        text = frame(Item(event.model_copy(update={"seq": number}))).decode()
+        numbers += [int(line[4:]) for line in text.splitlines() if line.startswith("id: ")]
+        for line in text.splitlines():
+            assert line.startswith(("event: on_", "data: {", "id: ")) or not line
+    assert numbers == sorted(set(numbers))

@@ -19,14 +19,15 @@ from deep_research.state.records import FETCHES, PAGES, SHARED
 OVER_CAP = "max_fetches leaves no more pages to this search"
 OVER_SHARED_CAP = "a budget that is shared with other runs leaves no more pages"
 
-Tell = Callable[[int, int], None]
+Tell = Callable[[int, int, str], None]
 # A gatherer is told of its handoff alone; who listens to its progress stands around the call.
-_LISTENER: ContextVar[Tell] = ContextVar("page_listener", default=lambda _read, _wanted: None)
+_LISTENER: ContextVar[Tell] = ContextVar("page_listener", default=lambda _read, _wanted, _address: None)
 
 
 @contextmanager
 def pages_told(tell: Tell) -> Iterator[None]:
-    """Within it ``tell`` hears, for each search, how many pages were read of how many that are wanted."""
+    """Within it ``tell`` is called, for each search, with how many pages were read of how many that are wanted, and with
+    the address of one whose reading begins, else an empty text."""
     token = _LISTENER.set(tell)
     try:
         yield
@@ -53,12 +54,19 @@ class Fetching:
     def want(self, pages: int) -> None:
         """So many pages more are waited for."""
         self.wanted += pages
-        _LISTENER.get()(self.read, self.wanted)
+        self._tell()
+
+    def begin(self, address: str) -> None:
+        """The reading of a page begins."""
+        self._tell(address)
 
     def done(self) -> None:
         """One of them is waited for no more."""
         self.read += 1
-        _LISTENER.get()(self.read, self.wanted)
+        self._tell()
+
+    def _tell(self, address: str = "") -> None:
+        _LISTENER.get()(self.read, self.wanted, address)
 
     def refusal(self) -> str | None:
         """Why no further page may be asked for; None takes it."""

@@ -50,6 +50,7 @@ from deep_research.state.events import (
     Event,
     NoticeAdded,
     Progress,
+    Started,
     SubQueryCompleted,
     SubQueryFailed,
 )
@@ -291,10 +292,14 @@ class GatheringPhase(Phase):
     ) -> None:
         """Searches, unless a budget that is shared with other runs does not allow it: that joins ``unmade``. What the
         notes say is said once: ``told`` is what was."""
-        note = Progress(phase=self.phase, message=sub_query.query)
+        note = Started(phase=self.phase, message=sub_query.query, tool="search", input=sub_query.query)
 
-        def pages(read: int, wanted: int) -> None:
-            journal.progress(note.model_copy(update={"done": read, "total": wanted}))
+        def pages(read: int, wanted: int, address: str) -> None:
+            if address:
+                journal.progress(Started(phase=self.phase, tool="fetch", input=address))
+            else:
+                known = Progress(phase=self.phase, message=sub_query.query, done=read, total=wanted)
+                journal.progress(known)
 
         async def ask(handoff: GathererInput) -> GathererOutput:
             journal.progress(note)

@@ -194,6 +194,7 @@ class Reading:
             fetching.give_back()
             fetching.done()
             return _not_read(result, masked(at), KEYED, filters)
+        fetching.begin(without_credentials(at))
         try:
             page = await self.pages.read(at)
         except (FetchError, ExtractionError) as error:

@@ -46,7 +46,7 @@ from deep_research.state import (
     TaskStep,
     ToolUse,
 )
-from deep_research.state.events import Event, LimitReached, Progress, TaskFinished, TaskStepped
+from deep_research.state.events import Event, LimitReached, Progress, Started, TaskFinished, TaskStepped
 from deep_research.state.identity import normalised
 
 REPEATED = "The same was done in an earlier step and would show the same. Do something else, or be done."
@@ -205,6 +205,8 @@ class TaskWork:
         use.private = (tool.name,) if tool.private else ()
         asks_all = tool.name == "search" and getattr(arguments, "data_source", None) is None
         left_out = self.desk.egress.left_out(self.desk.named) if asks_all else ""
+        given = " ".join(map(str, use.arguments.values()))
+        self.place.journal.progress(Started(phase=PHASE, tool=tool.name, input=given))
         try:
             result = await self.toolbox.use(tool, arguments, self.desk)
         except ToolError as error:
