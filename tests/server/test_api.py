@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from collections.abc import Iterator
@@ -290,6 +291,30 @@ def test_requests_at_once_do_not_all_find_room_for_one_run(capped: TestClient) -
     with ThreadPoolExecutor(10) as pool:
         answers = list(pool.map(lambda _: capped.post("/v1/runs", json=QUESTION).status_code, range(10)))
     assert sorted(answers) == [202, *[429] * 9]
+
+
+def test_runs_that_are_resumed_at_once_do_not_all_find_room(tmp_path: Path, client_of: Any) -> None:
+    async def hang(_: Any) -> None:
+        await asyncio.Event().wait()
+
+    path = tmp_path / "tokens.jsonl"
+    token = add_token(path, "carol", max_open_runs=1)
+    agents = scripted_agents(without=["gatherer"])
+    with DeepResearch(
+        search=[ScriptedSearch(before=hang)], agents=agents, data_dir=tmp_path / "home"
+    ) as engine:
+        client = client_of(create_app(engine, TokenFile(path)), headers={"x-api-key": token})
+        runs = []
+        for _ in range(4):
+            runs.append(submit(client))
+            assert client.post(f"/v1/runs/{runs[-1]}/cancel").json()["status"] == "aborted"
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(
+                pool.map(lambda run_id: client.post(f"/v1/runs/{run_id}/resume").status_code, runs)
+            )
+        assert sorted(answers) == [202, 429, 429, 429]
+        (left,) = client.get("/v1/runs?status=running").json()["data"]
+        assert client.post(f"/v1/runs/{left['research_id']}/cancel").json()["status"] == "aborted"
 
 
 def test_an_estimate_starts_no_run(client: TestClient) -> None:
