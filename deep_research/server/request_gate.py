@@ -37,6 +37,7 @@ class RequestLimits:
     head_seconds: float = 10.0
     path_chars: int = 2_000
     query_bytes: int = 8 << 10
+    send_seconds: float = 60.0  # for a client to take a piece of an answer
 
 
 Count = Callable[[str, int], None]
@@ -61,7 +62,7 @@ class RequestGate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(send)
+        answer = _Answer(send, self._limits.send_seconds)
         began = time.monotonic()
         try:
             self._check(scope)
@@ -119,8 +120,9 @@ class RequestGate:
 class _Answer:
     """What is sent, with the headers that every answer has. ``status`` is 0 before it began."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, seconds: float) -> None:
         self._send = send
+        self._seconds = seconds
         self.status = 0
 
     async def send(self, message: Message) -> None:
@@ -129,7 +131,8 @@ class _Answer:
             headers = MutableHeaders(scope=message)
             for name, value in DEFAULT_HEADERS.items():
                 headers.setdefault(name, value)
-        await self._send(message)
+        async with asyncio.timeout(self._seconds):  # a client that takes nothing holds no stream
+            await self._send(message)
 
 
 class _Body:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -52,6 +52,8 @@ class Service:
         self.streams = Streams()
         self.packing = asyncio.Semaphore(MAX_PACKS)
         self.answers: Counter[tuple[str, int]] = Counter()  # by method and status
+        self._submitting: defaultdict[str | None, asyncio.Lock] = defaultdict(asyncio.Lock)  # by user
+        self._starting: Counter[str | None] = Counter()  # runs that are resumed and not yet open, by user
         self._resumed: set[asyncio.Task[ResearchResult]] = set()
 
     def count_answer(self, method: str, status: int) -> None:
@@ -83,10 +85,11 @@ class Service:
             repeated = await self.engine.asubmission(query, idempotency_key, **chosen)
             if repeated is not None:  # no new run, so no cap is met
                 return repeated
-        await self._check_quota(user)
-        return await self.engine.asubmit(
-            query, idempotency_key=idempotency_key, priority=priority, not_before=not_before, **chosen
-        )
+        async with self._submitting[user.name]:  # so that requests at once do not all find room for one run
+            await self._check_quota(user)
+            return await self.engine.asubmit(
+                query, idempotency_key=idempotency_key, priority=priority, not_before=not_before, **chosen
+            )
 
     async def submission(
         self, user: User, query: str, idempotency_key: str, options: Mapping[str, Any] | None = None
@@ -108,24 +111,34 @@ class Service:
         user.check(Right.CONTROL)
         _check_dollars(user, run, arguments.get("budget"))
         _check_dollars(user, run, arguments.get("answer"))
-        if run.status not in OPEN:
-            await self._check_quota(user)
-        task = asyncio.create_task(self.engine.aresume(run.research_id, **arguments))
-        self._resumed.add(task)
-        task.add_done_callback(self._resumed.discard)
-        deadline = asyncio.get_running_loop().time() + START_SECONDS
-        while asyncio.get_running_loop().time() < deadline:
-            await asyncio.wait({task}, timeout=POLL_SECONDS)
-            if task.done():
-                task.result()
-                break
-            now = await self.summary(user, run.research_id)
-            if now.updated_at != run.updated_at:
-                break
-        else:
-            log.info("resume_waits", run=run.research_id)
-        task.add_done_callback(_note_failure)
+        async with self._submitting[user.name]:
+            if run.status not in OPEN:
+                await self._check_quota(user)
+            self._starting[user.name] += 1
+        try:
+            task = asyncio.create_task(self.engine.aresume(run.research_id, **arguments))
+            self._resumed.add(task)
+            task.add_done_callback(self._resumed.discard)
+            await self._wait_for_start(task, run)
+        finally:
+            self._starting[user.name] -= 1
         return await self.summary(user, run.research_id)
+
+    async def _wait_for_start(self, task: asyncio.Task[ResearchResult], run: RunSummary) -> None:
+        """Until a run that is resumed has recorded something, or `START_SECONDS` are over: it may wait for others to end.
+        Raises what ended it before."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + START_SECONDS
+        try:
+            while not task.done() and loop.time() < deadline:
+                await asyncio.wait({task}, timeout=POLL_SECONDS)
+                if (await self.engine.astatus(run.research_id)).updated_at != run.updated_at:
+                    break
+        finally:
+            if not task.done():
+                task.add_done_callback(_note_failure)
+        if task.done():
+            task.result()
 
     async def answer(self, user: User, run: RunSummary, value: Any) -> RunSummary:
         """Leave an answer for a parked run of the user, with which a worker goes on. Raises as `DeepResearch.answer`,
@@ -154,7 +167,7 @@ class Service:
         most = user.max_open_runs
         if most is None:
             return
-        count = 0
+        count = self._starting[user.name]
         for status in OPEN:
             count += len(await self.engine.alist(user=user.name, status=status, limit=most))
         if count >= most:

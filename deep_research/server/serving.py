@@ -87,7 +87,7 @@ def _config(app: object, limits: RequestLimits) -> uvicorn.Config:
         lifespan="off",
         loop="none",
         log_config=None,
-        log_level="error",
+        log_level="critical",  # `RequestGate` logs what fails, without secrets
         access_log=False,  # ours names the route, and neither a query nor a header
         proxy_headers=False,
         server_header=False,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -283,6 +285,36 @@ def test_no_answer_names_a_folder_of_the_servers_machine(tmp_path: Path, client_
             assert answer.status_code == 200
             assert str(tmp_path) not in answer.text, answer.url
             assert "canary-home" not in answer.text, answer.url
+
+
+def test_requests_at_once_do_not_all_find_room_for_one_run(capped: TestClient) -> None:
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(lambda _: capped.post("/v1/runs", json=QUESTION).status_code, range(10)))
+    assert sorted(answers) == [202, *[429] * 9]
+
+
+def test_runs_that_are_resumed_at_once_do_not_all_find_room(tmp_path: Path, client_of: Any) -> None:
+    async def hang(_: Any) -> None:
+        await asyncio.Event().wait()
+
+    path = tmp_path / "tokens.jsonl"
+    token = add_token(path, "carol", max_open_runs=1)
+    agents = scripted_agents(without=["gatherer"])
+    with DeepResearch(
+        search=[ScriptedSearch(before=hang)], agents=agents, data_dir=tmp_path / "home"
+    ) as engine:
+        client = client_of(create_app(engine, TokenFile(path)), headers={"x-api-key": token})
+        runs = []
+        for _ in range(4):
+            runs.append(submit(client))
+            assert client.post(f"/v1/runs/{runs[-1]}/cancel").json()["status"] == "aborted"
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(
+                pool.map(lambda run_id: client.post(f"/v1/runs/{run_id}/resume").status_code, runs)
+            )
+        assert sorted(answers) == [202, 429, 429, 429]
+        (left,) = client.get("/v1/runs?status=running").json()["data"]
+        assert client.post(f"/v1/runs/{left['research_id']}/cancel").json()["status"] == "aborted"
 
 
 def test_an_estimate_starts_no_run(client: TestClient) -> None:

@@ -19,6 +19,7 @@ from deep_research.errors import QuotaError
 from deep_research.research.live_run import Item
 from deep_research.server.app import create_app
 from deep_research.server.live_stream import event_frame, event_stream, protocol_frame
+from deep_research.server.request_gate import RequestLimits
 from deep_research.server.service import Service
 from deep_research.server.streams import Streams
 from deep_research.state import DeepResearchPhase
@@ -93,6 +94,35 @@ def test_a_stream_beyond_the_cap_is_429(engine: DeepResearch, client_of: Any) ->
     run_id = engine.submit("Who built Bell Rock?")
     answer = client_of(app).get(f"/v1/runs/{run_id}/events")
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "10")
+
+
+def test_a_client_that_takes_nothing_holds_no_stream(engine: DeepResearch) -> None:
+    app = create_app(engine, limits=RequestLimits(send_seconds=0.05))
+    taken = []
+
+    async def receive() -> Any:
+        return await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        taken.append(message["type"])
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    async def work() -> None:
+        run_id = await engine.asubmit("Who built Bell Rock?")
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": f"/v1/runs/{run_id}/events",
+            "query_string": b"",
+            "headers": [(b"host", b"localhost")],
+        }
+        async with asyncio.timeout(PATIENCE):
+            await app(scope, receive, send)
+
+    asyncio.run(work())
+    assert taken == ["http.response.start", "http.response.body"]
+    assert app.state.service.streams.count == 0
 
 
 async def ids(client: httpx.AsyncClient, run_id: str, after: int) -> AsyncIterator[int | None]:
