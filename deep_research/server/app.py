@@ -21,6 +21,7 @@ from deep_research.server.request_gate import LOOPBACK_HOSTS, RequestGate, Reque
 from deep_research.server.routes import plain_routes
 from deep_research.server.run_routes import run_routes
 from deep_research.server.service import Service, Tokens
+from deep_research.server.upload_routes import upload_routes
 
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch
@@ -82,6 +83,7 @@ def _routers(*, with_users: bool) -> tuple[APIRouter, ...]:
         plain_routes(with_users=with_users),
         run_routes(with_users=with_users),
         openai_routes(),
+        upload_routes(),
     )
 
 

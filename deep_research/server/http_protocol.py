@@ -29,6 +29,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     _limits: RequestLimits
     _timer: asyncio.TimerHandle | None = None
     _in_head = True
+    _most_bytes = 0  # of a request; known with its headers
     _bytes = 0
 
     def connection_made(self, transport: Any) -> None:
@@ -46,7 +47,7 @@ class _BoundedProtocol(HttpToolsProtocol):
             return
         if self._in_head and self._bytes > self._limits.header_bytes:
             self._end_with(431)
-        elif self._bytes > self._limits.header_bytes + self._limits.body_bytes + SLACK_BYTES:
+        elif not self._in_head and self._bytes > self._most_bytes:
             self.transport.close()
 
     def on_message_begin(self) -> None:
@@ -57,6 +58,8 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._in_head = False
         self._stop_timer()
         super().on_headers_complete()
+        limits = self._limits
+        self._most_bytes = limits.header_bytes + limits.body_of(dict(self.scope)).bytes + SLACK_BYTES
 
     def on_message_complete(self) -> None:
         self._bytes = 0

@@ -16,6 +16,10 @@ from deep_research.server.problems import RequestRefused, error_response, path_o
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 ANY_HOST = "*"
+UPLOAD_PATH = "/v1/corpora/"
+JSON_TYPES = frozenset({"application/json"})
+ZIP_TYPES = frozenset({"application/zip", "application/x-zip-compressed"})
+UPLOAD_TYPES = ZIP_TYPES | {"multipart/form-data"}
 UNSAFE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 # Of an answer that names none of them itself.
 DEFAULT_HEADERS = {
@@ -32,12 +36,29 @@ class RequestLimits:
 
     body_bytes: int = 1 << 20
     body_seconds: float = 20.0
+    upload_bytes: int = 64 << 20
+    upload_seconds: float = 300.0
     headers: int = 100
     header_bytes: int = 32 << 10
     head_seconds: float = 10.0
     path_chars: int = 2_000
     query_bytes: int = 8 << 10
     send_seconds: float = 60.0  # for a client to take a piece of an answer
+
+    def body_of(self, scope: Scope) -> BodyLimit:
+        """What the body of a request may be."""
+        if scope["method"] == "PUT" and path_of(scope).startswith(UPLOAD_PATH):
+            return BodyLimit(UPLOAD_TYPES, self.upload_bytes, self.upload_seconds)
+        return BodyLimit(JSON_TYPES, self.body_bytes, self.body_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLimit:
+    """The media types of a body, its most bytes, and the most seconds in which it comes."""
+
+    types: frozenset[str]
+    bytes: int
+    seconds: float
 
 
 Count = Callable[[str, int], None]
@@ -66,7 +87,7 @@ class RequestGate:
         began = time.monotonic()
         try:
             self._check(scope)
-            body = _Body(receive, self._limits, _has_body(Headers(scope=scope)))
+            body = _Body(receive, self._limits.body_of(scope), _has_body(Headers(scope=scope)))
             await self._app(scope, body.receive, answer.send)
         except Exception as error:  # whatever it is, it goes to our log, which keeps secrets out
             await self._refuse(scope, receive, answer, error)
@@ -99,7 +120,7 @@ class RequestGate:
                 403, "origin", "A page of another origin sent this request.", "Send it without a browser."
             )
         if scope["method"] in UNSAFE_METHODS and _has_body(headers):
-            _check_body_headers(headers, self._limits)
+            _check_body_headers(headers, self._limits.body_of(scope))
 
     def _check_sizes(self, scope: Scope) -> None:
         limits, headers = self._limits, scope["headers"]
@@ -138,12 +159,12 @@ class _Answer:
 class _Body:
     """The body of a request as it comes, within its size and time. ``pending`` says that there is one."""
 
-    def __init__(self, receive: Receive, limits: RequestLimits, pending: bool) -> None:
+    def __init__(self, receive: Receive, limit: BodyLimit, pending: bool) -> None:
         self._receive = receive
-        self._limits = limits
+        self._limit = limit
         self._pending = pending
         self._size = 0
-        self._deadline = asyncio.get_running_loop().time() + limits.body_seconds
+        self._deadline = asyncio.get_running_loop().time() + limit.seconds
 
     async def receive(self) -> Message:
         """Raises `RequestRefused`."""
@@ -156,13 +177,13 @@ class _Body:
             raise RequestRefused(
                 408,
                 "body_too_slow",
-                f"The body did not come within {self._limits.body_seconds:g} seconds.",
+                f"The body did not come within {self._limit.seconds:g} seconds.",
                 headers={"connection": "close"},
             ) from None
         self._pending = bool(message.get("more_body"))
         self._size += len(message.get("body", b""))
-        if self._size > self._limits.body_bytes:
-            raise _too_large(self._limits)
+        if self._size > self._limit.bytes:
+            raise _too_large(self._limit)
         return message
 
 
@@ -170,7 +191,7 @@ def _has_body(headers: Headers) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
-def _check_body_headers(headers: Headers, limits: RequestLimits) -> None:
+def _check_body_headers(headers: Headers, limit: BodyLimit) -> None:
     """Raises `RequestRefused`. A browser sends no JSON to another origin without asking first, which is refused."""
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise RequestRefused(
@@ -181,24 +202,26 @@ def _check_body_headers(headers: Headers, limits: RequestLimits) -> None:
             {"accept-encoding": "identity", "connection": "close"},
         )
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
+    if kind not in limit.types:
         raise RequestRefused(
             415,
             "content_type",
-            "A body is JSON.",
-            "Send it with the header content-type: application/json.",
+            "A body is JSON."
+            if limit.types is JSON_TYPES
+            else "An upload is a zip archive or a form of files.",
+            f"Send it with the header content-type: {', or '.join(sorted(limit.types))}.",
             {"connection": "close"},
         )
     length = headers.get("content-length", "0")
-    if length.isdecimal() and int(length) > limits.body_bytes:
-        raise _too_large(limits)
+    if length.isdecimal() and int(length) > limit.bytes:
+        raise _too_large(limit)
 
 
-def _too_large(limits: RequestLimits) -> RequestRefused:
+def _too_large(limit: BodyLimit) -> RequestRefused:
     return RequestRefused(
         413,
         "body_too_large",
-        f"A body has at most {limits.body_bytes} bytes.",
+        f"A body has at most {limit.bytes} bytes.",
         headers={"connection": "close"},
     )
 

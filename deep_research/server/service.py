@@ -42,8 +42,8 @@ class Tokens(Protocol):
 
 
 class Service:
-    """An engine, the tokens of its users (None: everybody is the owner), and ``closing``, which is set when the server
-    stops: streams end then. ``streams`` counts those that are open, and ``packing`` bounds what takes long."""
+    """An engine, the tokens of its users (None: everybody is the owner), and ``closing``, set when the server stops:
+    streams end then. ``streams`` counts those that are open, ``packing`` and ``uploading`` bound what takes long."""
 
     def __init__(self, engine: DeepResearch, tokens: Tokens | None = None) -> None:
         self.engine = engine
@@ -51,6 +51,7 @@ class Service:
         self.closing = asyncio.Event()
         self.streams = Streams()
         self.packing = asyncio.Semaphore(MAX_PACKS)
+        self.uploading = asyncio.Semaphore(1)
         self.answers: Counter[tuple[str, int]] = Counter()  # by method and status
         self._submitting: defaultdict[str | None, asyncio.Lock] = defaultdict(asyncio.Lock)  # by user
         self._starting: Counter[str | None] = Counter()  # runs that are resumed and not yet open, by user

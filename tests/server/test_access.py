@@ -16,6 +16,7 @@ from deep_research.server.app import create_app
 from deep_research.server.problems import OPENAI_PATHS
 
 RUN = "/v1/runs/{research_id}"
+CORPUS = "/v1/corpora/{name}"
 RESPONSE = "/v1/responses/{response_id}"
 ROLES = ("none", "unknown", "reader", "other", "runner", "admin")
 OPEN = (200,) * 6
@@ -30,6 +31,8 @@ EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
     ("GET", "/v1/runs"): OWN,
     ("GET", "/v1/waiting"): OWN,
     ("GET", "/v1/corpora"): OWN,
+    ("PUT", CORPUS): (401, 401, 403, 403, 403, 200),
+    ("DELETE", CORPUS): (401, 401, 403, 403, 403, 404),
     ("POST", "/v1/runs"): (401, 401, 403, 202, 202, 202),
     ("POST", "/v1/estimate"): (401, 401, 403, 200, 200, 200),
     ("GET", RUN): READ,
@@ -55,6 +58,7 @@ EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
     ("DELETE", RESPONSE): (401, 401, 403, 404, 200, 404),
     ("DELETE", RUN): (401, 401, 403, 404, 204, 404),  # the admin comes when it is gone
 }
+UPLOAD = {"files": ("lights.md", b"# Lights")}
 BODIES: dict[str, Any] = {
     "/v1/runs": {"query": "Who built Skerryvore?"},
     "/v1/estimate": {"query": "Who built Skerryvore?"},
@@ -111,6 +115,7 @@ def test_a_route_answers_each_role_as_the_table_says(
         source_id=source_id,
         response_id=run_id.replace("deepres-", "resp_"),
         model="deep-research",
+        name="lights",
     )
     answers: dict[str, int] = {}
     for role in ROLES:
@@ -119,7 +124,8 @@ def test_a_route_answers_each_role_as_the_table_says(
             sent = (
                 {} if token is None else {header: f"Bearer {token}" if header == "authorization" else token}
             )
-            answer = guarded.request(method, url, headers=sent, json=BODIES.get(path))
+            body = {"files": UPLOAD} if method == "PUT" else {"json": BODIES.get(path)}
+            answer = guarded.request(method, url, headers=sent, **body)
             if method != "DELETE":
                 assert answers.setdefault(role, answer.status_code) == answer.status_code, header
             answers.setdefault(role, answer.status_code)

@@ -59,7 +59,11 @@ def test_no_route_answers_another_host_or_a_page_of_another_origin(
     guarded: TestClient, tokens: dict[str, str], method: str, path: str
 ) -> None:
     url = path.format(
-        research_id="deepres-0123456789ab", source_id="src-1", response_id="resp_0", model="deep-research"
+        research_id="deepres-0123456789ab",
+        source_id="src-1",
+        response_id="resp_0",
+        model="deep-research",
+        name="lights",
     )
     for (host, known), (origin, own), token in product(
         HOSTS.items(), ORIGINS.items(), (None, "dr_unknown", tokens["admin"])
