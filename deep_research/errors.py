@@ -32,6 +32,7 @@
     │   ├── AppendRefusedError      stale fence or sequence: another owner took the run over
     │   ├── LogDamagedError         an event that cannot be read or does not fit its log
     │   └── ContentMissingError     a saved text that the store does not hold
+    ├── RemoteError                 a server cannot be reached, or its answer not be understood
     ├── WorkError                   a unit of work failed
     │   ├── SearchError             a search provider failed
     │   ├── FetchError              a page cannot be had, or may not be fetched
@@ -301,6 +302,10 @@ class LogDamagedError(StoreError):
 
 class ContentMissingError(StoreError):
     code = "content_missing"
+
+
+class RemoteError(DeepResearchError):
+    code = "remote"
 
 
 class WorkError(DeepResearchError):

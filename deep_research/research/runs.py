@@ -126,6 +126,16 @@ class Waiting(Record):
         return self.until is not None and self.until <= now and self.then is not WhenDue.STAY
 
 
+def checked_run_id(research_id: object) -> str:
+    """Raises `RunStateError` for what is no id of a run."""
+    if isinstance(research_id, str) and RUN_ID.match(research_id):
+        return research_id
+    raise RunStateError(
+        f"'{str(research_id)[:60]}' is no run id.",
+        hint="Run ids look like deepres-0123456789ab; `deep-research list` shows them.",
+    )
+
+
 class Runs:
     """The verbs of `OPERATIONS` that need no more than a ``store``. The store is the caller's to close."""
 
@@ -134,12 +144,7 @@ class Runs:
 
     async def _row(self, research_id: str) -> RunRow:
         """Raises `RunNotFoundError`, `RunStateError` for what is no id."""
-        if not isinstance(research_id, str) or not RUN_ID.match(research_id):
-            raise RunStateError(
-                f"'{str(research_id)[:60]}' is no run id.",
-                hint="Run ids look like deepres-0123456789ab; `deep-research list` shows them.",
-            )
-        return await asyncio.to_thread(self._store.run, research_id)
+        return await asyncio.to_thread(self._store.run, checked_run_id(research_id))
 
     async def alist(
         self,

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from deep_research.assembly.named_corpora import named_corpora
 from deep_research.errors import ContentMissingError, RunStateError, UsageError
 from deep_research.research.operations import OPERATIONS, Right
+from deep_research.research.route_table import ROUTES
 from deep_research.research.runs import RunSummary, Waiting
 from deep_research.server.access import SCHEMES, run_with, service_of, user_with
 from deep_research.server.list_pages import (
@@ -35,11 +36,12 @@ from deep_research.server.live_stream import (
 )
 from deep_research.server.problem_responses import PROBLEMS
 from deep_research.server.request_models import StrictModel, arguments, request_model
-from deep_research.server.route_table import ROUTES
 from deep_research.server.routes import model_response
+from deep_research.server.service import Service
 from deep_research.server.users import User
 from deep_research.state import Claim, RunStatus, Source
 from deep_research.state.events import encode
+from deep_research.state.identity import RUN_ID
 
 MAX_EVENTS = 1_000  # of one answer
 MAX_TEXT = 200_000  # characters of one answer
@@ -187,8 +189,9 @@ def _add_list(router: APIRouter) -> None:
             if filters.get("user") not in (None, user.name):
                 return await model_response(Page[RunSummary](data=[]))
             filters["user"] = user.name
-        at = run_at(after) if after is not None else None
-        runs = await service_of(request).engine.alist(limit=limit + 1, after=at, **filters)
+        service = service_of(request)
+        at = await _place(service, user, after)
+        runs = await service.engine.alist(limit=limit + 1, after=at, **filters)
         cursor = run_cursor(runs[limit - 1]) if len(runs) > limit else None
         return await model_response(Page[RunSummary](data=list(runs[:limit]), next=cursor))
 
@@ -202,9 +205,16 @@ def _resolved(endpoint: Callable[..., Any], model: Any) -> Callable[..., Any]:
     return endpoint
 
 
+async def _place(service: Service, user: User, after: str | None) -> RunSummary | None:
+    """The run behind which a page begins: by a cursor, or by the id of one of the user's."""
+    if after is None:
+        return None
+    return await service.summary(user, after) if RUN_ID.match(after) else run_at(after)
+
+
 async def _waiting(request: Request, user: _Reader, given: _Paged) -> Response:
-    engine = service_of(request).engine
-    at = run_at(given.after) if given.after is not None else None
+    service = service_of(request)
+    engine, at = service.engine, await _place(service, user, given.after)
     own = None if user.may(Right.ADMIN) else user.name
     parked = await engine.alist(status=RunStatus.PARKED, user=own, limit=given.limit + 1, after=at)
     waiting = await engine.awaiting(user=own, limit=given.limit, after=at)

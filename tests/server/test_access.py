@@ -11,9 +11,9 @@ from fastapi.testclient import TestClient
 
 from deep_research import DeepResearch
 from deep_research.research.operations import OPERATIONS
+from deep_research.research.route_table import ROUTES, UNROUTED
 from deep_research.server.app import create_app
 from deep_research.server.problems import OPENAI_PATHS
-from deep_research.server.route_table import ROUTES, UNROUTED
 
 RUN = "/v1/runs/{research_id}"
 RESPONSE = "/v1/responses/{response_id}"
