@@ -184,6 +184,9 @@ shortened most), `notices` (with limits), `advice` |
 `cost_usd` |
 | `events` | one object a line, an event each |
 | `delete` | `{"deleted": ID}` |
+| `serve` | `{"address": URL}` as soon as it listens |
+| `token add`, `token revoke` | `{"name": NAME, "token": TOKEN}`; `{"revoked": NAME}` |
+| `token list` | an array of objects: `name`, `user`, `role`, `created`, `revoked`, `max_open_runs`, `max_usd` |
 | `pack` | one object, the manifest: `research_id`, `package`, `checker`, `members` (`size`, `sha256` by name) |
 | `verify` | one object: `holds`, `research_id`, `members`, `texts`, `quotes`, `claims`, `failures` and `differing` \
 (`place`, `what`), `checker`, `own_checker` |
