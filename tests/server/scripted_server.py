@@ -1,8 +1,8 @@
 """A server of a process of its own, over an engine whose agents answer from a script: ``python scripted_server.py HOME``.
 
 The arguments after HOME are the fields of `ServerOptions` and of `RequestLimits` as JSON; ``pause``: seconds that writing
-a report takes; ``corpus``: documents to answer from in place of the script; ``wait``: seconds that a
-response is waited for.
+a report takes; ``corpus``: documents to answer from in place of the script; ``witness``: a file in which all calls are
+noted; ``wait``: seconds that a response is waited for.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from witness import Witness, unit_of
+
 from deep_research import DeepResearch
 from deep_research.server import openai_routes
 from deep_research.server.request_gate import RequestLimits
@@ -20,6 +22,8 @@ from deep_research.server.serving import ServerOptions, serve
 from deep_research.server.token_file import TokenFile
 from deep_research.state import AgentRole
 from deep_research.testing import ScriptedSearch, scripted_agents
+
+CALL_SECONDS = 0.03
 
 
 def slowly(agent: Any, pause: float, reached: Path) -> Any:
@@ -34,9 +38,26 @@ def slowly(agent: Any, pause: float, reached: Path) -> Any:
     return answer
 
 
+def witnessed(witness: Witness) -> dict[str, Any]:
+    """Doubles that take a while, and note on disk what they are asked, of which run."""
+
+    async def note(handoff: Any) -> None:
+        witness.note(f"{handoff.original_query}|{unit_of(handoff)}")
+        await asyncio.sleep(CALL_SECONDS)
+
+    async def before(request: Any) -> None:
+        witness.note(f"search:{request.query}")
+        await asyncio.sleep(CALL_SECONDS)
+
+    return {
+        "search": [ScriptedSearch(before=before)],
+        "agents": scripted_agents(without=["gatherer"], before=note),
+    }
+
+
 async def main(home: Path, given: dict[str, Any]) -> None:
     agents = scripted_agents(without=["gatherer"])
-    corpus = given.pop("corpus", None)
+    corpus, witness = given.pop("corpus", None), given.pop("witness", None)
     if pause := given.pop("pause", 0):
         agents[AgentRole.SYNTHESIZER] = slowly(agents[AgentRole.SYNTHESIZER], pause, home / "reached")
     if "tokens" in given:
@@ -45,6 +66,8 @@ async def main(home: Path, given: dict[str, Any]) -> None:
     limits = RequestLimits(**given.pop("limits", {}))
     options = ServerOptions(**{"port": 0, "limits": limits, **given})
     made: dict[str, Any] = {"search": [ScriptedSearch()], "agents": agents}
+    if witness is not None:
+        made = witnessed(Witness(witness))
     if corpus is not None:
         made = {"corpus": corpus, "local_only": True}
     async with DeepResearch(data_dir=home, **made) as engine:
