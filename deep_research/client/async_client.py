@@ -148,9 +148,7 @@ class AsyncClient:
             return None
         return body.decode("utf-8", "replace")
 
-    async def events(
-        self, research_id: str, after: int = 0, *, limit: int | None = None
-    ) -> Sequence[Event]:
+    async def events(self, research_id: str, after: int = 0, *, limit: int | None = None) -> Sequence[Event]:
         """The log of a run after a sequence number, or the first ``limit`` events of that."""
         _check_limit(limit)
         found: list[Event] = []

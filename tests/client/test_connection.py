@@ -158,6 +158,7 @@ def test_a_client_follows_a_run_across_killed_servers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_source, "MAX_PAUSE_SECONDS", 5.0)
+
     async def listen(address: str) -> list[int]:
         async with AsyncClient(address) as client:
             run_id = await client.submit(QUESTION)
