@@ -156,6 +156,9 @@ def test_a_user_sees_and_lists_his_own_runs_alone(
     assert listed("other", "?user=alice") == []
     assert listed("admin") == ["alice", "bob", "alice"]
     assert listed("admin", "?user=bob") == ["bob"]
+    foreign = engine.list(user="alice")[0].research_id
+    headers = {"x-api-key": tokens["other"]}
+    assert guarded.get("/v1/runs", params={"after": foreign}, headers=headers).status_code == 404
 
 
 def test_a_run_belongs_to_the_user_of_the_token_that_started_it(

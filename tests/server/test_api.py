@@ -147,7 +147,14 @@ def test_lists_page_without_gap_or_repeat_while_runs_come_and_go(
         if cursor is None:
             break
     assert seen == runs[::-1]
-    for wrong in ("x", "eHh4", "%00", "deepres-0123456789ab", "🐦"):
+    left = client.get("/v1/runs", params={"limit": 2}).json()
+    last = left["data"][-1]["research_id"]  # the id of a run is a place too, while there is one
+    by_id, by_cursor = (
+        client.get("/v1/runs", params={"after": after}).json() for after in (last, left["next"])
+    )
+    assert by_id == by_cursor
+    assert client.get("/v1/runs", params={"after": "deepres-0123456789ab"}).status_code == 404
+    for wrong in ("x", "eHh4", "%00", "🐦"):
         assert client.get("/v1/runs", params={"after": wrong}).status_code == 422, wrong
     for limit in ("0", "201", "x"):
         assert client.get("/v1/runs", params={"limit": limit}).status_code == 422
