@@ -23,7 +23,7 @@ from deep_research.server.token_file import TokenFile
 from deep_research.state import AgentRole
 from deep_research.testing import ScriptedSearch, scripted_agents
 
-CALL_SECONDS = 0.03
+CALL_SECONDS = 0.15
 
 
 def slowly(agent: Any, pause: float, reached: Path) -> Any:

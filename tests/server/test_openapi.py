@@ -58,7 +58,7 @@ def test_a_sample_of_requests_is_answered_as_documented(tmp_path: Path) -> None:
     fuzz(tmp_path, "--max-examples", "5", "--phases", "coverage,fuzzing")
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.timeout(7200)
 def test_a_thousand_examples_a_route_are_answered_as_documented(tmp_path: Path) -> None:
     fuzz(tmp_path, "--max-examples", "1000")
