@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         ValidationResult,
     )
     from deep_research.supervisor.gates import GatePolicy
-    from deep_research.supervisor.hooks import Park, SupervisorHooks, TaskVerdict, Verdict
+    from deep_research.supervisor.hooks import Allow, Park, Refuse, SupervisorHooks, TaskVerdict, Verdict
     from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
 _HOMES = {
@@ -83,7 +83,14 @@ _HOMES = {
         "ValidationResult",
     ),
     "deep_research.supervisor.gates": ("GatePolicy",),
-    "deep_research.supervisor.hooks": ("Park", "SupervisorHooks", "TaskVerdict", "Verdict"),
+    "deep_research.supervisor.hooks": (
+        "Allow",
+        "Park",
+        "Refuse",
+        "SupervisorHooks",
+        "TaskVerdict",
+        "Verdict",
+    ),
     "deep_research.supervisor.orchestrator": ("SupervisorOrchestrator",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -95,6 +102,7 @@ __all__ = [
     "AgentDecision",
     "AgentRole",
     "AgentSpec",
+    "Allow",
     "Budget",
     "Citation",
     "ConfidenceLevel",
@@ -109,6 +117,7 @@ __all__ = [
     "Limit",
     "Notice",
     "Park",
+    "Refuse",
     "ResearchAbortedError",
     "ResearchHandle",
     "ResearchResult",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 
 from deep_research.state import (
+    Admission,
     Budget,
     DeepResearchPhase,
     DeepResearchState,
@@ -26,6 +27,7 @@ from deep_research.state import (
     TaskReview,
     TaskStep,
     TokenUsage,
+    UserContext,
 )
 from deep_research.state import events as ev
 from deep_research.supervisor import decisions
@@ -40,6 +42,8 @@ RESERVED = Reservation(
 )
 TASK = Task(id="task-1", sub_query_id="subq-0", question="wages", limits=TaskLimits(steps=3, seconds=9))
 MISHAPS = [
+    ev.RunAdmitted(admission=Admission(user=UserContext(name="ann"))),
+    ev.RunAdmitted(admission=Admission(safety_check=False, reason="Not here.")),
     ev.RunResumed(pause_id="1", answer="Yes."),
     ev.RunSteered(text="Mind the lens."),
     ev.RunSteered(dropped="subq-0"),

@@ -108,6 +108,7 @@ OTHERS: dict[str, Any] = {
     "low_quality": (),
     "corpus": (),
     "named_corpora": {},
+    "users_file": None,
     "dense_model": None,
     "search": (),
     "language": None,

@@ -220,14 +220,21 @@ def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | N
     agents, hooks = checked_agents(given.agents), chosen_hooks(given.hooks)
     roles = make_models(settings, given.model, given.models or {})
     ready(roles, local_only=settings.local_only)
+    may = given.permissions
+    data_sources = {
+        name: each for name, each in (given.data_sources or {}).items() if may.may_search(name, local=True)
+    }
+    tools = [each for each in given.tools or () if may.tools is None or each.name in may.tools]
+    given = replace(given, data_sources=data_sources or None, tools=tools or None)
     found = make_sources(
         settings,
         given.search or settings.search,
-        beside=(given.data_sources or {}).values(),
+        beside=data_sources.values(),
         pages=given.pages,
         store=store,
         calls=calls,
         extractor=beside.sources.extractor if beside else make_extractor(settings),
+        permissions=given.permissions,
     )
     tasks = _make_tasks(settings, given, found, roles, calls)
     phases = _phases(agents, found, roles, limits, settings, tasks)

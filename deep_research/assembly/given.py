@@ -11,12 +11,13 @@ from deep_research.errors import SettingsError
 from deep_research.phases.gathering.source_reading import Pages
 from deep_research.phases.gathering.tasks.tool import Tool
 from deep_research.sources.search import SearchProvider
-from deep_research.state import AgentRole
+from deep_research.state import AgentRole, Permissions
 from deep_research.store import Store
 from deep_research.supervisor.gates import Gates
 from deep_research.supervisor.hooks import SupervisorHooks
 from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
+ALL = Permissions()
 MakeSupervisor = type[SupervisorOrchestrator] | Callable[..., SupervisorOrchestrator]
 
 
@@ -37,6 +38,7 @@ class Given:
     store: Store | None = None
     provider_id: str | None = None  # of one run
     corpora: tuple[str, ...] = ()  # of one run
+    permissions: Permissions = ALL  # of the user of one run
 
 
 def chosen_hooks(given: SupervisorHooks | None) -> SupervisorHooks:

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from deep_research.calls import Calls
@@ -22,6 +22,7 @@ from deep_research.sources.extract.readers import unloadable
 from deep_research.sources.search import SearchProvider, SourceType
 from deep_research.sources.search.policy import Service
 from deep_research.sources.search.service_choice import CORPUS, Chosen, chosen
+from deep_research.state import Permissions
 from deep_research.store import Store
 
 if TYPE_CHECKING:
@@ -85,11 +86,12 @@ def make_sources(
     store: Store,
     calls: Calls,
     extractor: Extractor,
+    permissions: Permissions,
 ) -> Sources:
     """``beside`` is what tasks alone search, whose pages are read too; ``pages`` is what reads pages in place of our
-    own. Raises `UnknownNameError`, `ConfigurationError`."""
-    corpus = make_corpus(settings, extractor)
-    found = _services(settings, search, calls)
+    own. What the ``permissions`` do not name is not there. Raises `UnknownNameError`, `ConfigurationError`."""
+    corpus = make_corpus(settings, extractor) if _may_read(permissions) else None
+    found = _permitted(_services(settings, search, calls), permissions)
     web = any(not getattr(each, "local", True) for each in (*found.services, *beside))
     own = make_pages(settings, store, extractor) if web and settings.fetch_pages else None
     if pages is not None and not callable(getattr(pages, "read", None)):
@@ -190,6 +192,25 @@ def _services(settings: Settings, search: Sequence[SearchProvider | str], calls:
         per_minute=settings.search_requests_per_minute,
         contact=settings.contact,
     )
+
+
+def _may_read(permissions: Permissions) -> bool:
+    """Whether documents may be searched."""
+    kinds = permissions.kinds
+    of_kind = kinds is None or SourceType.DOCUMENT.value in kinds
+    return of_kind and permissions.may_search(CORPUS, local=True)
+
+
+def _permitted(found: Chosen, permissions: Permissions) -> Chosen:
+    """The services that may be asked."""
+    kinds = permissions.kinds
+    may_web = kinds is None or bool(set(kinds) - {SourceType.DOCUMENT.value})
+    services = tuple(
+        service
+        for service in found.services
+        if may_web and permissions.may_search(service.name, local=service.local)
+    )
+    return replace(found, services=services)
 
 
 def _lists(settings: Settings) -> QualityLists:

@@ -14,7 +14,7 @@ from deep_research.assembly.named_corpora import corpus_paths
 from deep_research.errors import ConfigurationError, CorpusError, SetUpError, UnknownNameError
 from deep_research.settings import ResolvedSettings, Settings
 from deep_research.sources.search.service_choice import CORPUS
-from deep_research.state import Choice, ModelRole, Notice, SetUp
+from deep_research.state import Choice, ModelRole, Notice, Permissions, SetUp
 from deep_research.state.journal import Clock, utc_now
 from deep_research.state.setup import SETTINGS, Difference, corpus_differences, differences, moved
 
@@ -61,10 +61,17 @@ class Variants:
         with self._gate:
             return iter([self.own, *self._made.values()])
 
-    def of_options(self, provider_id: str | None = None, corpora: Sequence[str] = ()) -> Parts:
-        """For a run that was given a model or documents of its own: all its agents ask that model. Raises
-        `UnknownNameError` for a corpus that has no name here, and as `assemble`."""
+    def of_options(
+        self,
+        provider_id: str | None = None,
+        corpora: Sequence[str] = (),
+        permissions: Permissions | None = None,
+    ) -> Parts:
+        """For a run that was given a model or documents of its own, or whose user may not use all there is. All its
+        agents ask that model. Raises `UnknownNameError` for a corpus that has no name here, and as `assemble`."""
         settings, given = self.own.settings, self._given
+        if permissions is not None and permissions != given.permissions:
+            given = replace(given, permissions=permissions)
         if corpora:
             given = replace(given, corpora=tuple(corpora))
             settings = _changed(settings, corpus=corpus_paths(settings, corpora))
@@ -95,7 +102,7 @@ class Variants:
             return self.own
         model = None if new and self._names(*_OF_MODELS) else setup.provider_id
         self._check_reach({"model": model})
-        base = self.of_options(model, setup.named_corpora)
+        base = self.of_options(model, setup.named_corpora, _permissions_of(setup))
         is_corpus_known = bool(setup.named_corpora) or self._names("corpus") or not setup.corpora
         if not differences(setup, base.setup) and is_corpus_known:
             return base
@@ -159,7 +166,12 @@ class Variants:
         self, setup: SetUp, base: Parts, places: Sequence[str], *, new: bool
     ) -> tuple[Settings, Given]:
         own_model = base.setup.provider_id
-        given = replace(self._given, provider_id=own_model, corpora=setup.named_corpora)
+        given = replace(
+            self._given,
+            provider_id=own_model,
+            corpora=setup.named_corpora,
+            permissions=_permissions_of(setup),
+        )
         taken: dict[str, Any] = {}
         if (
             own_model is None
@@ -191,12 +203,17 @@ class Variants:
             given.provider_id,
             given.corpora,
             repr(given.gates),
+            repr(given.permissions),
         )
         key = (repr(settings), *objects)
         with self._gate:
             if key not in self._made:
                 self._made[key] = assemble(settings, given, clock=self._clock, beside=self.own)
             return self._made[key]
+
+
+def _permissions_of(setup: SetUp) -> Permissions:
+    return setup.user.permissions if setup.user is not None else Permissions()
 
 
 def _changed(settings: Settings, **values: Any) -> Settings:

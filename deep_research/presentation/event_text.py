@@ -27,6 +27,11 @@ def gist(event: ev.Event) -> str:
             return event.query
         case ev.RunResumed():
             return event.answer or ""
+        case ev.RunAdmitted():
+            let_in = event.admission.safety_check
+            return (
+                (event.admission.user.name or "everybody") if let_in else f"refused: {event.admission.reason}"
+            )
         case ev.SetUpChanged():
             found = differences(event.old, event.new) if event.old else ()
             return "; ".join(difference.line for difference in found)
@@ -166,6 +171,7 @@ _FOR_ALL: dict[type[ev.Event], str] = {
     ev.SubQueriesAdded: "Searched as well, on request: ",
     ev.ModelFellBack: "Model: for the ",
     ev.BudgetRaised: "It goes on under another budget: ",
+    ev.RunAdmitted: "Admission: ",
 }
 _FOR_VERBOSE: dict[type[ev.Event], str] = {
     **dict.fromkeys((ev.TaskDispatched, ev.TaskStepped, ev.TaskFinished, ev.TaskReviewed), "  Task "),

@@ -118,6 +118,7 @@ class SettingArguments(CommonArguments, total=False):
     hook_timeout: float | None
     strict_hooks: bool | None
     named_corpora: Mapping[str, Path | str] | None
+    users_file: Path | str | None
     dense_model: str | None
     local_only: bool | None
     search_urls: Mapping[str, str] | None

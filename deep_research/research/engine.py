@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import aclosing
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from deep_research.errors import (
     AppendRefusedError,
@@ -32,6 +32,7 @@ from deep_research.state.identity import keyed_run_id, new_run_id
 # What makes and works on runs is imported where it is first used: a program that only names the class does not pay.
 if TYPE_CHECKING:
     from deep_research.assembly import Destination, MakeSupervisor, Models, Parts
+    from deep_research.assembly.user_directory import UserDirectory
     from deep_research.budget.estimate import Estimate
     from deep_research.budget.shared_budget import SharedBudget
     from deep_research.phases.gathering.source_reading import Pages
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from deep_research.settings import ResolvedSettings
     from deep_research.sources.documents import Skipped
     from deep_research.sources.search import SearchProvider
-    from deep_research.state import AgentRole, Budget, RunOptions
+    from deep_research.state import AgentRole, Budget, RunOptions, UserContext
     from deep_research.state.events import Event, Progress
     from deep_research.state.journal import Clock
     from deep_research.store import Store
@@ -64,7 +65,8 @@ class DeepResearch(RunControl):
     (``proceed``, ``retry``, ``abort``, ``strict``). ``hooks``: a `SupervisorHooks`. ``supervisor``: a subclass of
     `SupervisorOrchestrator`, or a function that makes one for each run of what that class takes. ``budget``: caps of
     every run. ``shared_budget``: caps over all its runs together, and over those of other engines that are given the
-    same. ``store``: ``"sqlite"`` (the default), ``"memory"``, or a `Store`. ``config``, ``preset`` and every setting by
+    same. ``store``: ``"sqlite"`` (the default), ``"memory"``, or a `Store`. ``users``: a `UserDirectory`, which says who
+    a ``user_id`` is and what that user may. ``config``, ``preset`` and every setting by
     name: see docs/settings.md.
 
     Raises `UnknownNameError`, `SettingsError`, `ConfigurationError`. Nothing is opened or started before the
@@ -89,12 +91,14 @@ class DeepResearch(RunControl):
         budget: Budget | None = None,
         shared_budget: SharedBudget | None = None,
         store: Store | str | None = None,
+        users: UserDirectory | None = None,
         config: Path | str | None = None,
         preset: str | None = None,
         clock: Clock | None = None,
         **settings: Unpack[SettingArguments],
     ) -> None:
         from deep_research.assembly import Given, Variants
+        from deep_research.assembly.user_directory import chosen_users
         from deep_research.research.live_run import LiveRuns
         from deep_research.research.runner import Runner
         from deep_research.settings import load_settings
@@ -132,6 +136,7 @@ class DeepResearch(RunControl):
         self._variants = Variants(self._resolved, given, clock)
         self._parts = self._variants.own
         super().__init__(self._parts.store)
+        self._users = chosen_users(users, self._settings)
         self._feed = Feed()
         self._live_runs = LiveRuns(self._parts.store, self._feed)
         self._background = BackgroundLoop(farewell=self._variants.disconnect)
@@ -162,9 +167,10 @@ class DeepResearch(RunControl):
         of the engine. Returns for every run that got an id: look at ``status`` and
         ``reason``, or call ``raise_for_status()``. Raises `UsageError`, `ConfigurationError`, `StoreError`.
         """
-        question, chosen, shared, parts = self._checked(query, options)
+        user = await self._user_of(options)
+        question, chosen, shared, parts = self._checked(query, options, user)
         await self._prepare(parts)
-        return await self._runner.begin(new_run_id(), question, chosen, shared, parts=parts)
+        return await self._runner.begin(new_run_id(), question, chosen, shared, parts=parts, user=user)
 
     run = plain(arun)
 
@@ -190,10 +196,11 @@ class DeepResearch(RunControl):
 
     async def _begin(self, query: str, options: RunArguments) -> tuple[str, asyncio.Task[ResearchResult]]:
         """A run that is in the store, and the task that carries it out."""
-        question, chosen, shared, parts = self._checked(query, options)
+        user = await self._user_of(options)
+        question, chosen, shared, parts = self._checked(query, options, user)
         await self._prepare(parts)
         run_id, created = new_run_id(), asyncio.Event()
-        task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created, parts))
+        task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created, parts, user))
         try:
             await _until_created(created, task)
         except BaseException:
@@ -222,7 +229,8 @@ class DeepResearch(RunControl):
         """
         from deep_research.research.submissions import checked_key, queue_place
 
-        question, chosen, _, parts = self._checked(query, options)
+        user = await self._user_of(options)
+        question, chosen, _, parts = self._checked(query, options, user)
         if options.get("shared_budget") is not None:
             raise UsageError(
                 "A submitted run takes no shared_budget.",
@@ -234,7 +242,7 @@ class DeepResearch(RunControl):
         if idempotency_key is not None:
             run_id = keyed_run_id(chosen.user_id, checked_key(idempotency_key))
         try:
-            await self._runner.submit(run_id, question, chosen, place, parts)
+            await self._runner.submit(run_id, question, chosen, place, parts, user)
         except AppendRefusedError:
             if idempotency_key is None:
                 raise
@@ -251,7 +259,7 @@ class DeepResearch(RunControl):
         """The id of the run that was submitted under an idempotency key; None where there is none. Raises as `submit`."""
         from deep_research.research.submissions import checked_key
 
-        question, chosen, _, _ = self._checked(query, options)
+        question, chosen, _, _ = self._checked(query, options, await self._user_of(options))
         run_id = keyed_run_id(chosen.user_id, checked_key(idempotency_key))
         try:
             await self._check_repeated(run_id, question, options, chosen)
@@ -275,7 +283,7 @@ class DeepResearch(RunControl):
         would. Options and errors as `run`."""
         from deep_research.assembly.run_estimate import estimated
 
-        question, chosen, _, parts = self._checked(query, options)
+        question, chosen, _, parts = self._checked(query, options, await self._user_of(options))
         return await estimated(parts, question, chosen)
 
     estimate = plain(aestimate)
@@ -374,8 +382,25 @@ class DeepResearch(RunControl):
 
     # Inside
 
+    async def _user_of(self, options: Mapping[str, Any]) -> UserContext | None:
+        """For whom a run works; None where there is no directory of users. Raises `RightError` for somebody it does not
+        know, and what the directory raises."""
+        if self._users is None:
+            return None
+        from deep_research.errors import RightError
+
+        user_id = options.get("user_id")
+        self._refuse_closed()
+        known = await self._parts.calls(self._users.context, user_id, timeout=self._settings.hook_timeout)
+        if known is None:
+            raise RightError(
+                f"The user '{str(user_id)[:60]}' is not known." if user_id else "The run names no user.",
+                hint="Name one with user_id, or add it to the directory of users.",
+            )
+        return cast("UserContext", known)
+
     def _checked(
-        self, query: str, options: Mapping[str, Any]
+        self, query: str, options: Mapping[str, Any], user: UserContext | None = None
     ) -> tuple[str, RunOptions, Sequence[SharedBudget], Parts]:
         from deep_research.models.characters import in_all_texts
         from deep_research.supervisor.opening import checked_question
@@ -385,7 +410,13 @@ class DeepResearch(RunControl):
         given = {"budget": self._budget, **options} if self._budget is not None else dict(options)
         shared = (*self._shared_budget, *as_shared(given.pop("shared_budget", None)))
         chosen = self._settings.run_options(**given)
-        parts = self._variants.of_options(chosen.provider_id, chosen.corpora)
+        if user is not None:
+            from deep_research.assembly.user_directory import restricted
+
+            chosen = restricted(chosen, user)
+        parts = self._variants.of_options(
+            chosen.provider_id, chosen.corpora, user.permissions if user is not None else None
+        )
         parts.models.check(chosen.budget, shared)
         parts.check_kinds(chosen.source_types)
         parts.check_tasks(chosen)

@@ -43,6 +43,7 @@ from deep_research.state import (
     RunStatus,
     SetUp,
     SubQueryStatus,
+    UserContext,
 )
 from deep_research.state.events import (
     Event,
@@ -171,15 +172,18 @@ class Runner:
         shared: Sequence[SharedBudget] = (),
         created: asyncio.Event | None = None,
         parts: Parts | None = None,
+        user: UserContext | None = None,
     ) -> ResearchResult:
         """A new run, from its first event to its end, which draws on the ``shared`` budgets too. ``created`` is set once
-        it is in the store; ``parts`` are not those of the engine where the run has a model of its own."""
+        it is in the store; ``parts`` are not those of the engine where the run has a model of its own. ``user`` is for
+        whom it works."""
         parts = parts or self._parts
         lane = Lane(run_id, Owner.here(self._token), fence=1)
         new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id, places=parts.places)
         elapsed = Stopwatch(time.monotonic)
         journal = self._journal(lane, Fold(), elapsed, new)
-        first = RunCreated(research_id=run_id, query=query, options=options, setup=parts.set_up_now)
+        setup = _for_user(parts.set_up_now, user)
+        first = RunCreated(research_id=run_id, query=query, options=options, setup=setup)
         active = self._activate(journal, elapsed, parts, options, shared)
         slots = self._loop().slots
         waits = slots.locked()
@@ -187,8 +191,8 @@ class Runner:
         if (
             type(active.orchestrator) is SupervisorOrchestrator
         ):  # one commit less; a subclass has a say in its start
-            state = DeepResearchState(research_id=run_id, query=query, options=options)
-            opening.append(active.orchestrator.first_step(state))
+            state = DeepResearchState(research_id=run_id, query=query, options=options, setup=setup)
+            opening += active.orchestrator.opening(state)
         try:
             if waits:
                 await journal.record(opening.pop(0))
@@ -209,14 +213,21 @@ class Runner:
 
     @_in_scope
     async def submit(
-        self, run_id: str, query: str, options: RunOptions, place: QueuePlace, parts: Parts
+        self,
+        run_id: str,
+        query: str,
+        options: RunOptions,
+        place: QueuePlace,
+        parts: Parts,
+        user: UserContext | None = None,
     ) -> None:
         """Record a run for a worker. Raises `AppendRefusedError` where there is one of that id."""
         lane = Lane(run_id, Owner.here(self._token), fence=1)
         new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id, places=parts.places)
         journal = self._journal(lane, Fold(), Stopwatch(time.monotonic), new)
+        setup = _for_user(parts.set_up_now, user)
         await journal.record(
-            RunCreated(research_id=run_id, query=query, options=options, setup=parts.set_up_now, queue=place)
+            RunCreated(research_id=run_id, query=query, options=options, setup=setup, queue=place)
         )
 
     async def claim(self, besides: Collection[str] = ()) -> Claim | None:
@@ -656,7 +667,7 @@ def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) ->
     """What a resumed run begins with: its first phase, if it never had one; the searches that failed, if for want
     of them there was no evidence; what an agent could not read."""
     if not state.decisions:
-        return [orchestrator.first_step(state)]
+        return orchestrator.opening(state)
     if state.abort is None or state.abort.reason is not AbortReason.NO_EVIDENCE:
         return []
     if any(s.status is SubQueryStatus.FAILED for s in state.sub_queries):
@@ -682,6 +693,10 @@ def _queued_answer(commands: Sequence[Command], journal: RunJournal) -> tuple[An
         ):
             found, used = value, command
     return found, [_unused(command) for command in answers if command is not used]
+
+
+def _for_user(setup: SetUp, user: UserContext | None) -> SetUp:
+    return setup if user is None else setup.model_copy(update={"user": user})
 
 
 def _set_up_anew(state: DeepResearchState, going: Going) -> list[Event]:

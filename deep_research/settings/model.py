@@ -348,6 +348,11 @@ class Settings(BaseModel):
         description="Files and folders of documents by name, which a run may choose in place of `corpus` with its option "
         '`corpora`; in a variable `{"handbook": "/srv/handbook"}`.',
     )
+    users_file: AnyPath | None = Field(
+        default=None,
+        description="TOML file of the users that runs may name, with what each may use; a user whom it does not know is "
+        "refused. Unset: everybody may all.",
+    )
     dense_model: Name | None = Field(
         default=None,
         description="Sentence-embedding model that helps to order local documents; needs the extra `dense`.",

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from deep_research.state.admission import Admission, Permissions, UserContext
     from deep_research.state.claims import (
         Aspect,
         Claim,
@@ -94,6 +95,7 @@ __all__ = [
     "PHASE_TO_AGENT",
     "Abort",
     "AbortReason",
+    "Admission",
     "AgentDecision",
     "AgentRole",
     "Answered",
@@ -138,6 +140,7 @@ __all__ = [
     "Parking",
     "PartJudgement",
     "PartVerdict",
+    "Permissions",
     "Portion",
     "QualityUpdate",
     "QuestionPart",
@@ -175,6 +178,7 @@ __all__ = [
     "ToolUse",
     "Triage",
     "Usage",
+    "UserContext",
     "ValidationResult",
     "WhenDue",
     "answered",
@@ -182,6 +186,7 @@ __all__ = [
 ]
 
 _NAMES = {
+    "admission": "Admission Permissions UserContext",
     "claims": (
         "Aspect Claim ClaimBasis ClaimCounts ClaimKind ClaimVerdict Discrepancy Draft Judgement "
         "PartJudgement Repair RepairKind merge_parts"

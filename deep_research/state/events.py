@@ -21,6 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from deep_research.errors import LogDamagedError, StoreVersionError
 from deep_research.logs import holds_secret, masked, masked_value, placeless
 from deep_research.secret_values import cut
+from deep_research.state.admission import Admission
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
 from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
@@ -79,6 +80,13 @@ class RunCreated(Event):
     options: RunOptions
     setup: SetUp | None = None
     queue: QueuePlace | None = None
+
+
+class RunAdmitted(Event):
+    """The run was let in for its user, or refused, before anything was spent."""
+
+    type: Literal["run.admitted"] = "run.admitted"
+    admission: Admission
 
 
 class RunResumed(Event):
@@ -475,6 +483,7 @@ class RunAborted(Event):
 
 AnyEvent = (
     RunCreated
+    | RunAdmitted
     | RunResumed
     | SetUpChanged
     | PhaseStarted

@@ -104,6 +104,7 @@ class AbortReason(StrEnum):
     """Why a run was aborted."""
 
     CANCELLED = "cancelled"
+    REFUSED = "refused"
     TIMEOUT = "timeout"
     BUDGET = "budget"
     NO_EVIDENCE = "no_evidence"

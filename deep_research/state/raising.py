@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from deep_research.errors import UsageError
+from deep_research.errors import RightError, UsageError
 from deep_research.state.phases import DeepResearchPhase, ParkedKind
 from deep_research.state.records import FETCHES, Limit, Notice
 from deep_research.state.run import DeepResearchState
@@ -61,6 +61,8 @@ def raised(state: DeepResearchState, wanted: Budget) -> Budget:
             hint="Resume it without one, or ask anew.",
         )
     new = old.model_copy(update={name: getattr(wanted, name) for name in wanted.model_fields_set})
+    if refused := state.permissions.excess(new):
+        raise RightError(f"The user of this run may not: {refused}.", hint="Ask for no more than that.")
     if not set(caps) & set(higher(old, new)):
         stand = ", ".join(
             f"{name} {getattr(old, name):,.10g}" for name in caps if getattr(old, name) is not None

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from deep_research.errors import LogDamagedError
 from deep_research.state import events as ev
+from deep_research.state.admission import Admission
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair, merge_parts
 from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
@@ -88,6 +89,7 @@ class Fold:
     options: RunOptions
     setup: SetUp | None
     queue: QueuePlace | None
+    admission: Admission | None
     status: RunStatus
     phase: DeepResearchPhase
     iteration: int
@@ -320,6 +322,11 @@ def _created(state: Fold, event: ev.RunCreated) -> None:
     if event.queue is not None:
         state.queue, state.status = event.queue, RunStatus.QUEUED
     state.created_at = event.at
+
+
+@_on(ev.RunAdmitted)
+def _admitted(state: Fold, event: ev.RunAdmitted) -> None:
+    state.admission = event.admission
 
 
 @_on(ev.SetUpChanged)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from deep_research.state.admission import Admission, Permissions
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
 from deep_research.state.parking import Parking
 from deep_research.state.parts import Answered, PartVerdict, QuestionPart, answered, lacking
@@ -142,7 +143,7 @@ class DeepResearchState(Record):
     owner agreed to the plan; ``searching_stopped``: he wants nothing more searched; ``phase_answers`` is how many
     requests of the agent of the phase had been answered then, and ``bytes_a_token`` what had been measured of the
     texts of each model; ``setup`` is what the run works with, None where nobody named it;
-    ``queue`` is its place among submitted runs;
+    ``queue`` is its place among submitted runs, ``admission`` how it was let in;
     ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
     All collections keep the order in which they rank: sub-queries and their tasks by index, sources by score, those
     without one after them by (sub-query index, rank), findings by iteration and first source, gaps by (iteration, rank),
@@ -154,6 +155,7 @@ class DeepResearchState(Record):
     options: RunOptions = RunOptions()
     setup: SetUp | None = None
     queue: QueuePlace | None = None
+    admission: Admission | None = None
     status: RunStatus = RunStatus.PENDING
     phase: DeepResearchPhase = DeepResearchPhase.PLANNING
     iteration: int = 1
@@ -266,6 +268,12 @@ class DeepResearchState(Record):
             keys["abort_phase"] = self.abort.phase.value
             keys["abort_iteration"] = self.abort.iteration
         return keys
+
+    @property
+    def permissions(self) -> Permissions:
+        """What the user of the run may."""
+        user = self.setup.user if self.setup is not None else None
+        return user.permissions if user is not None else Permissions()
 
     @property
     def pause_id(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
+from deep_research.state.admission import UserContext
 from deep_research.state.phases import ModelRole
 from deep_research.state.records import Record
 
@@ -52,11 +53,12 @@ class SetUp(Record):
     ``services`` are those that are searched, the preferred first. ``agents`` (by role), ``hooks``, ``supervisor`` and
     ``pages`` are the classes of what was handed over, and so are ``tools`` and ``data_sources`` by their names. ``gates``
     are policies by phase. ``provider_id`` is the model that this run alone was given, ``named_corpora`` the
-    documents. All other fields are
+    documents, and ``user`` the one it works for, where a directory knows the users. All other fields are
     settings of that name."""
 
     provider_id: str | None = None
     named_corpora: tuple[str, ...] = ()
+    user: UserContext | None = None
     model: tuple[Choice, ...] = ()
     models: dict[str, tuple[Choice, ...]] = Field(default_factory=dict)
     services: tuple[Choice, ...] = ()
@@ -111,6 +113,7 @@ class SetUp(Record):
 _PARTS = (
     "provider_id",
     "named_corpora",
+    "user",
     "model",
     "models",
     "services",

@@ -7,7 +7,7 @@ import re
 from deep_research.version import __version__
 
 # Events, tables and the manifest of packs; `python tests/golden/pin_shapes.py` writes it.
-SHAPES = "66aea80ff2568cfdb19f71e3c2d9cec028d4c6f5b818e2ed1bc0d86e9f249a7a"
+SHAPES = "676a1b3189edd5ca0c08b07125c7b29ef0108a2ee7183df8d4f6345c42d1ab70"
 
 
 def readable(package: str, shapes: str) -> bool:

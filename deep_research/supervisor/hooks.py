@@ -21,12 +21,13 @@ from deep_research.state import (
     SupervisorAction,
     TaskFinding,
     TaskState,
+    UserContext,
     ValidationResult,
     WhenDue,
 )
 from deep_research.state.events import Event
 
-DECISION_HOOKS = ("before_phase", "after_phase", "think_pause", "gate", "decide_iteration", "review")
+DECISION_HOOKS = ("admit", "before_phase", "after_phase", "think_pause", "gate", "decide_iteration", "review")
 OBSERVERS = ("event", "error")
 HOOKS = (*DECISION_HOOKS, *OBSERVERS)
 MAX_CHARS = 20_000  # of one text that a hook answers with
@@ -81,8 +82,21 @@ class TaskVerdict:
     follow_up_question: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """Returned by the ``admit`` hook: the run may begin, as it may with None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Returned by the ``admit`` hook: the run is aborted as refused before anything is spent, for this ``reason``."""
+
+    reason: str
+
+
 # What each decision hook may answer with, besides None.
 ANSWERS: dict[str, tuple[type, ...]] = {
+    "admit": (Allow, Refuse, Park),
     "before_phase": (str, Park),
     "after_phase": (str, Park),
     "think_pause": (str, Park),
@@ -94,6 +108,8 @@ ANSWERS: dict[str, tuple[type, ...]] = {
 
 def bounded(answer: Any) -> Any:
     """What a hook answered, with its texts cut as what the owner of a run tells it; what he is asked is a line."""
+    if isinstance(answer, Refuse):
+        answer = replace(answer, reason=bounded_line(str(answer.reason)))
     if isinstance(answer, Park):
         answer = replace(answer, waiting_for=bounded_line(str(answer.waiting_for)))
     return in_all_texts(answer, lambda text: cut(text, MAX_CHARS))
@@ -118,6 +134,11 @@ class SupervisorHooks:
         for name, value in vars(cls).items():
             if not name.startswith("_") and callable(value) and name not in HOOKS:
                 raise UnknownNameError.of("hook", name, HOOKS, where=cls.__name__)
+
+    async def admit(self, query: str, user: UserContext) -> Allow | Refuse | Park | None:
+        """Whether a run may begin, for whom; called before anything is spent. A hook that fails refuses it. What answers
+        a `Park` lets the run in, and is guidance."""
+        return None
 
     async def before_phase(self, state: DeepResearchState, phase: DeepResearchPhase) -> str | Park | None:
         """Guidance for the phase that is about to start."""

@@ -33,6 +33,7 @@ from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
 from deep_research.state import (
     AbortReason,
+    Admission,
     AgentDecision,
     Answered,
     DeepResearchPhase,
@@ -47,6 +48,7 @@ from deep_research.state import (
     TaskFinding,
     TaskReview,
     TaskState,
+    UserContext,
     WhenDue,
 )
 from deep_research.state.events import (
@@ -59,6 +61,7 @@ from deep_research.state.events import (
     PhaseEnded,
     PhaseStarted,
     RunAborted,
+    RunAdmitted,
     RunParked,
 )
 from deep_research.state.journal import Clock, Journal, utc_now
@@ -79,6 +82,7 @@ from deep_research.supervisor.gates import VALIDATORS, Gates, policies
 from deep_research.supervisor.hooks import (
     ANSWERS,
     Park,
+    Refuse,
     SupervisorHooks,
     TaskVerdict,
     Verdict,
@@ -354,9 +358,8 @@ class SupervisorOrchestrator:
 
     async def _to_the_end(self, journal: Journal) -> None:
         try:
-            if journal.state.status is RunStatus.PENDING:
-                await self.record_to_state(journal, self.first_step(journal.state))
-                self._check_moved(journal.state.status is not RunStatus.PENDING)
+            if self._is_new(journal.state):
+                await self._begin(journal)
             await self._walk(journal)
         except _Parked:
             return
@@ -377,6 +380,49 @@ class SupervisorOrchestrator:
             log.error("run_failed", error=type(error).__name__)
             message = f"Unexpected {told(error)}"
             await self._fail(journal, AbortReason.ERROR, error, message)
+
+    def opening(self, state: DeepResearchState) -> list[Event]:
+        """What a run begins with, where nobody has to be asked first: how it is let in, where its user is known, and its
+        first step. Empty where the ``admit`` hook decides."""
+        if overridden(self._hooks, "admit"):
+            return []
+        admission = Admission(user=_user_of(state))
+        let_in = [RunAdmitted(admission=admission)] if _is_known(state) else []
+        return [*let_in, self.first_step(state)]
+
+    def _is_new(self, state: DeepResearchState) -> bool:
+        """Whether a run has not begun, or was refused the last time."""
+        refused = state.admission is not None and not state.admission.safety_check
+        return state.status is RunStatus.PENDING or (
+            state.status is RunStatus.RUNNING and (refused or not state.decisions)
+        )
+
+    async def _begin(self, journal: Journal) -> None:
+        """Let a run in, and take its first step. Raises `_Parked`, and `StopResearch` for one that ends here."""
+        await self._admit(journal)
+        if journal.state.status.ended:
+            raise _Parked
+        state = journal.state
+        await self.record_to_state(journal, self.first_step(state))
+        self._check_moved(journal.state.seq > state.seq)
+
+    async def _admit(self, journal: Journal) -> None:
+        user = _user_of(journal.state)
+        answer = await self._hook(
+            journal,
+            "admit",
+            journal.state.query,
+            user,
+            failed=Refuse("It could not be decided whether it may."),
+        )
+        if isinstance(answer, Refuse):
+            admission = Admission(safety_check=False, user=user, reason=answer.reason)
+            await journal.record(RunAdmitted(admission=admission))
+            await self.abort(journal, AbortReason.REFUSED, answer.reason or "The run was refused.")
+            return
+        advice = [given(DeepResearchPhase.PLANNING, 1, answer, "hook")] if isinstance(answer, str) else []
+        if _is_known(journal.state) or overridden(self._hooks, "admit"):
+            await journal.record(RunAdmitted(admission=Admission(user=user)), *advice)
 
     async def stand_still(self, journal: Journal) -> None:
         """Parked for whoever goes on; without a word where another process waits for the run."""
@@ -731,10 +777,10 @@ class SupervisorOrchestrator:
 
     # Hooks
 
-    async def _hook(self, journal: Journal, name: str, *args: Any, at: str = "") -> Any:
+    async def _hook(self, journal: Journal, name: str, *args: Any, at: str = "", failed: Any = None) -> Any:
         """Call a decision hook, isolated: its failure is recorded and counts as no answer. An answer that was
         given to a pause of this hook counts as its guidance, and it is not called again. ``at`` tells the calls of one
-        place apart."""
+        place apart; ``failed`` is the answer where it fails."""
         # A subclass may think in place of the hook.
         own = name == "think_pause" and type(self).think_pause is not SupervisorOrchestrator.think_pause
         if not (own or overridden(self._hooks, name)):
@@ -750,16 +796,16 @@ class SupervisorOrchestrator:
             raise
         except TimeoutError as error:
             await self._hook_failed(journal, name, f"no answer within {self._hook_timeout:g} s", error)
-            return None
+            return failed
         except Exception as error:
             await self._hook_failed(journal, name, told(error), error)
-            return None
+            return failed
         wanted = ANSWERS[name]
         if answer is not None and not isinstance(answer, wanted):
             names = " or ".join(kind.__name__ for kind in wanted)
             wrong = f"answered with {type(answer).__name__}, not {names}"
             await self._hook_failed(journal, name, wrong, TypeError(f"{name} {wrong}"))
-            return None
+            return failed
         if isinstance(answer, str) and not answer.strip():
             return None
         answer = bounded(answer)
@@ -781,3 +827,14 @@ class SupervisorOrchestrator:
         await journal.record(HookFailed(hook=name, error=error))
         if self._strict_hooks:
             raise _HookRaised(name, error) from cause
+
+
+def _user_of(state: DeepResearchState) -> UserContext:
+    """For whom a run works, as far as anybody knows."""
+    known = state.setup.user if state.setup is not None else None
+    return known or UserContext(name=state.options.user_id, language=state.options.language)
+
+
+def _is_known(state: DeepResearchState) -> bool:
+    """Whether a directory knows the user of a run."""
+    return state.setup is not None and state.setup.user is not None

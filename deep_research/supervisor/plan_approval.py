@@ -306,6 +306,8 @@ def _terms(state: DeepResearchState, edit: PlanEdit) -> PlanTerms | None:
     if terms == PlanTerms():
         return None
     options = state.options.model_copy(update=terms.changes(state.options.budget))
+    if refused := state.permissions.excess(options.budget, options.source_types):
+        raise BadEditError(refused)
     if options.since and options.until and options.since > options.until:
         raise BadEditError(f"sources: since {options.since} is after until {options.until}")
     return terms

@@ -18,7 +18,8 @@ PAUSES = [
     (hook, phase.value)
     for hook in DECISION_HOOKS
     for phase in DeepResearchPhase
-    if hook != "review" and (hook != "decide_iteration" or phase in ("synthesis", "refinement"))
+    if hook not in ("admit", "review")
+    and (hook != "decide_iteration" or phase in ("synthesis", "refinement"))
 ]
 
 

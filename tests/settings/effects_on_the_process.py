@@ -11,7 +11,7 @@ from setting_runs import QUESTION, hanging, run
 
 from deep_research import DeepResearch, SearchProvider, SearchResult, SupervisorHooks
 from deep_research.budget.archive import Archive
-from deep_research.errors import ConfigurationError, InvalidQuestionError, SettingsError
+from deep_research.errors import ConfigurationError, InvalidQuestionError, RightError, SettingsError
 from deep_research.store import MemoryStore, SQLiteStore
 from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
 
@@ -187,6 +187,16 @@ def runs_at_a_time(tmp_path):
 
     assert asyncio.run(journey(1)) == 1
     assert asyncio.run(journey(6)) > 1
+
+
+def users_that_a_run_may_name(tmp_path):
+    (tmp_path / "users.toml").write_text('[users.ann]\nlanguage = "German"\n')
+    with DeepResearch(
+        agents=scripted_agents(), data_dir=tmp_path, users_file=tmp_path / "users.toml"
+    ) as research:
+        assert research.run(QUESTION, user_id="ann").state.options.language == "German"
+        with pytest.raises(RightError):
+            research.run(QUESTION, user_id="bob")
 
 
 def what_the_caller_keeps_with_a_run(tmp_path):

@@ -119,6 +119,7 @@ TABLE: dict[str, list[Row]] = {
     ],
     "corpus": of_paths('"kept/docs"', '["kept/docs", "../outside/docs"]'),
     "named_corpora": of_paths('{ docs = "kept/docs" }', '{ docs = "../outside/docs" }'),
+    "users_file": of_paths('"kept/users.toml"', '"../outside/users.toml"'),
     "model_file": [
         *of_paths('"kept/models.toml"', '"../outside/models.toml"'),
         Row(
@@ -160,7 +161,8 @@ def test_every_variable_of_a_key_that_the_code_reads_is_among_those_that_are_lis
     quoted = re.compile(r'"([A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD))"')
     texts = [path.read_text() for path in package.rglob("*.py") if "testing" not in path.parts]
     found = {name for text in texts for name in quoted.findall(text)}
-    assert found == {*OWN_SERVERS, OF_THE_HUB}
+    of_the_client = "DEEP_RESEARCH_TOKEN"  # goes to its server alone: tests/client/test_connection.py
+    assert found == {*OWN_SERVERS, OF_THE_HUB, of_the_client}
 
 
 installed = cache(entry_points)  # it looks through all packages
@@ -212,6 +214,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listener: KeyListene
     for kept in ("folder/kept", "outside"):
         (tmp_path / kept / "docs").mkdir(parents=True)
         (tmp_path / kept / "docs" / "tower.md").write_text("# Tower\n\nThe tower is 41 metres tall.\n")
+        (tmp_path / kept / "users.toml").write_text('[users."*"]\nrole = "keeper"\n')
         (tmp_path / kept / "models.toml").write_text('["ollama:m"]\ncontext = 8192\n')
         cheaper = f'["ollama:m"]\ncheaper = "openai:cheap@{listener.url}/v1"\n'
         (tmp_path / kept / "cheaper.toml").write_text(cheaper)

@@ -33,7 +33,7 @@ MEANINGS = {
     Exit.COMPLETED: "completed; or the question about a run was answered",
     Exit.FAILED: "aborted (config, error), or the database, the output or the program failed; or `verify` found damage",
     Exit.WRONG_USE: "wrong use: arguments, settings, corpus, run id; nothing was started",
-    Exit.STOPPED: "aborted (cancelled, timeout, budget, no_evidence)",
+    Exit.STOPPED: "aborted (cancelled, refused, timeout, budget, no_evidence)",
     Exit.PARKED: "parked: the run waits for an answer or a time",
     Exit.INTERRUPTED: "interrupted by Ctrl-C; the run can be resumed",
     Exit.TERMINATED: "interrupted by SIGTERM; the run can be resumed",
@@ -48,6 +48,7 @@ _BY_OUTCOME = {
     "timeout": Exit.STOPPED,
     "budget": Exit.STOPPED,
     "no_evidence": Exit.STOPPED,
+    "refused": Exit.STOPPED,
 }
 
 

@@ -142,7 +142,7 @@ def test_the_example_of_a_command_can_be_read(command: object) -> None:
 def test_every_reason_to_abort_has_its_exit_code() -> None:
     assert {reason.value for reason in AbortReason} <= _BY_OUTCOME.keys()
     assert of_run("aborted", "error") == of_run("aborted", "config") == 1
-    assert {of_run("aborted", r) for r in ("cancelled", "timeout", "budget", "no_evidence")} == {3}
+    assert {of_run("aborted", r) for r in ("cancelled", "refused", "timeout", "budget", "no_evidence")} == {3}
     assert (of_run("completed", None), of_run("parked", None), of_run("running", None)) == (0, 4, 1)
 
 
