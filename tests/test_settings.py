@@ -109,6 +109,7 @@ OTHERS: dict[str, Any] = {
     "corpus": (),
     "named_corpora": {},
     "users_file": None,
+    "depth": "standard",
     "dense_model": None,
     "search": (),
     "language": None,

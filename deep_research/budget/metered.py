@@ -172,7 +172,7 @@ class RunModels:
     def allowance(self, phase: DeepResearchPhase, role: ModelRole) -> Allowance:
         """The shares of a phase for a role as they stand now."""
         state = self.journal.state
-        whole = Allowance.of(state, phase, self.roles.report_cost(state.options.report_words))
+        whole = Allowance.of(state, phase, self.roles.report_cost(state.report_words))
         return whole.beside_agent(state) if role is ModelRole.SUMMARIZER else whole
 
     def _chain(self, role: ModelRole) -> Sequence[Named]:

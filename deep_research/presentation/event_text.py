@@ -27,6 +27,8 @@ def gist(event: ev.Event) -> str:
             return event.query
         case ev.RunResumed():
             return event.answer or ""
+        case ev.DepthRaised():
+            return f"{event.depth}: {event.reason}"
         case ev.RunAdmitted():
             let_in = event.admission.safety_check
             return (
@@ -172,6 +174,7 @@ _FOR_ALL: dict[type[ev.Event], str] = {
     ev.ModelFellBack: "Model: for the ",
     ev.BudgetRaised: "It goes on under another budget: ",
     ev.RunAdmitted: "Admission: ",
+    ev.DepthRaised: "Researched more thoroughly, ",
 }
 _FOR_VERBOSE: dict[type[ev.Event], str] = {
     **dict.fromkeys((ev.TaskDispatched, ev.TaskStepped, ev.TaskFinished, ev.TaskReviewed), "  Task "),

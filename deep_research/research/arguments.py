@@ -22,6 +22,7 @@ class CommonArguments(TypedDict, total=False):
     gate_retries: int | None
     max_supervisor_retries: int | None
     report_words: int | None
+    depth: Literal["quick", "standard", "deep", "auto"] | None
     min_supported: float | None
     system_prompt: str | None
     language: str | None

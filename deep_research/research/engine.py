@@ -410,6 +410,8 @@ class DeepResearch(RunControl):
         given = {"budget": self._budget, **options} if self._budget is not None else dict(options)
         shared = (*self._shared_budget, *as_shared(given.pop("shared_budget", None)))
         chosen = self._settings.run_options(**given)
+        if chosen.depth == "deep":
+            chosen = self._deeper(chosen, given)
         if user is not None:
             from deep_research.assembly.user_directory import restricted
 
@@ -428,6 +430,18 @@ class DeepResearch(RunControl):
             ) from None
         with parts.keyring.scope():
             return masked(question), in_all_texts(chosen, masked), shared, parts
+
+    def _deeper(self, chosen: RunOptions, given: Mapping[str, Any]) -> RunOptions:
+        """The options of the preset `deep`, where neither the run nor a setting names others."""
+        from deep_research.settings import preset_values
+
+        named = {name for name, origin in self._resolved.origins.items() if origin != "default"} | set(given)
+        more = {
+            name: value
+            for name, value in preset_values("deep").items()
+            if name in type(chosen).model_fields and name not in named
+        }
+        return chosen.model_copy(update=more)
 
     async def _prepare(self, parts: Parts) -> None:
         """Before every run, off the loop: the store is open, there is something to search, and documents that came

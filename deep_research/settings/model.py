@@ -68,6 +68,11 @@ class Settings(BaseModel):
     max_supervisor_retries: int = Field(
         default=2, ge=0, le=10, description="Retries in one run that the supervisor or a hook may ask for."
     )
+    depth: Literal["quick", "standard", "deep", "auto"] = Field(
+        default="standard",
+        description="How thoroughly a question is researched: `quick`, by one search and about 150 words; `deep`, with "
+        "more rounds, searches and words; `auto`, quick where it asks one thing, else or without an answer `standard`.",
+    )
     gathering: Literal["search", "agents"] = Field(
         default="search",
         description="How sub-queries are worked on: `search`, by one search each; `agents`, as tasks of agents that use "

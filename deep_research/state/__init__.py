@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deep_research.state.admission import Admission, Permissions, UserContext
+    from deep_research.state.admission import Admission, Depth, Permissions, UserContext
     from deep_research.state.claims import (
         Aspect,
         Claim,
@@ -116,6 +116,7 @@ __all__ = [
     "CorpusChoice",
     "DeepResearchPhase",
     "DeepResearchState",
+    "Depth",
     "Difference",
     "Discrepancy",
     "Draft",
@@ -186,7 +187,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    "admission": "Admission Permissions UserContext",
+    "admission": "Admission Depth Permissions UserContext",
     "claims": (
         "Aspect Claim ClaimBasis ClaimCounts ClaimKind ClaimVerdict Discrepancy Draft Judgement "
         "PartJudgement Repair RepairKind merge_parts"

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from enum import StrEnum
 
 from pydantic import Field
 
 from deep_research.state.records import Record
 from deep_research.state.spending import Budget
+
+
+class Depth(StrEnum):
+    """How thoroughly a question is researched. ``QUICK``: one search, one reading, a short report; ``DEEP``: more rounds,
+    searches and words."""
+
+    QUICK = "quick"
+    STANDARD = "standard"
+    DEEP = "deep"
 
 
 class Permissions(Record):
@@ -49,8 +59,11 @@ class UserContext(Record):
 
 class Admission(Record):
     """How a run was let in, or that it was not: ``safety_check`` is False for one that the ``admit`` hook refused, and
-    ``reason`` says why."""
+    ``reason`` says why. ``depth`` is how
+    thoroughly it is researched at first, and ``depth_reason`` why."""
 
     safety_check: bool = True
     user: UserContext = Field(default_factory=UserContext)
     reason: str = ""
+    depth: Depth = Depth.STANDARD
+    depth_reason: str = ""

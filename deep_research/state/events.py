@@ -21,7 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from deep_research.errors import LogDamagedError, StoreVersionError
 from deep_research.logs import holds_secret, masked, masked_value, placeless
 from deep_research.secret_values import cut
-from deep_research.state.admission import Admission
+from deep_research.state.admission import Admission, Depth
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
 from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
@@ -87,6 +87,14 @@ class RunAdmitted(Event):
 
     type: Literal["run.admitted"] = "run.admitted"
     admission: Admission
+
+
+class DepthRaised(Event):
+    """The run is researched more thoroughly from now on, for this reason."""
+
+    type: Literal["depth.raised"] = "depth.raised"
+    depth: Depth
+    reason: str
 
 
 class RunResumed(Event):
@@ -484,6 +492,7 @@ class RunAborted(Event):
 AnyEvent = (
     RunCreated
     | RunAdmitted
+    | DepthRaised
     | RunResumed
     | SetUpChanged
     | PhaseStarted

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from deep_research.errors import LogDamagedError
 from deep_research.state import events as ev
-from deep_research.state.admission import Admission
+from deep_research.state.admission import Admission, Depth
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair, merge_parts
 from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
@@ -90,6 +90,7 @@ class Fold:
     setup: SetUp | None
     queue: QueuePlace | None
     admission: Admission | None
+    depth: Depth
     status: RunStatus
     phase: DeepResearchPhase
     iteration: int
@@ -327,6 +328,12 @@ def _created(state: Fold, event: ev.RunCreated) -> None:
 @_on(ev.RunAdmitted)
 def _admitted(state: Fold, event: ev.RunAdmitted) -> None:
     state.admission = event.admission
+    state.depth = event.admission.depth
+
+
+@_on(ev.DepthRaised)
+def _depth_raised(state: Fold, event: ev.DepthRaised) -> None:
+    state.depth = event.depth
 
 
 @_on(ev.SetUpChanged)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from deep_research.state.admission import Admission, Permissions
+from deep_research.state.admission import Admission, Depth, Permissions
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
 from deep_research.state.parking import Parking
 from deep_research.state.parts import Answered, PartVerdict, QuestionPart, answered, lacking
@@ -52,17 +52,21 @@ def _one_or_many(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
+QUICK_WORDS = 150  # of the report of a quick run
+
+
 class RunOptions(Record):
     """Everything a caller may choose per run; written into the log once, so a resumed run keeps it.
-    Bounds are those of the settings. ``min_supported`` is the least share of the report's claims
-    that must be supported. ``provider_id`` is the model (a name such as ``anthropic:MODEL``) of all agents of
-    this run, before those of the engine; ``corpora`` are names of documents (setting ``named_corpora``) that it
-    searches in place of the engine's. ``gathering`` is how sub-queries are worked on; the ``max_task_…`` are limits of
-    one attempt at a task, and ``max_task_retries`` None is as many as ``max_supervisor_retries``; ``task_sources`` and
-    ``task_tools`` are the names of what tasks may use, empty: all there is; ``task_public_after_private`` lets those that
-    were shown something of a private source search others too. ``approve_plan``: the run waits for its
-    owner's word on the plan; ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap.
-    ``metadata`` is the caller's, and kept with the run."""
+    Bounds are those of the settings. ``min_supported`` is the least share of the report's claims that must be
+    supported; ``depth`` is how thoroughly the question is researched, ``auto``: as it seems to need. ``provider_id``
+    is the model (a name such as ``anthropic:MODEL``) of all agents of this run, before those of the engine;
+    ``corpora`` are names of documents (setting ``named_corpora``) that it searches in place of the engine's.
+    ``gathering`` is how sub-queries are worked on; the ``max_task_…`` are limits of one attempt at a task, and
+    ``max_task_retries`` None is as many as ``max_supervisor_retries``; ``task_sources`` and ``task_tools`` are the
+    names of what tasks may use, empty: all there is; ``task_public_after_private`` lets those that were shown
+    something of a private source search others too. ``approve_plan``: the run waits for its owner's word on the plan;
+    ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap. ``metadata`` is the caller's,
+    and kept with the run."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
     max_sub_queries: int = Field(default=5, ge=2, le=20)
@@ -70,6 +74,7 @@ class RunOptions(Record):
     gate_retries: int = Field(default=1, ge=0, le=3)
     max_supervisor_retries: int = Field(default=2, ge=0, le=10)
     report_words: int = Field(default=800, ge=100, le=20_000)
+    depth: Literal["quick", "standard", "deep", "auto"] = "standard"
     min_supported: float | None = Field(default=None, gt=0, le=1)
     system_prompt: str | None = None
     language: str | None = None
@@ -143,7 +148,8 @@ class DeepResearchState(Record):
     owner agreed to the plan; ``searching_stopped``: he wants nothing more searched; ``phase_answers`` is how many
     requests of the agent of the phase had been answered then, and ``bytes_a_token`` what had been measured of the
     texts of each model; ``setup`` is what the run works with, None where nobody named it;
-    ``queue`` is its place among submitted runs, ``admission`` how it was let in;
+    ``queue`` is its place among submitted runs, ``admission`` how it was let in, ``depth`` how thoroughly it is
+    researched now;
     ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
     All collections keep the order in which they rank: sub-queries and their tasks by index, sources by score, those
     without one after them by (sub-query index, rank), findings by iteration and first source, gaps by (iteration, rank),
@@ -156,6 +162,7 @@ class DeepResearchState(Record):
     setup: SetUp | None = None
     queue: QueuePlace | None = None
     admission: Admission | None = None
+    depth: Depth = Depth.STANDARD
     status: RunStatus = RunStatus.PENDING
     phase: DeepResearchPhase = DeepResearchPhase.PLANNING
     iteration: int = 1
@@ -237,6 +244,8 @@ class DeepResearchState(Record):
 
     @property
     def max_iterations(self) -> int:
+        if self.depth is Depth.QUICK:
+            return 1
         cap = self.options.budget.max_iterations
         return min(self.options.max_iterations, cap) if cap else self.options.max_iterations
 
@@ -256,7 +265,14 @@ class DeepResearchState(Record):
 
     @property
     def max_sub_queries(self) -> int:
-        return self.options.max_sub_queries
+        """One where the question is searched as it stands."""
+        return 1 if self.depth is Depth.QUICK else self.options.max_sub_queries
+
+    @property
+    def report_words(self) -> int:
+        """The length that the report aims at."""
+        own = self.options.report_words
+        return min(own, QUICK_WORDS) if self.depth is Depth.QUICK else own
 
     @property
     def metadata(self) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from deep_research.state import (
     Answered,
     DeepResearchPhase,
     DeepResearchState,
+    Depth,
     Limit,
     Notice,
     ParkedKind,
@@ -54,6 +55,7 @@ from deep_research.state import (
 from deep_research.state.events import (
     AgentFellBack,
     DecisionMade,
+    DepthRaised,
     Event,
     HookFailed,
     LimitReached,
@@ -78,6 +80,7 @@ from deep_research.supervisor.decisions import (
     phase_journal,
     with_options,
 )
+from deep_research.supervisor.depth import USUAL, depth_of, falls_short
 from deep_research.supervisor.gates import VALIDATORS, Gates, policies
 from deep_research.supervisor.hooks import (
     ANSWERS,
@@ -386,8 +389,7 @@ class SupervisorOrchestrator:
         first step. Empty where the ``admit`` hook decides."""
         if overridden(self._hooks, "admit"):
             return []
-        admission = Admission(user=_user_of(state))
-        let_in = [RunAdmitted(admission=admission)] if _is_known(state) else []
+        let_in = [RunAdmitted(admission=_admission(state))] if _is_decided(state) else []
         return [*let_in, self.first_step(state)]
 
     def _is_new(self, state: DeepResearchState) -> bool:
@@ -421,8 +423,8 @@ class SupervisorOrchestrator:
             await self.abort(journal, AbortReason.REFUSED, answer.reason or "The run was refused.")
             return
         advice = [given(DeepResearchPhase.PLANNING, 1, answer, "hook")] if isinstance(answer, str) else []
-        if _is_known(journal.state) or overridden(self._hooks, "admit"):
-            await journal.record(RunAdmitted(admission=Admission(user=user)), *advice)
+        if _is_decided(journal.state) or overridden(self._hooks, "admit"):
+            await journal.record(RunAdmitted(admission=_admission(journal.state)), *advice)
 
     async def stand_still(self, journal: Journal) -> None:
         """Parked for whoever goes on; without a word where another process waits for the run."""
@@ -458,6 +460,7 @@ class SupervisorOrchestrator:
                 await self._work(journal, phase)
                 await self._ask_for_more(journal)
                 review = await self._review(journal, phase)
+                await self._deepen(journal, review)
                 place = _place(journal.state)
                 await self._move_on(journal, review)
                 self._check_moved(_place(journal.state) != place)
@@ -608,6 +611,17 @@ class SupervisorOrchestrator:
             if thought:
                 review.guidance.append((thought, "hook"))
         return review
+
+    async def _deepen(self, journal: Journal, review: Review) -> None:
+        """A quick run that found no answer is planned anew at the standard depth, where nobody chose its depth."""
+        blocked = review.action is not SupervisorAction.PROCEED
+        if review.phase is not DeepResearchPhase.ANALYSIS or not falls_short(
+            journal.state, is_blocked=blocked
+        ):
+            return
+        reason = "One search found no answer."
+        await journal.record(DepthRaised(depth=Depth.STANDARD, reason=reason))
+        review.action, review.replan, review.rationale = SupervisorAction.RETRY, True, reason
 
     async def _move_on(self, journal: Journal, review: Review) -> None:
         """Commit the phase's end, the decision and the next start as one."""
@@ -835,6 +849,12 @@ def _user_of(state: DeepResearchState) -> UserContext:
     return known or UserContext(name=state.options.user_id, language=state.options.language)
 
 
-def _is_known(state: DeepResearchState) -> bool:
-    """Whether a directory knows the user of a run."""
-    return state.setup is not None and state.setup.user is not None
+def _admission(state: DeepResearchState) -> Admission:
+    depth, reason = depth_of(state)
+    return Admission(user=_user_of(state), depth=depth, depth_reason=reason)
+
+
+def _is_decided(state: DeepResearchState) -> bool:
+    """Whether there is something to record: a user whom a directory knows, or a depth of its own."""
+    is_known = state.setup is not None and state.setup.user is not None
+    return is_known or state.options.depth != USUAL

@@ -49,6 +49,8 @@ def blocked(
     issues = " ".join(validation.blocking or validation.issues)
     if phase is DeepResearchPhase.SYNTHESIS and too_few_supported(state):
         return AbortReason.NO_EVIDENCE, issues
+    if phase is DeepResearchPhase.PLANNING and not state.sub_queries:
+        return AbortReason.NO_EVIDENCE, issues
     if phase not in _EVIDENCE:
         return AbortReason.ERROR, issues
     if state.limits:

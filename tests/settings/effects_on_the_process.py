@@ -199,6 +199,13 @@ def users_that_a_run_may_name(tmp_path):
             research.run(QUESTION, user_id="bob")
 
 
+def how_thoroughly(tmp_path):
+    made = {"search": [ScriptedSearch()], "agents": scripted_agents(without=["gatherer"]), "store": "memory"}
+    for depth, searches in (("quick", 1), ("standard", 2)):
+        with DeepResearch(depth=depth, **made) as research:
+            assert (research.run(QUESTION).usage.searches > 1) is (searches > 1)
+
+
 def what_the_caller_keeps_with_a_run(tmp_path):
     with DeepResearch(agents=scripted_agents(), data_dir=tmp_path) as research:
         result = research.run(QUESTION, metadata={"order": "1874"})

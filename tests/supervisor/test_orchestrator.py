@@ -252,14 +252,14 @@ def test_a_blocking_issue_is_retried_once_and_the_agent_is_told_why():
     machine = Machine(planner=lambda h: answers.pop(0))
     state = machine.run()
     assert state.status == "completed"
-    assert machine.agents["planner"].handoffs[1].guidance == ("The plan has no sub-query.",)
+    assert machine.agents["planner"].handoffs[1].guidance == ("The plan has no question.",)
 
 
 def test_without_attempts_left_a_blocking_issue_aborts():
     empty = PlannerOutput(research_brief="b", sub_queries=())
     machine = Machine(planner=lambda h: empty)
     state = machine.run()
-    assert (state.status, state.abort.reason) == ("aborted", "error")
+    assert (state.status, state.abort.reason) == ("aborted", "no_evidence")
     assert len(machine.agents["planner"].handoffs) == 2
 
 

@@ -65,7 +65,7 @@ def test_on_failure_its_advice_reaches_the_next_attempt(tmp_path):
     result, events = researched(tmp_path, model, reflection="on_failure")
     assert result.status is RunStatus.COMPLETED
     (reflected,) = model.asked("You supervise")
-    assert "The plan has no sub-query." in reflected
+    assert "The plan has no question." in reflected
     first, second = model.asked("You plan research")
     assert ADVICE not in first
     assert ADVICE in second

@@ -165,6 +165,12 @@ _CAPS = (
     Option("--max-seconds", "Cap on the seconds of work of the run.", "S"),
 )
 _OF_RUN = (
+    Option(
+        "--depth",
+        "How thoroughly: quick, standard, deep, or auto.",
+        "NAME",
+        choices=("quick", "standard", "deep", "auto"),
+    ),
     Option("--max-iterations", "Rounds of searching and writing.", "N"),
     Option("--max-sub-queries", "Sub-queries that the question is split into.", "N"),
     Option("--max-sources-per-query", "Sources kept for each sub-query.", "N"),

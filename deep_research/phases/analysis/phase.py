@@ -411,7 +411,7 @@ class AnalysisPhase(Phase):
             readings=readings,
             read_by_model=state.own_words,
             whole=await self._read_again(state.sources[:SURVEYED], texts),
-            words=state.options.report_words,
+            words=state.report_words,
             research_brief=state.research_brief,
             fillings=fillings(state, stand) if self.spec.uses_model else {},
             contradictions=event.contradictions,

@@ -22,6 +22,7 @@ from deep_research.phases.steering_queries import Knows
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
+    Depth,
     FirstLook,
     ModelRole,
     QuestionPart,
@@ -49,8 +50,8 @@ def validate_planning(state: DeepResearchState) -> ValidationResult:
     issues: list[str] = []
     blocking: list[str] = []
     if not plan:
-        blocking.append("The plan has no sub-query.")
-    elif len(plan) < MIN_SUB_QUERIES:
+        blocking.append("The plan has no question.")
+    elif len(plan) < min(MIN_SUB_QUERIES, state.max_sub_queries):
         issues.append(f"The plan has {len(plan)} sub-query; at least {MIN_SUB_QUERIES} are wanted.")
     if len(plan) > state.max_sub_queries:
         issues.append(f"The plan has {len(plan)} sub-queries; at most {state.max_sub_queries} are wanted.")
@@ -92,8 +93,11 @@ class PlanningPhase(Phase):
         self.check_place(state)
         if state.phase_done:
             return
-        look = await self._looked(state, models)
-        answer = await self.ask(PLAN, self.handoff(state, look), models)
+        if state.depth is Depth.QUICK:
+            look, answer = await self._first_look(state.query), _as_it_stands(state.query)
+        else:
+            look = await self._looked(state, models)
+            answer = await self.ask(PLAN, self.handoff(state, look), models)
         parts = parts_of(answer, state)
         asked = {part.id: part for part in reversed(parts) if part.text}
         await journal.record(
@@ -172,6 +176,12 @@ class PlanningPhase(Phase):
             asked=tuple(s.query for s in state.sub_queries if s.status is SubQueryStatus.COMPLETED),
             first_look=look,
         )
+
+
+def _as_it_stands(question: str) -> PlannerOutput:
+    """The plan of a quick run: one search of the question."""
+    query = PlannedQuery(query=question, rationale="A quick run searches the question as it stands.")
+    return PlannerOutput(research_brief="The question is searched once, as it stands.", sub_queries=(query,))
 
 
 def parts_of(answer: PlannerOutput, state: DeepResearchState) -> tuple[QuestionPart, ...]:

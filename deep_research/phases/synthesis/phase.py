@@ -274,7 +274,7 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
         notices=tuple(each for each in reported_notices(state) if each.name != OF_REPORT),
         improvements=state.report_improvements,
         remarks=state.remarks,
-        words=state.options.report_words,
+        words=state.report_words,
         read_by_model=state.own_words,
     )
 
@@ -286,7 +286,7 @@ def compare(state: DeepResearchState, new: ReportWritten) -> tuple[bool, tuple[s
     return better(
         Version.of(last, state.claims, told, state.contradictions),
         Version.of(new.draft, new.claims, new.verdicts, state.contradictions),
-        state.options.report_words,
+        state.report_words,
         state.options.min_supported,
     )
 

@@ -1,0 +1,32 @@
+"""How thoroughly a question is researched: as its owner says, or by what it asks. Pure."""
+
+from __future__ import annotations
+
+from deep_research.evidence.inquiry import read_question
+from deep_research.state import Answered, DeepResearchState, Depth
+
+AUTO, USUAL = "auto", "standard"
+MAX_QUICK_WORDS = 30  # of a question that may be answered by one search
+
+
+def depth_of(state: DeepResearchState) -> tuple[Depth, str]:
+    """The depth of a run and why it has it. By rule a short question that asks one thing is quick."""
+    wanted = state.options.depth
+    if wanted != AUTO:
+        return Depth(wanted), "" if wanted == USUAL else "It was asked for."
+    read = read_question(state.query)
+    if read.subject or read.is_topic or read.is_broad:
+        return Depth.STANDARD, "An overview is asked for."
+    if len(read.parts) > 1:
+        return Depth.STANDARD, f"The question has {len(read.parts)} parts."
+    if len(state.query.split()) > MAX_QUICK_WORDS:
+        return Depth.STANDARD, "The question is long."
+    return Depth.QUICK, "The question is short, and asks one thing."
+
+
+def falls_short(state: DeepResearchState, *, is_blocked: bool) -> bool:
+    """Whether a quick run whose depth was chosen by rule found no answer, and is to be researched at the standard depth.
+    That is done once in a run."""
+    if state.depth is not Depth.QUICK or state.options.depth != AUTO:
+        return False
+    return is_blocked or state.answered is Answered.NO

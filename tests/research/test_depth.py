@@ -1,0 +1,121 @@
+"""How thoroughly a question is researched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deep_research import DeepResearch, RunStatus
+from deep_research.state import Depth
+from deep_research.state.events import DepthRaised, RunAdmitted
+from deep_research.store import MemoryStore
+from deep_research.testing import ScriptedSearch, scripted_agents
+
+pytestmark = pytest.mark.timed
+
+CORPUS = Path(__file__).resolve().parents[2] / "docs" / "examples" / "corpus"
+TALL = "How tall is the Cape Hatteras lighthouse?"
+PARTS = "Who designed the Bell Rock lighthouse, what did it cost, and when was it lit?"
+
+
+@pytest.fixture(scope="module")
+def research(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeepResearch]:
+    with DeepResearch(corpus=CORPUS, data_dir=tmp_path_factory.mktemp("home"), local_only=True) as made:
+        yield made
+
+
+def scripted(**more: Any) -> DeepResearch:
+    agents = scripted_agents(without=["gatherer"])
+    return DeepResearch(search=[ScriptedSearch()], agents=agents, store=MemoryStore(), **more)
+
+
+def admission(research: DeepResearch, run_id: str) -> Any:
+    (found,) = (e.admission for e in research.events(run_id) if isinstance(e, RunAdmitted))
+    return found
+
+
+def test_a_quick_run_searches_once_and_answers_shortly(research: DeepResearch) -> None:
+    quick, standard = (research.run(TALL, depth=depth) for depth in ("quick", "standard"))
+    assert quick.status is RunStatus.COMPLETED
+    assert quick.usage.searches == 1 < standard.usage.searches
+    assert [query.query for query in quick.state.sub_queries] == [TALL]
+    assert quick.iterations == 1
+    assert "198.49 feet" in str(quick.answer)
+    assert quick.claims
+    assert quick.report_metadata is not None
+    assert quick.report_metadata.word_count < 300
+    found = admission(research, quick.research_id)
+    assert (found.depth, found.depth_reason) == (Depth.QUICK, "It was asked for.")
+
+
+def test_a_quick_run_asks_no_planner_and_no_critic() -> None:
+    asked: list[str] = []
+
+    async def note(handoff: Any) -> None:
+        asked.append(str(handoff.current_phase))
+
+    agents = scripted_agents(without=["gatherer"], before=note)
+    with DeepResearch(search=[ScriptedSearch()], agents=agents, store="memory") as engine:
+        assert engine.run("What is known of towers?", depth="quick").status is RunStatus.COMPLETED
+    assert asked == ["analysis", "synthesis"]
+
+
+@pytest.mark.parametrize(
+    ("question", "depth", "reason"),
+    [
+        (TALL, Depth.QUICK, "short"),
+        (PARTS, Depth.STANDARD, "parts"),
+        ("Give an overview of lighthouse lamps", Depth.STANDARD, "overview"),
+        (" ".join(["Why is the tower"] + ["so very"] * 20 + ["tall?"]), Depth.STANDARD, "long"),
+    ],
+    ids=["one thing", "parts", "overview", "long"],
+)
+def test_the_rule_chooses_a_depth_and_says_why(
+    research: DeepResearch, question: str, depth: Depth, reason: str
+) -> None:
+    run = research.run(question, depth="auto")
+    found = admission(research, run.research_id)
+    assert found.depth is depth
+    assert reason in found.depth_reason
+
+
+def test_a_run_whose_depth_nobody_chose_goes_up_once_where_one_search_finds_nothing() -> None:
+    empty = ScriptedSearch(lambda request: [])
+    with DeepResearch(search=[empty], agents=scripted_agents(without=["gatherer"]), store="memory") as engine:
+        auto = engine.run("What is known of towers?", depth="auto")
+        raised = [e for e in engine.events(auto.research_id) if isinstance(e, DepthRaised)]
+        assert len(raised) <= 1
+        assert auto.status is RunStatus.ABORTED
+        quick = engine.run("What is known of towers?", depth="quick")
+        assert not [e for e in engine.events(quick.research_id) if isinstance(e, DepthRaised)]
+        assert quick.usage.searches <= auto.usage.searches
+
+
+def test_a_question_without_an_answer_is_planned_anew(research: DeepResearch) -> None:
+    auto = research.run("What is the melting point of tungsten carbide?", depth="auto")
+    names = [event.name for event in research.events(auto.research_id)]
+    assert names.count("depth.raised") == 1
+    assert names.count("plan.made") == 2
+    assert auto.state.depth is Depth.STANDARD
+    again = research.run("What is the melting point of tungsten carbide?", depth="standard")
+    assert (auto.status, auto.reason) == (again.status, again.reason)
+
+
+def test_a_deep_run_takes_the_values_of_its_preset_where_nobody_named_others() -> None:
+    with scripted(max_sub_queries=4) as engine:
+        options = engine.run("What is known of towers?", depth="deep", report_words=700).state.options
+        assert (options.max_iterations, options.max_sub_queries, options.report_words) == (5, 4, 700)
+
+
+def test_a_killed_quick_run_stays_quick() -> None:
+    store = MemoryStore()
+    agents = scripted_agents(without=["gatherer"])
+    with DeepResearch(search=[ScriptedSearch()], agents=agents, store=store) as engine:
+        run_id = engine.submit("What is known of towers?", depth="quick")
+    with DeepResearch(search=[ScriptedSearch()], agents=agents, store=store) as engine:
+        engine.work(once=True)
+        result = engine.result(run_id)
+        assert (result.status, result.usage.searches) == (RunStatus.COMPLETED, 1)
