@@ -10,6 +10,7 @@ from pydantic import field_serializer
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.errors import ResearchAbortedError
+from deep_research.report.discoveries import Discovery, discoveries, in_one_paragraph
 from deep_research.state import (
     AbortReason,
     AgentDecision,
@@ -48,8 +49,9 @@ class ResearchResult(Record):
     ``completeness`` (0 to 1) is how far what was found holds what is asked; ``probability`` (0 to 1) that the passages
     which were chosen without a model hold the answer, None where nothing was chosen so.
     ``answered`` is how far its parts are: yes, partly, no; None before the evidence was weighed.
-    ``claims`` are all that the report says, each with what of its sources carries it; ``repairs`` is what became of those
-    that nothing carried.
+    ``discoveries`` are at most seven of the claims of a completed run that its sources support, with source, day and
+    confidence; ``claims`` are all that the report says, each with what of its sources carries it; ``repairs`` is what
+    became of those that nothing carried.
     ``reason`` and ``message`` say why a run was aborted, what it waits for, or what was not found; ``fidelity`` is how
     much of what was found the agents were given, by item and phase; ``limits`` are caps that were reached, for want
     of which something is left out, and ``notices`` what else a reader should know;
@@ -72,6 +74,7 @@ class ResearchResult(Record):
     contradictions: tuple[Contradiction, ...] = ()
     completeness: float = 0.0
     probability: float | None = None
+    discoveries: tuple[Discovery, ...] = ()
     citations: tuple[Citation, ...] = ()
     claims: tuple[Claim, ...] = ()
     repairs: tuple[Repair, ...] = ()
@@ -101,6 +104,9 @@ class ResearchResult(Record):
             message=message,
             answered=state.answered,
             report_metadata=_as_it_stands(state),
+            discoveries=discoveries(state.claims, state.findings, state.sources)
+            if state.status is RunStatus.COMPLETED
+            else (),
             probability=next((f.probability for f in state.findings if f.rank == 0), None),
             fidelity=RunFidelity.of(state.sent),
             limits=tuple(each for each in told if isinstance(each, Limit)),
@@ -121,6 +127,11 @@ class ResearchResult(Record):
         from deep_research.report.report_blocks import answer_of  # importing the engine must stay cheap
 
         return answer_of(self.report) or None if self.report else None
+
+    @property
+    def discovery_summary(self) -> str:
+        """The key discoveries as one paragraph, with the numbers of the ``citations``; empty without any."""
+        return in_one_paragraph(self.discoveries)
 
     @property
     def blocks(self) -> tuple[Block, ...]:

@@ -31,7 +31,17 @@ RENAMED: dict[str, str] = {"wish": "guidance"}
 UNORDERED = {"analyzed", "analyzed_now"}
 
 # Fields that a rebuild adds.
-ADDED = {"block", "depth", "admission", "user", "queue", "corpora", "named_corpora", "metadata"}
+ADDED = {
+    "block",
+    "discoveries",
+    "depth",
+    "admission",
+    "user",
+    "queue",
+    "corpora",
+    "named_corpora",
+    "metadata",
+}
 
 # What two runs of one tree do not share.
 VARIABLE = ADDED | {"elapsed", "seconds", "at", "lease_until", "duration", "package_version", "fingerprint"}
