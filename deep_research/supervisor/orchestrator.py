@@ -460,7 +460,7 @@ class SupervisorOrchestrator:
                 await self._work(journal, phase)
                 await self._ask_for_more(journal)
                 review = await self._review(journal, phase)
-                await self._deepen(journal, review)
+                self._deepen(journal.state, review)
                 place = _place(journal.state)
                 await self._move_on(journal, review)
                 self._check_moved(_place(journal.state) != place)
@@ -612,15 +612,13 @@ class SupervisorOrchestrator:
                 review.guidance.append((thought, "hook"))
         return review
 
-    async def _deepen(self, journal: Journal, review: Review) -> None:
+    def _deepen(self, state: DeepResearchState, review: Review) -> None:
         """A quick run that found no answer is planned anew at the standard depth, where nobody chose its depth."""
         blocked = review.action is not SupervisorAction.PROCEED
-        if review.phase is not DeepResearchPhase.ANALYSIS or not falls_short(
-            journal.state, is_blocked=blocked
-        ):
+        if review.phase is not DeepResearchPhase.ANALYSIS or not falls_short(state, is_blocked=blocked):
             return
         reason = "One search found no answer."
-        await journal.record(DepthRaised(depth=Depth.STANDARD, reason=reason))
+        review.depth = DepthRaised(depth=Depth.STANDARD, reason=reason)
         review.action, review.replan, review.rationale = SupervisorAction.RETRY, True, reason
 
     async def _move_on(self, journal: Journal, review: Review) -> None:
@@ -634,7 +632,8 @@ class SupervisorOrchestrator:
                 validation=review.validation,
                 decision=review.evaluation,
                 seconds=max(0.0, round(self._elapsed() - state.seconds, 3)),
-            )
+            ),
+            *([review.depth] if review.depth is not None else []),
         ]
         situation = situation_of(review)
         decided: list[Event] = []

@@ -19,6 +19,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import (
     DecisionMade,
+    DepthRaised,
     Event,
     GuidanceGiven,
     IterationStarted,
@@ -64,7 +65,7 @@ class RequestedAction:
 
 @dataclass(slots=True)
 class Review:
-    """What is known once a phase's work is done."""
+    """What is known once a phase's work is done; ``depth`` where the run is researched more thoroughly from then on."""
 
     phase: DeepResearchPhase
     validation: ValidationResult
@@ -73,6 +74,7 @@ class Review:
     asked_by: str = GATE
     rationale: str = ""
     replan: bool = False
+    depth: DepthRaised | None = None
     retry: Retry | None = None
     guidance: list[tuple[str, str]] = field(default_factory=list)  # (text, origin)
     requests: list[RequestedAction] = field(default_factory=list)
