@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 import os
 import socket
 from collections.abc import Callable, Sequence
@@ -64,6 +65,9 @@ async def serve(
     ``drain_seconds``; a second signal ends the process at once. Raises `UsageError`.
     """
     options.check()
+    logging.getLogger("python_multipart").setLevel(
+        logging.ERROR
+    )  # a malformed form is the client's to hear of
     hosts = (*LOOPBACK_HOSTS, _in_url(options.host), *options.allowed_hosts)
     app = create_app(engine, options.tokens, allowed_hosts=hosts, limits=options.limits)
     with _listening(options.host, options.port) as listener:

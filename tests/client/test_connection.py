@@ -159,19 +159,21 @@ def test_a_client_follows_a_run_across_killed_servers(
 ) -> None:
     monkeypatch.setattr(event_source, "MAX_PAUSE_SECONDS", 5.0)
 
-    async def listen(address: str) -> list[int]:
-        async with AsyncClient(address) as client:
-            run_id = await client.submit(QUESTION)
-            ids.append(run_id)
-            return [e.seq async for e in client.follow(run_id) if isinstance(e, Event)]
+    async def listen(client: AsyncClient) -> None:
+        async for event in client.follow(ids[0]):
+            numbers.extend([event.seq] if isinstance(event, Event) else [])
 
-    async def journey(processes: list[Any]) -> list[int]:
-        listening = asyncio.create_task(listen(processes[0].address))
-        for _ in range(2):
-            await asyncio.sleep(0.3)
-            await asyncio.to_thread(processes[-1].close)
-            processes.append(await asyncio.to_thread(make, port=processes[0].port))
-        return await listening
+    async def journey() -> None:
+        async with AsyncClient(processes[0].address) as client:
+            ids.append(await client.submit(QUESTION))
+            listening = asyncio.create_task(listen(client))
+            for _ in range(2):
+                more = len(numbers) + 3
+                while len(numbers) < more and not listening.done():
+                    await asyncio.sleep(0.01)
+                await asyncio.to_thread(processes[-1].close)
+                processes.append(await asyncio.to_thread(make, port=processes[0].port))
+            await listening
 
     def make(port: int = 0) -> Any:
         from server_process import ServerProcess
@@ -179,9 +181,10 @@ def test_a_client_follows_a_run_across_killed_servers(
         return ServerProcess(tmp_path / "home", pause=0.5, port=port)
 
     ids: list[str] = []
+    numbers: list[int] = []
     processes = [make()]
     try:
-        numbers = asyncio.run(journey(processes))
+        asyncio.run(journey())
         with Client(processes[-1].address) as client:
             assert numbers == [event.seq for event in client.events(ids[0])]
             assert client.status(ids[0]).status == "completed"

@@ -86,6 +86,13 @@ class Place:
     def calls(self) -> list[str]:
         return [call.unit for call in self.witness.calls()]
 
+    def wait_for_calls(self, count: int) -> None:
+        """Until the witness has seen so many calls, the last of which are still in flight."""
+        until = time.monotonic() + PATIENCE
+        while len(self.calls()) < count:
+            assert time.monotonic() < until, "no work is done"
+            time.sleep(0.005)
+
 
 @contextmanager
 def place(folder: Path) -> Iterator[Place]:
@@ -106,13 +113,14 @@ def test_runs_end_and_nothing_committed_is_done_again(tmp_path: Path, runs: int,
         wanted = Counter(whole.calls())
     assert set(wanted.values()) == {1}
     chance = random.Random(runs)
+    at = sorted(chance.sample(range(1, len(whole.calls())), kills))
     seen = 0
     in_flight = 0
     done: list[tuple[int, set[str]]] = []
     with place(tmp_path / "killed") as killed:
         ids = killed.submit(runs)
-        for _ in range(kills):
-            time.sleep(chance.uniform(0.05, 0.4))
+        for count in at:
+            killed.wait_for_calls(count)
             killed.kill()
             calls, committed = killed.calls(), killed.committed()
             in_flight += len(set(calls[seen:]) - committed)
@@ -125,6 +133,7 @@ def test_runs_end_and_nothing_committed_is_done_again(tmp_path: Path, runs: int,
         assert not committed & set(calls[count:])
     assert set(calls) == set(wanted)
     assert len(calls) - len(wanted) <= in_flight
+    assert in_flight
     with DeepResearch(data_dir=killed.home, local_only=True) as research:
         for run_id in ids:
             assert research.status(run_id).status is RunStatus.COMPLETED
@@ -133,9 +142,10 @@ def test_runs_end_and_nothing_committed_is_done_again(tmp_path: Path, runs: int,
     print(f"{runs} runs, {kills} kills: {len(calls) - len(wanted)} calls more, {in_flight} were in flight")
 
 
-async def listen(address: str, run_id: str, chance: random.Random) -> list[int]:
-    """The numbers of the events that a client gets, which leaves and comes back as it likes."""
-    numbers: list[int] = []
+async def listen(address: str, run_id: str, chance: random.Random, numbers: list[int]) -> int:
+    """Add the ``numbers`` of the events that a client gets, which leaves and comes back as it likes. Gives how often it
+    left."""
+    left = 0
     async with httpx.AsyncClient(base_url=address, timeout=PATIENCE, trust_env=False) as client:
         while True:
             last = {"last-event-id": str(numbers[-1])} if numbers else {}
@@ -143,13 +153,14 @@ async def listen(address: str, run_id: str, chance: random.Random) -> list[int]:
             try:
                 async with client.stream("GET", f"/v1/runs/{run_id}/events", headers=last) as response:
                     if response.status_code == 204:
-                        return numbers
+                        return left
                     async for line in response.aiter_lines():
                         if line.startswith("id: "):
                             numbers.append(int(line[4:]))
                         elif line == "event: end":
-                            return numbers
+                            return left
                         if leaves and len(numbers) % 13 == leaves and not line:
+                            left += 1
                             break
             except httpx.TransportError:
                 await asyncio.sleep(0.05)
@@ -165,16 +176,22 @@ def test_every_listener_gets_the_whole_log_across_two_kills(
         ids = list(await asyncio.to_thread(served.submit, runs))
         chance = random.Random(listeners)
         of_runs = [ids[number % runs] for number in range(listeners)]
+        heard: list[list[int]] = [[] for _ in of_runs]
         tasks = [
-            asyncio.create_task(listen(served.server.address, run_id, random.Random(number)))
+            asyncio.create_task(listen(served.server.address, run_id, random.Random(number), heard[number]))
             for number, run_id in enumerate(of_runs)
         ]
-        for _ in range(2):
-            await asyncio.sleep(chance.uniform(0.1, 0.4))
-            await asyncio.to_thread(served.kill)
-            await asyncio.to_thread(served.restart)
         async with asyncio.timeout(PATIENCE):
-            return list(zip(of_runs, await asyncio.gather(*tasks), strict=True))
+            for _ in range(2):
+                more = sum(map(len, heard)) + chance.randint(1, 3 * listeners)
+                while sum(map(len, heard)) < more and not all(task.done() for task in tasks):
+                    await asyncio.sleep(0.005)
+                await asyncio.to_thread(served.kill)
+                await asyncio.to_thread(served.restart)
+            left = sum(await asyncio.gather(*tasks))
+        print(f"{listeners} listeners left {left} times")
+        assert left
+        return list(zip(of_runs, heard, strict=True))
 
     with place(tmp_path / "place") as served:
         heard = asyncio.run(journey(served))
