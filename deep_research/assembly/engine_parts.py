@@ -17,6 +17,7 @@ from deep_research.budget.archive import Archive
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import ModelRoles
 from deep_research.calls import Calls, contained
+from deep_research.conversation.conversation import Conversation
 from deep_research.errors import ConfigurationError, NoSearchProviderError
 from deep_research.logs import get_log, kept, told
 from deep_research.phases.base import Phase, WorkLimits
@@ -85,6 +86,7 @@ class Parts:
     searches: bool
     local_only: bool = False
     archive: Archive | None = None
+    conversation: Conversation | None = None
     keyring: Keyring = field(default_factory=Keyring)
 
     def ready(self) -> None:
@@ -165,6 +167,7 @@ class Parts:
                 reflection=self.settings.reflection,
                 on_outage=self.settings.on_outage,
                 critique=self.settings.critique,
+                conversation=self.conversation,
                 **parts,
             )
         except TypeError as error:
@@ -237,7 +240,9 @@ def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | N
         permissions=given.permissions,
     )
     tasks = _make_tasks(settings, given, found, roles, calls)
-    phases = _phases(agents, found, roles, limits, settings, tasks)
+    look = found.gatherer.look if found.gatherer.looks else None
+    conversation = Conversation(store, look=look, tokens=settings.session_tokens)
+    phases = _phases(agents, found, roles, limits, settings, tasks, conversation)
     roles = used(roles, phases, settings)
     gates = policies(given.gates)
     return Parts(
@@ -255,6 +260,7 @@ def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | N
                 phases[DeepResearchPhase.GATHERING].agent,
                 limits=limits,
                 tasks=replace(tasks, by_model=False),
+                recall=conversation.recall,
                 **_looking(DeepResearchPhase.GATHERING, found),
             ),
         },
@@ -271,6 +277,7 @@ def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | N
         searches=bool(found.any or AgentRole.GATHERER in agents or given.data_sources),
         local_only=settings.local_only,
         archive=archive,
+        conversation=conversation,
     )
 
 
@@ -281,6 +288,7 @@ def _phases(
     limits: WorkLimits,
     settings: Settings,
     tasks: TaskParts,
+    conversation: Conversation,
 ) -> dict[DeepResearchPhase, Phase]:
     """Each with the agent that was chosen for it, else with ours."""
     rules = content_rules(settings)
@@ -288,6 +296,7 @@ def _phases(
     own = {DeepResearchPhase.GATHERING: found.gatherer}
     beside: dict[DeepResearchPhase, dict[str, Any]] = {phase: _looking(phase, found) for phase in PHASE_TYPES}
     beside[DeepResearchPhase.GATHERING]["tasks"] = tasks
+    beside[DeepResearchPhase.GATHERING]["recall"] = conversation.recall
     beside[DeepResearchPhase.SYNTHESIS]["judge"] = JudgeScope(settings.judge)
     beside[DeepResearchPhase.ANALYSIS]["summarizer"] = Summarizer(settings.summarization_timeout, choices)
     return {

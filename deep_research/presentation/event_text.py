@@ -27,6 +27,8 @@ def gist(event: ev.Event) -> str:
             return event.query
         case ev.RunResumed():
             return event.answer or ""
+        case ev.QuestionResolved():
+            return event.resolution.question
         case ev.DepthRaised():
             return f"{event.depth}: {event.reason}"
         case ev.RunAdmitted():

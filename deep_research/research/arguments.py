@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 from deep_research.budget.shared_budget import SharedBudget
-from deep_research.state import Budget
+from deep_research.state import Budget, Exchange
 
 
 class CommonArguments(TypedDict, total=False):
@@ -54,6 +54,7 @@ class RunArguments(CommonArguments, total=False):
 
     user_id: str | None
     session_id: str | None
+    history: Sequence[Exchange | Mapping[str, str]] | None
     provider_id: str | None
     corpora: str | Sequence[str] | None
     metadata: Mapping[str, str] | None
@@ -102,6 +103,7 @@ class SettingArguments(CommonArguments, total=False):
     model_triage: bool | None
     summarization_provider: str | None
     summarization_providers: str | Sequence[str] | None
+    session_tokens: int | None
     summarization_timeout: float | None
     summarization_cache_enabled: bool | None
     allow_content_dropping: bool | None

@@ -119,6 +119,12 @@ class Settings(BaseModel):
         default="never",
         description="Whether a run that is not sure what is asked parks with one question before it searches.",
     )
+    session_tokens: int = Field(
+        default=2_000,
+        ge=200,
+        le=50_000,
+        description="Tokens of the summary of a conversation that planner and writer get; its oldest turns go first.",
+    )
     on_cap: Literal["report", "ask"] = Field(
         default="report",
         description="What a run does that reaches a cap: write the report from what there is, or park and ask for more.",

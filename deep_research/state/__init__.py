@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         RepairKind,
         merge_parts,
     )
+    from deep_research.state.conversation import Exchange, Resolution
     from deep_research.state.parking import Parking
     from deep_research.state.parts import Answered, Found, PartVerdict, QuestionPart, answered
     from deep_research.state.phases import (
@@ -120,6 +121,7 @@ __all__ = [
     "Difference",
     "Discrepancy",
     "Draft",
+    "Exchange",
     "Extent",
     "Finding",
     "FirstLook",
@@ -156,6 +158,7 @@ __all__ = [
     "RepairKind",
     "ReportMetadata",
     "Reservation",
+    "Resolution",
     "RunOptions",
     "RunStatus",
     "Sending",
@@ -192,6 +195,7 @@ _NAMES = {
         "Aspect Claim ClaimBasis ClaimCounts ClaimKind ClaimVerdict Discrepancy Draft Judgement "
         "PartJudgement Repair RepairKind merge_parts"
     ),
+    "conversation": "Exchange Resolution",
     "parking": "Parking",
     "parts": "Answered Found PartVerdict QuestionPart answered",
     "phases": (

@@ -23,6 +23,7 @@ from deep_research.logs import holds_secret, masked, masked_value, placeless
 from deep_research.secret_values import cut
 from deep_research.state.admission import Admission, Depth
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
+from deep_research.state.conversation import Resolution
 from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
@@ -87,6 +88,13 @@ class RunAdmitted(Event):
 
     type: Literal["run.admitted"] = "run.admitted"
     admission: Admission
+
+
+class QuestionResolved(Event):
+    """What the question means after the turns of its conversation; it is what the run researches from now on."""
+
+    type: Literal["question.resolved"] = "question.resolved"
+    resolution: Resolution
 
 
 class DepthRaised(Event):
@@ -492,6 +500,7 @@ class RunAborted(Event):
 AnyEvent = (
     RunCreated
     | RunAdmitted
+    | QuestionResolved
     | DepthRaised
     | RunResumed
     | SetUpChanged

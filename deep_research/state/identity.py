@@ -46,6 +46,11 @@ def sub_query_id(query: str) -> str:
     return f"subq-{_digest(normalised(query))}"
 
 
+def recall_id(question: str) -> str:
+    """Of the sub-query that reads what a conversation saved; a search of the same words has another."""
+    return f"subq-{_digest(f'saved: {normalised(question)}')}"
+
+
 def task_id(sub_query: str, iteration: int, attempt: int) -> str:
     """``sub_query`` is the id of what it works on, ``attempt`` that of the phase."""
     return f"task-{_digest(f'{sub_query} {iteration} {attempt}')}"

@@ -15,6 +15,7 @@ from deep_research.errors import LogDamagedError
 from deep_research.state import events as ev
 from deep_research.state.admission import Admission, Depth
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair, merge_parts
+from deep_research.state.conversation import Resolution
 from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import (
@@ -90,6 +91,8 @@ class Fold:
     setup: SetUp | None
     queue: QueuePlace | None
     admission: Admission | None
+    resolution: Resolution | None
+    recalling: bool
     depth: Depth
     status: RunStatus
     phase: DeepResearchPhase
@@ -329,6 +332,13 @@ def _created(state: Fold, event: ev.RunCreated) -> None:
 def _admitted(state: Fold, event: ev.RunAdmitted) -> None:
     state.admission = event.admission
     state.depth = event.admission.depth
+
+
+@_on(ev.QuestionResolved)
+def _resolved(state: Fold, event: ev.QuestionResolved) -> None:
+    state.resolution = event.resolution
+    state.query = event.resolution.question
+    state.recalling = event.resolution.recalls
 
 
 @_on(ev.DepthRaised)
@@ -744,6 +754,8 @@ def _phase_retried(state: Fold, event: ev.PhaseRetried) -> None:
     ):  # the owner's word takes no attempt of the gate, nor the new plan of a hook
         state.replanned = replanned
         state.supervisor_retries = event.attempt
+    if event.phase is DeepResearchPhase.PLANNING and event.asked_by != ANSWERED:
+        state.recalling = False
     state.phase_done = False
     _forget_gates(state, event.phase)
     state.analyzed_now.clear()

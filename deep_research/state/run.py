@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from deep_research.state.admission import Admission, Depth, Permissions
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
+from deep_research.state.conversation import MAX_EXCHANGES, Exchange, Resolution
 from deep_research.state.parking import Parking
 from deep_research.state.parts import Answered, PartVerdict, QuestionPart, answered, lacking
 from deep_research.state.phases import (
@@ -66,7 +67,8 @@ class RunOptions(Record):
     names of what tasks may use, empty: all there is; ``task_public_after_private`` lets those that were shown
     something of a private source search others too. ``approve_plan``: the run waits for its owner's word on the plan;
     ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap. ``metadata`` is the caller's,
-    and kept with the run."""
+    and kept with the run. Runs of one user and one ``session_id`` are a
+    conversation, whose turns a question may point back to; ``history`` are turns that are no runs."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
     max_sub_queries: int = Field(default=5, ge=2, le=20)
@@ -89,6 +91,7 @@ class RunOptions(Record):
     protected: tuple[str, ...] = ()
     user_id: str | None = None
     session_id: str | None = None
+    history: tuple[Exchange, ...] = Field(default=(), max_length=MAX_EXCHANGES)
     provider_id: str | None = Field(default=None, min_length=1)
     corpora: Annotated[tuple[str, ...], BeforeValidator(_one_or_many)] = Field(default=(), max_length=8)
     gathering: Literal["search", "agents"] = "search"
@@ -148,8 +151,9 @@ class DeepResearchState(Record):
     owner agreed to the plan; ``searching_stopped``: he wants nothing more searched; ``phase_answers`` is how many
     requests of the agent of the phase had been answered then, and ``bytes_a_token`` what had been measured of the
     texts of each model; ``setup`` is what the run works with, None where nobody named it;
-    ``queue`` is its place among submitted runs, ``admission`` how it was let in, ``depth`` how thoroughly it is
-    researched now;
+    ``queue`` is its place among submitted runs, ``admission`` how it was let in, ``resolution`` what its question
+    means in its conversation, ``recalling``: it reads what the conversation saved and searches nothing, ``depth`` how
+    thoroughly it is researched now;
     ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
     All collections keep the order in which they rank: sub-queries and their tasks by index, sources by score, those
     without one after them by (sub-query index, rank), findings by iteration and first source, gaps by (iteration, rank),
@@ -162,6 +166,8 @@ class DeepResearchState(Record):
     setup: SetUp | None = None
     queue: QueuePlace | None = None
     admission: Admission | None = None
+    resolution: Resolution | None = None
+    recalling: bool = False
     depth: Depth = Depth.STANDARD
     status: RunStatus = RunStatus.PENDING
     phase: DeepResearchPhase = DeepResearchPhase.PLANNING
@@ -244,7 +250,7 @@ class DeepResearchState(Record):
 
     @property
     def max_iterations(self) -> int:
-        if self.depth is Depth.QUICK:
+        if self.depth is Depth.QUICK or self.recalling:
             return 1
         cap = self.options.budget.max_iterations
         return min(self.options.max_iterations, cap) if cap else self.options.max_iterations

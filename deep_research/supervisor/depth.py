@@ -25,8 +25,10 @@ def depth_of(state: DeepResearchState) -> tuple[Depth, str]:
 
 
 def falls_short(state: DeepResearchState, *, is_blocked: bool) -> bool:
-    """Whether a quick run whose depth was chosen by rule found no answer, and is to be researched at the standard depth.
-    That is done once in a run."""
+    """Whether what a conversation saved does not answer the question, so that it has to be searched; or a quick run
+    whose depth was chosen by rule found no answer, and goes on at the standard depth. Each happens once in a run."""
+    if state.recalling:
+        return is_blocked or state.answered is not Answered.YES
     if state.depth is not Depth.QUICK or state.options.depth != AUTO:
         return False
     return is_blocked or state.answered is Answered.NO

@@ -17,6 +17,7 @@ from deep_research.budget.metered import ModelRoles, RunModels
 from deep_research.budget.refusals import limit_of, share_of
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.calls import Calls, off_loop
+from deep_research.conversation.conversation import UNRESOLVED, Conversation
 from deep_research.errors import (
     ConfigurationError,
     DeepResearchError,
@@ -62,6 +63,7 @@ from deep_research.state.events import (
     NoticeAdded,
     PhaseEnded,
     PhaseStarted,
+    QuestionResolved,
     RunAborted,
     RunAdmitted,
     RunParked,
@@ -169,7 +171,8 @@ class SupervisorOrchestrator:
     beside its own. ``notices`` are known before the run begins, and told with the end of PLANNING. ``elapsed`` gives the
     seconds that the run was worked on, by all its owners. ``critique``: a report that a model wrote is looked at by the
     refiner's before it is handed over, and revised once in each iteration. ``estimate`` says what a run may take by its
-    plan. ``strict_hooks``: what a hook raises ends the run, and is raised by `run`.
+    plan. ``strict_hooks``: what a hook raises ends the run, and is raised by `run`. ``conversation`` says what the
+    question of a run with a ``session_id`` means.
 
     Six methods may be overridden, and what they return is done: `dispatch_to_agent`, `evaluate_phase_completion`,
     `get_reflection_prompt`, `think_pause`, `decide_iteration` and `record_to_state`.
@@ -200,7 +203,9 @@ class SupervisorOrchestrator:
         elapsed: Callable[[], float] | None = None,
         estimate: PlanEstimate | None = None,
         strict_hooks: bool = False,
+        conversation: Conversation | None = None,
     ) -> None:
+        self._conversation = conversation
         self._calls = calls or Calls()
         self._own_calls = calls is None
         if phases is None:
@@ -386,8 +391,8 @@ class SupervisorOrchestrator:
 
     def opening(self, state: DeepResearchState) -> list[Event]:
         """What a run begins with, where nobody has to be asked first: how it is let in, where its user is known, and its
-        first step. Empty where the ``admit`` hook decides."""
-        if overridden(self._hooks, "admit"):
+        first step. Empty where the ``admit`` hook decides, and where the question is read after others."""
+        if overridden(self._hooks, "admit") or self._converses(state):
             return []
         let_in = [RunAdmitted(admission=_admission(state))] if _is_decided(state) else []
         return [*let_in, self.first_step(state)]
@@ -400,13 +405,27 @@ class SupervisorOrchestrator:
         )
 
     async def _begin(self, journal: Journal) -> None:
-        """Let a run in, and take its first step. Raises `_Parked`, and `StopResearch` for one that ends here."""
-        await self._admit(journal)
+        """Let a run in, read its question after those before it, and take its first step. Raises `_Parked`, and
+        `StopResearch` for one that ends here."""
+        state = journal.state
+        if state.admission is None or not state.admission.safety_check:
+            await self._admit(journal)
         if journal.state.status.ended:
             raise _Parked
         state = journal.state
-        await self.record_to_state(journal, self.first_step(state))
+        resolved: list[Event] = []
+        if self._conversation is not None and self._converses(state) and state.resolution is None:
+            resolution = await self._conversation.resolve(state, self._models)
+            resolved = [QuestionResolved(resolution=resolution)] if resolution is not None else []
+            if resolution is not None and not resolution.is_resolved:
+                resolved.append(NoticeAdded(notice=Notice(name="conversation", message=UNRESOLVED)))
+        await self.record_to_state(journal, *resolved, self.first_step(state))
         self._check_moved(journal.state.seq > state.seq)
+
+    def _converses(self, state: DeepResearchState) -> bool:
+        """Whether the question of a run may point back to others."""
+        has_turns = state.options.session_id is not None or bool(state.options.history)
+        return self._conversation is not None and has_turns
 
     async def _admit(self, journal: Journal) -> None:
         user = _user_of(journal.state)
@@ -613,12 +632,18 @@ class SupervisorOrchestrator:
         return review
 
     def _deepen(self, state: DeepResearchState, review: Review) -> None:
-        """A quick run that found no answer is planned anew at the standard depth, where nobody chose its depth."""
+        """A run that found no answer in what its conversation saved is planned anew to search for it; a quick one at the
+        standard depth, where nobody chose its depth."""
         blocked = review.action is not SupervisorAction.PROCEED
-        if review.phase is not DeepResearchPhase.ANALYSIS or not falls_short(state, is_blocked=blocked):
+        ended = review.phase is DeepResearchPhase.ANALYSIS
+        unread = state.recalling and review.phase is DeepResearchPhase.GATHERING and not state.sources
+        if not (ended or unread) or not falls_short(state, is_blocked=blocked):
             return
-        reason = "One search found no answer."
-        review.depth = DepthRaised(depth=Depth.STANDARD, reason=reason)
+        if state.recalling:
+            reason = "What the conversation saved does not answer the question."
+        else:
+            reason = "One search found no answer."
+            review.depth = DepthRaised(depth=Depth.STANDARD, reason=reason)
         review.action, review.replan, review.rationale = SupervisorAction.RETRY, True, reason
 
     async def _move_on(self, journal: Journal, review: Review) -> None:

@@ -27,6 +27,7 @@ from deep_research.phases.gathering.collecting import Collected, bounded_output,
 from deep_research.phases.gathering.handoff import (
     GATHER,
     READ,
+    GatheredSource,
     GathererInput,
     GathererOutput,
     PagesInput,
@@ -54,11 +55,12 @@ from deep_research.state.events import (
     SubQueryCompleted,
     SubQueryFailed,
 )
-from deep_research.state.identity import sub_query_id
+from deep_research.state.identity import recall_id, sub_query_id
 from deep_research.state.journal import Journal
 from deep_research.state.records import NO_HIGH_QUALITY, PAGES
 
 MIN_SOURCES = 3
+Recall = Callable[[DeepResearchState], Awaitable[Sequence[GatheredSource]]]
 MIN_COMPLETION = 0.5
 
 
@@ -122,9 +124,12 @@ class GatheringPhase(Phase):
         limits: WorkLimits | None = None,
         knows: Knows | None = None,
         tasks: TaskParts | None = None,
+        recall: Recall | None = None,
     ) -> None:
-        """``tasks`` is what tasks work with, where sub-queries are worked on as such."""
+        """``tasks`` is what tasks work with, where sub-queries are worked on as such; ``recall`` gives what the
+        conversation of a run saved."""
         super().__init__(agent, limits=limits, knows=knows)
+        self._recall = recall
         self.tasks = tasks or TaskParts()
 
     async def run(
@@ -142,6 +147,7 @@ class GatheringPhase(Phase):
         apply_guidance = _GuidanceSearches(self.knows, journal)
         unmade: list[tuple[SubQuery, BudgetError]] = []
         asked: set[str] = set()
+        await self._read_saved(journal)
         while True:  # until no guidance came meanwhile
             await apply_guidance()
             state = journal.state
@@ -162,6 +168,19 @@ class GatheringPhase(Phase):
         if unmade:
             await journal.record(capped_for_all(unmade))
         await self._read_left(journal, models, known)
+
+    async def _read_saved(self, journal: Journal) -> None:
+        """What the conversation saved for the question, where it is to be read before anything is searched."""
+        state = journal.state
+        for sub_query in state.pending_sub_queries():
+            if sub_query.id != recall_id(sub_query.query):
+                continue
+            sources = await self._recall(state) if self._recall is not None else ()
+            saved = await self._collected(
+                GathererOutput(sources=tuple(sources)), sub_query, frozenset(), len(sources)
+            )
+            done = SubQueryCompleted(sub_query_id=sub_query.id, sources=saved.sources, searches=0)
+            await journal.record(done, contents=saved.contents)
 
     async def _tasks(
         self,
@@ -361,7 +380,7 @@ def reworded(state: DeepResearchState) -> tuple[SubQuery, ...]:
     known = {s.id for s in state.sub_queries}
     fresh: dict[str, SubQuery] = {}
     for old in state.completed_sub_queries():
-        if old.source_ids or old.iteration != state.iteration:
+        if old.source_ids or old.iteration != state.iteration or old.id == recall_id(old.query):
             continue
         text = next(iter(wordings(old.query, old.wordings)), "")
         key = sub_query_id(text)

@@ -27,11 +27,10 @@ from deep_research.state import (
     ModelRole,
     QuestionPart,
     SubQuery,
-    SubQueryStatus,
     ValidationResult,
 )
 from deep_research.state.events import PlanMade
-from deep_research.state.identity import part_id, sub_query_id
+from deep_research.state.identity import part_id, recall_id, sub_query_id
 from deep_research.state.journal import Journal
 
 MIN_SUB_QUERIES = 2
@@ -93,6 +92,9 @@ class PlanningPhase(Phase):
         self.check_place(state)
         if state.phase_done:
             return
+        if state.recalling:
+            await journal.record(await self._recall(state))
+            return
         if state.depth is Depth.QUICK:
             look, answer = await self._first_look(state.query), _as_it_stands(state.query)
         else:
@@ -115,6 +117,22 @@ class PlanningPhase(Phase):
         added = [] if self.spec.uses_model else await plan_searches(journal.state, self.phase, self.knows)
         if added:
             await journal.record(*added)
+
+    async def _recall(self, state: DeepResearchState) -> PlanMade:
+        """The plan of a turn of a conversation whose saved sources are read before anything is searched."""
+        question = SubQuery(
+            id=recall_id(state.query),
+            query=state.query,
+            rationale="What the conversation saved is read before anything is searched.",
+            index=state.next_index,
+            iteration=state.iteration,
+        )
+        return PlanMade(
+            research_brief="The sources that earlier turns of the conversation saved are read again.",
+            sub_queries=(question,),
+            first_look=await self._first_look(state.query),
+            parts=question_parts(state.query),
+        )
 
     async def _looked(self, state: DeepResearchState, models: RunModels | None) -> FirstLook | None:
         """What is there of the question: in the corpus, and in what one search of the web shows. That one is made once in
@@ -173,7 +191,7 @@ class PlanningPhase(Phase):
         return PlannerInput(
             **shared(state, self.phase),
             max_sub_queries=state.max_sub_queries,
-            asked=tuple(s.query for s in state.sub_queries if s.status is SubQueryStatus.COMPLETED),
+            asked=tuple(s.query for s in state.completed_sub_queries() if s.id != recall_id(s.query)),
             first_look=look,
         )
 

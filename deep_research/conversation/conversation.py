@@ -1,0 +1,130 @@
+"""The conversation that a run belongs to: its turns, what its question means after them, and what they saved."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+from deep_research.budget.metered import RunModels
+from deep_research.conversation.follow_up import read_follow_up
+from deep_research.conversation.rewriting import rewrite
+from deep_research.conversation.saved_evidence import matching_sources, saved_sources
+from deep_research.conversation.summary import summary_of
+from deep_research.conversation.turn import Turn, turn_of
+from deep_research.errors import LogDamagedError, RunNotFoundError, SearchError
+from deep_research.logs import get_log, told
+from deep_research.phases.gathering.handoff import GatheredSource
+from deep_research.state import DeepResearchState, FirstLook, Mention, Resolution
+from deep_research.state.events import decode_log
+from deep_research.state.reducer import fold
+from deep_research.store import RunFilter, RunRow, Store
+
+MAX_TURNS = 50  # of a conversation that a question is read after
+MAX_TURNS_BACK = 10  # whose sources are looked through
+MAX_KEPT = 200  # runs that are remembered by a process
+UNRESOLVED = "Nothing in the conversation says what the question points to; it was researched as it stands."
+
+log = get_log("conversation")
+Look = Callable[[str], Awaitable[FirstLook | None]]
+
+
+class Conversation:
+    """Conversations over one store: runs of one user with one ``session_id``.
+
+    ``look`` says what documents know of a text; ``tokens`` is how long a summary may be.
+    """
+
+    def __init__(self, store: Store, *, look: Look | None = None, tokens: int = 2_000) -> None:
+        self._store = store
+        self._look = look
+        self._tokens = tokens
+        self._states: OrderedDict[tuple[str, int], DeepResearchState] = OrderedDict()
+        self._lock = threading.Lock()
+
+    async def resolve(self, state: DeepResearchState, models: RunModels | None = None) -> Resolution | None:
+        """What the question of a run means after the turns before it; None where there are none. Raises `Halted`,
+        `StoreError`."""
+        before = await asyncio.to_thread(self._before, state)
+        given = [
+            Turn(asked=each.question, question=each.question, answer=each.answer)
+            for each in state.options.history
+        ]
+        turns = [*given, *map(turn_of, before)]
+        if not turns:
+            return None
+        context = Resolution(
+            asked=state.query,
+            question=state.query,
+            turns=tuple(turn.research_id for turn in before),
+            summary=summary_of(turns, self._tokens),
+            recalls=bool(saved_sources(state, reversed(before[-MAX_TURNS_BACK:]))),
+        )
+        rewritten = await rewrite(state, turns, models, self._tokens)
+        if rewritten is not None:
+            return context.model_copy(
+                update={
+                    "question": rewritten.question,
+                    "by": "model",
+                    "why": rewritten.why,
+                    "is_resolved": rewritten.is_clear,
+                }
+            )
+        reading = read_follow_up(state.query, turns, await self._known(state.query))
+        why = "It points back to an earlier turn." if reading.points_back else "It stands by itself."
+        return context.model_copy(
+            update={"question": reading.question, "is_resolved": reading.is_resolved, "why": why}
+        )
+
+    async def recall(self, state: DeepResearchState) -> tuple[GatheredSource, ...]:
+        """The saved sources that have most of the question, best first. Raises `StoreError`."""
+
+        def matched() -> tuple[GatheredSource, ...]:
+            turns = self._before(state)[-MAX_TURNS_BACK:]
+            return matching_sources(self._store, saved_sources(state, reversed(turns)), state)
+
+        return await asyncio.to_thread(matched)
+
+    async def _known(self, question: str) -> Sequence[Mention]:
+        """The names in a question that documents know, in whatever case they are written."""
+        if self._look is None:
+            return ()
+        try:
+            look = await self._look(question)
+        except SearchError as error:  # the searches of the run say so
+            log.warning("no_look", error=told(error))
+            return ()
+        return look.names if look is not None else ()
+
+    def _before(self, state: DeepResearchState) -> list[DeepResearchState]:
+        """The last runs of the conversation that began before this one, the oldest first. Blocking."""
+        session, user = state.options.session_id, state.options.user_id
+        if session is None:
+            return []
+        wanted = RunFilter(user=user, session=session)
+        try:
+            cursor = self._store.run(state.research_id).cursor
+        except RunNotFoundError:  # it is worked on in memory
+            return []
+        rows = self._store.runs(filter=wanted, after=cursor, limit=MAX_TURNS if user is not None else None)
+        turns: list[DeepResearchState] = []
+        for row in [row for row in rows if row.user_id == user][:MAX_TURNS]:
+            with suppress(RunNotFoundError, LogDamagedError):  # it was deleted, or is no longer whole
+                if (turn := self._state(row)).decisions:
+                    turns.append(turn)
+        return turns[::-1]
+
+    def _state(self, row: RunRow) -> DeepResearchState:
+        key = row.run_id, row.last_seq
+        with self._lock:
+            if key in self._states:
+                self._states.move_to_end(key)
+                return self._states[key]
+        state = fold(decode_log(self._store.read(row.run_id))).snapshot()
+        with self._lock:
+            self._states[key] = state
+            while len(self._states) > MAX_KEPT:
+                self._states.popitem(last=False)
+        return state

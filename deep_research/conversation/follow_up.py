@@ -1,0 +1,305 @@
+"""A follow-up question as one that stands by itself, by rule: pronouns and omissions take a name of the last turns, a
+correction and "What about …?" take the last question with another name. Pure."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from deep_research.conversation.turn import Turn
+from deep_research.evidence.inquiry import Inquiry, read_question
+from deep_research.evidence.language import LANGUAGES
+from deep_research.evidence.names import asked_names, key, runs
+from deep_research.evidence.words import WORD
+from deep_research.patterns import regex
+from deep_research.state import Mention
+
+MAX_TURNS_BACK = 10
+_WHO_IS = regex(r"(?i)^\W*who\s+(?:is|was|are|were)\s")
+_POSSESSIVE = regex(r"['’]s?$")
+_MEANT = regex(r"[:;]\s+(?=\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a question means in its conversation. ``points_back``: it cannot be understood alone; ``is_resolved``: what it
+    points to was found."""
+
+    question: str
+    points_back: bool = False
+    is_resolved: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """How a language points back, see `languages.toml`."""
+
+    person: frozenset[str]
+    thing: frozenset[str]
+    owning: frozenset[str]
+    replaced: frozenset[str]
+    existing: frozenset[str]
+    standing: frozenset[str]
+    asking: tuple[str, ...]
+    correcting: tuple[str, ...]
+    meaning: tuple[str, ...]
+
+
+def read_follow_up(text: str, turns: Sequence[Turn], known: Sequence[Mention] = ()) -> Reading:
+    """A question as it is meant after the ``turns``, the oldest first. ``known`` are names in it that documents bear.
+
+    Example:
+        read_follow_up("And how tall is it?", turns).question  # "How tall is Cape Hatteras?"
+    """
+    asked = " ".join(text.split())
+    words = _words(read_question(asked).language)
+    names = _names(asked, known, words)
+    recent = list(turns[-MAX_TURNS_BACK:])
+    if words is not None and (cue := _opening(asked, words.correcting)):
+        return _corrected(asked, cue, names, recent, words)
+    if words is not None and (cue := _opening(asked, words.asking)) and _is_elliptical(asked, cue, names):
+        new = asked[len(cue) :].strip(" ,?.!")
+        if (same := _with_name(new, recent)) is not None:
+            return Reading(same, points_back=True)
+        if names:
+            return Reading(asked)
+    if words is not None and (pronoun := _pronoun(asked, names, words)) is not None:
+        return _with_pronoun(asked, pronoun, recent, words)
+    inquiry = read_question(asked)
+    if names or (len(inquiry.terms) > _TERMS_OF_A_QUESTION and words is None):
+        return Reading(asked)
+    return _completed(asked, inquiry, recent, words)
+
+
+_TERMS_OF_A_QUESTION = 8  # that say what is meant, in a language of which no pronoun is known
+
+
+# Names of a conversation
+
+
+def _names(text: str, known: Sequence[Mention], words: _Words | None) -> list[str]:
+    """Keys of what a text names; no apology that opens it."""
+    bare = text
+    if words is not None and (cue := _opening(text, words.correcting)):
+        bare = text[len(cue) :]
+    borne = [mention.name for mention in known if mention.bearers]
+    return list(dict.fromkeys([*asked_names(f"… {bare}" if bare != text else text), *borne]))
+
+
+def _things(turns: Sequence[Turn]) -> Iterator[str]:
+    """What the turns ask about, the latest first, as they write it; no person of whom one of them asks."""
+    persons = {key(name) for name in _persons(turns)}
+    every = [name for turn in reversed(turns) for name in _written_names(turn.question)]
+    yield from (name for name in every if key(name) not in persons)
+    yield from every
+
+
+def _persons(turns: Sequence[Turn]) -> Iterator[str]:
+    """The persons whom the turns ask about or answer with, the latest first."""
+    for turn in reversed(turns):
+        own = list(_written_names(turn.question))
+        is_person = read_question(turn.question).expects == "person"
+        if is_person and _WHO_IS.match(turn.question) and own:
+            yield own[0]
+            continue
+        if is_person:
+            inside = {key(name) for name in own}
+            yield from (name for name in _answer_names(turn.answer) if key(name) not in inside)
+
+
+def _written_names(question: str) -> Iterator[str]:
+    """The names of a question as it writes them, none that is part of another."""
+    names = asked_names(question)
+    for name in names:
+        if not any(name != other and f" {name} " in f" {other} " for other in names):
+            span = _span(question, name)
+            yield _POSSESSIVE.sub("", question[slice(*span)]) if span else name
+
+
+def _answer_names(answer: str) -> Iterator[str]:
+    for start, name in runs(answer):
+        span = _span(answer[start:], name)
+        if span is not None:
+            yield _POSSESSIVE.sub("", answer[start:][slice(*span)])
+
+
+def _span(text: str, name: str) -> tuple[int, int] | None:
+    """Where a text writes the name of this key."""
+    tokens = [(match.start(), match.end(), key(match.group())) for match in WORD.finditer(text)]
+    for first, (start, _, word) in enumerate(tokens):
+        if not word or not name.startswith(word):
+            continue
+        for _, end, _ in tokens[first : first + name.count(" ") + 2]:
+            if key(text[start:end]) == name:
+                return start, end
+    return None
+
+
+# Readings
+
+
+def _with_pronoun(asked: str, pronoun: tuple[int, int, str], turns: Sequence[Turn], words: _Words) -> Reading:
+    start, end, word = pronoun
+    candidates = [*_persons(turns), *_things(turns)] if word in words.person else [*_things(turns)]
+    if not candidates:
+        return Reading(asked, points_back=True, is_resolved=False)
+    name = candidates[0]
+    before, after = asked[:start], asked[end:]
+    if word not in words.replaced or _exists(before, after, words):
+        return Reading(_with_aside(asked, name, words), points_back=True)
+    if word in words.owning and (word != "her" or _owns(after)):
+        name = f"{name}'s"
+    elif word == "there":
+        name = f"at {name}"
+    return Reading(_without_opening(f"{before}{name}{after}", words), points_back=True)
+
+
+def _corrected(asked: str, cue: str, names: Sequence[str], turns: Sequence[Turn], words: _Words) -> Reading:
+    """The last question with what is meant instead; a question that comes with the correction is asked itself."""
+    rest = asked[len(cue) :].strip(" ,.!")
+    while more := _opening(rest, (*words.correcting, *words.meaning)):
+        rest = rest[len(more) :].strip(" ,.!")
+    if not turns:
+        return Reading(rest or asked, points_back=True, is_resolved=bool(names))
+    own = _MEANT.split(rest, 1)
+    if rest.endswith("?") and (names or len(own) > 1):
+        reading = read_follow_up(own[-1], turns) if len(own) > 1 else Reading(rest)
+        aside = own[0] if len(own) > 1 else ""
+        return Reading(_with_aside(reading.question, aside, words), points_back=True)
+    is_name = bool(names) or (len(rest.split()) <= 3 and rest.split()[:1] != ["the"])
+    if is_name and (same := _with_name(rest.rstrip("?"), turns)) is not None:
+        return Reading(same, points_back=True)
+    return Reading(_with_aside(turns[-1].question, rest, words), points_back=True)
+
+
+def _with_name(new: str, turns: Sequence[Turn]) -> str | None:
+    """The last question, with this name in the place of its own; None where it has none."""
+    if not turns or not new:
+        return None
+    last = turns[-1].question
+    name = next((n for n in _things(turns[-1:])), None)
+    if name is None or (span := _span(last, key(name))) is None:
+        return None
+    start, end = span
+    owns = (
+        "'s"
+        if last[start:end].endswith(("'s", "’s")) and _POSSESSIVE.sub("", last[start:end]) == name
+        else ""
+    )
+    article, bare = new.partition(" ")[::2]
+    if article.casefold() == "the" and last[:start].casefold().endswith("the "):
+        new = bare
+    return f"{last[:start]}{new}{owns}{last[end:]}"
+
+
+def _completed(asked: str, inquiry: Inquiry, turns: Sequence[Turn], words: _Words | None) -> Reading:
+    """A question that names nothing is about what the last ones are about."""
+    name = next(_things(turns), None)
+    if name is None:
+        return Reading(asked, points_back=True, is_resolved=not turns)
+    last = turns[-1].question
+    stands = words is not None and not words.standing.isdisjoint(
+        word.casefold() for word in WORD.findall(asked)
+    )
+    if stands and not inquiry.expects:
+        return Reading(
+            _with_aside(last, _without_opening(asked, words).strip(" ?.!"), words), points_back=True
+        )
+    own = set(inquiry.terms) - inquiry.asking
+    if len(own) > (1 if inquiry.expects in ("date", "number", "person") else 0):
+        return Reading(_with_aside(asked, name, words), points_back=True)
+    before = read_question(last)
+    rest = [
+        word
+        for word in before.telling(last)
+        if before.asking.isdisjoint(before.words.terms(word)) and own.isdisjoint(before.words.terms(word))
+    ]
+    return Reading(_with_aside(asked, " ".join(rest) or name, words), points_back=True)
+
+
+def _with_aside(question: str, aside: str, words: _Words | None) -> str:
+    """A question with what it is about in brackets, before its mark."""
+    question = _without_opening(question, words)
+    aside = aside.strip(" ?.!")
+    if not aside or aside.casefold() in question.casefold():
+        return question
+    body = question.rstrip(" ?.!")
+    return f"{body} ({aside}){question[len(body) :].strip() or '?'}"
+
+
+def _without_opening(question: str, words: _Words | None) -> str:
+    """A question without the "and" with which it follows another."""
+    cue = _opening(question, words.asking) if words is not None else ""
+    rest = question[len(cue) :].lstrip(" ,") if cue else question
+    return f"{rest[:1].upper()}{rest[1:]}" if rest.strip(" ?.!") else question
+
+
+# Words
+
+
+def _pronoun(text: str, names: Sequence[str], words: _Words) -> tuple[int, int, str] | None:
+    """Where the first pronoun stands that points back: before the names of the text, and a person's before any other."""
+    spans = [span for name in names if (span := _span(text, name)) is not None]
+    end = min((start for start, _ in spans), default=len(text))
+    found = [
+        (match.start(), match.end(), match.group().casefold())
+        for match in WORD.finditer(text, 0, end)
+        if match.group().casefold() in words.person | words.thing
+    ]
+    persons = [each for each in found if each[2] in words.person]
+    replaced = [each for each in found if each[2] in words.replaced]
+    return next(iter(persons or replaced or found), None)
+
+
+def _exists(before: str, after: str, words: _Words) -> bool:
+    """Whether a "there" says that something is, and not where: "Are there keepers?"."""
+    beside = {word.casefold() for word in (*before.split()[-1:], *after.split()[:1])}
+    return (
+        bool(beside & words.existing)
+        and bool(after.strip(" ?.!"))
+        and not after.lstrip().startswith(("?", ","))
+    )
+
+
+def _owns(after: str) -> bool:
+    """Whether a word follows that "her" can own."""
+    word = WORD.search(after)
+    return word is not None and bool(read_question(word.group()).terms)
+
+
+def _is_elliptical(text: str, cue: str, names: Sequence[str]) -> bool:
+    """Whether nothing but a name follows "what about"."""
+    rest = text[len(cue) :].strip(" ,?.!")
+    read = read_question(rest)
+    if names:
+        inside = {term for name in names for term in read.words.terms(name)}
+        return not read.expects and len(set(read.terms) - inside) <= 1
+    return False
+
+
+def _opening(text: str, openings: Sequence[str]) -> str:
+    """The longest of these that a text begins with, as it writes it; empty for none."""
+    low = text.casefold()
+    fitting = [o for o in openings if low.startswith(o) and not low[len(o) : len(o) + 1].isalnum()]
+    return text[: max(map(len, fitting))] if fitting else ""
+
+
+@cache
+def _tables() -> Mapping[str, _Words]:
+    tables: dict[str, Any] = tomllib.loads(LANGUAGES.read_text(encoding="utf-8").casefold())
+
+    def words(table: Mapping[str, Any]) -> _Words:
+        read: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else frozenset(value.split())
+            for name, value in table.items()
+        }
+        return _Words(**read)
+
+    return {language: words(table["following"]) for language, table in tables.items() if "following" in table}
+
+
+def _words(language: str) -> _Words | None:
+    return _tables().get(language)

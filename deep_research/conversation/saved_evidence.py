@@ -1,0 +1,90 @@
+"""The sources that the turns of a conversation saved, as a search of them finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from deep_research.errors import ContentMissingError
+from deep_research.evidence.ranking import matching
+from deep_research.phases.gathering.handoff import GatheredSource, Snapshot
+from deep_research.state import DeepResearchState, Source
+from deep_research.store import Store
+
+MAX_SOURCES = 60  # that are looked through, those of the latest turns first
+_SCOPE = (
+    "source_types",
+    "since",
+    "until",
+    "as_of",
+    "domains",
+    "not_domains",
+    "source_language",
+    "corpora",
+    "task_sources",
+)
+
+
+def saved_sources(state: DeepResearchState, turns: Iterable[DeepResearchState]) -> list[Source]:
+    """Of the ``turns``, the latest first, the sources that were read and that the run may use too: those of runs that
+    were allowed to search the same. Each is there once."""
+    sources: dict[str, Source] = {}
+    for turn in turns:
+        if _scope(turn) != _scope(state):
+            continue
+        for source in turn.sources:
+            if source.id in turn.analyzed and source.content_hash and source.id not in sources:
+                sources[source.id] = source
+                if len(sources) == MAX_SOURCES:
+                    return list(sources.values())
+    return list(sources.values())
+
+
+def _scope(state: DeepResearchState) -> tuple[object, ...]:
+    return state.permissions, *(getattr(state.options, name) for name in _SCOPE)
+
+
+def matching_sources(
+    store: Store, sources: Sequence[Source], state: DeepResearchState
+) -> tuple[GatheredSource, ...]:
+    """Those that have most of the question, best first, as they were saved. Blocking. Raises `StoreError`."""
+    texts = store.contents([source.content_hash or "" for source in sources])
+    ranked: list[tuple[float, GatheredSource]] = []
+    for source, body in zip(sources, texts, strict=True):
+        text = body.decode("utf-8", "replace")
+        passages, share = matching(state.query, text, source.title)
+        if share > 0:
+            ranked.append((share, _gathered(source, text).model_copy(update={"passages": passages})))
+    ranked.sort(key=lambda pair: -pair[0])
+    best = [source for _, source in ranked[: state.options.max_sources_per_query]]
+    return tuple(_with_page(store, source, state) for source in best)
+
+
+def _gathered(source: Source, text: str) -> GatheredSource:
+    return GatheredSource(
+        title=source.title,
+        url=source.url,
+        snippet=source.snippet,
+        content=text,
+        quality=source.quality,
+        kind=source.kind,
+        relevance=source.relevance,
+        pages=source.pages,
+        fingerprint=source.fingerprint,
+        published=source.published,
+        snapshot_hash=source.snapshot_hash,
+        mentions=source.mentions,
+        metadata=source.metadata,
+    )
+
+
+def _with_page(store: Store, source: GatheredSource, state: DeepResearchState) -> GatheredSource:
+    """With the page that the text was read from, so that this run keeps it too where the other one is deleted. It is
+    the same page under its own hash: nothing is remembered of it anew."""
+    if source.snapshot_hash is None or source.url is None or state.created_at is None:
+        return source
+    try:
+        [body] = store.contents([source.snapshot_hash])
+    except ContentMissingError:  # the file of a document is not kept, its text alone is
+        return source
+    page = Snapshot(url=source.url, found_at=source.url, at=state.created_at, body=body, shared=False)
+    return source.model_copy(update={"snapshot": page})
