@@ -18,6 +18,7 @@ from deep_research.state import (
     Parking,
     ReadingPlan,
     Reservation,
+    Resolution,
     Sending,
     SetUp,
     SubQuery,
@@ -42,6 +43,7 @@ RESERVED = Reservation(
 )
 TASK = Task(id="task-1", sub_query_id="subq-0", question="wages", limits=TaskLimits(steps=3, seconds=9))
 MISHAPS = [
+    ev.QuestionResolved(resolution=Resolution(asked="And it?", question="And Bell Rock?")),
     ev.DepthRaised(depth="standard", reason="Nothing was found."),
     ev.RunAdmitted(admission=Admission(user=UserContext(name="ann"))),
     ev.RunAdmitted(admission=Admission(safety_check=False, reason="Not here.")),

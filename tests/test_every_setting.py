@@ -158,6 +158,10 @@ TABLE = {
     # Caps
     "budget": Row(extractive=both.caps_of_one_run, model=both.caps_of_one_run),
     "shared_budget": Row(extractive=both.caps_of_all_runs, model=both.caps_of_all_runs),
+    "session_tokens": Row(
+        extractive=both.length_of_the_summary_of_a_conversation,
+        model=both.length_of_the_summary_of_a_conversation,
+    ),
     "on_cap": Row(extractive=both.what_is_done_at_a_cap, model=both.what_is_done_at_a_cap),
     "max_searches": Row(anyway=searching.cap_on_searches),
     "max_fetches": Row(anyway=searching.cap_on_pages),

@@ -35,6 +35,7 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
     ("max_task_seconds", 600.0, 0.0, 86_400, -1, 86_400.5),
     ("report_words", 800, 100, 20_000, 99, 20_001),
     ("min_supported", None, 0.01, 1.0, 0, 1.01),
+    ("session_tokens", 2_000, 200, 50_000, 199, 50_001),
     ("max_searches", None, 0, None, -1, None),
     ("max_fetches", None, 0, None, -1, None),
     ("max_seconds", None, 0.001, None, 0, None),

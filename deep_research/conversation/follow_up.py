@@ -4,7 +4,7 @@ correction and "What about …?" take the last question with another name. Pure.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -21,6 +21,9 @@ MAX_TURNS_BACK = 10
 _WHO_IS = regex(r"(?i)^\W*who\s+(?:is|was|are|were)\s")
 _POSSESSIVE = regex(r"['’]s?$")
 _MEANT = regex(r"[:;]\s+(?=\w)")
+_INSTEAD = regex(r"(?i),?\s+(?:and\s+)?not\s|,\s+sorry\b")
+_APART = regex(r"[(),:;]")
+_LEADING_WORDS = 6  # that a phrase has before its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class _Words:
     replaced: frozenset[str]
     existing: frozenset[str]
     standing: frozenset[str]
+    article: frozenset[str]
     asking: tuple[str, ...]
     correcting: tuple[str, ...]
     meaning: tuple[str, ...]
@@ -55,12 +59,15 @@ def read_follow_up(text: str, turns: Sequence[Turn], known: Sequence[Mention] = 
         read_follow_up("And how tall is it?", turns).question  # "How tall is Cape Hatteras?"
     """
     asked = " ".join(text.split())
-    words = _words(read_question(asked).language)
-    names = _names(asked, known, words)
     recent = list(turns[-MAX_TURNS_BACK:])
-    if words is not None and (cue := _opening(asked, words.correcting)):
+    words = _words(read_question(asked).language)
+    if words is None and recent:  # a few words and names may pass for any language
+        words = _words(read_question(recent[-1].question).language)
+    names = _names(asked, known, words)
+    if words is not None and (cue := _opening(asked, words.correcting) or _correction(asked, words)):
         return _corrected(asked, cue, names, recent, words)
-    if words is not None and (cue := _opening(asked, words.asking)) and _is_elliptical(asked, cue, names):
+    cue = _opening(asked, words.asking) if words is not None else ""
+    if _is_elliptical(asked, cue, names):
         new = asked[len(cue) :].strip(" ,?.!")
         if (same := _with_name(new, recent)) is not None:
             return Reading(same, points_back=True)
@@ -89,6 +96,31 @@ def _names(text: str, known: Sequence[Mention], words: _Words | None) -> list[st
     return list(dict.fromkeys([*asked_names(f"… {bare}" if bare != text else text), *borne]))
 
 
+def _phrases(turns: Sequence[Turn], words: _Words | None) -> Iterator[str]:
+    """What the turns ask about, the latest first, each with the words that say what of it: "the tower on the Fastnet"."""
+    for turn in reversed(turns):
+        for name in _things([turn]):
+            yield _phrase(turn.question, name, words)
+
+
+def _phrase(question: str, name: str, words: _Words | None) -> str:
+    """A name with the article and the words that lead up to it in a question; the name alone where none do."""
+    span = _span(question, key(name))
+    if words is None or span is None:
+        return name
+    before = list(WORD.finditer(question, 0, span[0]))[-_LEADING_WORDS:]
+    starts = [n for n, match in enumerate(before) if match.group().casefold() in words.article]
+    inner = [n for n in starts if n < len(before) - 1]  # an article right before the name is the name's own
+    if not inner:
+        return name
+    leading = [match.group() for match in before[inner[-1] + 1 :]]
+    has_joint = any(
+        not read_question(word).terms for word in leading
+    )  # "tower on the": else they are one name
+    phrase = question[before[inner[-1]].start() : span[0]] + name
+    return phrase if has_joint and not _APART.search(phrase) else name
+
+
 def _things(turns: Sequence[Turn]) -> Iterator[str]:
     """What the turns ask about, the latest first, as they write it; no person of whom one of them asks."""
     persons = {key(name) for name in _persons(turns)}
@@ -101,13 +133,20 @@ def _persons(turns: Sequence[Turn]) -> Iterator[str]:
     """The persons whom the turns ask about or answer with, the latest first."""
     for turn in reversed(turns):
         own = list(_written_names(turn.question))
-        is_person = read_question(turn.question).expects == "person"
-        if is_person and _WHO_IS.match(turn.question) and own:
+        read = read_question(turn.question)
+        words = _words(read.language)
+        who = _WHO_IS.match(turn.question)
+        spoken = {word.casefold() for word in WORD.findall(turn.question)}
+        if own and (
+            (who and turn.question[who.end() :].startswith(own[0])) or (words and words.person & spoken)
+        ):
             yield own[0]
-            continue
-        if is_person:
+        elif read.expects == "person":
             inside = {key(name) for name in own}
-            yield from (name for name in _answer_names(turn.answer) if key(name) not in inside)
+            named = [name for name in _answer_names(turn.answer) if key(name) not in inside]
+            beside = [*own, *_topic(turn.question).split()]
+            # Who is introduced is named in full, near the words that ask for them.
+            yield from sorted(named, key=lambda name: (" " not in name, _distance(turn.answer, name, beside)))
 
 
 def _written_names(question: str) -> Iterator[str]:
@@ -124,6 +163,12 @@ def _answer_names(answer: str) -> Iterator[str]:
         span = _span(answer[start:], name)
         if span is not None:
             yield _POSSESSIVE.sub("", answer[start:][slice(*span)])
+
+
+def _distance(text: str, name: str, others: Sequence[str]) -> int:
+    """Characters between a name and the nearest of others in a text."""
+    places = [place for other in others if (place := text.find(other)) >= 0]
+    return min((abs(text.find(name) - place) for place in places), default=0)
 
 
 def _span(text: str, name: str) -> tuple[int, int] | None:
@@ -143,9 +188,10 @@ def _span(text: str, name: str) -> tuple[int, int] | None:
 
 def _with_pronoun(asked: str, pronoun: tuple[int, int, str], turns: Sequence[Turn], words: _Words) -> Reading:
     start, end, word = pronoun
-    candidates = [*_persons(turns), *_things(turns)] if word in words.person else [*_things(turns)]
+    phrases = _phrases(turns, words)
+    candidates = [*_persons(turns), *phrases] if word in words.person else [*phrases]
     if not candidates:
-        return Reading(asked, points_back=True, is_resolved=False)
+        return _with_topic(asked, turns, words)
     name = candidates[0]
     before, after = asked[:start], asked[end:]
     if word not in words.replaced or _exists(before, after, words):
@@ -164,6 +210,7 @@ def _corrected(asked: str, cue: str, names: Sequence[str], turns: Sequence[Turn]
         rest = rest[len(more) :].strip(" ,.!")
     if not turns:
         return Reading(rest or asked, points_back=True, is_resolved=bool(names))
+    rest = _INSTEAD.split(rest, 1)[0] if _INSTEAD.split(rest, 1)[0].strip() else rest
     own = _MEANT.split(rest, 1)
     if rest.endswith("?") and (names or len(own) > 1):
         reading = read_follow_up(own[-1], turns) if len(own) > 1 else Reading(rest)
@@ -189,6 +236,10 @@ def _with_name(new: str, turns: Sequence[Turn]) -> str | None:
         if last[start:end].endswith(("'s", "’s")) and _POSSESSIVE.sub("", last[start:end]) == name
         else ""
     )
+    if (own := _first_name(new)) and not read_question(
+        new[:own]
+    ).terms:  # "at Dungeness" says where as the last one did
+        new = new[own:]
     article, bare = new.partition(" ")[::2]
     if article.casefold() == "the" and last[:start].casefold().endswith("the "):
         new = bare
@@ -197,9 +248,9 @@ def _with_name(new: str, turns: Sequence[Turn]) -> str | None:
 
 def _completed(asked: str, inquiry: Inquiry, turns: Sequence[Turn], words: _Words | None) -> Reading:
     """A question that names nothing is about what the last ones are about."""
-    name = next(_things(turns), None)
+    name = next(_phrases(turns, words), None)
     if name is None:
-        return Reading(asked, points_back=True, is_resolved=not turns)
+        return _with_topic(asked, turns, words)
     last = turns[-1].question
     stands = words is not None and not words.standing.isdisjoint(
         word.casefold() for word in WORD.findall(asked)
@@ -211,13 +262,19 @@ def _completed(asked: str, inquiry: Inquiry, turns: Sequence[Turn], words: _Word
     own = set(inquiry.terms) - inquiry.asking
     if len(own) > (1 if inquiry.expects in ("date", "number", "person") else 0):
         return Reading(_with_aside(asked, name, words), points_back=True)
-    before = read_question(last)
-    rest = [
-        word
-        for word in before.telling(last)
-        if before.asking.isdisjoint(before.words.terms(word)) and own.isdisjoint(before.words.terms(word))
-    ]
-    return Reading(_with_aside(asked, " ".join(rest) or name, words), points_back=True)
+    return Reading(_with_aside(asked, _topic(last, own) or name, words), points_back=True)
+
+
+def _with_topic(asked: str, turns: Sequence[Turn], words: _Words | None) -> Reading:
+    """A question after others that name nothing, with the words that say what the last of them is about."""
+    topic = _topic(turns[-1].question) if turns else ""
+    return Reading(_with_aside(asked, topic, words), points_back=True, is_resolved=bool(topic))
+
+
+def _topic(question: str, besides: Set[str] = frozenset()) -> str:
+    read = read_question(question)
+    words = [(word, set(read.words.terms(word))) for word in read.telling(question)]
+    return " ".join(word for word, terms in words if not terms & (read.asking | besides))
 
 
 def _with_aside(question: str, aside: str, words: _Words | None) -> str:
@@ -249,6 +306,14 @@ def _pronoun(text: str, names: Sequence[str], words: _Words) -> tuple[int, int, 
         for match in WORD.finditer(text, 0, end)
         if match.group().casefold() in words.person | words.thing
     ]
+    if (
+        not found
+        and (last := list(WORD.finditer(text))[-1:])
+        and last[0].group().casefold() in words.replaced
+    ):
+        found = [
+            (last[0].start(), last[0].end(), last[0].group().casefold())
+        ]  # "How far from Arbroath is it?"
     persons = [each for each in found if each[2] in words.person]
     replaced = [each for each in found if each[2] in words.replaced]
     return next(iter(persons or replaced or found), None)
@@ -270,13 +335,26 @@ def _owns(after: str) -> bool:
     return word is not None and bool(read_question(word.group()).terms)
 
 
+def _correction(text: str, words: _Words) -> str:
+    """All that stands before what is meant, where a text says so later than in its first words; else empty."""
+    low = f" {text.casefold()}"
+    place, meaning = max((low.rfind(f" {meaning} "), meaning) for meaning in words.meaning)
+    return text[: place + len(meaning)] if place >= 0 else ""
+
+
+def _first_name(text: str) -> int:
+    """Where a text first names something; 0 where it does not."""
+    spans = [span for name in asked_names(f"… {text}") if (span := _span(text, name)) is not None]
+    return min((start for start, _ in spans), default=0)
+
+
 def _is_elliptical(text: str, cue: str, names: Sequence[str]) -> bool:
-    """Whether nothing but a name follows "what about"."""
+    """Whether nothing but a name follows "what about", or is all there is."""
     rest = text[len(cue) :].strip(" ,?.!")
     read = read_question(rest)
     if names:
         inside = {term for name in names for term in read.words.terms(name)}
-        return not read.expects and len(set(read.terms) - inside) <= 1
+        return not read.expects and len(set(read.terms) - inside) <= bool(cue)
     return False
 
 

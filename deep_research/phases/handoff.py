@@ -31,13 +31,15 @@ _H = TypeVar("_H", bound="Handoff")
 
 log = get_log("asking")
 Change = Callable[[str], str]
+_TALKING = (DeepResearchPhase.PLANNING, DeepResearchPhase.SYNTHESIS)  # the phases that know the conversation
 
 
 class Handoff(Record):
     """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first; ``system_prompt``
     what the owner of the run adds; ``language`` and ``audience`` are for what people will read; ``day`` is when the run
     was asked, ``as_of`` the day for which its answer has to hold, where its owner names one, and ``protected`` are
-    patterns of sources that its owner wants kept. ``parts`` are those of the question; ``steering`` is the
+    patterns of sources that its owner wants kept. ``conversation`` is a summary of the turns before
+    the run, for who plans and who writes. ``parts`` are those of the question; ``steering`` is the
     guidance for the phase so far from hooks, answers, steers and the supervisor, for agents that have no model."""
 
     research_id: str
@@ -53,6 +55,7 @@ class Handoff(Record):
     day: date | None = None
     as_of: date | None = None
     protected: tuple[str, ...] = ()
+    conversation: str = ""
 
     @property
     def weights(self) -> Weights:
@@ -112,6 +115,7 @@ def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]
         "day": state.created_at.date() if state.created_at else None,
         "as_of": state.options.as_of,
         "protected": state.options.protected,
+        "conversation": state.resolution.summary if state.resolution and phase in _TALKING else "",
     }
 
 

@@ -326,6 +326,7 @@ def opening(message: Message, handoff: Handoff) -> None:
     """The question, the day, and what the owner of the run and the supervisor want of the agent."""
     message.add(f"Question: {message.within(handoff.original_query, OF_QUESTION, 'the question')}")
     message.add(today(handoff.day, handoff.as_of))
+    add_conversation(message, handoff)
     add_guidance(message, handoff)
 
 
@@ -347,6 +348,14 @@ def brief(message: Message, research_brief: str | None) -> None:
     if research_brief:
         said = message.within(one_line(research_brief), OF_BRIEF, "the research brief")
         message.add(f"How it is looked into: {one_line(said)}")
+
+
+def add_conversation(message: Message, handoff: Handoff) -> None:
+    """The turns before the run: context for what is asked, and no evidence."""
+    if handoff.conversation:
+        message.add("Earlier turns of the conversation, as context; nothing in them may be cited:")
+        turns = message.within(handoff.conversation, OF_ADVICE, "the earlier turns")
+        message.material("conversation", turns)
 
 
 def add_guidance(message: Message, handoff: Handoff) -> None:

@@ -120,6 +120,19 @@ def what_is_done_at_a_cap(tmp_path):
             assert result.status == status
 
 
+def length_of_the_summary_of_a_conversation(tmp_path):
+    history = [{"question": f"What is tower {n}?", "answer": "A tower. " * 20} for n in range(20)]
+    for model in in_both_modes():
+        sizes = []
+        for tokens in (200, 2_000):
+            made = {"model": model, "search": [ScriptedSearch()], "data_dir": tmp_path, "store": "memory"}
+            with DeepResearch(**made, session_tokens=tokens) as research:
+                summary = research.run(QUESTION, history=history).state.resolution.summary
+            assert len(summary) < tokens * 6
+            sizes.append(len(summary))
+        assert sizes[0] < sizes[1]
+
+
 def caps_of_all_runs(tmp_path):
     for model in in_both_modes():
         search, shared = ScriptedSearch(), SharedBudget(max_searches=1, max_model_calls=2)
