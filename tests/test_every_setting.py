@@ -224,6 +224,10 @@ TABLE = {
     # The store and the process
     "user_id": Row(anyway=process.who_asked_and_in_which_session),
     "session_id": Row(anyway=process.who_asked_and_in_which_session),
+    "history": Row(
+        extractive=both.length_of_the_summary_of_a_conversation,
+        model=both.length_of_the_summary_of_a_conversation,
+    ),
     "metadata": Row(anyway=process.what_the_caller_keeps_with_a_run),
     "store": Row(anyway=process.where_runs_are_kept),
     "data_dir": Row(anyway=process.folder_of_the_database),

@@ -23,6 +23,7 @@ from deep_research.errors import ContentMissingError, RunStateError, UnknownName
 from deep_research.research.operations import of_run
 from deep_research.research.route_table import ROUTES
 from deep_research.research.runs import FORMATS, ReportFormat, RunSummary, Waiting, checked_run_id
+from deep_research.research.sessions import SessionSummary, SessionTurn
 from deep_research.state import RunStatus
 
 if TYPE_CHECKING:
@@ -200,6 +201,27 @@ class AsyncClient:
             pieces.append(text)
             start += len(text)
         return "".join(pieces)
+
+    async def sessions(
+        self, *, user: str | None = None, limit: int | None = None
+    ) -> Sequence[SessionSummary]:
+        """The sessions that the token's user may see, the latest first."""
+        _check_limit(limit)
+        items = await self._pages("sessions", _plain({"user": user}), limit)
+        return [self._model(SessionSummary, item) for item in items]
+
+    async def session_turns(self, session_id: str, *, user_id: str | None = None) -> Sequence[SessionTurn]:
+        """The turns of a session, the oldest first."""
+        params = _plain({"session_id": session_id, "user_id": user_id})
+        return [self._model(SessionTurn, item) for item in await self._pages("session_turns", params)]
+
+    async def session_delete(self, session_id: str, *, user_id: str | None = None) -> int:
+        """Delete the runs of a session, and give how many there were."""
+        count = len(await self.session_turns(session_id, user_id=user_id))
+        route = ROUTES["session_delete"]
+        params = _plain({"session_id": session_id, "user_id": user_id})
+        await self._connection.json(route.method, route.path, params=params)
+        return count
 
     async def corpora(self) -> Sequence[str]:
         """The names that the option ``corpora`` of a run may have."""

@@ -11,6 +11,7 @@ from deep_research.client.async_client import AsyncClient
 from deep_research.client.connection import TIMEOUT_SECONDS
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.operations import of_run
+from deep_research.research.sessions import Session
 
 if TYPE_CHECKING:
     from deep_research.research.arguments import RunArguments
@@ -69,6 +70,9 @@ class Client:
     events = _plain(AsyncClient.events)
     waiting = _plain(AsyncClient.waiting)
     text = _plain(AsyncClient.text)
+    sessions = _plain(AsyncClient.sessions)
+    session_turns = _plain(AsyncClient.session_turns)
+    session_delete = _plain(AsyncClient.session_delete)
     corpora = _plain(AsyncClient.corpora)
     pack = _plain(AsyncClient.pack)
     verify = _plain(AsyncClient.verify)
@@ -78,6 +82,10 @@ class Client:
     pause = _plain(AsyncClient.pause)
     cancel = _plain(AsyncClient.cancel)
     delete = _plain(AsyncClient.delete)
+
+    def session(self, name: str) -> Session:
+        """A conversation of the token's user, new or not."""
+        return Session(self, name)
 
     def start(self, query: str, **options: Unpack[RunArguments]) -> Run:
         """Research in the background of the server."""

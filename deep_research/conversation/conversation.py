@@ -12,8 +12,8 @@ from deep_research.budget.metered import RunModels
 from deep_research.conversation.follow_up import read_follow_up
 from deep_research.conversation.rewriting import rewrite
 from deep_research.conversation.saved_evidence import matching_sources, saved_sources
-from deep_research.conversation.summary import summary_of
 from deep_research.conversation.turn import Turn, turn_of
+from deep_research.conversation.turn_summary import summary_of
 from deep_research.errors import LogDamagedError, RunNotFoundError, SearchError
 from deep_research.logs import get_log, told
 from deep_research.phases.gathering.handoff import GatheredSource

@@ -64,7 +64,7 @@ def read_follow_up(text: str, turns: Sequence[Turn], known: Sequence[Mention] = 
     if words is None and recent:  # a few words and names may pass for any language
         words = _words(read_question(recent[-1].question).language)
     names = _names(asked, known, words)
-    if words is not None and (cue := _opening(asked, words.correcting) or _correction(asked, words)):
+    if words is not None and (cue := _correction(asked, words) or _opening(asked, words.correcting)):
         return _corrected(asked, cue, names, recent, words)
     cue = _opening(asked, words.asking) if words is not None else ""
     if _is_elliptical(asked, cue, names):
@@ -194,7 +194,7 @@ def _with_pronoun(asked: str, pronoun: tuple[int, int, str], turns: Sequence[Tur
         return _with_topic(asked, turns, words)
     name = candidates[0]
     before, after = asked[:start], asked[end:]
-    if word not in words.replaced or _exists(before, after, words):
+    if word not in words.replaced or (word == "there" and _exists(before, after, words)):
         return Reading(_with_aside(asked, name, words), points_back=True)
     if word in words.owning and (word != "her" or _owns(after)):
         name = f"{name}'s"
@@ -268,7 +268,8 @@ def _completed(asked: str, inquiry: Inquiry, turns: Sequence[Turn], words: _Word
 def _with_topic(asked: str, turns: Sequence[Turn], words: _Words | None) -> Reading:
     """A question after others that name nothing, with the words that say what the last of them is about."""
     topic = _topic(turns[-1].question) if turns else ""
-    return Reading(_with_aside(asked, topic, words), points_back=True, is_resolved=bool(topic))
+    question = _with_aside(asked, topic, words) if topic else asked
+    return Reading(question, points_back=True, is_resolved=bool(topic))
 
 
 def _topic(question: str, besides: Set[str] = frozenset()) -> str:

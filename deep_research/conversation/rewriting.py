@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from deep_research.budget.metered import RunModels
-from deep_research.conversation.summary import summary_of
 from deep_research.conversation.turn import Turn
+from deep_research.conversation.turn_summary import summary_of
 from deep_research.errors import StopResearch, StoreError
 from deep_research.evidence.disclosure import askable
 from deep_research.logs import get_log, told

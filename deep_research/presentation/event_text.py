@@ -10,6 +10,7 @@ from deep_research.presentation.report_text import claims_line
 from deep_research.state import DeepResearchPhase, Limit, Notice, SubQuery, SubQueryStatus
 from deep_research.state import events as ev
 from deep_research.state.notices import OF_SEARCHES, is_same
+from deep_research.state.records import EVIDENCE
 from deep_research.state.reducer import Fold
 from deep_research.state.setup import differences
 
@@ -32,10 +33,11 @@ def gist(event: ev.Event) -> str:
         case ev.DepthRaised():
             return f"{event.depth}: {event.reason}"
         case ev.RunAdmitted():
-            let_in = event.admission.safety_check
-            return (
-                (event.admission.user.name or "everybody") if let_in else f"refused: {event.admission.reason}"
-            )
+            admission = event.admission
+            if not admission.safety_check:
+                return f"refused: {admission.reason}"
+            depth = f"{admission.depth}. {admission.depth_reason}" if admission.depth_reason else ""
+            return ", ".join(filter(None, (admission.user.name, depth)))
         case ev.SetUpChanged():
             found = differences(event.old, event.new) if event.old else ()
             return "; ".join(difference.line for difference in found)
@@ -175,10 +177,10 @@ _FOR_ALL: dict[type[ev.Event], str] = {
     ev.SubQueriesAdded: "Searched as well, on request: ",
     ev.ModelFellBack: "Model: for the ",
     ev.BudgetRaised: "It goes on under another budget: ",
-    ev.RunAdmitted: "Admission: ",
     ev.DepthRaised: "Researched more thoroughly, ",
 }
 _FOR_VERBOSE: dict[type[ev.Event], str] = {
+    ev.RunAdmitted: "Admission: ",
     **dict.fromkeys((ev.TaskDispatched, ev.TaskStepped, ev.TaskFinished, ev.TaskReviewed), "  Task "),
     ev.SourcesAnalyzed: "Read ",
     ev.EvidenceWeighed: "Weighed ",
@@ -218,9 +220,12 @@ def in_words(event: ev.Event, fold: Fold) -> str:
             return f"{_query(event.sub_query_id, fold)}: failed: {event.error}"
         case ev.PhaseEnded():
             return f"{event.phase}: {outcome(fold, event.phase)}"
+        case ev.QuestionResolved() if event.resolution.question != event.resolution.asked:
+            return f"Question: {event.resolution.question}"
         case ev.PhaseRetried():
             why = f": {' '.join(event.issues)}" if event.issues else ""
-            return f"{event.phase}: once more, as the {event.asked_by} asked{why}"
+            by = "" if event.asked_by == EVIDENCE else f", as the {event.asked_by} asked"
+            return f"{event.phase}: once more{by}{why}"
         case ev.IterationStarted():
             searches = phrases.count(len(event.sub_queries), "further search", "further searches")
             return f"Round {event.iteration}: {searches}"

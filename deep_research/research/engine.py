@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from deep_research.phases.gathering.tasks.tool import Tool
     from deep_research.research.arguments import RunArguments, SettingArguments
     from deep_research.research.result import ResearchResult
+    from deep_research.research.sessions import Session
     from deep_research.settings import ResolvedSettings
     from deep_research.sources.documents import Skipped
     from deep_research.sources.search import SearchProvider
@@ -309,6 +310,12 @@ class DeepResearch(RunControl):
         """Local documents read by the indexing that is under way before a run; None when there is none."""
         corpus = self._parts.sources.corpus
         return corpus.files_read if corpus is not None else None
+
+    def session(self, name: str, user_id: str | None = None) -> Session:
+        """A conversation of a user, new or not: its questions are read after those before them. Raises `UsageError`."""
+        from deep_research.research.sessions import Session
+
+        return Session(self, name, user_id, tokens=self._settings.session_tokens)
 
     # Closing
 

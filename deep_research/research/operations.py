@@ -59,6 +59,8 @@ class Operation:
 
 READ, CREATE, CONTROL, DELETE, ADMIN = Right
 _QUESTION = Parameter("query", "The question.", "QUESTION", positional=True, optional=False)
+_SESSION = Parameter("session_id", "The session.", "SESSION", positional=True, optional=False)
+_USER = Parameter("user_id", "Whose it is.", "ID")
 _PARAMETERS = {
     "run": (_QUESTION,),
     "start": (_QUESTION,),
@@ -116,6 +118,12 @@ _PARAMETERS = {
         Parameter("limit", "At most N runs.", "N"),
         Parameter("after", "Go on after this run: the last one of the page before.", "ID"),
     ),
+    "sessions": (
+        Parameter("user", "Only sessions of this user_id.", "ID"),
+        Parameter("limit", "At most N sessions.", "N"),
+    ),
+    "session_turns": (_SESSION, _USER),
+    "session_delete": (_SESSION, _USER),
     "text": (Parameter("source", "Whose text.", "SOURCE", positional=True, optional=False),),
     "pack": (
         Parameter("path", "The file to write (zip).", "FILE", optional=False),
@@ -153,6 +161,9 @@ _TABLE = (
     _row("pack", READ, "Manifest", "Write a run with all its evidence to one file.", of_run=True),
     _row("verify", READ, "Verification", "Check that a pack, or a run, is as it was recorded.", of_run=True),
     _row("delete", DELETE, "None", "Remove a run and its saved texts.", of_run=True),
+    _row("sessions", READ, "Sequence[SessionSummary]", "List the sessions, the latest first."),
+    _row("session_turns", READ, "Sequence[SessionTurn]", "Give the turns of a session, the oldest first."),
+    _row("session_delete", DELETE, "int", "Delete the runs of a session."),
     _row("skipped", ADMIN, "Sequence[Skipped]", "Name every local document that was not read, and why."),
     _row("drain", ADMIN, "int", "Park all runs of this engine, for a process that ends."),
 )

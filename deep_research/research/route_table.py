@@ -33,6 +33,9 @@ ROUTES = {
     "resume": Route("POST", f"{_RUN}/resume", 202, without=("shared_budget",)),
     "steer": Route("POST", f"{_RUN}/steer", 202),
     "answer": Route("POST", f"{_RUN}/answer", 202, without=("run",)),
+    "sessions": Route("GET", "/v1/sessions"),
+    "session_turns": Route("GET", "/v1/sessions/turns"),
+    "session_delete": Route("DELETE", "/v1/sessions", 204),
     "waiting": Route("GET", "/v1/waiting"),
     "estimate": Route("POST", "/v1/estimate"),
 }

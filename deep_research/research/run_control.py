@@ -23,6 +23,7 @@ from deep_research.errors import (
 from deep_research.logs import get_log
 from deep_research.research.operations import plain
 from deep_research.research.runs import Runs, RunSummary
+from deep_research.research.sessions import Sessions
 from deep_research.state import CommandKind, RunStatus, WhenDue
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ CANCEL_WAIT = 10.0  # seconds for the owner of a run to end it
 log = get_log("engine")
 
 
-class RunControl(Runs, ABC):
+class RunControl(Sessions, ABC):
     """The verbs on runs of an engine, with their plain faces; `DeepResearch` makes what they work with."""
 
     _background: BackgroundLoop
@@ -75,6 +76,9 @@ class RunControl(Runs, ABC):
     pack = plain(Runs.apack)
     verify = plain(Runs.averify)
     delete = plain(Runs.adelete)
+    sessions = plain(Sessions.asessions)
+    session_turns = plain(Sessions.asession_turns)
+    session_delete = plain(Sessions.asession_delete)
     steer = plain(Runs.asteer)
     pause = plain(Runs.apause)
 

@@ -21,6 +21,7 @@ from deep_research.server.request_gate import LOOPBACK_HOSTS, RequestGate, Reque
 from deep_research.server.routes import plain_routes
 from deep_research.server.run_routes import run_routes
 from deep_research.server.service import Service, Tokens
+from deep_research.server.session_routes import session_routes
 from deep_research.server.upload_routes import upload_routes
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def _routers(*, with_users: bool) -> tuple[APIRouter, ...]:
         metric_routes(),
         plain_routes(with_users=with_users),
         run_routes(with_users=with_users),
+        session_routes(),
         openai_routes(),
         upload_routes(),
     )

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         RepairKind,
         merge_parts,
     )
-    from deep_research.state.conversation import Exchange, Resolution
     from deep_research.state.parking import Parking
     from deep_research.state.parts import Answered, Found, PartVerdict, QuestionPart, answered
     from deep_research.state.phases import (
@@ -70,6 +69,7 @@ if TYPE_CHECKING:
         ValidationResult,
     )
     from deep_research.state.report import Citation, ConfidenceSummary, ReportMetadata
+    from deep_research.state.resolution import Exchange, Resolution
     from deep_research.state.run import Abort, DeepResearchState, RunOptions
     from deep_research.state.sending import (
         Extent,
@@ -195,7 +195,6 @@ _NAMES = {
         "Aspect Claim ClaimBasis ClaimCounts ClaimKind ClaimVerdict Discrepancy Draft Judgement "
         "PartJudgement Repair RepairKind merge_parts"
     ),
-    "conversation": "Exchange Resolution",
     "parking": "Parking",
     "parts": "Answered Found PartVerdict QuestionPart answered",
     "phases": (
@@ -209,6 +208,7 @@ _NAMES = {
         "Record Reference Remark RemarkKind Source Span SubQuery ValidationResult"
     ),
     "report": "Citation ConfidenceSummary ReportMetadata",
+    "resolution": "Exchange Resolution",
     "run": "Abort DeepResearchState RunOptions",
     "sending": "Extent Portion ReadingPlan Sending SentItem Triage",
     "setup": "Choice CorpusChoice SetUp",

@@ -23,7 +23,6 @@ from deep_research.logs import holds_secret, masked, masked_value, placeless
 from deep_research.secret_values import cut
 from deep_research.state.admission import Admission, Depth
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
-from deep_research.state.conversation import Resolution
 from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
@@ -49,6 +48,7 @@ from deep_research.state.records import (
     ValidationResult,
 )
 from deep_research.state.report import Citation, ReportMetadata
+from deep_research.state.resolution import Resolution
 from deep_research.state.run import RunOptions
 from deep_research.state.sending import ReadingPlan, Sending
 from deep_research.state.setup import SetUp

@@ -295,6 +295,7 @@ class AgentDecision(Record):
 
 
 GATE = "gate"  # the origin of advice that our own rules give
+EVIDENCE = "evidence"  # asks for a phase again where what was read does not answer
 ANSWERED = "answer"  # of what the owner answers to a question of the supervisor, or says of its plan
 STEERED = "steer"  # of what the owner of the run says while it goes
 

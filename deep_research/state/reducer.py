@@ -15,7 +15,6 @@ from deep_research.errors import LogDamagedError
 from deep_research.state import events as ev
 from deep_research.state.admission import Admission, Depth
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair, merge_parts
-from deep_research.state.conversation import Resolution
 from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import (
@@ -51,6 +50,7 @@ from deep_research.state.records import (
     SubQuery,
 )
 from deep_research.state.report import Citation, ReportMetadata
+from deep_research.state.resolution import Resolution
 from deep_research.state.run import Abort, DeepResearchState, RunOptions
 from deep_research.state.sending import Extent, ReadingPlan, Sending, SentItem
 from deep_research.state.setup import SetUp

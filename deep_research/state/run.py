@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, Field
 
 from deep_research.state.admission import Admission, Depth, Permissions
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
-from deep_research.state.conversation import MAX_EXCHANGES, Exchange, Resolution
 from deep_research.state.parking import Parking
 from deep_research.state.parts import Answered, PartVerdict, QuestionPart, answered, lacking
 from deep_research.state.phases import (
@@ -42,6 +41,7 @@ from deep_research.state.records import (
     SubQuery,
 )
 from deep_research.state.report import Citation, ReportMetadata
+from deep_research.state.resolution import MAX_EXCHANGES, Exchange, Resolution
 from deep_research.state.sending import ReadingPlan, Sending
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Budget, Reservation, Spent, Usage

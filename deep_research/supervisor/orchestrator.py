@@ -70,6 +70,7 @@ from deep_research.state.events import (
 )
 from deep_research.state.journal import Clock, Journal, utc_now
 from deep_research.state.parking import as_advice
+from deep_research.state.records import EVIDENCE, GATE
 from deep_research.state.tasks import BY_HOOK
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions, termination
@@ -644,7 +645,10 @@ class SupervisorOrchestrator:
         else:
             reason = "One search found no answer."
             review.depth = DepthRaised(depth=Depth.STANDARD, reason=reason)
-        review.action, review.replan, review.rationale = SupervisorAction.RETRY, True, reason
+        review.action, review.replan = SupervisorAction.RETRY, True
+        review.asked_by, review.rationale = EVIDENCE, reason
+        # What the gate says is of the evidence that did not do.
+        review.guidance = [(text, origin) for text, origin in review.guidance if origin != GATE]
 
     async def _move_on(self, journal: Journal, review: Review) -> None:
         """Commit the phase's end, the decision and the next start as one."""

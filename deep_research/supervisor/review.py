@@ -29,7 +29,7 @@ from deep_research.state.events import (
     RunCompleted,
 )
 from deep_research.state.notices import TOO_LATE, guidance_notice
-from deep_research.state.records import GATE
+from deep_research.state.records import EVIDENCE, GATE
 from deep_research.state.transitions import Node, Situation, Transition
 from deep_research.supervisor import decisions
 from deep_research.supervisor.gates import GatePolicy, verdict
@@ -225,7 +225,7 @@ def onward(
 
 def _again(state: DeepResearchState, review: Review, target: DeepResearchPhase, at: datetime) -> list[Event]:
     retry = review.retry or Retry()
-    issues = review.validation.issues
+    issues = (review.rationale,) if review.asked_by == EVIDENCE else review.validation.issues
     decision = decisions.action(
         state,
         name="retry_phase",

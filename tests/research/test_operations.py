@@ -82,10 +82,10 @@ def test_a_handle_calls_the_verbs_of_its_engine_with_its_run() -> None:
 @pytest.mark.parametrize(
     ("right", "names"),
     [
-        (Right.READ, "events list pack report result status text verify waiting"),
+        (Right.READ, "events list pack report result session_turns sessions status text verify waiting"),
         (Right.CREATE, "estimate run start submit"),
         (Right.CONTROL, "answer cancel pause resume steer"),
-        (Right.DELETE, "delete"),
+        (Right.DELETE, "delete session_delete"),
         (Right.ADMIN, "drain skipped wake work"),
     ],
 )
@@ -105,6 +105,7 @@ COMMANDS_OF: dict[str, str | None] = {
     "report": "show",
     "skipped": "doctor",  # --skipped
     "work": "worker",
+    **dict.fromkeys(("sessions", "session_turns", "session_delete"), "sessions"),  # list, show, delete
     **dict.fromkeys(("start", "text", "drain")),
 }
 
@@ -134,6 +135,7 @@ def test_a_verb_is_a_command_with_its_parameters(operation: Operation) -> None:
 def test_every_other_command_is_no_verb() -> None:
     assert set(BY_NAME) - set(OPERATIONS) == {
         "show",
+        "chat",
         "replay",
         "archive",
         "doctor",

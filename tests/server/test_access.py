@@ -31,6 +31,9 @@ EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
     ("GET", "/v1/runs"): OWN,
     ("GET", "/v1/waiting"): OWN,
     ("GET", "/v1/corpora"): OWN,
+    ("GET", "/v1/sessions"): OWN,
+    ("GET", "/v1/sessions/turns"): READ,
+    ("DELETE", "/v1/sessions"): (401, 401, 403, 404, 204, 404),
     ("PUT", CORPUS): (401, 401, 403, 403, 403, 200),
     ("DELETE", CORPUS): (401, 401, 403, 403, 403, 404),
     ("POST", "/v1/runs"): (401, 401, 403, 202, 202, 202),
@@ -58,6 +61,7 @@ EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
     ("DELETE", RESPONSE): (401, 401, 403, 404, 200, 404),
     ("DELETE", RUN): (401, 401, 403, 404, 204, 404),  # the admin comes when it is gone
 }
+SESSION = {"session_id": "lights", "user_id": "alice"}
 UPLOAD = {"files": ("lights.md", b"# Lights")}
 BODIES: dict[str, Any] = {
     "/v1/runs": {"query": "Who built Skerryvore?"},
@@ -108,7 +112,7 @@ def test_a_route_answers_each_role_as_the_table_says(
     guarded: TestClient, working: DeepResearch, tokens: dict[str, str], method: str, path: str
 ) -> None:
     engine = working
-    run_id = engine.run("Who built Bell Rock?", user_id="alice").research_id
+    run_id = engine.run("Who built Bell Rock?", user_id="alice", session_id="lights").research_id
     source_id = engine.result(run_id).sources[0].id
     url = path.format(
         research_id=run_id,
@@ -125,7 +129,10 @@ def test_a_route_answers_each_role_as_the_table_says(
                 {} if token is None else {header: f"Bearer {token}" if header == "authorization" else token}
             )
             body = {"files": UPLOAD} if method == "PUT" else {"json": BODIES.get(path)}
-            answer = guarded.request(method, url, headers=sent, **body)
+            named = (
+                SESSION if path.endswith("/turns") or (method, path) == ("DELETE", "/v1/sessions") else None
+            )
+            answer = guarded.request(method, url, headers=sent, params=named, **body)
             if method != "DELETE":
                 assert answers.setdefault(role, answer.status_code) == answer.status_code, header
             answers.setdefault(role, answer.status_code)

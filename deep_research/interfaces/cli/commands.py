@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from deep_research.interfaces.cli import pack_command, show, verb_commands
+from deep_research.interfaces.cli import pack_command, sessions_command, show, verb_commands
 from deep_research.interfaces.cli.console import Console, Exit
 from deep_research.interfaces.cli.output_file import check_output
 from deep_research.interfaces.cli.session import (
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from deep_research.research import DeepResearch
     from deep_research.settings import Settings
 
-PARKS = ("run", "resume", "answer", "worker", "serve")  # commands that carry out runs
+PARKS = ("run", "chat", "resume", "answer", "worker", "serve")  # commands that carry out runs
 PARK_WAIT = 10.0  # seconds in which a run is to come to the end of a unit
 
 STORE_COMMANDS: dict[str, Callable[[Look], Awaitable[int]]] = {
     **dict.fromkeys(("waiting", "status", "delete", "pack", "steer", "pause"), verb_commands.perform),
     "list": verb_commands.list_runs,
+    "sessions": sessions_command.sessions,
     "events": verb_commands.events,
     "show": show.show,
     "verify": pack_command.verify,
@@ -49,7 +50,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         if without_store(args, console, settings):
             return Exit.COMPLETED
         return _run_with_signals(lambda: _look(args, console, settings))
-    from deep_research.interfaces.cli import queue_command, run_command, server_command
+    from deep_research.interfaces.cli import chat_command, queue_command, run_command, server_command
     from deep_research.research import DeepResearch
 
     run_command.read_question(args)
@@ -66,6 +67,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     works = {
         "wake": verb_commands.perform,
         "run": run_command.run,
+        "chat": chat_command.chat,
         "submit": queue_command.submit,
         "worker": queue_command.work,
         "resume": run_command.resume,
@@ -108,11 +110,11 @@ def _run_with_signals(
 
 
 async def _look(args: Namespace, console: Console, settings: Settings) -> int:
-    from deep_research.research.runs import Runs
+    from deep_research.research.sessions import Sessions
     from deep_research.store.factory import make_store
 
     store = make_store(settings)
-    look = Look(args=args, console=console, settings=settings, runs=Runs(store))
+    look = Look(args=args, console=console, settings=settings, runs=Sessions(store))
     try:
         return await STORE_COMMANDS[args.command](look)
     finally:

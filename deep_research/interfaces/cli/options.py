@@ -201,6 +201,28 @@ COMMANDS = (
         example='"Who built Bell Rock?" --corpus docs/',
         arguments=_QUESTION,
     ),
+    Command(
+        "chat",
+        "Ask one question after the other; each may point back.",
+        f"{PROGRAM} chat --corpus docs/ --session towers",
+        options=(
+            Option("--session", "The session to go on with, or to begin.", "NAME"),
+            Option("--user", "Whose session it is.", "ID"),
+            _SAMPLE,
+            *_OF_RUN,
+        ),
+    ),
+    Command(
+        "sessions",
+        "List, show, export and delete sessions.",
+        f"{PROGRAM} sessions show towers",
+        (
+            ("ACTION", "list; show: its turns; export: its turns as JSON; delete: its runs."),
+            ("[SESSION]", "The session."),
+        ),
+        (Option("--user", "Whose session it is.", "ID"), Option("--out", "Write it to FILE.", "FILE", "-o")),
+        ("list", "show", "export", "delete"),
+    ),
     _verb(
         "submit",
         _SAMPLE,

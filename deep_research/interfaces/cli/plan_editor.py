@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import os
 import sys
-import threading
 from collections.abc import Mapping
 from typing import Any
 
 from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.input_lines import InputLines
 from deep_research.interfaces.cli.session import Session
 from deep_research.presentation import phrases
 from deep_research.research import ResearchResult
@@ -18,7 +15,6 @@ from deep_research.research.plan_edits import HELP, PlanDraft, SlipError, plan_l
 from deep_research.state import ParkedKind, RunStatus
 
 MOST_LINES = 500  # that are read for one plan
-_LINE = 65_536  # bytes
 _PROMPT = "plan> "
 
 
@@ -42,6 +38,7 @@ class PlanEditor:
         self._about = about
         self._draft = PlanDraft(about)
         self._left = MOST_LINES
+        self._lines = InputLines()
 
     async def answer(self) -> Any:
         """The answer, None where the plan is left as it is: at the end of the input, or of patience."""
@@ -49,7 +46,7 @@ class PlanEditor:
         while self._left:
             self._left -= 1
             self._console.draw(_PROMPT)
-            line = await _line()
+            line = await self._lines.next()
             if line is None:
                 self._console.draw("\n")
                 return None
@@ -82,26 +79,3 @@ class PlanEditor:
                 for part in text.fold(phrases.clean(line), columns, "     ")
             )
         )
-
-
-async def _line() -> str | None:
-    """A line of the terminal; None at its end. It is read in a thread of its own that nobody waits for, so that Ctrl-C
-    ends the command at once."""
-    loop = asyncio.get_running_loop()
-    read: asyncio.Future[bytes] = loop.create_future()
-
-    def deliver(found: bytes) -> None:
-        if not read.done():
-            read.set_result(found)
-
-    def wait() -> None:
-        try:
-            found = os.read(sys.stdin.fileno(), _LINE)
-        except OSError:  # the terminal is gone
-            found = b""
-        with contextlib.suppress(RuntimeError):  # the command has ended meanwhile
-            loop.call_soon_threadsafe(deliver, found)
-
-    threading.Thread(target=wait, name="plan-line", daemon=True).start()
-    found = await read
-    return found.decode("utf-8", "replace") if found else None

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any
@@ -48,10 +48,15 @@ async def run(session: Session) -> int:
     if session.args.estimate:
         return await estimate(session)
     await _note_requests(session)
+    return _conclude(session, await answered_before_user(session, session.args.question, {}))
+
+
+async def answered_before_user(session: Session, question: str, options: Mapping[str, Any]) -> ResearchResult:
+    """A run of the question, shown as it goes; at a terminal the user is asked for the word on its plan."""
     async with watcher_for(session) as watch:  # from here on: documents are indexed before a run begins
-        handle = await session.engine.astart(session.args.question)
+        handle = await session.engine.astart(question, **options)
         result = await _carry_out(session, watch, handle.research_id, handle.aresult())
-    return _conclude(session, await _ask_for_approval(session, result))
+    return await _ask_for_approval(session, result)
 
 
 async def _note_requests(session: Session, run_id: str | None = None) -> None:

@@ -22,9 +22,10 @@ from deep_research.store.factory import DATABASE
 
 if TYPE_CHECKING:
     from deep_research.assembly import Destination
-    from deep_research.research import DeepResearch, Runs
+    from deep_research.research import DeepResearch
+    from deep_research.research.sessions import Sessions
 
-_OF_ALL_RUNS = ("list", "waiting", "wake")
+_OF_ALL_RUNS = ("list", "waiting", "wake", "sessions")
 _OF_SET_UP = ("--corpus", "--search", "--local-only", "--model", "--preset", "--config", "--set")
 
 
@@ -36,7 +37,7 @@ class Look:
     args: Namespace
     console: Console
     settings: Settings
-    runs: Runs
+    runs: Sessions
     packed: bool = False
 
     @property
@@ -70,7 +71,7 @@ def command_line(args: Namespace, verb: str, run_id: str) -> str:
     the same, since that goes before what the environment or a file may name."""
     words = [PROGRAM, verb, run_id]
     given = [option for option in COMMON if option.metavar and option.flag != "--log-level"]
-    if verb != "resume":
+    if verb not in ("resume", "chat"):
         given = [option for option in given if option.flag in ("--data-dir", "--config", "--set")]
     else:
         words += [

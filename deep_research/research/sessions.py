@@ -1,0 +1,217 @@
+"""Sessions: the runs of one user with one ``session_id``, as the turns of a conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Unpack
+
+from deep_research.errors import RunBusyError, RunNotFoundError, UsageError
+from deep_research.research.runs import Runs
+from deep_research.state import Record, RunStatus
+from deep_research.store import RunFilter, RunRow
+
+if TYPE_CHECKING:
+    from deep_research.research.arguments import RunArguments
+    from deep_research.research.result import ResearchResult
+
+MAX_SESSION_CHARS = 200
+SESSION_TOKENS = 2_000  # of a summary, where no setting says more
+
+
+class SessionSummary(Record):
+    """A session as it is listed. ``question`` is that of its first run, ``turns`` counts its runs."""
+
+    session_id: str
+    user_id: str | None = None
+    question: str
+    turns: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class SessionTurn(Record):
+    """A run as a turn: ``asked`` are the user's words, ``question`` is what was researched, ``answer`` plain text, and
+    ``sources`` are the addresses that the answer's report cites. ``searches`` is 0 where saved sources answered."""
+
+    research_id: str
+    asked: str
+    question: str
+    answer: str = ""
+    sources: tuple[str, ...] = ()
+    status: RunStatus
+    searches: int = 0
+    at: datetime
+
+
+class Sessions(Runs):
+    """The verbs on sessions. A session is there while it has a run; its runs are those of ``list`` with its id."""
+
+    async def asessions(
+        self, *, user: str | None = None, limit: int | None = None
+    ) -> Sequence[SessionSummary]:
+        """The sessions of the store, or of one ``user``, the one with the latest run first; of these the first
+        ``limit``. Raises `UsageError`."""
+        if limit is not None and (not isinstance(limit, int) or limit < 1):
+            raise UsageError("limit must be a whole number above 0.", hint="Leave it out for all of them.")
+        rows = await asyncio.to_thread(self._store.runs, filter=RunFilter(user=user))
+        by_session: defaultdict[tuple[str, str | None], list[RunRow]] = defaultdict(list)
+        for row in rows:
+            if row.session_id is not None:
+                by_session[row.session_id, row.user_id].append(row)
+        # Rows come newest first, and so do the sessions by their latest run.
+        return [_summary(*key, of_session) for key, of_session in list(by_session.items())[:limit]]
+
+    async def asession_turns(self, session_id: str, *, user_id: str | None = None) -> Sequence[SessionTurn]:
+        """The turns of a session, the oldest first. Raises `RunNotFoundError` where the user has no session of that id,
+        `LogDamagedError`."""
+        rows = await self._of_session(session_id, user_id)
+        return [await self._turn(row) for row in reversed(rows)]
+
+    async def asession_delete(self, session_id: str, *, user_id: str | None = None) -> int:
+        """Delete the runs of a session with their saved texts, and give how many there were. Nothing is deleted while one
+        of them is worked on. Raises `RunNotFoundError`, `RunBusyError`."""
+        rows = await self._of_session(session_id, user_id)
+        if busy := next((row for row in rows if row.owned(time.time())), None):
+            raise RunBusyError(
+                f"Run '{busy.run_id}' of the session is being worked on.",
+                hint="Cancel it, or wait until it ends.",
+                research_id=busy.run_id,
+            )
+        for row in rows:
+            await asyncio.to_thread(self._store.delete, row.run_id)
+        return len(rows)
+
+    async def _of_session(self, session_id: str, user_id: str | None) -> list[RunRow]:
+        """Its runs, the newest first. Raises `RunNotFoundError`."""
+        wanted = RunFilter(user=user_id, session=checked_session(session_id))
+        rows = await asyncio.to_thread(self._store.runs, filter=wanted)
+        own = [row for row in rows if row.user_id == user_id]
+        if not own:
+            raise RunNotFoundError(
+                f"There is no session '{session_id}'.", hint="`deep-research sessions list` shows them."
+            )
+        return own
+
+    async def _turn(self, row: RunRow) -> SessionTurn:
+        from deep_research.conversation.turn import turn_of
+
+        state = await self._state(row.run_id)
+        turn = turn_of(state)
+        cited = {citation.source_id for citation in state.citations}
+        return SessionTurn(
+            research_id=row.run_id,
+            asked=turn.asked,
+            question=turn.question,
+            answer=turn.answer,
+            sources=tuple(source.url or source.title for source in state.sources if source.id in cited),
+            status=row.status(time.time()),
+            searches=state.usage.searches,
+            at=row.created_at,
+        )
+
+
+def checked_session(session_id: object) -> str:
+    """Raises `UsageError` for what is no id of a session."""
+    if isinstance(session_id, str) and 0 < len(session_id) <= MAX_SESSION_CHARS:
+        return session_id
+    raise UsageError(
+        "A session needs a name.", hint=f"Name it with a text of 1 to {MAX_SESSION_CHARS} characters."
+    )
+
+
+def _summary(session_id: str, user_id: str | None, rows: Sequence[RunRow]) -> SessionSummary:
+    return SessionSummary(
+        session_id=session_id,
+        user_id=user_id,
+        question=rows[-1].query,
+        turns=len(rows),
+        created_at=rows[-1].created_at,
+        updated_at=max(row.updated_at for row in rows),
+    )
+
+
+class Session:
+    """A conversation with an engine: each question is read after those before it. ``research.session("towers")`` makes
+    one, and goes on with it where it has turns already.
+
+    Example:
+        session = research.session("towers")
+        session.ask("How tall is Cape Hatteras Lighthouse?")
+        print(session.ask("And how old is it?").answer)
+    """
+
+    def __init__(
+        self, engine: Any, session_id: str, user_id: str | None = None, *, tokens: int = SESSION_TOKENS
+    ) -> None:
+        """``engine`` is a `DeepResearch`, or a `Client` of a server, which has the plain methods alone; ``tokens`` is
+        how long the summary may be."""
+        self.session_id = checked_session(session_id)
+        self.user_id = user_id
+        self._engine = engine
+        self._tokens = tokens
+
+    def __repr__(self) -> str:
+        return f"Session({self.session_id!r})"
+
+    async def aask(self, text: str, **options: Unpack[RunArguments]) -> ResearchResult:
+        """Research a question after the turns so far. Options and errors as `DeepResearch.run`; ``depth`` is ``auto``
+        where nothing else is given."""
+        result: ResearchResult = await self._engine.arun(text, **self._with_session(options))
+        return result
+
+    def ask(self, text: str, **options: Unpack[RunArguments]) -> ResearchResult:
+        """As `aask`, for plain code."""
+        result: ResearchResult = self._engine.run(text, **self._with_session(options))
+        return result
+
+    def _with_session(self, options: RunArguments) -> dict[str, Any]:
+        own = {"session_id": self.session_id, **({"user_id": self.user_id} if self.user_id else {})}
+        return {"depth": "auto", **options, **own}
+
+    async def aturns(self) -> Sequence[SessionTurn]:
+        """The turns so far, the oldest first; none before the first question."""
+        with suppress(RunNotFoundError):
+            turns: Sequence[SessionTurn] = await self._engine.asession_turns(
+                self.session_id, user_id=self.user_id
+            )
+            return turns
+        return ()
+
+    @property
+    def turns(self) -> Sequence[SessionTurn]:
+        """As `aturns`, for plain code."""
+        with suppress(RunNotFoundError):
+            turns: Sequence[SessionTurn] = self._engine.session_turns(self.session_id, user_id=self.user_id)
+            return turns
+        return ()
+
+    async def asummary(self) -> str:
+        """The turns in short, as the next one is told of them, within the setting ``session_tokens``."""
+        return _summary_of(await self.aturns(), self._tokens)
+
+    @property
+    def summary(self) -> str:
+        """As `asummary`, for plain code."""
+        return _summary_of(self.turns, self._tokens)
+
+    def export(self) -> dict[str, Any]:
+        """The session as JSON: its id, its user and its turns."""
+        turns = [turn.model_dump(mode="json") for turn in self.turns]
+        return {"session_id": self.session_id, "user_id": self.user_id, "turns": turns}
+
+    def delete(self) -> int:
+        """Delete its runs with their saved texts, and give how many there were."""
+        count: int = self._engine.session_delete(self.session_id, user_id=self.user_id)
+        return count
+
+
+def _summary_of(turns: Sequence[SessionTurn], tokens: int) -> str:
+    from deep_research.conversation.turn import Turn
+    from deep_research.conversation.turn_summary import summary_of
+
+    return summary_of([Turn(**turn.model_dump(include=set(Turn.model_fields))) for turn in turns], tokens)

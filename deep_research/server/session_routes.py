@@ -1,0 +1,88 @@
+"""The routes of sessions. Their names may be any text, and stand in queries."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import Response
+from pydantic import Field
+
+from deep_research.research.operations import OPERATIONS, Right
+from deep_research.research.route_table import ROUTES
+from deep_research.research.sessions import MAX_SESSION_CHARS, SessionSummary, SessionTurn
+from deep_research.server.access import SCHEMES, service_of, user_with
+from deep_research.server.list_pages import Page, page_of
+from deep_research.server.problem_responses import PROBLEMS
+from deep_research.server.request_models import StrictModel
+from deep_research.server.routes import model_response
+from deep_research.server.run_routes import PageRequest
+from deep_research.server.users import User
+
+_Name = Annotated[str, Field(min_length=1, max_length=MAX_SESSION_CHARS)]
+_UserName = Annotated[str | None, Field(max_length=MAX_SESSION_CHARS)]
+
+
+class SessionsRequest(PageRequest):
+    """A part of the sessions, of one user where an admin names one."""
+
+    user: _UserName = None
+
+
+class SessionRequest(StrictModel):
+    """A session, of the user that an admin names."""
+
+    session_id: _Name
+    user_id: _UserName = None
+
+
+class TurnsRequest(SessionRequest, PageRequest):
+    """A part of the turns of a session."""
+
+
+def session_routes() -> APIRouter:
+    router = APIRouter(dependencies=list(SCHEMES), responses=PROBLEMS)
+    for verb, endpoint, model in (
+        ("sessions", _sessions, Page[SessionSummary]),
+        ("session_turns", _turns, Page[SessionTurn]),
+        ("session_delete", _delete, None),
+    ):
+        route = ROUTES[verb]
+        router.add_api_route(
+            route.path,
+            endpoint,
+            methods=[route.method],
+            status_code=route.status,
+            response_model=model,
+            summary=OPERATIONS[verb].summary,
+            operation_id=verb,
+        )
+    return router
+
+
+_Reader = Annotated[User, Depends(user_with(Right.READ))]
+_Deleter = Annotated[User, Depends(user_with(Right.DELETE))]
+
+
+def _owner(user: User, named: str | None) -> str | None:
+    """Whose sessions are meant: one's own, or those that an admin names."""
+    return named if user.may(Right.ADMIN) else user.name
+
+
+async def _sessions(request: Request, user: _Reader, given: Annotated[SessionsRequest, Query()]) -> Response:
+    found = await service_of(request).engine.asessions(user=_owner(user, given.user))
+    data, cursor = page_of(found, given.after, given.limit)
+    return await model_response(Page[SessionSummary](data=list(data), next=cursor))
+
+
+async def _turns(request: Request, user: _Reader, given: Annotated[TurnsRequest, Query()]) -> Response:
+    owner = _owner(user, given.user_id)
+    turns = await service_of(request).engine.asession_turns(given.session_id, user_id=owner)
+    data, cursor = page_of(turns, given.after, given.limit)
+    return await model_response(Page[SessionTurn](data=list(data), next=cursor))
+
+
+async def _delete(request: Request, user: _Deleter, given: Annotated[SessionRequest, Query()]) -> Response:
+    owner: Any = _owner(user, given.user_id)
+    await service_of(request).engine.asession_delete(given.session_id, user_id=owner)
+    return Response(status_code=204)
