@@ -224,6 +224,7 @@ TABLE = {
     # The store and the process
     "user_id": Row(anyway=process.who_asked_and_in_which_session),
     "session_id": Row(anyway=process.who_asked_and_in_which_session),
+    "previous_run_id": Row(anyway=process.the_run_that_another_follows),
     "history": Row(
         extractive=both.length_of_the_summary_of_a_conversation,
         model=both.length_of_the_summary_of_a_conversation,

@@ -12,7 +12,7 @@ from deep_research.budget.metered import RunModels
 from deep_research.conversation.follow_up import read_follow_up
 from deep_research.conversation.rewriting import rewrite
 from deep_research.conversation.saved_evidence import matching_sources, saved_sources
-from deep_research.conversation.turn import Turn, turn_of
+from deep_research.conversation.turn import given_turn, turn_of
 from deep_research.conversation.turn_summary import summary_of
 from deep_research.errors import LogDamagedError, RunNotFoundError, SearchError
 from deep_research.logs import get_log, told
@@ -48,11 +48,8 @@ class Conversation:
         """What the question of a run means after the turns before it; None where there are none. Raises `Halted`,
         `StoreError`."""
         before = await asyncio.to_thread(self._before, state)
-        given = [
-            Turn(asked=each.question, question=each.question, answer=each.answer)
-            for each in state.options.history
-        ]
-        turns = [*given, *map(turn_of, before)]
+        # Who gives the turns says what was asked; the session has only what they saved.
+        turns = [*map(given_turn, state.options.history)] or [*map(turn_of, before)]
         if not turns:
             return None
         context = Resolution(
@@ -82,7 +79,7 @@ class Conversation:
         """The saved sources that have most of the question, best first. Raises `StoreError`."""
 
         def matched() -> tuple[GatheredSource, ...]:
-            turns = self._before(state)[-MAX_TURNS_BACK:]
+            turns = self._turns(state.resolution.turns[-MAX_TURNS_BACK:] if state.resolution else ())
             return matching_sources(self._store, saved_sources(state, reversed(turns)), state)
 
         return await asyncio.to_thread(matched)
@@ -99,22 +96,41 @@ class Conversation:
         return look.names if look is not None else ()
 
     def _before(self, state: DeepResearchState) -> list[DeepResearchState]:
-        """The last runs of the conversation that began before this one, the oldest first. Blocking."""
+        """The last turns before a run, the oldest first: the runs that it follows one by one, or those of its session
+        that were created before it. Blocking."""
+        if state.options.previous_run_id is not None:
+            return self._followed(state)
         session, user = state.options.session_id, state.options.user_id
         if session is None:
             return []
-        wanted = RunFilter(user=user, session=session)
         try:
             cursor = self._store.run(state.research_id).cursor
         except RunNotFoundError:  # it is worked on in memory
             return []
+        wanted = RunFilter(user=user, session=session)
         rows = self._store.runs(filter=wanted, after=cursor, limit=MAX_TURNS if user is not None else None)
+        own = [row.run_id for row in rows if row.user_id == user]
+        return self._turns(own[MAX_TURNS - 1 :: -1] if len(own) > MAX_TURNS else own[::-1])
+
+    def _followed(self, state: DeepResearchState) -> list[DeepResearchState]:
         turns: list[DeepResearchState] = []
-        for row in [row for row in rows if row.user_id == user][:MAX_TURNS]:
-            with suppress(RunNotFoundError, LogDamagedError):  # it was deleted, or is no longer whole
-                if (turn := self._state(row)).decisions:
-                    turns.append(turn)
+        previous = state.options.previous_run_id
+        while previous is not None and len(turns) < MAX_TURNS:
+            found = self._turns([previous])
+            if not found or found[0].options.user_id != state.options.user_id:
+                break
+            turns += found
+            previous = found[0].options.previous_run_id
         return turns[::-1]
+
+    def _turns(self, run_ids: Sequence[str]) -> list[DeepResearchState]:
+        """The runs that were begun of these. One that was deleted, or is no longer whole, is passed over. Blocking."""
+        turns: list[DeepResearchState] = []
+        for run_id in run_ids:
+            with suppress(RunNotFoundError, LogDamagedError):
+                if (turn := self._state(self._store.run(run_id))).decisions:
+                    turns.append(turn)
+        return turns
 
     def _state(self, row: RunRow) -> DeepResearchState:
         key = row.run_id, row.last_seq

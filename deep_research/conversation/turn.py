@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from deep_research.report.reference_marks import reference_marks
 from deep_research.report.report_blocks import answer_of
-from deep_research.state import DeepResearchState, Record
+from deep_research.state import DeepResearchState, Exchange, Record
 
 MAX_ANSWER_CHARS = 1_500
+MAX_REFERENCES = 200  # whose marks are taken out of an answer that is given
 
 
 class Turn(Record):
@@ -33,11 +35,24 @@ def turn_of(state: DeepResearchState) -> Turn:
     )
 
 
+def given_turn(exchange: Exchange) -> Turn:
+    """A turn that is no run of ours."""
+    answer = _without_marks(exchange.answer, range(1, MAX_REFERENCES + 1))
+    return Turn(asked=exchange.question, question=exchange.question, answer=_cut(answer))
+
+
 def _answer(state: DeepResearchState) -> str:
     if not state.report or not state.claims:
         return ""
-    answer = answer_of(state.report)
-    for mark in reversed(list(reference_marks(answer, [citation.number for citation in state.citations]))):
+    return _cut(_without_marks(answer_of(state.report), [citation.number for citation in state.citations]))
+
+
+def _without_marks(answer: str, numbers: Collection[int]) -> str:
+    for mark in reversed(list(reference_marks(answer, numbers))):
         answer = answer[: mark.start].rstrip() + answer[mark.end :]
+    return answer
+
+
+def _cut(answer: str) -> str:
     text = " ".join(answer.split())
     return text if len(text) <= MAX_ANSWER_CHARS else f"{text[:MAX_ANSWER_CHARS].rsplit(' ', 1)[0]} …"

@@ -54,6 +54,7 @@ class RunArguments(CommonArguments, total=False):
 
     user_id: str | None
     session_id: str | None
+    previous_run_id: str | None
     history: Sequence[Exchange | Mapping[str, str]] | None
     provider_id: str | None
     corpora: str | Sequence[str] | None

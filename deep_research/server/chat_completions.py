@@ -14,8 +14,8 @@ from deep_research.server.openai_answers import (
     answer_text,
     chat_usage_of,
     model_of,
-    response_id,
 )
+from deep_research.server.openai_models import response_id
 from deep_research.server.problems import openai_error
 from deep_research.server.response_events import PIECE_CHARS
 from deep_research.server.service import Service

@@ -6,19 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from deep_research.report.reference_marks import reference_marks
-from deep_research.server.openai_models import DEFAULT_MODEL, MODEL_KEY
+from deep_research.server.openai_models import DEFAULT_MODEL, MODEL_KEY, response_id
 from deep_research.state import AbortReason, DeepResearchState, ParkedKind, RunStatus, Source, SourceKind
-
-PREFIX, RUN_PREFIX = "resp_", "deepres-"
-
-
-def response_id(research_id: str) -> str:
-    return PREFIX + research_id.removeprefix(RUN_PREFIX)
-
-
-def research_id_of(response: str) -> str:
-    """The run of a response; what is no id of one stays as it is, and is not found."""
-    return RUN_PREFIX + response.removeprefix(PREFIX) if response.startswith(PREFIX) else response
 
 
 def is_waiting(state: DeepResearchState) -> bool:
@@ -148,7 +137,7 @@ def response_object(state: DeepResearchState, output: list[dict[str, Any]]) -> d
         "usage": None if status in ("queued", "in_progress") else usage_of(state),
         "max_tool_calls": options.budget.max_searches,
         "parallel_tool_calls": True,
-        "previous_response_id": None,
+        "previous_response_id": options.previous_run_id and response_id(options.previous_run_id),
         "tool_choice": "auto",
         "tools": [{"type": "web_search"}],
         "temperature": None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from deep_research.errors import UnknownNameError, UsageError
 from deep_research.server.problems import RequestRefused
 from deep_research.settings import preset_values
-from deep_research.state import Budget, RunOptions
+from deep_research.state import Budget, Exchange, RunOptions
+from deep_research.state.resolution import MAX_EXCHANGE_CHARS, MAX_EXCHANGES
 
 DEFAULT_MODEL = "deep-research"
 PRESETS: Mapping[str, str | None] = {
@@ -23,7 +25,8 @@ MAX_MESSAGES = 200
 MAX_INPUT_CHARS = 100_000
 MAX_INSTRUCTIONS_CHARS = 20_000
 MAX_METADATA = 16
-_REFUSED = ("previous_response_id", "conversation", "prompt")
+PREFIX, RUN_PREFIX = "resp_", "deepres-"
+_REFUSED = ("conversation", "prompt")
 _TEXT_PARTS = ("text", "input_text", "output_text")
 
 _Text = Annotated[str, Field(max_length=MAX_INPUT_CHARS)]
@@ -31,6 +34,15 @@ _Metadata = Annotated[
     dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=512)]],
     Field(max_length=MAX_METADATA),
 ]
+
+
+def response_id(research_id: str) -> str:
+    return PREFIX + research_id.removeprefix(RUN_PREFIX)
+
+
+def research_id_of(response: str) -> str:
+    """The run of a response; what is no id of one stays as it is, and is not found."""
+    return RUN_PREFIX + response.removeprefix(PREFIX) if response.startswith(PREFIX) else response
 
 
 class ContentPart(BaseModel):
@@ -100,6 +112,7 @@ class ResponseRequest(_Request):
 
     input: _Text | Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES)]
     instructions: Annotated[str | None, Field(max_length=MAX_INSTRUCTIONS_CHARS)] = None
+    previous_response_id: Annotated[str | None, Field(max_length=64)] = None
     background: bool | None = None
     max_tool_calls: Annotated[int | None, Field(ge=0, le=10_000)] = None
     tools: Annotated[list[dict[str, Any]] | None, Field(max_length=100)] = None
@@ -114,7 +127,9 @@ class ResponseRequest(_Request):
         options = self._options([self.instructions or "", *_system_of(messages)])
         if self.max_tool_calls is not None:
             options["budget"] = Budget(max_searches=self.max_tool_calls)
-        return options
+        if self.previous_response_id is not None:
+            options["previous_run_id"] = research_id_of(self.previous_response_id)
+        return options | _history_of(messages)
 
 
 class StreamOptions(BaseModel):
@@ -134,7 +149,7 @@ class ChatRequest(_Request):
 
     @property
     def options(self) -> dict[str, Any]:
-        return self._options(_system_of(self.messages))
+        return self._options(_system_of(self.messages)) | _history_of(self.messages)
 
 
 def _question_of(messages: Sequence[Message]) -> str:
@@ -143,6 +158,22 @@ def _question_of(messages: Sequence[Message]) -> str:
         if message.role == "user":
             return message.text
     raise UsageError("No message is of a user.", hint="Send the question with the role user.")
+
+
+def _history_of(messages: Sequence[Message]) -> dict[str, Any]:
+    """The turns before the question, as options of a run: what was asked and answered, and the session of the runs that
+    came of it. A conversation is known by how it began."""
+    history: list[Exchange] = []
+    for message in messages:
+        if message.role == "user" and message.text.strip():
+            history.append(Exchange(question=message.text[:MAX_EXCHANGE_CHARS]))
+        elif message.role == "assistant" and history:
+            history[-1] = history[-1].model_copy(update={"answer": message.text[:MAX_EXCHANGE_CHARS]})
+    history = history[:-1]
+    if not history:
+        return {}
+    beginning = hashlib.sha256(history[0].model_dump_json().encode()).hexdigest()[:24]
+    return {"history": history[-MAX_EXCHANGES:], "session_id": f"chat-{beginning}"}
 
 
 def _system_of(messages: Sequence[Message]) -> list[str]:

@@ -20,8 +20,13 @@ from deep_research.research.operations import Right
 from deep_research.server.access import SCHEMES, service_of, user_of, user_with
 from deep_research.server.chat_completions import chat_completion, chat_stream
 from deep_research.server.live_stream import EVENT_SCHEMA, KEEPALIVE, ServerStops, sequence_number, watched
-from deep_research.server.openai_answers import research_id_of
-from deep_research.server.openai_models import ChatRequest, ResponseRequest, model_list, model_object
+from deep_research.server.openai_models import (
+    ChatRequest,
+    ResponseRequest,
+    model_list,
+    model_object,
+    research_id_of,
+)
 from deep_research.server.problems import openai_error
 from deep_research.server.response_events import ResponseEvents
 from deep_research.server.service import Service
@@ -98,6 +103,8 @@ async def create_response(
     on, and is answered as it stands."""
     service = service_of(request)
     given.check()
+    if given.previous_response_id is not None:
+        await _run_of(service, user, given.previous_response_id)
     research_id = await submit_once(request, service, user, given, idempotency_key)
     if given.stream:
         service.streams.check(user.name)

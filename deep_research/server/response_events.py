@@ -10,10 +10,10 @@ from typing import Any
 from deep_research.server.openai_answers import (
     annotations_of,
     answer_text,
-    response_id,
     response_object,
     status_of,
 )
+from deep_research.server.openai_models import response_id
 from deep_research.state import SourceKind
 from deep_research.state import events as ev
 from deep_research.state.reducer import Fold

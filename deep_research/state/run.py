@@ -68,7 +68,8 @@ class RunOptions(Record):
     something of a private source search others too. ``approve_plan``: the run waits for its owner's word on the plan;
     ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap. ``metadata`` is the caller's,
     and kept with the run. Runs of one user and one ``session_id`` are a
-    conversation, whose turns a question may point back to; ``history`` are turns that are no runs."""
+    conversation, whose turns a question may point back to; ``previous_run_id`` is the run
+    that this one follows, in place of a session, and ``history`` are turns that are no runs."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
     max_sub_queries: int = Field(default=5, ge=2, le=20)
@@ -91,6 +92,7 @@ class RunOptions(Record):
     protected: tuple[str, ...] = ()
     user_id: str | None = None
     session_id: str | None = None
+    previous_run_id: str | None = Field(default=None, pattern=r"^deepres-(?:[0-9a-f]{12}|[0-9a-f]{24})$")
     history: tuple[Exchange, ...] = Field(default=(), max_length=MAX_EXCHANGES)
     provider_id: str | None = Field(default=None, min_length=1)
     corpora: Annotated[tuple[str, ...], BeforeValidator(_one_or_many)] = Field(default=(), max_length=8)

@@ -425,8 +425,9 @@ class SupervisorOrchestrator:
 
     def _converses(self, state: DeepResearchState) -> bool:
         """Whether the question of a run may point back to others."""
-        has_turns = state.options.session_id is not None or bool(state.options.history)
-        return self._conversation is not None and has_turns
+        options = state.options
+        turns = options.session_id, options.previous_run_id, options.history or None
+        return self._conversation is not None and any(each is not None for each in turns)
 
     async def _admit(self, journal: Journal) -> None:
         user = _user_of(journal.state)

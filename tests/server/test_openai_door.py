@@ -12,6 +12,7 @@ import openai
 import pytest
 from server_process import PATIENCE, ServerProcess, server
 
+from deep_research.client import Client
 from deep_research.server.openai_models import PRESETS
 from deep_research.server.token_file import add_token
 
@@ -161,7 +162,14 @@ def test_the_models_are_the_presets(client: openai.OpenAI) -> None:
             "invalid_question",
         ),
         (
-            lambda c: c.responses.create(model="deep-research", input="x", previous_response_id="resp_1"),
+            lambda c: c.responses.create(
+                model="deep-research", input="x", previous_response_id="resp_0123456789ab"
+            ),
+            openai.NotFoundError,
+            "run_not_found",
+        ),
+        (
+            lambda c: c.responses.create(model="deep-research", input="x", conversation="conv_1"),
             openai.BadRequestError,
             "unsupported_parameter",
         ),
@@ -187,6 +195,39 @@ def test_an_error_is_an_exception_of_the_client(
         call(client)
     assert raised.value.code == code
     assert raised.value.body["message"]  # type: ignore[index]
+
+
+def resolved(process: ServerProcess, response_id: str) -> str:
+    """The question that a run researched."""
+    with Client(process.address) as client:
+        return client.result(response_id.replace("resp_", "deepres-").replace("chatcmpl-", "deepres-")).query
+
+
+def test_a_response_follows_the_one_that_it_names(served: ServerProcess, client: openai.OpenAI) -> None:
+    first = client.responses.create(model="deep-research-fast", input=QUESTION)
+    second = client.responses.create(
+        model="deep-research-fast", input="And how old is it?", previous_response_id=first.id
+    )
+    assert second.previous_response_id == first.id
+    third = client.responses.create(
+        model="deep-research-fast", input="Who owns it?", previous_response_id=second.id
+    )
+    assert resolved(served, second.id) == "How old is Cape Hatteras?"
+    assert resolved(served, third.id) == "Who owns Cape Hatteras?"
+    assert not [item for item in second.output if item.type != "message"]  # what was saved answers it
+
+
+def test_the_messages_before_the_question_are_its_conversation(
+    served: ServerProcess, client: openai.OpenAI
+) -> None:
+    messages: list[Any] = []
+    asked = []
+    for text in (QUESTION, "And how old is it?", "What about Bell Rock?"):
+        messages.append({"role": "user", "content": text})
+        completion = client.chat.completions.create(model="deep-research-fast", messages=messages)
+        messages.append({"role": "assistant", "content": completion.choices[0].message.content})
+        asked.append(resolved(served, completion.id))
+    assert asked[1:] == ["How old is Cape Hatteras?", "How old is Bell Rock?"]
 
 
 def test_a_response_can_be_deleted(client: openai.OpenAI) -> None:

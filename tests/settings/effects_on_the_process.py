@@ -206,6 +206,16 @@ def how_thoroughly(tmp_path):
             assert (research.run(QUESTION).usage.searches > 1) is (searches > 1)
 
 
+def the_run_that_another_follows(tmp_path):
+    with DeepResearch(search=[ScriptedSearch()], data_dir=tmp_path) as research:
+        first = research.run("How tall is Bell Rock?")
+        asked = "How old is it?"
+        assert research.run(asked, previous_run_id=first.research_id).query == "How old is Bell Rock?"
+        assert research.run(asked).query == asked
+        assert research.run(asked, previous_run_id="deepres-0123456789ab").query == asked
+        assert research.run(asked, previous_run_id=first.research_id, user_id="bob").query == asked
+
+
 def what_the_caller_keeps_with_a_run(tmp_path):
     with DeepResearch(agents=scripted_agents(), data_dir=tmp_path) as research:
         result = research.run(QUESTION, metadata={"order": "1874"})
