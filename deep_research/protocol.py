@@ -94,7 +94,7 @@ def _parts(event: _Event) -> Iterator[_Part]:
             )
         case ev.Started():
             yield TOOL_STARTS, _TOOLS, {"tool": event.tool, "input": event.input}
-        case ev.SubQueryCompleted():
+        case ev.SubQueryCompleted() if event.searches:  # else what was saved is read
             pages = [{"title": source.title, "url": source.url} for source in event.sources]
             yield TOOL_ENDS, _TOOLS, {"tool": "search", "id": event.sub_query_id, "output": pages}
         case ev.SubQueryFailed():

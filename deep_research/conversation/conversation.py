@@ -12,12 +12,12 @@ from deep_research.budget.metered import RunModels
 from deep_research.conversation.follow_up import read_follow_up
 from deep_research.conversation.rewriting import rewrite
 from deep_research.conversation.saved_evidence import matching_sources, saved_sources
-from deep_research.conversation.turn import given_turn, turn_of
+from deep_research.conversation.turn import Turn, given_turn, turn_of
 from deep_research.conversation.turn_summary import summary_of
 from deep_research.errors import LogDamagedError, RunNotFoundError, SearchError
 from deep_research.logs import get_log, told
 from deep_research.phases.gathering.handoff import GatheredSource
-from deep_research.state import DeepResearchState, FirstLook, Mention, Resolution
+from deep_research.state import DeepResearchState, Exchange, FirstLook, Mention, Resolution
 from deep_research.state.events import decode_log
 from deep_research.state.reducer import fold
 from deep_research.store import RunFilter, RunRow, Store
@@ -49,7 +49,7 @@ class Conversation:
         `StoreError`."""
         before = await asyncio.to_thread(self._before, state)
         # Who gives the turns says what was asked; the session has only what they saved.
-        turns = [*map(given_turn, state.options.history)] or [*map(turn_of, before)]
+        turns = _given_turns(state.options.history) or [*map(turn_of, before)]
         if not turns:
             return None
         context = Resolution(
@@ -144,3 +144,12 @@ class Conversation:
             while len(self._states) > MAX_KEPT:
                 self._states.popitem(last=False)
         return state
+
+
+def _given_turns(history: Sequence[Exchange]) -> list[Turn]:
+    """Turns that are no runs: each question is read after those before it, as it was when it was asked."""
+    turns: list[Turn] = []
+    for exchange in history:
+        turn = given_turn(exchange)
+        turns.append(turn.model_copy(update={"question": read_follow_up(turn.asked, turns).question}))
+    return turns

@@ -44,7 +44,7 @@ class ResponseEvents:
             case ev.RunCreated():
                 yield self._event("response.created", response=self.response())
                 yield self._event("response.in_progress", response=self.response())
-            case ev.SubQueryCompleted():
+            case ev.SubQueryCompleted() if event.searches:  # else what was saved is read
                 yield from self._search(event.seq, event.sub_query_id, "completed", _pages(event))
             case ev.SubQueryFailed():
                 yield from self._search(event.seq, event.sub_query_id, "failed", [])
