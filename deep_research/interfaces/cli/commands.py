@@ -44,6 +44,8 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     """Carry out one command: one of `STORE_COMMANDS` with the store alone, others with an engine, as all are where one is
     given. Raises `Interrupted` after a signal."""
     check_output(args)
+    if args.command == "sessions":
+        sessions_command.check(args)
     looks = args.command in STORE_COMMANDS and not getattr(args, "follow", False)
     if looks and make is None:
         settings = settings_in_force(args)

@@ -162,7 +162,7 @@ def without_store(args: Namespace, console: Console, settings: Settings) -> bool
             hint="Name the folder of the run with --data-dir.",
             run_id=run_id,
         )
-    if args.command not in _OF_ALL_RUNS:
+    if args.command not in _OF_ALL_RUNS or getattr(args, "action", "list") != "list":
         return False
     if args.json:
         console.print("[]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from collections.abc import Awaitable, Callable
 
 from deep_research.errors import UnknownNameError, UsageError
@@ -15,16 +16,19 @@ from deep_research.research.sessions import Sessions, SessionTurn
 MAX_QUESTION_COLUMNS = 60
 
 
-async def sessions(look: Look) -> int:
-    """List, show, export or delete sessions. Raises `UsageError`, `RunNotFoundError`, `RunBusyError`."""
-    args = look.args
+def check(args: Namespace) -> None:
+    """What can be told before anything is looked at. Raises `UsageError`."""
     if args.action not in _ACTIONS:
         raise UnknownNameError.of("action", args.action, _ACTIONS)
     if args.action != "list" and args.session is None:
         raise UsageError(f"sessions {args.action} needs a session.", hint="`sessions list` shows them.")
     if args.action != "export" and args.out is not None:
         raise UsageError(f"sessions {args.action} takes no --out.", hint="Leave it out.")
-    await _ACTIONS[args.action](look, look.runs)
+
+
+async def sessions(look: Look) -> int:
+    """List, show, export or delete sessions. Raises `RunNotFoundError`, `RunBusyError`."""
+    await _ACTIONS[look.args.action](look, look.runs)
     return 0
 
 
