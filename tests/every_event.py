@@ -44,7 +44,7 @@ RESERVED = Reservation(
 TASK = Task(id="task-1", sub_query_id="subq-0", question="wages", limits=TaskLimits(steps=3, seconds=9))
 MISHAPS = [
     ev.QuestionResolved(resolution=Resolution(asked="And it?", question="And Bell Rock?")),
-    ev.DepthRaised(depth="standard", reason="Nothing was found."),
+    ev.DepthChanged(depth="standard", reason="Nothing was found."),
     ev.RunAdmitted(admission=Admission(user=UserContext(name="ann"))),
     ev.RunAdmitted(admission=Admission(safety_check=False, reason="Not here.")),
     ev.RunResumed(pause_id="1", answer="Yes."),

@@ -30,7 +30,7 @@ def gist(event: ev.Event) -> str:
             return event.answer or ""
         case ev.QuestionResolved():
             return event.resolution.question
-        case ev.DepthRaised():
+        case ev.DepthChanged():
             return f"{event.depth}: {event.reason}"
         case ev.RunAdmitted():
             admission = event.admission
@@ -177,7 +177,7 @@ _FOR_ALL: dict[type[ev.Event], str] = {
     ev.SubQueriesAdded: "Searched as well, on request: ",
     ev.ModelFellBack: "Model: for the ",
     ev.BudgetRaised: "It goes on under another budget: ",
-    ev.DepthRaised: "Researched more thoroughly, ",
+    ev.DepthChanged: "Depth: ",
 }
 _FOR_VERBOSE: dict[type[ev.Event], str] = {
     ev.RunAdmitted: "Admission: ",

@@ -97,10 +97,10 @@ class QuestionResolved(Event):
     resolution: Resolution
 
 
-class DepthRaised(Event):
-    """The run is researched more thoroughly from now on, for this reason."""
+class DepthChanged(Event):
+    """The run is researched at another depth from now on, for this reason."""
 
-    type: Literal["depth.raised"] = "depth.raised"
+    type: Literal["depth.changed"] = "depth.changed"
     depth: Depth
     reason: str
 
@@ -501,7 +501,7 @@ AnyEvent = (
     RunCreated
     | RunAdmitted
     | QuestionResolved
-    | DepthRaised
+    | DepthChanged
     | RunResumed
     | SetUpChanged
     | PhaseStarted

@@ -341,8 +341,8 @@ def _resolved(state: Fold, event: ev.QuestionResolved) -> None:
     state.recalling = event.resolution.recalls
 
 
-@_on(ev.DepthRaised)
-def _depth_raised(state: Fold, event: ev.DepthRaised) -> None:
+@_on(ev.DepthChanged)
+def _depth_changed(state: Fold, event: ev.DepthChanged) -> None:
     state.depth = event.depth
 
 

@@ -56,7 +56,7 @@ from deep_research.state import (
 from deep_research.state.events import (
     AgentFellBack,
     DecisionMade,
-    DepthRaised,
+    DepthChanged,
     Event,
     HookFailed,
     LimitReached,
@@ -395,8 +395,13 @@ class SupervisorOrchestrator:
         first step. Empty where the ``admit`` hook decides, and where the question is read after others."""
         if overridden(self._hooks, "admit") or self._converses(state):
             return []
-        let_in = [RunAdmitted(admission=_admission(state))] if _is_decided(state) else []
+        let_in = [self._admitted(state)] if _is_decided(state) else []
         return [*let_in, self.first_step(state)]
+
+    def _admitted(self, state: DeepResearchState) -> RunAdmitted:
+        planner = self._phases[DeepResearchPhase.PLANNING].spec
+        depth, reason = depth_of(state, by_planner=planner.uses_model)
+        return RunAdmitted(admission=Admission(user=_user_of(state), depth=depth, depth_reason=reason))
 
     def _is_new(self, state: DeepResearchState) -> bool:
         """Whether a run has not begun, or was refused the last time."""
@@ -445,7 +450,7 @@ class SupervisorOrchestrator:
             return
         advice = [given(DeepResearchPhase.PLANNING, 1, answer, "hook")] if isinstance(answer, str) else []
         if _is_decided(journal.state) or overridden(self._hooks, "admit"):
-            await journal.record(RunAdmitted(admission=_admission(journal.state)), *advice)
+            await journal.record(self._admitted(journal.state), *advice)
 
     async def stand_still(self, journal: Journal) -> None:
         """Parked for whoever goes on; without a word where another process waits for the run."""
@@ -645,7 +650,7 @@ class SupervisorOrchestrator:
             reason = "What the conversation saved does not answer the question."
         else:
             reason = "One search found no answer."
-            review.depth = DepthRaised(depth=Depth.STANDARD, reason=reason)
+            review.depth = DepthChanged(depth=Depth.STANDARD, reason=reason)
         review.action, review.replan = SupervisorAction.RETRY, True
         review.asked_by, review.rationale = EVIDENCE, reason
         # What the gate says is of the evidence that did not do.
@@ -876,11 +881,6 @@ def _user_of(state: DeepResearchState) -> UserContext:
     """For whom a run works, as far as anybody knows."""
     known = state.setup.user if state.setup is not None else None
     return known or UserContext(name=state.options.user_id, language=state.options.language)
-
-
-def _admission(state: DeepResearchState) -> Admission:
-    depth, reason = depth_of(state)
-    return Admission(user=_user_of(state), depth=depth, depth_reason=reason)
 
 
 def _is_decided(state: DeepResearchState) -> bool:

@@ -19,7 +19,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import (
     DecisionMade,
-    DepthRaised,
+    DepthChanged,
     Event,
     GuidanceGiven,
     IterationStarted,
@@ -74,7 +74,7 @@ class Review:
     asked_by: str = GATE
     rationale: str = ""
     replan: bool = False
-    depth: DepthRaised | None = None
+    depth: DepthChanged | None = None
     retry: Retry | None = None
     guidance: list[tuple[str, str]] = field(default_factory=list)  # (text, origin)
     requests: list[RequestedAction] = field(default_factory=list)

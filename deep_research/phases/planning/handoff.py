@@ -13,9 +13,10 @@ from deep_research.state import FirstLook, Record
 
 class PlannerInput(Handoff):
     """``asked`` are queries already searched in this run, when planning again; ``first_look`` is what the corpus says of
-    the question, where there is one."""
+    the question, where there is one. ``may_be_quick``: the planner says whether one search will do."""
 
     max_sub_queries: int
+    may_be_quick: bool = False
     asked: tuple[str, ...] = ()
     first_look: FirstLook | None = None
 
@@ -38,11 +39,13 @@ class PlannedQuery(Record):
 
 class PlannerOutput(Proposal):
     """``parts`` are those of the question; where there are none, it is read for them. ``notes`` are what a reader of the
-    report should know, such as that the question did not fit the window."""
+    report should know, such as that the question did not fit the window. ``is_quick``: one search, the first,
+    will do."""
 
     research_brief: str
     parts: tuple[PlannedPart, ...] = ()
     sub_queries: tuple[PlannedQuery, ...]
+    is_quick: bool = False
 
     def with_queries(self, change: Change) -> Self:
         changed = (item.model_copy(update={"query": change(item.query)}) for item in self.sub_queries)

@@ -78,6 +78,12 @@ class Plan(BaseModel):
     sub_queries: list[PlannedSearch] = Field(min_length=1)
 
 
+class PlanWithDepth(Plan):
+    is_quick: bool = Field(
+        default=False, description="whether one search, the first, would settle the question"
+    )
+
+
 class LLMPlanner:
     """Asks its model for a plan. A plan that is too long keeps what it says is most important."""
 
@@ -86,12 +92,14 @@ class LLMPlanner:
     name = "planner"
 
     async def __call__(self, handoff: PlannerInput, model: LanguageModel) -> PlannerOutput:
-        plan, message = await asked(model, SYSTEM, MOST_OUTPUT, Plan, lambda room: _told(handoff, room))
+        form = PlanWithDepth if handoff.may_be_quick else Plan
+        plan, message = await asked(model, SYSTEM, MOST_OUTPUT, form, lambda room: _told(handoff, room))
         return PlannerOutput(
             research_brief=plan.research_brief,
             parts=tuple(PlannedPart(text=part.text, expects=part.expects) for part in plan.parts),
             sub_queries=_planned(plan, handoff),
             notes=message.notes(self.name),
+            is_quick=isinstance(plan, PlanWithDepth) and plan.is_quick,
         )
 
 
@@ -108,6 +116,10 @@ def _told(handoff: PlannerInput, room: Room) -> Message:
         asked = beside.lines([one_line(query) for query in handoff.asked], OF_ASKED, "earlier searches")
         beside.add(f"These were searched already; search for something else:\n{listed(asked)}")
     beside.add(f"Plan at least 2 and at most {handoff.max_sub_queries} searches. {manner(handoff)}")
+    if handoff.may_be_quick:
+        beside.add(
+            "Where one search and a short answer will do, say is_quick: true; for whatever is wider, false."
+        )
     left = max(0, room.tokens - beside.size) / max(1, room.tokens)
     beside.lead(f"Question: {beside.within(handoff.original_query, left, 'the question')}")
     return beside

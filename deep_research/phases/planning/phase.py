@@ -29,7 +29,7 @@ from deep_research.state import (
     SubQuery,
     ValidationResult,
 )
-from deep_research.state.events import PlanMade
+from deep_research.state.events import DepthChanged, PlanMade
 from deep_research.state.identity import part_id, recall_id, sub_query_id
 from deep_research.state.journal import Journal
 
@@ -100,6 +100,9 @@ class PlanningPhase(Phase):
         else:
             look = await self._looked(state, models)
             answer = await self.ask(PLAN, self.handoff(state, look), models)
+        is_quick = answer.is_quick and _may_be_quick(state)
+        if is_quick:
+            answer = answer.model_copy(update={"sub_queries": _first(answer.sub_queries)})
         parts = parts_of(answer, state)
         asked = {part.id: part for part in reversed(parts) if part.text}
         await journal.record(
@@ -112,6 +115,10 @@ class PlanningPhase(Phase):
                 parts=tuple(reversed(asked.values())),
             ),
             *noted(answer.notes),
+            *(
+                [DepthChanged(depth=Depth.QUICK, reason="The planner finds that one search will do.")]
+                * is_quick
+            ),
         )
         # A planner with a model has read the guidance.
         added = [] if self.spec.uses_model else await plan_searches(journal.state, self.phase, self.knows)
@@ -191,9 +198,21 @@ class PlanningPhase(Phase):
         return PlannerInput(
             **shared(state, self.phase),
             max_sub_queries=state.max_sub_queries,
+            may_be_quick=_may_be_quick(state),
             asked=tuple(s.query for s in state.completed_sub_queries() if s.id != recall_id(s.query)),
             first_look=look,
         )
+
+
+def _may_be_quick(state: DeepResearchState) -> bool:
+    """Whether the planner decides how thoroughly the question is researched: nobody else did, and nothing was
+    searched."""
+    searched = any(query.id != recall_id(query.query) for query in state.sub_queries)
+    return state.options.depth == "auto" and state.depth is Depth.STANDARD and not searched
+
+
+def _first(planned: tuple[PlannedQuery, ...]) -> tuple[PlannedQuery, ...]:
+    return tuple(sorted(planned, key=lambda query: query.priority)[:1])
 
 
 def _as_it_stands(question: str) -> PlannerOutput:
