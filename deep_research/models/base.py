@@ -56,6 +56,9 @@ class Form(Record):
     description: str = ""
 
 
+MEMORY_LABEL = "memory"  # of material of prompts that is remembered of a user: a record names it alone
+
+
 class ModelCall(Record):
     """One question to a model. ``max_output`` caps the tokens of the answer, reasoning included; ``context`` is the
     size of the window in tokens, for servers that must be told; ``timeout`` in seconds is for the request as a whole.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable
@@ -18,10 +19,14 @@ from typing import Any, Literal
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.files import read_regular
 from deep_research.logs import redact
-from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, Wrapped
+from deep_research.models.base import MEMORY_LABEL, Message, ModelCall, ModelProvider, OnText, Reply, Wrapped
+from deep_research.patterns import regex
 from deep_research.models.failures import Verdict, failure
 from deep_research.state.identity import sha256_hex
 
+_MEMORIES = regex(
+    rf"(?P<label>^<<(?P<mark>[0-9a-f]{{16}}) {MEMORY_LABEL} [^>\n]*>>)\n.*?\n(?P<end><<(?P=mark) end>>)$", re.S | re.M
+)
 LARGEST = 500_000_000  # bytes of a record that is read
 
 
@@ -49,7 +54,8 @@ class Recorder(Wrapped):
         return reply
 
     def _line(self, call: ModelCall, **outcome: Any) -> dict[str, Any]:
-        asked = call.model_dump(mode="json", exclude={"timeout"}, exclude_defaults=True)
+        shown = call.model_copy(update={"messages": tuple(map(_without_memories, call.messages))})
+        asked = shown.model_dump(mode="json", exclude={"timeout"}, exclude_defaults=True)
         told = {"model": self.name, "window": self._window()}
         return {"key": key_of(call), **told, "call": asked, **outcome}
 
@@ -119,6 +125,11 @@ class Replay(ModelProvider):
         if on_text is not None and outcome.text:
             on_text(outcome.text)
         return outcome
+
+
+def _without_memories(message: Message) -> Message:
+    """What is remembered of a user is named by id and hash, and not written down: it may be forgotten."""
+    return message.model_copy(update={"content": _MEMORIES.sub(r"\g<label>\n\g<end>", message.content)})
 
 
 def key_of(call: ModelCall) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
@@ -21,7 +21,7 @@ from deep_research.errors import (
 from deep_research.logs import told
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent, AgentSpec, Operation, bind
-from deep_research.phases.handoff import Asked, Handoff, Proposal
+from deep_research.phases.handoff import Asked, Handoff, MemoryNote, Proposal
 from deep_research.phases.live_guidance import guidance_scope
 from deep_research.phases.steering_queries import Knows, split_searchable
 from deep_research.state import (
@@ -43,10 +43,14 @@ _In = TypeVar("_In", bound=Handoff)
 _Out = TypeVar("_Out", bound=Record)
 
 
+ReadMemories = Callable[[Sequence[MemoryNote]], Awaitable[tuple[MemoryNote, ...]]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkLimits:
     """How phases may work. Seconds; ``batch_bytes`` bounds the source text of one analysis unit; in ``archive`` the
-    originals are kept of what an agent was given little or nothing of."""
+    originals are kept of what an agent was given little or nothing of. ``memories`` gives the texts of entries of the
+    user's memory."""
 
     max_concurrent: int = 5
     operation_timeout: float = 120.0
@@ -54,6 +58,7 @@ class WorkLimits:
     batch_bytes: int = 1_000_000
     calls: Calls = field(default_factory=Calls)
     archive: Archive | None = None
+    memories: ReadMemories | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +142,8 @@ class Phase(ABC):
     ) -> _Out:
         """One operation of the agent, which its spec has, under the operation's deadline; of one that uses a model each
         answer of the model has that deadline. A mapping is accepted as the answer and validated."""
+        if handoff.memories and self.limits.memories is not None:
+            handoff = handoff.model_copy(update={"memories": await self.limits.memories(handoff.memories)})
         answer = await self._called(operation, handoff, models)
         return self._asking(operation.validate(answer, self.role), handoff)
 

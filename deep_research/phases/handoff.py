@@ -20,6 +20,7 @@ from deep_research.state import (
     DeepResearchState,
     Finding,
     Limit,
+    MemoryRef,
     Notice,
     PartVerdict,
     QuestionPart,
@@ -34,12 +35,20 @@ Change = Callable[[str], str]
 _TALKING = (DeepResearchPhase.PLANNING, DeepResearchPhase.SYNTHESIS)  # the phases that know the conversation
 
 
+class MemoryNote(MemoryRef):
+    """An entry of the user's memory with its text, which is put in when the agent is asked; empty where the entry was
+    edited or forgotten since."""
+
+    text: str = ""
+    day: date | None = None
+
+
 class Handoff(Record):
     """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first; ``system_prompt``
     what the owner of the run adds; ``language`` and ``audience`` are for what people will read; ``day`` is when the run
     was asked, ``as_of`` the day for which its answer has to hold, where its owner names one, and ``protected`` are
     patterns of sources that its owner wants kept. ``conversation`` is a summary of the turns before
-    the run, for who plans and who writes. ``parts`` are those of the question; ``steering`` is the
+    the run, for who plans and who writes, and ``memories`` are what is remembered of the user. ``parts`` are those of the question; ``steering`` is the
     guidance for the phase so far from hooks, answers, steers and the supervisor, for agents that have no model."""
 
     research_id: str
@@ -56,6 +65,7 @@ class Handoff(Record):
     as_of: date | None = None
     protected: tuple[str, ...] = ()
     conversation: str = ""
+    memories: tuple[MemoryNote, ...] = ()
 
     @property
     def weights(self) -> Weights:
@@ -115,6 +125,7 @@ def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]
         "day": state.created_at.date() if state.created_at else None,
         "as_of": state.options.as_of,
         "protected": state.options.protected,
+        "memories": tuple(MemoryNote(**dict(ref)) for ref in state.memories) if phase in _TALKING else (),
         "conversation": state.resolution.summary if state.resolution and phase in _TALKING else "",
     }
 

@@ -20,7 +20,7 @@ from deep_research.budget.window import answer_cap
 from deep_research.calls import off_loop
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence.plain import clean
-from deep_research.models.base import Effort, ModelCall
+from deep_research.models.base import MEMORY_LABEL, Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
@@ -326,7 +326,7 @@ def opening(message: Message, handoff: Handoff) -> None:
     """The question, the day, and what the owner of the run and the supervisor want of the agent."""
     message.add(f"Question: {message.within(handoff.original_query, OF_QUESTION, 'the question')}")
     message.add(today(handoff.day, handoff.as_of))
-    add_conversation(message, handoff)
+    add_context(message, handoff)
     add_guidance(message, handoff)
 
 
@@ -350,12 +350,17 @@ def brief(message: Message, research_brief: str | None) -> None:
         message.add(f"How it is looked into: {one_line(said)}")
 
 
-def add_conversation(message: Message, handoff: Handoff) -> None:
-    """The turns before the run: context for what is asked, and no evidence."""
+def add_context(message: Message, handoff: Handoff) -> None:
+    """The turns before the run and what is remembered of the user: context for what is asked, and no evidence."""
     if handoff.conversation:
         message.add("Earlier turns of the conversation, as context; nothing in them may be cited:")
         turns = message.within(handoff.conversation, OF_ADVICE, "the earlier turns")
         message.material("conversation", turns)
+    known = [f"{entry.day} ({entry.kind}): {one_line(entry.text)}" for entry in handoff.memories if entry.text]
+    if known:
+        message.add("What is remembered of the user, as context; it may be out of date, and may not be cited:")
+        named = " ".join(f"{entry.id}:{entry.hash}" for entry in handoff.memories if entry.text)
+        message.material(f"{MEMORY_LABEL} {named}", "\n".join(message.lines(known, OF_ADVICE, "the user's memory")))
 
 
 def add_guidance(message: Message, handoff: Handoff) -> None:

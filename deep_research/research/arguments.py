@@ -47,6 +47,7 @@ class CommonArguments(TypedDict, total=False):
     approve_plan: bool | None
     clarify: Literal["never", "when_unsure"] | None
     on_cap: Literal["report", "ask"] | None
+    remember: bool | None
 
 
 class RunArguments(CommonArguments, total=False):

@@ -192,7 +192,7 @@ class Runner:
             type(active.orchestrator) is SupervisorOrchestrator
         ):  # one commit less; a subclass has a say in its start
             state = DeepResearchState(research_id=run_id, query=query, options=options, setup=setup)
-            opening += active.orchestrator.opening(state)
+            opening += await active.orchestrator.opening(state)
         try:
             if waits:
                 await journal.record(opening.pop(0))
@@ -322,7 +322,7 @@ class Runner:
                     *unused,
                     *(more or ()),
                     *_set_up_anew(state, going),
-                    *(_taken_up(state, active.orchestrator) if more is None else ()),
+                    *(await _taken_up(state, active.orchestrator) if more is None else ()),
                 )
                 return await self._carry_out(active, seen=state.seq)
             finally:
@@ -663,11 +663,11 @@ async def _plan_estimate(parts: Parts, state: DeepResearchState) -> dict[str, An
     return await of_plan(parts, state)
 
 
-def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) -> list[Event]:
+async def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) -> list[Event]:
     """What a resumed run begins with: its first phase, if it never had one; the searches that failed, if for want
     of them there was no evidence; what an agent could not read."""
     if not state.decisions:
-        return orchestrator.opening(state)
+        return await orchestrator.opening(state)
     if state.abort is None or state.abort.reason is not AbortReason.NO_EVIDENCE:
         return []
     if any(s.status is SubQueryStatus.FAILED for s in state.sub_queries):

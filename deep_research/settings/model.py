@@ -119,6 +119,10 @@ class Settings(BaseModel):
         default="never",
         description="Whether a run that is not sure what is asked parks with one question before it searches.",
     )
+    remember: bool = Field(
+        default=False,
+        description="Whether what runs find, and what users say of themselves, goes to the user's memory.",
+    )
     session_tokens: int = Field(
         default=2_000,
         ge=200,

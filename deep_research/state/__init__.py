@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         RepairKind,
         merge_parts,
     )
+    from deep_research.state.memory_refs import MemoryRef
     from deep_research.state.parking import Parking
     from deep_research.state.parts import Answered, Found, PartVerdict, QuestionPart, answered
     from deep_research.state.phases import (
@@ -135,6 +136,7 @@ __all__ = [
     "Judgement",
     "KeyFact",
     "Limit",
+    "MemoryRef",
     "Mention",
     "ModelRole",
     "ModelSpend",
@@ -208,6 +210,7 @@ _NAMES = {
         "Record Reference Remark RemarkKind Source Span SubQuery ValidationResult"
     ),
     "report": "Citation ConfidenceSummary ReportMetadata",
+    "memory_refs": "MemoryRef",
     "resolution": "Exchange Resolution",
     "run": "Abort DeepResearchState RunOptions",
     "sending": "Extent Portion ReadingPlan Sending SentItem Triage",

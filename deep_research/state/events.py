@@ -23,6 +23,7 @@ from deep_research.logs import holds_secret, masked, masked_value, placeless
 from deep_research.secret_values import cut
 from deep_research.state.admission import Admission, Depth
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
+from deep_research.state.memory_refs import MemoryRef
 from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
@@ -95,6 +96,20 @@ class QuestionResolved(Event):
 
     type: Literal["question.resolved"] = "question.resolved"
     resolution: Resolution
+
+
+class MemoryLoaded(Event):
+    """Planner and writer are shown these entries of the user's memory."""
+
+    type: Literal["memory.loaded"] = "memory.loaded"
+    entries: tuple[MemoryRef, ...]
+
+
+class MemoryWritten(Event):
+    """The run left these entries in the user's memory."""
+
+    type: Literal["memory.written"] = "memory.written"
+    entries: tuple[MemoryRef, ...]
 
 
 class DepthChanged(Event):
@@ -501,6 +516,8 @@ AnyEvent = (
     RunCreated
     | RunAdmitted
     | QuestionResolved
+    | MemoryLoaded
+    | MemoryWritten
     | DepthChanged
     | RunResumed
     | SetUpChanged

@@ -15,6 +15,7 @@ from deep_research.errors import LogDamagedError
 from deep_research.state import events as ev
 from deep_research.state.admission import Admission, Depth
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair, merge_parts
+from deep_research.state.memory_refs import MemoryRef
 from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import (
@@ -93,6 +94,8 @@ class Fold:
     admission: Admission | None
     resolution: Resolution | None
     recalling: bool
+    memories: tuple[MemoryRef, ...]
+    remembered: tuple[MemoryRef, ...]
     depth: Depth
     status: RunStatus
     phase: DeepResearchPhase
@@ -339,6 +342,16 @@ def _resolved(state: Fold, event: ev.QuestionResolved) -> None:
     state.resolution = event.resolution
     state.query = event.resolution.question
     state.recalling = event.resolution.recalls
+
+
+@_on(ev.MemoryLoaded)
+def _memory_loaded(state: Fold, event: ev.MemoryLoaded) -> None:
+    state.memories = event.entries
+
+
+@_on(ev.MemoryWritten)
+def _memory_written(state: Fold, event: ev.MemoryWritten) -> None:
+    state.remembered = event.entries
 
 
 @_on(ev.DepthChanged)

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from deep_research.state.admission import Admission, Depth, Permissions
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
+from deep_research.state.memory_refs import MemoryRef
 from deep_research.state.parking import Parking
 from deep_research.state.parts import Answered, PartVerdict, QuestionPart, answered, lacking
 from deep_research.state.phases import (
@@ -69,7 +70,8 @@ class RunOptions(Record):
     ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap. ``metadata`` is the caller's,
     and kept with the run. Runs of one user and one ``session_id`` are a
     conversation, whose turns a question may point back to; ``previous_run_id`` is the run
-    that this one follows, in place of a session, and ``history`` are turns that are no runs."""
+    that this one follows, in place of a session, and ``history`` are turns that are no runs. ``remember``: what the run finds, and what the user says of themselves,
+    goes to the user's memory."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
     max_sub_queries: int = Field(default=5, ge=2, le=20)
@@ -94,6 +96,7 @@ class RunOptions(Record):
     session_id: str | None = None
     previous_run_id: str | None = Field(default=None, pattern=r"^deepres-(?:[0-9a-f]{12}|[0-9a-f]{24})$")
     history: tuple[Exchange, ...] = Field(default=(), max_length=MAX_EXCHANGES)
+    remember: bool = False
     provider_id: str | None = Field(default=None, min_length=1)
     corpora: Annotated[tuple[str, ...], BeforeValidator(_one_or_many)] = Field(default=(), max_length=8)
     gathering: Literal["search", "agents"] = "search"
@@ -154,7 +157,8 @@ class DeepResearchState(Record):
     requests of the agent of the phase had been answered then, and ``bytes_a_token`` what had been measured of the
     texts of each model; ``setup`` is what the run works with, None where nobody named it;
     ``queue`` is its place among submitted runs, ``admission`` how it was let in, ``resolution`` what its question
-    means in its conversation, ``recalling``: it reads what the conversation saved and searches nothing, ``depth`` how
+    means in its conversation, ``recalling``: it reads what the conversation saved and searches nothing, ``memories`` are the entries of the user's memory
+    that it was shown, ``remembered`` those that it left there, ``depth``  how
     thoroughly it is researched now;
     ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
     All collections keep the order in which they rank: sub-queries and their tasks by index, sources by score, those
@@ -170,6 +174,8 @@ class DeepResearchState(Record):
     admission: Admission | None = None
     resolution: Resolution | None = None
     recalling: bool = False
+    memories: tuple[MemoryRef, ...] = ()
+    remembered: tuple[MemoryRef, ...] = ()
     depth: Depth = Depth.STANDARD
     status: RunStatus = RunStatus.PENDING
     phase: DeepResearchPhase = DeepResearchPhase.PLANNING

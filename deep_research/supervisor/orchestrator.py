@@ -18,6 +18,7 @@ from deep_research.budget.refusals import limit_of, share_of
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.calls import Calls, off_loop
 from deep_research.conversation.conversation import UNRESOLVED, Conversation
+from deep_research.conversation.user_memory import UserMemory
 from deep_research.errors import (
     ConfigurationError,
     DeepResearchError,
@@ -60,6 +61,8 @@ from deep_research.state.events import (
     Event,
     HookFailed,
     LimitReached,
+    MemoryLoaded,
+    MemoryWritten,
     NoticeAdded,
     PhaseEnded,
     PhaseStarted,
@@ -173,7 +176,7 @@ class SupervisorOrchestrator:
     seconds that the run was worked on, by all its owners. ``critique``: a report that a model wrote is looked at by the
     refiner's before it is handed over, and revised once in each iteration. ``estimate`` says what a run may take by its
     plan. ``strict_hooks``: what a hook raises ends the run, and is raised by `run`. ``conversation`` says what the
-    question of a run with a ``session_id`` means.
+    question of a run with a ``session_id`` means; ``memory`` is what users want remembered.
 
     Six methods may be overridden, and what they return is done: `dispatch_to_agent`, `evaluate_phase_completion`,
     `get_reflection_prompt`, `think_pause`, `decide_iteration` and `record_to_state`.
@@ -205,8 +208,10 @@ class SupervisorOrchestrator:
         estimate: PlanEstimate | None = None,
         strict_hooks: bool = False,
         conversation: Conversation | None = None,
+        memory: UserMemory | None = None,
     ) -> None:
         self._conversation = conversation
+        self._memory = memory
         self._calls = calls or Calls()
         self._own_calls = calls is None
         if phases is None:
@@ -390,13 +395,13 @@ class SupervisorOrchestrator:
             message = f"Unexpected {told(error)}"
             await self._fail(journal, AbortReason.ERROR, error, message)
 
-    def opening(self, state: DeepResearchState) -> list[Event]:
+    async def opening(self, state: DeepResearchState) -> list[Event]:
         """What a run begins with, where nobody has to be asked first: how it is let in, where its user is known, and its
         first step. Empty where the ``admit`` hook decides, and where the question is read after others."""
         if overridden(self._hooks, "admit") or self._converses(state):
             return []
         let_in = [self._admitted(state)] if _is_decided(state) else []
-        return [*let_in, self.first_step(state)]
+        return [*let_in, *await self._memories(state), self.first_step(state)]
 
     def _admitted(self, state: DeepResearchState) -> RunAdmitted:
         planner = self._phases[DeepResearchPhase.PLANNING].spec
@@ -425,8 +430,30 @@ class SupervisorOrchestrator:
             resolved = [QuestionResolved(resolution=resolution)] if resolution is not None else []
             if resolution is not None and not resolution.is_resolved:
                 resolved.append(NoticeAdded(notice=Notice(name="conversation", message=UNRESOLVED)))
-        await self.record_to_state(journal, *resolved, self.first_step(state))
+        memories = await self._memories(state)
+        await self.record_to_state(journal, *resolved, *memories, self.first_step(state))
         self._check_moved(journal.state.seq > state.seq)
+
+    async def _memories(self, state: DeepResearchState) -> list[Event]:
+        """What of the user's memory is shown to a planner or a writer with a model."""
+        phases = (self._phases[DeepResearchPhase.PLANNING], self._phases[DeepResearchPhase.SYNTHESIS])
+        if self._memory is None or not any(phase.spec.uses_model for phase in phases):
+            return []
+        entries = await self._memory.load(state)
+        return [MemoryLoaded(entries=entries)] if entries else []
+
+    async def _remember(self, state: DeepResearchState) -> list[Event]:
+        """What a run leaves in its user's memory as it completes. It completes without a memory too, and says so."""
+        if self._memory is None or not state.options.remember:
+            return []
+        try:
+            entries = await self._memory.write(state, self._models)
+        except StopResearch:
+            raise
+        except DeepResearchError as error:
+            message = f"Nothing was remembered: {error.problem} {error.hint}".strip()
+            return [NoticeAdded(notice=Notice(name="memory", message=message))]
+        return [MemoryWritten(entries=entries)] if entries else []
 
     def _converses(self, state: DeepResearchState) -> bool:
         """Whether the question of a run may point back to others."""
@@ -682,6 +709,8 @@ class SupervisorOrchestrator:
         if way.target is Node.ABORTED:
             await self._blocked(journal, review, [*events, *last_advice(state, review)])
             return
+        if way.target is Node.COMPLETED:
+            events += await self._remember(journal.state)
         events += onward(journal.state, review, way, self._clock(), self.first_step)
         await self.record_to_state(journal, *events)
 

@@ -18,7 +18,7 @@ from deep_research.phases.prompting import (
     RULES,
     Message,
     Room,
-    add_conversation,
+    add_context,
     add_guidance,
     asked,
     listed,
@@ -107,7 +107,7 @@ def _told(handoff: PlannerInput, room: Room) -> Message:
     """The question gets all the room that what stands beside it leaves."""
     beside = Message(room)
     beside.add(today(handoff.day, handoff.as_of))
-    add_conversation(beside, handoff)
+    add_context(beside, handoff)
     add_guidance(beside, handoff)
     if handoff.first_look is not None:
         beside.add("What will be searched was looked at once. What it has of the question:")
