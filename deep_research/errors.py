@@ -9,6 +9,8 @@
     │   ├── RunNotFoundError        no run of that id
     │   ├── RunBusyError            another live process owns the run
     │   ├── RunStateError           the verb does not fit the run's status
+    │   ├── MemoryNotFoundError     a user's memory has no entry of that id
+    │   ├── MemoryFullError         a user's memory has no room for more
     │   ├── SetUpError              a run is to go on with another set-up than it has
     │   ├── PackError               a file that is no evidence pack, or one that cannot be read
     │   │   └── PackVersionError    written by a newer version of this package
@@ -198,6 +200,26 @@ class RunStateError(UsageError):
             hint=f"`deep-research status {research_id}` shows where it stands.",
             research_id=research_id,
         )
+
+
+class MemoryNotFoundError(UsageError):
+    """``data["entry_id"]`` is what was asked for."""
+
+    code = "memory_not_found"
+
+    @classmethod
+    def of(cls, entry_id: str) -> MemoryNotFoundError:
+        return cls(
+            f"This user's memory has no entry '{bounded_line(str(entry_id), 100)}'.",
+            hint="`deep-research memory list` shows what it has.",
+            entry_id=str(entry_id)[:100],
+        )
+
+
+class MemoryFullError(UsageError):
+    """``data["limit"]`` is how many entries one user may have."""
+
+    code = "memory_full"
 
 
 class RepeatedKeyError(UsageError):

@@ -89,28 +89,40 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 
 
+def version_of(connection: sqlite3.Connection, application_id: int) -> int:
+    """The version of a database that is of that application or empty (0); writes nothing. Raises `StoreDamagedError` for
+    one that is not."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables and application != application_id:
+        raise StoreDamagedError(
+            "The database file belongs to another program.",
+            hint="Choose another data directory (--data-dir).",
+        )
+    return int(version)
+
+
+def refuse_newer(version: int, newest: int) -> None:
+    """Raises `StoreVersionError` for a database of a version above the ``newest`` that is known."""
+    if version > newest:
+        raise StoreVersionError(
+            f"The database has version {version}; this deep-research reads up to {newest}.",
+            hint="Upgrade deep-research, or choose another data directory.",
+            version=version,
+        )
+
+
 def refuse_foreign(connection: sqlite3.Connection) -> int:
     """The database's version, when it is ours or empty; writes nothing.
 
     Raises `StoreVersionError` for a newer database or one of other shapes, `StoreDamagedError` for one that is not ours.
     """
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if tables and application != APPLICATION_ID:
-        raise StoreDamagedError(
-            "The database file belongs to another program.",
-            hint="Choose another data directory (--data-dir).",
-        )
+    version = version_of(connection, APPLICATION_ID)
     if version:
         _refuse_other_shapes(connection)
-    if version > len(MIGRATIONS):
-        raise StoreVersionError(
-            f"The database has version {version}; this deep-research reads up to {len(MIGRATIONS)}.",
-            hint="Upgrade deep-research, or choose another data directory.",
-            version=version,
-        )
-    return int(version)
+    refuse_newer(version, len(MIGRATIONS))
+    return version
 
 
 def _refuse_other_shapes(connection: sqlite3.Connection) -> None:

@@ -1,0 +1,65 @@
+"""One thing that is remembered of a user."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, AwareDatetime, Field
+
+from deep_research.state.identity import sha256_hex
+from deep_research.state.records import Record
+
+MAX_TEXT_CHARACTERS = 2_000  # of a text, and of the words it came from
+MAX_ID_CHARACTERS = 100
+HASH_DIGITS = 16
+_ID = rf"^[A-Za-z0-9][A-Za-z0-9._:-]{{0,{MAX_ID_CHARACTERS - 1}}}$"
+
+
+class MemoryKind(StrEnum):
+    """What an entry is about: who the user is, what the user prefers, what a run came to; and the title of a session, by
+    which it is listed and which tells a prompt nothing."""
+
+    PROFILE = "profile"
+    PREFERENCES = "preferences"
+    EPISODES = "episodes"
+    SESSIONS = "sessions"
+
+
+REMEMBERED = (MemoryKind.PROFILE, MemoryKind.PREFERENCES, MemoryKind.EPISODES)  # what a prompt may be told
+GIVEN = (MemoryKind.PROFILE, MemoryKind.PREFERENCES)  # what users write themselves
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("a moment beyond the calendar") from None
+
+
+class MemoryEntry(Record):
+    """A text of 1 to 2,000 characters that is remembered of one user. ``user_id`` None is a user too, whom no name is.
+
+    ``words`` are those of the user or of a source from which the text was made, ``run_id`` is the run in which it was.
+    ``id`` is of letters, digits, ``._:-``, and the user's alone: two users may have entries of one id. ``at`` is in UTC.
+    """
+
+    id: str = Field(pattern=_ID)
+    user_id: str | None = None
+    kind: MemoryKind
+    text: str = Field(min_length=1, max_length=MAX_TEXT_CHARACTERS)
+    words: str = Field(default="", max_length=MAX_TEXT_CHARACTERS)
+    run_id: str | None = None
+    at: Annotated[AwareDatetime, AfterValidator(_in_utc)]
+
+    @property
+    def hash(self) -> str:
+        """The first 16 hex digits of the sha256 of the text."""
+        return sha256_hex(self.text.encode())[:HASH_DIGITS]
+
+
+def new_entry_id() -> str:
+    """Random, so that an id says nothing of a text which is no longer there."""
+    return f"mem-{secrets.token_hex(8)}"

@@ -1,0 +1,69 @@
+"""Memories by name. Packages join through the entry-point group ``deep_research.memories``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from deep_research.errors import ConfigurationError, DeepResearchError, UnknownNameError
+from deep_research.memory.base import Memory
+
+GROUP = "deep_research.memories"
+DATABASE = "memory.sqlite3"
+
+
+def _sqlite(data_dir: Path) -> Memory:
+    from deep_research.memory.sqlite_memory import SQLiteMemory
+
+    return SQLiteMemory(data_dir / DATABASE)
+
+
+def _volatile(data_dir: Path) -> Memory:
+    from deep_research.memory.volatile_memory import VolatileMemory
+
+    return VolatileMemory()
+
+
+MEMORIES: dict[str, Callable[[Path], Memory]] = {"sqlite": _sqlite, "volatile": _volatile}
+
+
+def make_memory(name: str, data_dir: Path, *, local_only: bool = False) -> Memory:
+    """A new memory of that name, not yet opened. Those of packages are called with the data folder, as
+    ``MyMemory(data_dir)``. Raises `UnknownNameError`, and `ConfigurationError` for one that cannot be made or, where
+    ``local_only`` is set, is not on this machine."""
+    made = MEMORIES[name](data_dir) if name in MEMORIES else _of_package(name, data_dir)
+    return checked_memory(made, local_only=local_only)
+
+
+def checked_memory(memory: Memory, *, local_only: bool = False) -> Memory:
+    """Raises `ConfigurationError` for what is no memory, and as `make_memory`."""
+    if not isinstance(memory, Memory):
+        raise ConfigurationError(
+            f"{type(memory).__name__} is no memory.", hint="Subclass deep_research.memory.Memory."
+        )
+    if local_only and not memory.local:
+        raise ConfigurationError(
+            f"local_only is set, and {type(memory).__name__} does not say that it is on this machine.",
+            hint="Choose memory='sqlite' or 'volatile', or leave local_only out.",
+        )
+    return memory
+
+
+def _of_package(name: str, data_dir: Path) -> Memory:
+    found = {point.name: point.value for point in entry_points(group=GROUP)}
+    if name not in found:
+        raise UnknownNameError.of("memory", name, [*MEMORIES, *found])
+    module, _, attribute = found[name].partition(":")
+    try:
+        made: Memory = getattr(import_module(module), attribute)(data_dir)
+    except DeepResearchError:
+        raise
+    except (ImportError, AttributeError, TypeError) as error:
+        raise ConfigurationError(
+            f"The memory '{name}' cannot be loaded: {error}.",
+            hint="Reinstall the package that brings it.",
+            name=name,
+        ) from error
+    return made

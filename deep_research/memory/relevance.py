@@ -1,0 +1,34 @@
+"""Which entries speak of what a text does: by the stems of their words, the rare ones before the common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from deep_research.evidence.words import StemFinder, inverse_frequency, question_terms
+from deep_research.logs import cut
+from deep_research.memory.base import MemoryCursor
+from deep_research.memory.entry import MemoryEntry
+
+MAX_ASKED_CHARACTERS = 20_000  # of a text whose words are looked for
+
+
+def nearest(entries: Sequence[MemoryEntry], text: str, limit: int) -> list[MemoryEntry]:
+    """The ``limit`` entries that have most of the words of a text, by their weight; of equal ones the newest first. One
+    that has none of them is not given. Pure."""
+    wanted = question_terms(cut(text, MAX_ASKED_CHARACTERS))
+    find = StemFinder(wanted)
+    found = [(find(entry.text), entry) for entry in entries]
+    holding = Counter(stem for stems, _ in found for stem in stems)
+    weights = {
+        stem: weight * inverse_frequency(len(found), holding[stem])
+        for stem, weight in wanted.items()
+        if holding[stem]
+    }
+    scored = [
+        (sum(weights[stem] for stem in stems), MemoryCursor.of(entry), entry)
+        for stems, entry in found
+        if stems
+    ]
+    scored.sort(key=lambda each: each[:2], reverse=True)
+    return [entry for _, _, entry in scored[: max(limit, 0)]]
