@@ -20,12 +20,13 @@ from deep_research.errors import ConfigurationError, ModelError
 from deep_research.files import read_regular
 from deep_research.logs import redact
 from deep_research.models.base import MEMORY_LABEL, Message, ModelCall, ModelProvider, OnText, Reply, Wrapped
-from deep_research.patterns import regex
 from deep_research.models.failures import Verdict, failure
+from deep_research.patterns import regex
 from deep_research.state.identity import sha256_hex
 
 _MEMORIES = regex(
-    rf"(?P<label>^<<(?P<mark>[0-9a-f]{{16}}) {MEMORY_LABEL} [^>\n]*>>)\n.*?\n(?P<end><<(?P=mark) end>>)$", re.S | re.M
+    rf"(?P<label>^<<(?P<mark>[0-9a-f]{{16}}) {MEMORY_LABEL} [^>\n]*>>)\n.*?\n(?P<end><<(?P=mark) end>>)$",
+    re.S | re.M,
 )
 LARGEST = 500_000_000  # bytes of a record that is read
 

@@ -47,9 +47,10 @@ class Handoff(Record):
     """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first; ``system_prompt``
     what the owner of the run adds; ``language`` and ``audience`` are for what people will read; ``day`` is when the run
     was asked, ``as_of`` the day for which its answer has to hold, where its owner names one, and ``protected`` are
-    patterns of sources that its owner wants kept. ``conversation`` is a summary of the turns before
-    the run, for who plans and who writes, and ``memories`` are what is remembered of the user. ``parts`` are those of the question; ``steering`` is the
-    guidance for the phase so far from hooks, answers, steers and the supervisor, for agents that have no model."""
+    patterns of sources that its owner wants kept.
+    ``conversation`` is a summary of the turns before the run, for who plans and who writes, and ``memories`` are what
+    is remembered of the user. ``parts`` are those of the question; ``steering`` is the guidance for the phase so
+    far from hooks, answers, steers and the supervisor, for agents that have no model."""
 
     research_id: str
     original_query: str

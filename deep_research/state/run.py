@@ -68,10 +68,9 @@ class RunOptions(Record):
     names of what tasks may use, empty: all there is; ``task_public_after_private`` lets those that were shown
     something of a private source search others too. ``approve_plan``: the run waits for its owner's word on the plan;
     ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap. ``metadata`` is the caller's,
-    and kept with the run. Runs of one user and one ``session_id`` are a
-    conversation, whose turns a question may point back to; ``previous_run_id`` is the run
-    that this one follows, in place of a session, and ``history`` are turns that are no runs. ``remember``: what the run finds, and what the user says of themselves,
-    goes to the user's memory."""
+    and kept with the run. Runs of one user and one ``session_id`` are a conversation, whose turns a question may point
+    back to; ``previous_run_id`` is the run that this one follows, in place of a session, and ``history`` are turns that
+    are no runs. ``remember``: what the run finds, and what the user says of themselves, goes to the user's memory."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
     max_sub_queries: int = Field(default=5, ge=2, le=20)
@@ -156,10 +155,10 @@ class DeepResearchState(Record):
     owner agreed to the plan; ``searching_stopped``: he wants nothing more searched; ``phase_answers`` is how many
     requests of the agent of the phase had been answered then, and ``bytes_a_token`` what had been measured of the
     texts of each model; ``setup`` is what the run works with, None where nobody named it;
-    ``queue`` is its place among submitted runs, ``admission`` how it was let in, ``resolution`` what its question
-    means in its conversation, ``recalling``: it reads what the conversation saved and searches nothing, ``memories`` are the entries of the user's memory
-    that it was shown, ``remembered`` those that it left there, ``depth``  how
-    thoroughly it is researched now;
+    ``queue`` is its place among submitted runs, ``admission`` how it was let in, ``resolution`` what its question means
+    in its conversation, ``recalling``: it reads what the conversation saved and searches nothing, ``memories`` are the
+    entries of the user's memory that it was shown, ``remembered`` those that it left there, ``depth`` is how thoroughly
+    it is researched now;
     ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
     All collections keep the order in which they rank: sub-queries and their tasks by index, sources by score, those
     without one after them by (sub-query index, rank), findings by iteration and first source, gaps by (iteration, rank),
