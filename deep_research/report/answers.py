@@ -41,6 +41,10 @@ class AnswerState(StrEnum):
     FAILED = "failed"
 
 
+# Why a question has no answer of a run that goes on.
+_WAITING = {AnswerState.OPEN: "Not searched yet.", AnswerState.SEARCHED: "Its sources are still to be read."}
+
+
 class AnswerSentence(Record):
     """A sentence of an answer, and the sources that carry it."""
 
@@ -184,8 +188,8 @@ class _Answers:
         unmade = {s.query for s in serving if s.status is SubQueryStatus.PENDING}
         limits = (each for each in self.state.limits if not unmade.isdisjoint(each.skipped))
         lines = [*(_limit_line(each) for each in limits), *(f"A search failed: {each}" for each in failures)]
-        if reached is AnswerState.OPEN and not lines:
-            lines = ["Not searched yet."] if self.state.abort is None else [self.state.abort.message]
+        if reached in _WAITING and not lines:
+            lines = [self.state.abort.message if self.state.abort else _WAITING[reached]]
         if reached is AnswerState.NOT_FOUND:
             ids = {name for each in serving for name in each.source_ids}
             none = (

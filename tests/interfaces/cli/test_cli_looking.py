@@ -100,7 +100,7 @@ def test_status_says_why_in_whole_and_how_far_a_run_came(cli: Cli) -> None:
             "tokens",
             "dollars",
         ),
-        *("seconds", "created", "updated", "answers", "notices"),
+        *("seconds", "created", "updated", "answers"),
     ]
     message = cli("status", run_id, "--json").json["message"]
     assert message in " ".join(line[10:] for line in lines)
