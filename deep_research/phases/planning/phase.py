@@ -33,8 +33,8 @@ from deep_research.state import (
 from deep_research.state.events import PlanMade
 from deep_research.state.identity import part_id, sub_query_id
 from deep_research.state.journal import Journal
+from deep_research.state.run import AUTO, MIN_SUB_QUERIES
 
-MIN_SUB_QUERIES = 2
 MIN_QUERY_CHARS = 10
 MIN_QUERY_WORDS = 2  # that are enough, however short they are written
 
@@ -173,6 +173,7 @@ class PlanningPhase(Phase):
         return PlannerInput(
             **shared(state, self.phase),
             max_sub_queries=state.max_sub_queries,
+            decides=state.options.max_sub_queries == AUTO,
             asked=tuple(s.query for s in state.sub_queries if s.status is SubQueryStatus.COMPLETED),
             first_look=look,
         )
