@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from enum import StrEnum
 
 from deep_research.state import (
     ClaimVerdict,
@@ -12,10 +11,10 @@ from deep_research.state import (
     Finding,
     Limit,
     QuestionPart,
-    Record,
     SubQuery,
     SubQueryStatus,
 )
+from deep_research.state.answers import AnswerSentence, AnswerState, QuestionAnswer
 from deep_research.state.identity import normalised
 
 MAX_SENTENCES = 3  # of an answer
@@ -23,57 +22,10 @@ MAX_SENTENCE_CHARS = 500
 MAX_REASON_CHARS = 300
 MIN_RELEVANCE = 0.3  # of a finding beside the best supported one, as a share of that one's
 MAX_COMPARED = 12  # best supported findings that are looked at for the kind of answer
-_END_MARKS, _CLOSING = ".!?…:;。！？｡।؟۔።។။։", "\"”'’»)」』）*_"
+MAX_READ_CHARS = 2_000  # of a finding
 _BY_CONFIDENCE = {level: place for place, level in enumerate(reversed(ConfidenceLevel))}
-
-
-class AnswerState(StrEnum):
-    """How far a question is answered: ``OPEN``, not searched yet; ``SEARCHED``, with sources that are still to be read;
-    ``FOUND``, with findings that nobody has weighed for it; ``ANSWERED``, ``PARTLY`` and ``NOT_FOUND``, as weighed, or
-    read without a finding; ``FAILED``, its search failed."""
-
-    OPEN = "open"
-    SEARCHED = "searched"
-    FOUND = "found"
-    ANSWERED = "answered"
-    PARTLY = "partly"
-    NOT_FOUND = "not_found"
-    FAILED = "failed"
-
-
 # Why a question has no answer of a run that goes on.
 _WAITING = {AnswerState.OPEN: "Not searched yet.", AnswerState.SEARCHED: "Its sources are still to be read."}
-
-
-class AnswerSentence(Record):
-    """A sentence of an answer, and the sources that carry it."""
-
-    text: str
-    source_ids: tuple[str, ...]
-
-
-class QuestionAnswer(Record):
-    """The answer so far to a question: at most three sentences of its best supported findings. Where there is none, or
-    not all was searched, ``reason`` says why. ``part_id`` is the part of the run's question that it is about, None where
-    it is about all of it; ``sub_query_id`` the sub-query that asks it, None for a part that none asks in its own words.
-    """
-
-    question: str
-    state: AnswerState
-    sentences: tuple[AnswerSentence, ...] = ()
-    reason: str = ""
-    part_id: str | None = None
-    sub_query_id: str | None = None
-
-    @property
-    def text(self) -> str:
-        """Its sentences in one paragraph; empty without an answer."""
-        return " ".join(_closed(sentence.text) for sentence in self.sentences)
-
-    @property
-    def source_ids(self) -> tuple[str, ...]:
-        """The sources of all its sentences, each once."""
-        return tuple(dict.fromkeys(each for sentence in self.sentences for each in sentence.source_ids))
 
 
 def answers_so_far(state: DeepResearchState) -> tuple[QuestionAnswer, ...]:
@@ -225,7 +177,9 @@ class _Answers:
         least = MIN_RELEVANCE * findings[0].relevance
         best = sorted(
             (each for each in findings[:MAX_COMPARED] if each.relevance >= least),
-            key=lambda each: not may_hold(inquiry.expects, each.content, inquiry.words, asked),
+            key=lambda each: (
+                not may_hold(inquiry.expects, each.content[:MAX_READ_CHARS], inquiry.words, asked)
+            ),
         )
         return _first_sentences((_telling(each), each.source_ids) for each in best)
 
@@ -242,7 +196,7 @@ def _telling(finding: Finding) -> str:
     passage = finding.quotes[0]
     spans = sorted((span.start, span.end) for span in finding.marked)
     marked = [passage.quote[start - passage.start : end - passage.start] for start, end in spans]
-    content = " ".join(finding.content.split())
+    content = " ".join(finding.content[:MAX_READ_CHARS].split())
     told = [" ".join(text.split()) for text in marked]
     return " ".join(told) if all(text and text in content for text in told) else content
 
@@ -252,18 +206,13 @@ def _first_sentences(told: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[Answe
 
     kept: dict[str, AnswerSentence] = {}
     for content, source_ids in told:
-        text = " ".join(content.split())
+        text = " ".join(content[:MAX_READ_CHARS].split())
         for start, end in sentence_spans(text, 0, len(text)):
             sentence = _cut(text[start:end], MAX_SENTENCE_CHARS)
             kept.setdefault(normalised(sentence), AnswerSentence(text=sentence, source_ids=source_ids))
             if len(kept) == MAX_SENTENCES:
                 return tuple(kept.values())
     return tuple(kept.values())
-
-
-def _closed(sentence: str) -> str:
-    """With an end mark: rows of tables and items have none."""
-    return sentence if sentence.rstrip(_CLOSING)[-1:] in _END_MARKS else f"{sentence}."
 
 
 def _limit_line(limit: Limit) -> str:

@@ -10,7 +10,7 @@ from pydantic import field_serializer
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.errors import ResearchAbortedError
-from deep_research.report.answers import QuestionAnswer, answers_so_far
+from deep_research.report.answers import answers_so_far
 from deep_research.report.discoveries import Discovery, discoveries, in_one_paragraph
 from deep_research.state import (
     AbortReason,
@@ -35,6 +35,7 @@ from deep_research.state import (
     Source,
     Usage,
 )
+from deep_research.state.answers import QuestionAnswer
 from deep_research.state.notices import reported_notices
 from deep_research.state.parts import told_lacking
 

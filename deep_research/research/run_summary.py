@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from deep_research.report.answers import QuestionAnswer
 from deep_research.state import (
     AbortReason,
     DeepResearchPhase,
@@ -15,6 +14,7 @@ from deep_research.state import (
     Record,
     RunStatus,
 )
+from deep_research.state.answers import QuestionAnswer
 from deep_research.state.figures import Figures
 
 if TYPE_CHECKING:

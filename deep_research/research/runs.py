@@ -150,7 +150,8 @@ class Runs:
         from deep_research.research.result import ResearchResult
 
         row = await self._row(research_id)
-        return ResearchResult.of(await self._state(research_id), row.status(time.time()))
+        state = await self._state(research_id)
+        return await asyncio.to_thread(ResearchResult.of, state, row.status(time.time()))
 
     async def areport(self, research_id: str, format: ReportFormat = "markdown") -> str | None:
         """The report as Markdown, or the whole result as JSON. None when the run has no report.

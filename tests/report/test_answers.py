@@ -10,7 +10,6 @@ from deep_research.report.answers import (
     MAX_REASON_CHARS,
     MAX_SENTENCE_CHARS,
     MAX_SENTENCES,
-    AnswerState,
     answers_so_far,
 )
 from deep_research.state import (
@@ -31,6 +30,7 @@ from deep_research.state import (
     SubQuery,
     SubQueryStatus,
 )
+from deep_research.state.answers import AnswerState
 from deep_research.state.parts import QuestionPart
 from deep_research.state.tasks import KeyFact, Task, TaskFinding, TaskLimits, TaskState
 
