@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         DeepResearch,
         ResearchHandle,
         ResearchResult,
+        RunDetail,
         RunSummary,
         open_pack,
     )
@@ -56,7 +57,14 @@ _HOMES = {
     "deep_research.errors": ("DeepResearchError", "ResearchAbortedError", "StopResearch"),
     "deep_research.phases.agent_contract": ("Agent", "AgentSpec"),
     "deep_research.phases.gathering.tasks.tool": ("Tool", "ToolResult"),
-    "deep_research.research": ("DeepResearch", "ResearchHandle", "ResearchResult", "RunSummary", "open_pack"),
+    "deep_research.research": (
+        "DeepResearch",
+        "ResearchHandle",
+        "ResearchResult",
+        "RunDetail",
+        "RunSummary",
+        "open_pack",
+    ),
     "deep_research.sources.search": ("SearchProvider", "SearchRequest", "SearchResult"),
     "deep_research.state": (
         "PHASE_TO_AGENT",
@@ -121,6 +129,7 @@ __all__ = [
     "ResearchAbortedError",
     "ResearchHandle",
     "ResearchResult",
+    "RunDetail",
     "RunOptions",
     "RunStatus",
     "RunSummary",

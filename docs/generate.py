@@ -154,6 +154,8 @@ same with `zsh`, and `deep-research completion fish | source`.
   a file or a preset goes before that; where it is otherwise than it was, `resume` says what differs and ends with 2.
   `--with-new-setup` goes on with it all the same, which is written to the log and told in the report's limits.
   Own agents and hooks of a Python program cannot be made of names: such a run is resumed from the program.
+- `status` has the answer so far to each part of the question and to each sub-query, while the run goes on too, and what
+  failed: [driving a run](driving.md).
 - `list` and `status` say why a run stands where it does and how far it came: searches done of those planned, sources and
   findings (each once), tokens and dollars of models, seconds of work by all who worked on it. What nobody counted is
   unknown: dollars where a price is, all of it for a run whose log could not be read. Seconds are as of what the run
@@ -177,11 +179,14 @@ what is asked), `probability` (0 to 1, that the passages of a run without a mode
 `notes` |
 | `show --budget` | one object: `caps` (`name`, `cap`, `used`), `usage`, `fidelity`, `least_kept` (texts that were \
 shortened most), `notices` (with limits), `advice` |
-| `list` | an array of objects as of `status` |
-| `status`, `cancel` | one object: `research_id`, `query`, `status`, `reason`, `phase`, `iteration`, `created_at`, \
+| `list` | an array of objects as of `cancel` |
+| `cancel` | one object: `research_id`, `query`, `status`, `reason`, `phase`, `iteration`, `created_at`, \
 `updated_at`; why: `message` (of an aborted run), `waiting_for`, `until`, `pause_id`, `parked_kind` (of a parked one: \
 `question` or `outage`); how far: `seconds`, `searches_done`, `searches_planned`, `sources`, `findings`, `tokens`, \
-`cost_usd` |
+`cost_usd`, `answered` |
+| `status` | as `cancel`, and `answers`: for each part of the question and each sub-query its `question`, `state` \
+(`open`, `searched`, `found`, `answered`, `partly`, `not_found`, `failed`), at most three `sentences` (`text`, \
+`source_ids`), and the `reason` where there is no more; `limits` and `notices`: what failed or was left out |
 | `events` | one object a line, an event each |
 | `delete` | `{"deleted": ID}` |
 | `serve` | `{"address": URL}` as soon as it listens |

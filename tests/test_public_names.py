@@ -33,6 +33,7 @@ NAMES = [
     "ResearchAbortedError",
     "ResearchHandle",
     "ResearchResult",
+    "RunDetail",
     "RunOptions",
     "RunStatus",
     "RunSummary",

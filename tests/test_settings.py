@@ -686,7 +686,7 @@ def test_a_runs_budget_goes_over_the_settings_cap_by_cap() -> None:
         ({"max_iterations": 11}, "max_iterations must be between 1 and 10, got 11 (from argument)."),
         (
             {"max_sub_queries": True},
-            "max_sub_queries must be a whole number between 2 and 20, got True (from ",
+            "max_sub_queries must be a whole number between 2 and 20 or 'auto', got True (from ",
         ),
         ({"user_id": 5}, "user_id must be a text, got 5 (from argument)."),
         ({"budget": 5}, "budget must be a Budget, got 5 (from argument)."),

@@ -42,6 +42,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import PlanMade, RunCreated
 from deep_research.state.journal import MemoryJournal
+from deep_research.state.run import AUTO, MAX_SUB_QUERIES
 from deep_research.supervisor import reflection
 
 OF_SOURCES = 0.7  # of the room of a request that reads
@@ -69,7 +70,7 @@ async def estimated(
     models = _role_models(parts, options)
     rehearsal = await _foresee(parts, question, options, sub_queries) if models else None
     reader = models.get(ModelRole.ANALYZER)
-    planned = len(sub_queries) or options.max_sub_queries
+    planned = len(sub_queries) or await _planned(parts, question, options)
     work = Work(
         options=options,
         settings=parts.settings,
@@ -87,6 +88,30 @@ async def estimated(
         fetches=_fetches(parts, work),
         budget=options.budget,
     )
+
+
+async def _planned(parts: Parts, question: str, options: RunOptions) -> int:
+    """How many sub-queries a plan may have; where the planner decides, as many as it makes of the question, if it asks
+    nobody."""
+    if options.max_sub_queries != AUTO:
+        return options.max_sub_queries
+    if parts.phases[DeepResearchPhase.PLANNING].spec.name != ExtractivePlanner.name:
+        return MAX_SUB_QUERIES
+    corpus, calls = parts.sources.corpus, parts.calls
+    try:
+        if corpus is not None:
+            await calls(partial(corpus.prepare, max_age=CORPUS_AGE))
+        journal = MemoryJournal()
+        await journal.record(RunCreated(research_id="", query=question, options=options))
+        await journal.enter(DeepResearchPhase.PLANNING)
+        look = SearchGatherer(corpus=corpus, calls=calls).look
+        await PlanningPhase(ExtractivePlanner(), limits=WorkLimits(calls=calls), look=look).run(
+            journal.state, journal
+        )
+    except (ConfigurationError, WorkError) as error:  # the run will say so
+        log.info("not_foreseen", error=told(error))
+        return MAX_SUB_QUERIES
+    return len(journal.state.pending_sub_queries())
 
 
 async def of_plan(parts: Parts, state: DeepResearchState) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from deep_research.client.event_source import drain, event_of, follow_events
 from deep_research.errors import ContentMissingError, RunStateError, UnknownNameError, UsageError
 from deep_research.research.operations import of_run
 from deep_research.research.route_table import ROUTES
-from deep_research.research.runs import FORMATS, ReportFormat, RunSummary, Waiting, checked_run_id
+from deep_research.research.run_summary import RunDetail, RunSummary
+from deep_research.research.runs import FORMATS, ReportFormat, Waiting, checked_run_id
 from deep_research.research.sessions import SessionSummary, SessionTurn
 from deep_research.state import RunStatus
 
@@ -126,9 +127,9 @@ class AsyncClient:
         items = await self._pages("list", {**_plain(filters), **_after(after)}, limit)
         return [self._model(RunSummary, item) for item in items]
 
-    async def status(self, research_id: str) -> RunSummary:
-        """Where a run stands."""
-        return self._model(RunSummary, await self._call("status", research_id))
+    async def status(self, research_id: str) -> RunDetail:
+        """Where a run stands, with the answer so far to each of its questions, and what failed."""
+        return self._model(RunDetail, await self._call("status", research_id))
 
     async def result(self, research_id: str) -> ResearchResult:
         """The result of a run as it stands, folded from its log as an engine does."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from deep_research.presentation import phrases
 from deep_research.research.plan_edits import plan_lines
-from deep_research.research.runs import RunSummary, Waiting
+from deep_research.research.run_summary import RunDetail, RunSummary
+from deep_research.research.runs import Waiting
 from deep_research.state import Answered, ParkedKind, RunStatus
 
 if TYPE_CHECKING:
@@ -49,6 +50,21 @@ def facts(run: RunSummary) -> Iterator[tuple[str, str]]:
         yield name, "unknown" if figure is None else f"{figure:,}"
     yield "dollars", phrases.dollars(run.cost_usd)
     yield "seconds", "unknown" if run.seconds is None else f"{run.seconds:,.1f}"
+
+
+def answer_lines(run: RunDetail) -> Iterator[str]:
+    """Each question with how far it is answered, and below it the answer so far, or why there is none."""
+    for answer in run.answers:
+        yield f"{phrases.line(answer.question).rstrip('.')} ({answer.state.value.replace('_', ' ')})"
+        if answer.text:
+            yield f"  {phrases.line(answer.text)}"
+        if answer.reason:
+            yield f"  {phrases.line(answer.reason)}"
+
+
+def notice_lines(run: RunDetail) -> Iterator[str]:
+    """What failed, was left out or is otherwise than was asked, limits first."""
+    yield from (f"- {phrases.line(notice.line)}" for notice in (*run.limits, *run.notices))
 
 
 def status(run: RunSummary) -> str:

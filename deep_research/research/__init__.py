@@ -10,14 +10,16 @@ if TYPE_CHECKING:
     from deep_research.research.handle import ResearchHandle
     from deep_research.research.packed_run import PackedRun, open_pack
     from deep_research.research.result import ResearchResult
-    from deep_research.research.runs import Runs, RunSummary
+    from deep_research.research.run_summary import RunDetail, RunSummary
+    from deep_research.research.runs import Runs
 
 _HOMES = {
     "DeepResearch": "engine",
     "PackedRun": "packed_run",
     "ResearchHandle": "handle",
     "ResearchResult": "result",
-    "RunSummary": "runs",
+    "RunDetail": "run_summary",
+    "RunSummary": "run_summary",
     "Runs": "runs",
     "open_pack": "packed_run",
 }
@@ -27,6 +29,7 @@ __all__ = [
     "PackedRun",
     "ResearchHandle",
     "ResearchResult",
+    "RunDetail",
     "RunSummary",
     "Runs",
     "open_pack",

@@ -17,7 +17,7 @@ class CommonArguments(TypedDict, total=False):
     """Of an engine, for all its runs, and of one run, where they go first."""
 
     max_iterations: int | None
-    max_sub_queries: int | None
+    max_sub_queries: int | Literal["auto"] | None
     max_sources_per_query: int | None
     gate_retries: int | None
     max_supervisor_retries: int | None

@@ -10,6 +10,7 @@ from pydantic import field_serializer
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.errors import ResearchAbortedError
+from deep_research.report.answers import answers_so_far
 from deep_research.report.discoveries import Discovery, discoveries, in_one_paragraph
 from deep_research.state import (
     AbortReason,
@@ -34,6 +35,7 @@ from deep_research.state import (
     Source,
     Usage,
 )
+from deep_research.state.answers import QuestionAnswer
 from deep_research.state.notices import reported_notices
 from deep_research.state.parts import told_lacking
 
@@ -48,7 +50,8 @@ class ResearchResult(Record):
 
     ``completeness`` (0 to 1) is how far what was found holds what is asked; ``probability`` (0 to 1) that the passages
     which were chosen without a model hold the answer, None where nothing was chosen so.
-    ``answered`` is how far its parts are: yes, partly, no; None before the evidence was weighed.
+    ``answered`` is how far its parts are: yes, partly, no; None before the evidence was weighed. ``answers`` has the
+    answer so far to each part and each sub-query, or why there is none.
     ``discoveries`` are at most seven of the claims of a completed run that its sources support, with source, day and
     confidence; ``claims`` are all that the report says, each with what of its sources carries it; ``repairs`` is what
     became of those that nothing carried.
@@ -66,6 +69,7 @@ class ResearchResult(Record):
     answered: Answered | None = None
     parts: tuple[QuestionPart, ...] = ()
     verdicts: tuple[PartVerdict, ...] = ()
+    answers: tuple[QuestionAnswer, ...] = ()
     report: str | None = None
     report_metadata: ReportMetadata | None = None
     sources: tuple[Source, ...] = ()
@@ -103,6 +107,7 @@ class ResearchResult(Record):
             reason=abort.reason if abort else None,
             message=message,
             answered=state.answered,
+            answers=answers_so_far(state),
             report_metadata=_as_it_stands(state),
             discoveries=discoveries(state.claims, state.findings, state.sources)
             if state.status is RunStatus.COMPLETED
@@ -183,7 +188,8 @@ class ResearchResult(Record):
 
 
 # The fields that the result has of its state. In JSON they are not repeated there, nor is what ``fidelity`` sums up.
-_OF_STATE = ResearchResult.model_fields.keys() & DeepResearchState.model_fields.keys()
+# Its ``answers`` are not those of the state, which its owner gave.
+_OF_STATE = (ResearchResult.model_fields.keys() & DeepResearchState.model_fields.keys()) - {"answers"}
 
 
 def _as_it_stands(state: DeepResearchState) -> ReportMetadata | None:

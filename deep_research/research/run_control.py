@@ -22,7 +22,8 @@ from deep_research.errors import (
 )
 from deep_research.logs import get_log
 from deep_research.research.operations import plain
-from deep_research.research.runs import Runs, RunSummary
+from deep_research.research.run_summary import RunSummary
+from deep_research.research.runs import Runs
 from deep_research.research.sessions import Sessions
 from deep_research.state import CommandKind, RunStatus, WhenDue
 
@@ -224,7 +225,7 @@ class RunControl(Sessions, ABC):
         watcher = self._feed.join(research_id)
         try:
             while True:
-                summary = await self.astatus(research_id)
+                summary = await self.summary(research_id)
                 if summary.status in (RunStatus.INTERRUPTED, RunStatus.PARKED):  # its owner did not see it
                     await self._runner.abandon(research_id)
                     continue

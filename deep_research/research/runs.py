@@ -14,18 +14,24 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from pydantic import Field
 
-from deep_research.errors import RunStateError, StoreError, UnknownNameError, UsageError
+from deep_research.errors import (
+    LogDamagedError,
+    RunStateError,
+    StoreDamagedError,
+    StoreError,
+    StoreVersionError,
+    UnknownNameError,
+    UsageError,
+)
+from deep_research.research.run_summary import RunDetail, RunSummary
 from deep_research.state import (
-    AbortReason,
     CommandKind,
-    DeepResearchPhase,
     ParkedKind,
     Parking,
     Record,
     RunStatus,
     WhenDue,
 )
-from deep_research.state.figures import Figures
 from deep_research.state.identity import RUN_ID
 from deep_research.store import RunCursor, RunFilter
 
@@ -42,60 +48,6 @@ if TYPE_CHECKING:
 
 ReportFormat = Literal["markdown", "json"]
 FORMATS = ("markdown", "json")
-
-
-class _Standing(Record):
-    """Where a run stands and why; the figures come after it in JSON."""
-
-    research_id: str
-    query: str
-    user_id: str | None = None
-    session_id: str | None = None
-    status: RunStatus
-    reason: AbortReason | None = None
-    phase: DeepResearchPhase
-    iteration: int
-    created_at: datetime
-    updated_at: datetime
-    message: str | None = None
-    waiting_for: str | None = None
-    until: datetime | None = None
-    pause_id: str | None = None
-    parked_kind: ParkedKind | None = None
-    priority: int | None = None
-    not_before: datetime | None = None
-    seconds: float | None = None
-
-
-class RunSummary(Figures, _Standing):
-    """A run as `list` and `status` show it, without reading its log.
-
-    ``message`` says why it was aborted; ``waiting_for``, ``until``, ``pause_id`` and ``parked_kind`` what it is parked
-    for; ``priority`` and ``not_before`` are the place of a submitted one in the queue. ``seconds`` is how long it was
-    worked on, by all its owners, when it last recorded something or was let go of. The figures are those of `Figures`:
-    None where nobody counted.
-    """
-
-    @classmethod
-    def of(cls, row: RunRow, now: float) -> RunSummary:
-        stands, parking = row.projection, row.projection.parking
-        of_parking = {"parked_kind": "kind", **{name: name for name in ("waiting_for", "until", "pause_id")}}
-        return cls(
-            research_id=row.run_id,
-            query=row.query,
-            user_id=row.user_id,
-            session_id=row.session_id,
-            priority=stands.queue.priority if stands.queue else None,
-            not_before=stands.queue.not_before if stands.queue else None,
-            status=row.status(now),
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-            **{
-                name: getattr(stands, name) for name in ("reason", "phase", "iteration", "message", "seconds")
-            },
-            **{name: getattr(parking, of) for name, of in of_parking.items() if parking},
-            **dict(stands.figures),
-        )
 
 
 class Waiting(Record):
@@ -174,8 +126,23 @@ class Runs:
             return RunCursor(after.created_at, after.research_id)
         return (await self._row(after)).cursor
 
-    async def astatus(self, research_id: str) -> RunSummary:
-        """Where a run stands. Raises `RunNotFoundError`."""
+    async def astatus(self, research_id: str) -> RunDetail:
+        """Where a run stands, with the answer so far to each of its questions, and what failed. Raises
+        `RunNotFoundError`.
+
+        Example:
+            for answer in engine.status(run_id).answers:
+                print(answer.state, answer.question, answer.text or answer.reason)
+        """
+        row = await self._row(research_id)
+        try:
+            state = await self._state(research_id)
+        except (LogDamagedError, StoreDamagedError, StoreVersionError) as error:
+            return RunDetail.of_unreadable(row, time.time(), error)
+        return await asyncio.to_thread(RunDetail.of_state, row, time.time(), state)
+
+    async def summary(self, research_id: str) -> RunSummary:
+        """Where a run stands, as `list` shows it: its log is not read. Raises `RunNotFoundError`."""
         return RunSummary.of(await self._row(research_id), time.time())
 
     async def aresult(self, research_id: str) -> ResearchResult:
@@ -183,7 +150,8 @@ class Runs:
         from deep_research.research.result import ResearchResult
 
         row = await self._row(research_id)
-        return ResearchResult.of(await self._state(research_id), row.status(time.time()))
+        state = await self._state(research_id)
+        return await asyncio.to_thread(ResearchResult.of, state, row.status(time.time()))
 
     async def areport(self, research_id: str, format: ReportFormat = "markdown") -> str | None:
         """The report as Markdown, or the whole result as JSON. None when the run has no report.

@@ -10,7 +10,7 @@ from fastapi.security import APIKeyHeader, HTTPBearer
 
 from deep_research.errors import RunNotFoundError
 from deep_research.research.operations import Right
-from deep_research.research.runs import RunSummary
+from deep_research.research.run_summary import RunSummary
 from deep_research.server.users import LOCAL_USER, User
 from deep_research.state.identity import RUN_ID
 

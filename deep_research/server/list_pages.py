@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from deep_research.errors import UsageError
-from deep_research.research.runs import RunSummary
+from deep_research.research.run_summary import RunSummary
 from deep_research.state.identity import RUN_ID
 
 _Item = TypeVar("_Item")

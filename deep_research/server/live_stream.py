@@ -13,7 +13,7 @@ from deep_research.errors import DeepResearchError, UsageError
 from deep_research.logs import get_log, told
 from deep_research.protocol import ProtocolAdapter
 from deep_research.research.live_run import LIVE, Item
-from deep_research.research.runs import RunSummary
+from deep_research.research.run_summary import RunSummary
 from deep_research.server.problems import RequestRefused
 from deep_research.server.service import Service
 from deep_research.state import ParkedKind, RunStatus
@@ -66,7 +66,7 @@ async def _lasting(service: Service, research_id: str, after: int) -> AsyncGener
                 if isinstance(item.event, Event):
                     after = item.event.seq
                 yield item
-        if not _goes_on(await service.engine.astatus(research_id)):
+        if not _goes_on(await service.engine.summary(research_id)):
             return
         await asyncio.sleep(LOOK_SECONDS)
 
@@ -163,7 +163,7 @@ async def event_stream(
         async with aclosing(watched(service, user, research_id, after)) as batches:
             async for items in batches:
                 yield b"".join(map(frame, items)) or KEEPALIVE
-        status = (await service.engine.astatus(research_id)).status
+        status = (await service.engine.summary(research_id)).status
         yield b'event: end\ndata: {"status":"%s"}\n\n' % status.encode()
     except ServerStops:
         yield RETRY

@@ -19,7 +19,8 @@ from deep_research.research import DeepResearch
 from deep_research.research.arguments import FilterArguments, RunArguments
 from deep_research.research.operations import OPERATIONS, Operation
 from deep_research.research.result import ResearchResult
-from deep_research.research.runs import RunSummary, Waiting
+from deep_research.research.run_summary import RunDetail, RunSummary
+from deep_research.research.runs import Waiting
 from deep_research.state import Budget, ParkedKind, RunOptions, RunStatus
 from deep_research.state.events import Event
 
@@ -27,7 +28,7 @@ MAX_TEXT_CHARS = 100_000  # of guidance, an answer and the like
 MAX_NAME_CHARS = 200
 _RESULTS = {
     model.__name__: model
-    for model in (Estimate, Event, Manifest, ResearchResult, RunSummary, Verification, Waiting)
+    for model in (Estimate, Event, Manifest, ResearchResult, RunDetail, RunSummary, Verification, Waiting)
 }
 # The names in the signatures of verbs, which their modules import for type checkers alone.
 _NAMES: Mapping[str, Any] = {

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from deep_research.research.operations import OPERATIONS, Operation
 from deep_research.research.route_table import ROUTES, Route
-from deep_research.research.runs import RunSummary
+from deep_research.research.run_summary import RunSummary
 from deep_research.server.access import SCHEMES, run_with, service_of, user_with
 from deep_research.server.problem_responses import PROBLEMS
 from deep_research.server.request_models import arguments, request_model, result_of

@@ -100,7 +100,7 @@ class Service:
 
     async def summary(self, user: User, research_id: str) -> RunSummary:
         """Where a run of the user stands. Raises `RunNotFoundError` also for the run of somebody else."""
-        summary = await self.engine.astatus(research_id)
+        summary = await self.engine.summary(research_id)
         if not user.sees(summary.user_id):
             raise RunNotFoundError.of(research_id)
         return summary
@@ -133,7 +133,7 @@ class Service:
         try:
             while not task.done() and loop.time() < deadline:
                 await asyncio.wait({task}, timeout=POLL_SECONDS)
-                if (await self.engine.astatus(run.research_id)).updated_at != run.updated_at:
+                if (await self.engine.summary(run.research_id)).updated_at != run.updated_at:
                     break
         finally:
             if not task.done():

@@ -35,6 +35,7 @@ from deep_research.settings.values import (
     shown,
 )
 from deep_research.state import Budget, RunOptions
+from deep_research.state.run import SubQueryCount
 
 
 def _user_data_dir() -> Path:
@@ -55,8 +56,9 @@ class Settings(BaseModel):
     max_iterations: int = Field(
         default=3, ge=1, le=10, description="Rounds of searching and writing in one run."
     )
-    max_sub_queries: int = Field(
-        default=5, ge=2, le=20, description="Sub-queries that a question is split into."
+    max_sub_queries: SubQueryCount = Field(
+        default=5,
+        description="Sub-queries that a question is split into, at most; `auto`: the planner decides how many.",
     )
     max_sources_per_query: int = Field(default=5, ge=1, le=50, description="Sources kept for each sub-query.")
     max_concurrent: int = Field(
@@ -562,17 +564,22 @@ def optional(model: type[BaseModel], name: str) -> bool:
 
 
 def bounds(name: str, model: type[BaseModel] = Settings) -> str:
-    """The limits of a field in words, such as «between 1 and 10» or «one of 'text', 'json'»; "" without."""
+    """The limits of a field in words, such as «between 1 and 10», «one of 'text', 'json'» or «between 2 and 20 or
+    'auto'»; "" without."""
     if get_origin(kind(model, name)) is Literal:
         return "one of " + ", ".join(f"'{choice}'" for choice in get_args(kind(model, name)))
+    field = model.model_fields[name]
+    parts = get_args(field.annotation) if get_origin(field.annotation) in (Union, types.UnionType) else ()
+    inner = [each for part in parts for info in get_args(part)[1:] for each in getattr(info, "metadata", ())]
+    words = [f" or '{word}'" for part in parts if get_origin(part) is Literal for word in get_args(part)]
     limits: dict[str, float] = {}
-    for constraint in model.model_fields[name].metadata:
+    for constraint in (*field.metadata, *inner):
         for key in ("ge", "gt", "le"):
             if (limit := getattr(constraint, key, None)) is not None:
                 limits[key] = limit
     low = f"above {limits['gt']}" if "gt" in limits else f"at least {limits['ge']}" if "ge" in limits else ""
     if "ge" in limits and "le" in limits:
-        return f"between {limits['ge']} and {limits['le']}"
+        return f"between {limits['ge']} and {limits['le']}{''.join(words)}"
     return " and ".join(part for part in (low, f"at most {limits['le']}" if "le" in limits else "") if part)
 
 

@@ -55,25 +55,29 @@ def _one_or_many(value: object) -> object:
 
 
 QUICK_WORDS = 150  # of the report of a quick run
+MIN_SUB_QUERIES, MAX_SUB_QUERIES = 2, 20  # of a plan
+AUTO: Literal["auto"] = "auto"
+SubQueryCount = Annotated[int, Field(ge=MIN_SUB_QUERIES, le=MAX_SUB_QUERIES)] | Literal["auto"]
 
 
 class RunOptions(Record):
-    """Everything a caller may choose per run; written into the log once, so a resumed run keeps it.
-    Bounds are those of the settings. ``min_supported`` is the least share of the report's claims that must be
-    supported; ``depth`` is how thoroughly the question is researched, ``auto``: as it seems to need. ``provider_id``
-    is the model (a name such as ``anthropic:MODEL``) of all agents of this run, before those of the engine;
-    ``corpora`` are names of documents (setting ``named_corpora``) that it searches in place of the engine's.
-    ``gathering`` is how sub-queries are worked on; the ``max_task_…`` are limits of one attempt at a task, and
-    ``max_task_retries`` None is as many as ``max_supervisor_retries``; ``task_sources`` and ``task_tools`` are the
-    names of what tasks may use, empty: all there is; ``task_public_after_private`` lets those that were shown
-    something of a private source search others too. ``approve_plan``: the run waits for its owner's word on the plan;
-    ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap. ``metadata`` is the caller's,
-    and kept with the run. Runs of one user and one ``session_id`` are a conversation, whose turns a question may point
-    back to; ``previous_run_id`` is the run that this one follows, in place of a session, and ``history`` are turns that
-    are no runs. ``remember``: what the run finds, and what the user says of themselves, goes to the user's memory."""
+    """Everything a caller may choose per run; written into the log once, so a resumed run keeps it. Bounds are those
+    of the settings. ``max_sub_queries`` ``auto``: the planner decides. ``min_supported`` is the least share of the
+    report's claims that must be supported; ``depth`` is how thoroughly the question is researched, ``auto``: as it
+    seems to need. ``provider_id`` is the model (a name such as ``anthropic:MODEL``) of all agents of this run,
+    before those of the engine; ``corpora`` are names of documents (setting ``named_corpora``) that it searches in
+    place of the engine's. ``gathering`` is how sub-queries are worked on; the ``max_task_…`` are limits of one
+    attempt at a task, and ``max_task_retries`` None is as many as ``max_supervisor_retries``; ``task_sources`` and
+    ``task_tools`` are the names of what tasks may use, empty: all there is; ``task_public_after_private`` lets those
+    that were shown something of a private source search others too. ``approve_plan``: the run waits for its owner's
+    word on the plan; ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap. ``metadata``
+    is the caller's, and kept with the run. Runs of one user and one ``session_id`` are a conversation, whose turns a
+    question may point back to; ``previous_run_id`` is the run that this one follows, in place of a session, and
+    ``history`` are turns that are no runs. ``remember``: what the run finds, and what the user says of themselves, goes
+    to the user's memory."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
-    max_sub_queries: int = Field(default=5, ge=2, le=20)
+    max_sub_queries: SubQueryCount = 5
     max_sources_per_query: int = Field(default=5, ge=1, le=50)
     gate_retries: int = Field(default=1, ge=0, le=3)
     max_supervisor_retries: int = Field(default=2, ge=0, le=10)
@@ -278,8 +282,19 @@ class DeepResearchState(Record):
 
     @property
     def max_sub_queries(self) -> int:
-        """One where the question is searched as it stands."""
-        return 1 if self.depth is Depth.QUICK else self.options.max_sub_queries
+        """Of a plan: one where the question is searched as it stands, the most there may be where the planner decides."""
+        own = self.options.max_sub_queries
+        if self.depth is Depth.QUICK:
+            return 1
+        return MAX_SUB_QUERIES if own == AUTO else own
+
+    @property
+    def max_follow_ups(self) -> int:
+        """Of a further iteration: as many as of a plan; where the planner decides, as many as it planned."""
+        if self.options.max_sub_queries != AUTO:
+            return self.max_sub_queries
+        planned = sum(s.iteration == 1 and not s.origin for s in self.current_sub_queries())
+        return min(max(planned, MIN_SUB_QUERIES), self.max_sub_queries)
 
     @property
     def report_words(self) -> int:

@@ -57,7 +57,7 @@ def follow_ups(state: DeepResearchState) -> tuple[SubQuery, ...]:
                     gap_id=gap.gap_id,
                     part_id=open_gaps[gap.gap_id].part_id,
                 )
-    return tuple(fresh.values())[: state.max_sub_queries]
+    return tuple(fresh.values())[: state.max_follow_ups]
 
 
 def worth_refining(state: DeepResearchState) -> tuple[bool, str]:

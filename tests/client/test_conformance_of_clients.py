@@ -117,6 +117,8 @@ def test_a_run_to_its_end(research: Any, tmp_path: Path) -> None:
     assert result.state.options.budget.max_searches == 9
     summary = research.status(run_id)
     assert (summary.status, summary.session_id, summary.query) == (RunStatus.COMPLETED, "s", QUESTION)
+    assert (summary.answers, summary.notices) == (result.answers, result.notices)
+    assert all(answer.text for answer in summary.answers)
     assert research.report(run_id) == result.report
     assert run_id in str(research.report(run_id, "json"))
     events = research.events(run_id)

@@ -4,6 +4,7 @@ One that begins with the name of a file (``# my_package.py``) is a module as wel
 """
 
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -43,6 +44,45 @@ def test_an_example_of_the_docs_runs_as_it_stands(code, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     exec(compile(code, "example", "exec"), {"__name__": "__main__"})
     assert "Error" not in capsys.readouterr().out
+
+
+# Of each script under docs/examples some of what it prints.
+SCRIPTS = {
+    "driving/walk_away.py": ["completed yes", "who built bell rock: ", "# who built bell rock"],
+    "driving/dynamic_count.py": ["2 sub-queries: how tall", "4 sub-queries: who built"],
+    "driving/parallel_answering.py": ["1 at a time: ", "4 at a time: ", "the same report: true"],
+    "driving/model_per_phase.py": [
+        "planning planner scripted:cheap-1 1 requests",
+        "synthesis synthesizer scripted:dear-1 1 requests",
+        "first shown on 1 february 1811. it turned",
+    ],
+    "driving/mid_run_inspection.py": [
+        "parked a look at the answers",
+        "answered: how tall is the cape hatteras lighthouse?: ",
+        "goes on: completed",
+        "not_found: who won the chess olympiad of 1972?: the search found no source.",
+        "ends: aborted",
+    ],
+    "driving/failure_in_status.py": [
+        "aborted no_evidence",
+        "failed: how tall is the cape hatteras lighthouse?: the service is down.",
+        "completed yes",
+    ],
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_of_the_docs_runs_as_it_stands(script, capsys):
+    path = ROOT / "docs" / "examples" / script
+    runpy.run_path(str(path), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert [line for line in SCRIPTS[script] if line not in printed.casefold()] == []
+    assert "Error" not in printed
+
+
+def test_every_script_of_the_docs_is_run():
+    folder = ROOT / "docs" / "examples"
+    assert {path.relative_to(folder).as_posix() for path in (folder / "driving").glob("*.py")} <= set(SCRIPTS)
 
 
 def test_the_diagram_of_the_architecture_page_is_the_transition_table():

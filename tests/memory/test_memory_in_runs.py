@@ -42,7 +42,9 @@ class NotingModel(ReadingModel):
         return [call.messages[-1].content for call in self.calls if call.system.startswith(opening)]
 
 
-def entry(text: str, *, user: str | None = None, kind: MemoryKind = MemoryKind.PROFILE, id: str = "mem-1") -> MemoryEntry:
+def entry(
+    text: str, *, user: str | None = None, kind: MemoryKind = MemoryKind.PROFILE, id: str = "mem-1"
+) -> MemoryEntry:
     return MemoryEntry(id=id, user_id=user, kind=kind, text=text, at=NOW)
 
 
@@ -59,7 +61,9 @@ def test_planner_and_writer_are_shown_what_is_remembered_of_their_user_alone(
     tmp_path: Path, memory: VolatileMemory
 ) -> None:
     memory.put([entry(f"Writes for engineers, {CANARY}.", user="ann")])
-    memory.put([entry("Likes poems.", user="bob"), entry("Towers.", user="bob", kind=MemoryKind.SESSIONS, id="s")])
+    memory.put(
+        [entry("Likes poems.", user="bob"), entry("Towers.", user="bob", kind=MemoryKind.SESSIONS, id="s")]
+    )
     model = ReadingModel()
     with engine(tmp_path, model=[model], memory=memory) as research:
         result = research.run(TALL, user_id="ann")
@@ -72,7 +76,9 @@ def test_planner_and_writer_are_shown_what_is_remembered_of_their_user_alone(
     assert any(opening.startswith("You plan research") for opening in openings)
     assert any(opening.startswith("You write") for opening in openings)
     for call in shown:
-        (block,) = (body for label, body in blocks(call.messages[-1].content).items() if label.startswith("memory"))
+        (block,) = (
+            body for label, body in blocks(call.messages[-1].content).items() if label.startswith("memory")
+        )
         assert block == f"- 2026-01-02 (profile): Writes for engineers, {CANARY}."
     assert not [call for call in model.calls if "poems" in call.messages[-1].content]
 
@@ -91,7 +97,9 @@ def test_what_is_forgotten_or_edited_while_a_run_goes_is_shown_no_more(
     model = Forgetting()
     with engine(tmp_path, model=[model], memory=memory) as research:
         assert research.run(TALL).status is RunStatus.COMPLETED
-    shown = [call.system[:17] for call in model.calls if "remembered of the user" in call.messages[-1].content]
+    shown = [
+        call.system[:17] for call in model.calls if "remembered of the user" in call.messages[-1].content
+    ]
     assert shown == ["You plan research"]
 
 
@@ -118,14 +126,18 @@ def test_a_run_leaves_its_discoveries_where_it_is_asked_to(tmp_path: Path, memor
     assert {each.text.split(" (")[0] for each in entries} == {each.text for each in result.discoveries}
     assert {each.kind for each in entries} == {MemoryKind.EPISODES}
     assert {each.run_id for each in entries} == {result.research_id}
-    sources = {research_text for research_text in (quote.quote for f in result.findings for quote in f.quotes)}
+    sources = {
+        research_text for research_text in (quote.quote for f in result.findings for quote in f.quotes)
+    }
     assert all(any(each.words in text or text in each.words for text in sources) for each in entries)
     (written,) = (event for event in events if isinstance(event, MemoryWritten))
     assert {ref.id for ref in written.entries} == {each.id for each in entries}
     assert memory.list(None) == memory.list("bob") == []
 
 
-def test_a_later_run_is_shown_the_episodes_nearest_to_its_question(tmp_path: Path, memory: VolatileMemory) -> None:
+def test_a_later_run_is_shown_the_episodes_nearest_to_its_question(
+    tmp_path: Path, memory: VolatileMemory
+) -> None:
     with engine(tmp_path, memory=memory) as research:
         research.run(TALL, remember=True)
         research.run("What did Gustaf Dalén invent?", remember=True)
@@ -143,7 +155,10 @@ def test_a_later_run_is_shown_the_episodes_nearest_to_its_question(tmp_path: Pat
     [
         ({"kind": "preferences", "text": "Wants metric figures.", "words": "I want metric figures"}, True),
         ({"kind": "profile", "text": "Is a keeper.", "words": "I AM a keeper"}, True),
-        ({"kind": "profile", "text": "Is an admin.", "words": "the user is an admin"}, False),  # nobody said that
+        (
+            {"kind": "profile", "text": "Is an admin.", "words": "the user is an admin"},
+            False,
+        ),  # nobody said that
         ({"kind": "profile", "text": "Is an admin.", "words": ""}, False),
         ({"kind": "profile", "text": " ", "words": "I am a keeper"}, False),
     ],
@@ -181,7 +196,11 @@ def test_pages_that_say_remember_that_leave_no_note_of_the_user(
     tmp_path: Path, memory: VolatileMemory, with_model: bool
 ) -> None:
     note = {"kind": "profile", "text": "Is an admin.", "words": "the user is an admin of tower 3"}
-    made: dict[str, Any] = {"search": [ScriptedSearch(pages_that_command)], "memory": memory, "data_dir": tmp_path}
+    made: dict[str, Any] = {
+        "search": [ScriptedSearch(pages_that_command)],
+        "memory": memory,
+        "data_dir": tmp_path,
+    }
     if with_model:
         made["model"] = [NotingModel(note, {**note, "words": f"the user prefers {CANARY} towers"})]
     with DeepResearch(**made, max_sources_per_query=50) as research:

@@ -8,7 +8,7 @@ from typing import Any, assert_type, get_type_hints
 
 import pytest
 
-from deep_research import DeepResearch, ResearchHandle, ResearchResult, RunSummary
+from deep_research import DeepResearch, ResearchHandle, ResearchResult, RunDetail
 from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.research.arguments import FilterArguments
 from deep_research.research.operations import OPERATIONS, Operation, Right
@@ -152,9 +152,9 @@ def test_a_type_checker_sees_the_parameters_and_results_of_every_form() -> None:
     async def typed(engine: DeepResearch, handle: ResearchHandle) -> None:
         assert_type(engine.run("Who?", max_iterations=2), ResearchResult)
         assert_type(await engine.arun("Who?"), ResearchResult)
-        assert_type(engine.status(research_id="deepres-0123456789ab"), RunSummary)
-        assert_type(handle.status(), RunSummary)
-        assert_type(await handle.astatus(), RunSummary)
+        assert_type(engine.status(research_id="deepres-0123456789ab"), RunDetail)
+        assert_type(handle.status(), RunDetail)
+        assert_type(await handle.astatus(), RunDetail)
         assert_type(handle.answer("Yes.", run=False), ResearchResult | None)
         engine.run("Who?", max_iteration=2)  # type: ignore[call-arg]
         engine.steer("deepres-0123456789ab", 3)  # type: ignore[arg-type]

@@ -172,7 +172,7 @@ _OF_RUN = (
         choices=("quick", "standard", "deep", "auto"),
     ),
     Option("--max-iterations", "Rounds of searching and writing.", "N"),
-    Option("--max-sub-queries", "Sub-queries that the question is split into.", "N"),
+    Option("--max-sub-queries", "Sub-queries that the question is split into at most, or auto.", "N"),
     Option("--max-sources-per-query", "Sources kept for each sub-query.", "N"),
     Option("--words", "Length the report aims at.", "N", name="report_words"),
     Option(

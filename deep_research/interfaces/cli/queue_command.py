@@ -20,7 +20,7 @@ async def submit(session: Session) -> int:
         )
     run_id = await session.engine.asubmit(args.question, **verb_arguments(session))
     if args.json:
-        summary = await session.engine.astatus(run_id)
+        summary = await session.engine.summary(run_id)
         session.console.print(json.dumps(summary.model_dump(mode="json")))
     else:
         session.console.print(run_id)

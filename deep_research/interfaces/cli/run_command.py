@@ -62,7 +62,7 @@ async def answered_before_user(session: Session, question: str, options: Mapping
 async def _note_requests(session: Session, run_id: str | None = None) -> None:
     """Only of what may surprise: another server than a service's own, or a file of the folder that had a part in it."""
     engine = session.engine
-    is_over = run_id is not None and (await engine.astatus(run_id)).status is RunStatus.COMPLETED
+    is_over = run_id is not None and (await engine.summary(run_id)).status is RunStatus.COMPLETED
     if session.talks and not (is_over and _caps(session) is None):
         found = await engine._destinations(run_id, new=getattr(session.args, "with_new_setup", False))
         session.console.note(*requests_note(found, every=engine.settings.folder_file is not None))
@@ -200,7 +200,7 @@ async def _carry_out(
         await session.engine.aclose()
         raise _interruption(session, run_id) from None
     except RunStateError:
-        if (await session.engine.astatus(run_id)).status is not RunStatus.INTERRUPTED:
+        if (await session.engine.summary(run_id)).status is not RunStatus.INTERRUPTED:
             raise
         raise _interruption(session, run_id) from None  # it did not come to the end of a unit
     finally:

@@ -13,7 +13,8 @@ from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.interfaces.cli.session import Look, Session
 from deep_research.presentation import phrases, run_text
 from deep_research.presentation.event_text import described
-from deep_research.research.runs import RunSummary, Waiting
+from deep_research.research.run_summary import RunDetail, RunSummary
+from deep_research.research.runs import Waiting
 from deep_research.state.events import Event, encode
 
 _INDENT = "    "
@@ -27,7 +28,7 @@ async def perform(session: Look) -> int:
     name, given = session.args.command, verb_arguments(session)
     for option in BY_NAME[name].options:
         if option.required and option.dest not in given:
-            await session.runs.astatus(session.args.id)  # whether there is such a run is told first
+            await session.runs.summary(session.args.id)  # whether there is such a run is told first
             raise UsageError(f"{name} needs {option.flag}.", hint=f"Add {option.flag} {option.metavar}.")
     try:
         result = await getattr(session.runs, f"a{name}")(**given)
@@ -103,7 +104,7 @@ async def list_runs(session: Look) -> int:
 
 
 async def cancel(session: Session) -> int:
-    before = await session.engine.astatus(session.args.id)
+    before = await session.engine.summary(session.args.id)
     await perform(session)
     if before.status.ended and session.talks:
         session.console.note(f"Nothing was cancelled: the run is {before.status} already.")
@@ -121,7 +122,7 @@ async def follow(session: Session) -> int:
     given = verb_arguments(session)
     if "limit" in given:
         raise UsageError("events takes --follow or --limit.", hint="Leave one of them out.")
-    await session.engine.astatus(session.args.id)
+    await session.engine.summary(session.args.id)
     async with aclosing(session.engine.follow(**given)) as events:
         async for event in events:
             if isinstance(event, Event):
@@ -165,8 +166,16 @@ def _run_facts(session: Look, run: RunSummary) -> Iterator[str]:
         ("updated", phrases.moment(run.updated_at)),
     ]
     for name, words in rows:
-        for place, part in enumerate(text.fold(words, columns)):
-            yield f"{'' if place else name:<{_NAME_COLUMNS}}{part}".rstrip()
+        yield from _named(name, text.fold(words, columns))
+    if isinstance(run, RunDetail):
+        for name, lines in (("answers", run_text.answer_lines(run)), ("notices", run_text.notice_lines(run))):
+            yield from _named(name, (part for line in lines for part in text.fold(line, columns, "  ")))
+
+
+def _named(name: str, lines: Iterable[str]) -> Iterator[str]:
+    """Lines beside a name, which stands at the first of them."""
+    for place, line in enumerate(lines):
+        yield f"{'' if place else name:<{_NAME_COLUMNS}}{line}".rstrip()
 
 
 def _parked_runs(session: Look, parked: Sequence[Waiting]) -> Iterator[str]:

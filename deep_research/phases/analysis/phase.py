@@ -407,7 +407,7 @@ class AnalysisPhase(Phase):
             findings=stand,
             gaps=tuple(changed.get(g.id, g) for g in state.gaps),
             first_look=state.first_look,
-            follow_ups=state.max_sub_queries if state.iteration < state.max_iterations else 0,
+            follow_ups=state.max_follow_ups if state.iteration < state.max_iterations else 0,
             readings=readings,
             read_by_model=state.own_words,
             whole=await self._read_again(state.sources[:SURVEYED], texts),

@@ -27,7 +27,10 @@ _UNIT = 50  # characters of a question that are planned in the time of one small
 
 class ExtractivePlanner:
     """Searches the whole question, its parts, and each of its names with what is asked of it; the first look says which
-    names the corpus knows. A subject of which an overview is wanted is searched with what is usually told of one."""
+    names the corpus knows. A subject of which an overview is wanted is searched with what is usually told of one.
+
+    Where it decides how many that are, each part is one search, and names are those of a question of one part: in
+    others the parts have them."""
 
     deterministic = True
     name = "extractive planner"
@@ -51,7 +54,8 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
         for part in inquiry.parts if len(inquiry.parts) > 1 else ():
             number = numbers.get(part_id(part.query))
             planned.append(PlannedQuery(query=part.query, rationale=PART, priority=2, part=number))
-        named = _named(inquiry, handoff.first_look or FirstLook())
+        has_parts = handoff.decides and len(inquiry.parts) > 1
+        named = () if has_parts else _named(inquiry, handoff.first_look or FirstLook())
         planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in named]
     planned = _distinct(planned, inquiry)
     if len(planned) == 1:

@@ -12,10 +12,12 @@ from deep_research.state import FirstLook, Record
 
 
 class PlannerInput(Handoff):
-    """``asked`` are queries already searched in this run, when planning again; ``first_look`` is what the corpus says of
+    """``max_sub_queries`` is how many a plan may have; ``decides``: the planner decides how many the question needs.
+    ``asked`` are queries already searched in this run, when planning again; ``first_look`` is what the corpus says of
     the question, where there is one. ``may_be_quick``: the planner says whether one search will do."""
 
     max_sub_queries: int
+    decides: bool = False
     may_be_quick: bool = False
     asked: tuple[str, ...] = ()
     first_look: FirstLook | None = None

@@ -115,7 +115,7 @@ def _told(handoff: PlannerInput, room: Room) -> Message:
     if handoff.asked:
         asked = beside.lines([one_line(query) for query in handoff.asked], OF_ASKED, "earlier searches")
         beside.add(f"These were searched already; search for something else:\n{listed(asked)}")
-    beside.add(f"Plan at least 2 and at most {handoff.max_sub_queries} searches. {manner(handoff)}")
+    beside.add(f"{_number(handoff)} {manner(handoff)}")
     if handoff.may_be_quick:
         beside.add(
             "Where one search and a short answer will do, say is_quick: true; for whatever is wider, false."
@@ -123,6 +123,16 @@ def _told(handoff: PlannerInput, room: Room) -> Message:
     left = max(0, room.tokens - beside.size) / max(1, room.tokens)
     beside.lead(f"Question: {beside.within(handoff.original_query, left, 'the question')}")
     return beside
+
+
+def _number(handoff: PlannerInput) -> str:
+    """How many searches are wanted."""
+    if not handoff.decides:
+        return f"Plan at least 2 and at most {handoff.max_sub_queries} searches."
+    return (
+        "How many searches there are is yours to decide: one for each thing that has to be found, at least 2 and at most"
+        f" {handoff.max_sub_queries}."
+    )
 
 
 def _planned(plan: Plan, handoff: PlannerInput) -> tuple[PlannedQuery, ...]:

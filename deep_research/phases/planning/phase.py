@@ -32,8 +32,8 @@ from deep_research.state import (
 from deep_research.state.events import DepthChanged, PlanMade
 from deep_research.state.identity import part_id, recall_id, sub_query_id
 from deep_research.state.journal import Journal
+from deep_research.state.run import AUTO, MIN_SUB_QUERIES
 
-MIN_SUB_QUERIES = 2
 MIN_QUERY_CHARS = 10
 MIN_QUERY_WORDS = 2  # that are enough, however short they are written
 
@@ -198,6 +198,7 @@ class PlanningPhase(Phase):
         return PlannerInput(
             **shared(state, self.phase),
             max_sub_queries=state.max_sub_queries,
+            decides=state.options.max_sub_queries == AUTO,
             may_be_quick=_may_be_quick(state),
             asked=tuple(s.query for s in state.completed_sub_queries() if s.id != recall_id(s.query)),
             first_look=look,

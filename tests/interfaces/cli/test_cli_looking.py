@@ -19,6 +19,7 @@ FIELDS = ["research_id", "query", "user_id", "session_id", "status", "reason", "
 FIELDS += ["created_at", "updated_at", "message", "waiting_for", "until", "pause_id", "parked_kind"]
 FIELDS += ["priority", "not_before", "seconds"]
 FIELDS += ["searches_done", "searches_planned", "sources", "findings", "tokens", "cost_usd", "answered"]
+DETAIL = [*FIELDS, "answers", "limits", "notices"]
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def test_status_says_why_in_whole_and_how_far_a_run_came(cli: Cli) -> None:
             "tokens",
             "dollars",
         ),
-        *("seconds", "created", "updated"),
+        *("seconds", "created", "updated", "answers"),
     ]
     message = cli("status", run_id, "--json").json["message"]
     assert message in " ".join(line[10:] for line in lines)
@@ -112,7 +113,7 @@ def test_status_says_where_a_run_stands(cli: Cli, run_id: str) -> None:
     assert f"run       {run_id}" in done.out
     assert "status    completed" in done.out
     summary = cli("status", run_id, "--json").json
-    assert list(summary) == FIELDS
+    assert list(summary) == DETAIL
     assert summary["status"] == "completed"
 
 

@@ -1,0 +1,114 @@
+"""Where a run stands: by its row, as a list shows it, and by its log."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from deep_research.state import (
+    AbortReason,
+    DeepResearchPhase,
+    Limit,
+    Notice,
+    ParkedKind,
+    Record,
+    RunStatus,
+)
+from deep_research.state.answers import QuestionAnswer
+from deep_research.state.figures import Figures
+
+if TYPE_CHECKING:
+    from deep_research.errors import StoreError
+    from deep_research.state import DeepResearchState
+    from deep_research.store import RunRow
+
+UNREADABLE = "log"  # the notice of a run whose log cannot be read
+
+
+class _Standing(Record):
+    """Where a run stands and why; the figures come after it in JSON."""
+
+    research_id: str
+    query: str
+    user_id: str | None = None
+    session_id: str | None = None
+    status: RunStatus
+    reason: AbortReason | None = None
+    phase: DeepResearchPhase
+    iteration: int
+    created_at: datetime
+    updated_at: datetime
+    message: str | None = None
+    waiting_for: str | None = None
+    until: datetime | None = None
+    pause_id: str | None = None
+    parked_kind: ParkedKind | None = None
+    priority: int | None = None
+    not_before: datetime | None = None
+    seconds: float | None = None
+
+
+class RunSummary(Figures, _Standing):
+    """A run as `list` and `status` show it, without reading its log.
+
+    ``message`` says why it was aborted; ``waiting_for``, ``until``, ``pause_id`` and ``parked_kind`` what it is parked
+    for; ``priority`` and ``not_before`` are the place of a submitted one in the queue. ``seconds`` is how long it was
+    worked on, by all its owners, when it last recorded something or was let go of. The figures are those of `Figures`:
+    None where nobody counted.
+    """
+
+    @classmethod
+    def of(cls, row: RunRow, now: float) -> RunSummary:
+        stands, parking = row.projection, row.projection.parking
+        of_parking = {"parked_kind": "kind", **{name: name for name in ("waiting_for", "until", "pause_id")}}
+        return cls(
+            research_id=row.run_id,
+            query=row.query,
+            user_id=row.user_id,
+            session_id=row.session_id,
+            priority=stands.queue.priority if stands.queue else None,
+            not_before=stands.queue.not_before if stands.queue else None,
+            status=row.status(now),
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+            **{
+                name: getattr(stands, name) for name in ("reason", "phase", "iteration", "message", "seconds")
+            },
+            **{name: getattr(parking, of) for name, of in of_parking.items() if parking},
+            **dict(stands.figures),
+        )
+
+
+class RunDetail(RunSummary):
+    """A run as `status` shows it, by its log: its summary, the answer so far to each question that it asks, and what
+    failed, was left out or is otherwise than was asked. ``limits`` and ``notices`` are those of its result.
+
+    A log that cannot be read has a notice of that alone.
+    """
+
+    answers: tuple[QuestionAnswer, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @classmethod
+    def of_state(cls, row: RunRow, now: float, state: DeepResearchState) -> RunDetail:
+        from deep_research.report.answers import answers_so_far
+        from deep_research.state.notices import reported_notices
+
+        told = reported_notices(state)
+        return cls._of(
+            row,
+            now,
+            answers=answers_so_far(state),
+            limits=tuple(each for each in told if isinstance(each, Limit)),
+            notices=tuple(each for each in told if not isinstance(each, Limit)),
+        )
+
+    @classmethod
+    def of_unreadable(cls, row: RunRow, now: float, error: StoreError) -> RunDetail:
+        """By the row alone."""
+        return cls._of(row, now, notices=(Notice(name=UNREADABLE, message=str(error)),))
+
+    @classmethod
+    def _of(cls, row: RunRow, now: float, **more: Any) -> RunDetail:
+        return cls(**dict(RunSummary.of(row, now)), **more)
