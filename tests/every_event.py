@@ -14,6 +14,7 @@ from deep_research.state import (
     Guidance,
     Judgement,
     Limit,
+    MemoryRef,
     Notice,
     Parking,
     ReadingPlan,
@@ -44,6 +45,8 @@ RESERVED = Reservation(
 TASK = Task(id="task-1", sub_query_id="subq-0", question="wages", limits=TaskLimits(steps=3, seconds=9))
 MISHAPS = [
     ev.QuestionResolved(resolution=Resolution(asked="And it?", question="And Bell Rock?")),
+    ev.MemoryLoaded(entries=(MemoryRef(id="mem-1", kind="profile", hash="0" * 16),)),
+    ev.MemoryWritten(entries=(MemoryRef(id="mem-2", kind="episodes", hash="0" * 16),)),
     ev.DepthChanged(depth="standard", reason="Nothing was found."),
     ev.RunAdmitted(admission=Admission(user=UserContext(name="ann"))),
     ev.RunAdmitted(admission=Admission(safety_check=False, reason="Not here.")),

@@ -111,6 +111,7 @@ OTHERS: dict[str, Any] = {
     "named_corpora": {},
     "users_file": None,
     "depth": "standard",
+    "remember": False,
     "dense_model": None,
     "search": (),
     "language": None,

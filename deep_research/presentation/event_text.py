@@ -30,6 +30,8 @@ def gist(event: ev.Event) -> str:
             return event.answer or ""
         case ev.QuestionResolved():
             return event.resolution.question
+        case ev.MemoryLoaded() | ev.MemoryWritten():
+            return phrases.count(len(event.entries), "entry", "entries")
         case ev.DepthChanged():
             return f"{event.depth}: {event.reason}"
         case ev.RunAdmitted():

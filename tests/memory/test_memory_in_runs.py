@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -53,8 +52,8 @@ def engine(tmp_path: Path, **more: Any) -> DeepResearch:
 
 
 @pytest.fixture
-def memory() -> Iterator[VolatileMemory]:
-    yield VolatileMemory()
+def memory() -> VolatileMemory:
+    return VolatileMemory()
 
 
 def test_planner_and_writer_are_shown_what_is_remembered_of_their_user_alone(
