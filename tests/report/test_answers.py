@@ -257,7 +257,7 @@ def test_the_facts_of_a_task_are_told_before_its_phase_is_over() -> None:
     facts = (KeyFact(content="Nobody says so."), KeyFact(content="Bell Rock is told of.", quotes=(quote,)))
     task = TaskState(
         task=Task(
-            id="task-1", sub_query_id="subq-0", question="tower 0", limits=TaskLimits(steps=1, seconds=1)
+            id="task-1", sub_query_id="subq-0", question="tower 0", limits=TaskLimits(steps=1, seconds=0)
         ),
         finding=TaskFinding(answer="Yes.", facts=facts),
     )
