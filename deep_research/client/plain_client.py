@@ -78,6 +78,12 @@ class Client:
     pause = _plain(AsyncClient.pause)
     cancel = _plain(AsyncClient.cancel)
     delete = _plain(AsyncClient.delete)
+    memory_list = _plain(AsyncClient.memory_list)
+    memory_show = _plain(AsyncClient.memory_show)
+    memory_add = _plain(AsyncClient.memory_add)
+    memory_edit = _plain(AsyncClient.memory_edit)
+    memory_export = _plain(AsyncClient.memory_export)
+    memory_forget = _plain(AsyncClient.memory_forget)
 
     def start(self, query: str, **options: Unpack[RunArguments]) -> Run:
         """Research in the background of the server."""

@@ -188,6 +188,7 @@ _OF_RUN = (
 _TOKENS = Option(
     "--tokens", "File of tokens; else tokens.jsonl of the data directory, if there is one.", "FILE"
 )
+_KINDS = ("profile", "preferences", "episodes", "sessions")
 _ROLES = ("reader", "runner", "admin")
 _QUESTION = (("QUESTION", "The question; - reads it from stdin."),)
 
@@ -304,6 +305,27 @@ COMMANDS = (
         ),
         (Option("--out", "Write the restored text to FILE.", "FILE", "-o"),),
         ("list", "restore", "clean"),
+    ),
+    Command(
+        "memory",
+        "Look at what is remembered of a user; add, correct or forget.",
+        f'{PROGRAM} memory add preferences "Short reports, please." --user ann',
+        (
+            ("ACTION", "list, show, add, edit, export or forget."),
+            ("[ID]", "The entry; of add its kind: profile or preferences."),
+            ("[TEXT]", "The text that add and edit put there."),
+        ),
+        (
+            Option("--user", "Whose memory; that of runs without a user_id if none is named.", "ID"),
+            Option(
+                "--kind", "list, forget: only this kind; repeatable.", "KIND", repeats=True, choices=_KINDS
+            ),
+            Option("--all", "forget: everything that is remembered of the user."),
+            Option("--limit", "list: at most N entries.", "N"),
+            Option("--after", "list: go on after this entry, the last one of the page before.", "ID"),
+            Option("--out", "export: write to FILE instead of stdout.", "FILE", "-o"),
+        ),
+        ("list", "show", "add", "edit", "export", "forget"),
     ),
     Command(
         "doctor",
