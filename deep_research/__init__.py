@@ -14,6 +14,7 @@ from deep_research.version import __version__ as __version__
 if TYPE_CHECKING:
     from deep_research.budget.shared_budget import SharedBudget
     from deep_research.errors import DeepResearchError, ResearchAbortedError, StopResearch
+    from deep_research.memory import Memory, MemoryEntry, MemoryKind
     from deep_research.phases.agent_contract import Agent, AgentSpec
     from deep_research.phases.gathering.tasks.tool import Tool, ToolResult
     from deep_research.research import (
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "deep_research.budget.shared_budget": ("SharedBudget",),
     "deep_research.errors": ("DeepResearchError", "ResearchAbortedError", "StopResearch"),
+    "deep_research.memory": ("Memory", "MemoryEntry", "MemoryKind"),
     "deep_research.phases.agent_contract": ("Agent", "AgentSpec"),
     "deep_research.phases.gathering.tasks.tool": ("Tool", "ToolResult"),
     "deep_research.research": (
@@ -123,6 +125,9 @@ __all__ = [
     "Gap",
     "GatePolicy",
     "Limit",
+    "Memory",
+    "MemoryEntry",
+    "MemoryKind",
     "Notice",
     "Park",
     "Refuse",

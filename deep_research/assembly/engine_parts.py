@@ -18,6 +18,7 @@ from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import ModelRoles
 from deep_research.calls import Calls, contained
 from deep_research.conversation.conversation import Conversation
+from deep_research.conversation.user_memory import UserMemory
 from deep_research.errors import ConfigurationError, NoSearchProviderError
 from deep_research.logs import get_log, kept, told
 from deep_research.phases.base import Phase, WorkLimits
@@ -87,6 +88,7 @@ class Parts:
     local_only: bool = False
     archive: Archive | None = None
     conversation: Conversation | None = None
+    memory: UserMemory | None = None
     keyring: Keyring = field(default_factory=Keyring)
 
     def ready(self) -> None:
@@ -168,6 +170,7 @@ class Parts:
                 on_outage=self.settings.on_outage,
                 critique=self.settings.critique,
                 conversation=self.conversation,
+                memory=self.memory,
                 **parts,
             )
         except TypeError as error:
@@ -212,12 +215,14 @@ def assemble(
 def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | None) -> Parts:
     calls = beside.calls if beside else Calls()
     archive = make_archive(settings, clock=clock) if settings.content_archive_enabled else None
+    memory = UserMemory(given.memory, clock) if given.memory is not None else None
     limits = WorkLimits(
         max_concurrent=settings.max_concurrent,
         operation_timeout=settings.operation_timeout,
         max_source_bytes=settings.max_source_bytes,
         calls=calls,
         archive=archive,
+        memories=memory.texts if memory is not None else None,
     )
     store = beside.store if beside else given.store or make_store(settings)
     agents, hooks = checked_agents(given.agents), chosen_hooks(given.hooks)
@@ -278,6 +283,7 @@ def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | N
         local_only=settings.local_only,
         archive=archive,
         conversation=conversation,
+        memory=memory,
     )
 
 

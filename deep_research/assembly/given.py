@@ -8,6 +8,7 @@ from typing import Any
 
 from deep_research.assembly.model_choice import Models
 from deep_research.errors import SettingsError
+from deep_research.memory import Memory
 from deep_research.phases.gathering.source_reading import Pages
 from deep_research.phases.gathering.tasks.tool import Tool
 from deep_research.sources.search import SearchProvider
@@ -36,6 +37,7 @@ class Given:
     gates: Gates | None = None
     supervisor: MakeSupervisor | None = None
     store: Store | None = None
+    memory: Memory | None = None
     provider_id: str | None = None  # of one run
     corpora: tuple[str, ...] = ()  # of one run
     permissions: Permissions = ALL  # of the user of one run

@@ -19,11 +19,12 @@ from pydantic_core import to_jsonable_python
 
 from deep_research.client.connection import TIMEOUT_SECONDS, Connection, _unreadable
 from deep_research.client.event_source import drain, event_of, follow_events
+from deep_research.client.memory_calls import MemoryCalls
 from deep_research.errors import ContentMissingError, RunStateError, UnknownNameError, UsageError
 from deep_research.research.operations import of_run
 from deep_research.research.route_table import ROUTES
 from deep_research.research.run_summary import RunDetail, RunSummary
-from deep_research.research.runs import FORMATS, ReportFormat, Waiting, checked_run_id
+from deep_research.research.runs import FORMATS, ReportFormat, Waiting, check_limit, checked_run_id
 from deep_research.research.sessions import SessionSummary, SessionTurn
 from deep_research.state import RunStatus
 
@@ -42,7 +43,7 @@ Items = list[Any]
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class AsyncClient:
+class AsyncClient(MemoryCalls):
     """``AsyncClient("http://127.0.0.1:8000", token="dr_…")``: what `DeepResearch` does, on a server.
 
     Without an address that of ``DEEP_RESEARCH_SERVER`` is taken, else this machine's port 8000; without a token that of
@@ -123,7 +124,7 @@ class AsyncClient:
         **filters: Unpack[FilterArguments],
     ) -> Sequence[RunSummary]:
         """The runs that the token's user may see, newest first: see `DeepResearch.list`."""
-        _check_limit(limit)
+        check_limit(limit)
         items = await self._pages("list", {**_plain(filters), **_after(after)}, limit)
         return [self._model(RunSummary, item) for item in items]
 
@@ -152,7 +153,7 @@ class AsyncClient:
 
     async def events(self, research_id: str, after: int = 0, *, limit: int | None = None) -> Sequence[Event]:
         """The log of a run after a sequence number, or the first ``limit`` events of that."""
-        _check_limit(limit)
+        check_limit(limit)
         found: list[Event] = []
         following: Any = after
         while following is not None and (limit is None or len(found) < limit):
@@ -181,7 +182,7 @@ class AsyncClient:
         self, *, limit: int | None = None, after: RunSummary | str | None = None
     ) -> Sequence[Waiting]:
         """The parked runs that the token's user may see, newest first, with what each asks."""
-        _check_limit(limit)
+        check_limit(limit)
         items = await self._pages("waiting", _after(after), limit)
         return [self._model(Waiting, item) for item in items]
 
@@ -207,7 +208,7 @@ class AsyncClient:
         self, *, user: str | None = None, limit: int | None = None
     ) -> Sequence[SessionSummary]:
         """The sessions that the token's user may see, the latest first."""
-        _check_limit(limit)
+        check_limit(limit)
         items = await self._pages("sessions", _plain({"user": user}), limit)
         return [self._model(SessionSummary, item) for item in items]
 
@@ -215,6 +216,12 @@ class AsyncClient:
         """The turns of a session, the oldest first."""
         params = _plain({"session_id": session_id, "user_id": user_id})
         return [self._model(SessionTurn, item) for item in await self._pages("session_turns", params)]
+
+    async def session_rename(self, session_id: str, title: str, *, user_id: str | None = None) -> None:
+        """Give a session a title, by which it is listed."""
+        await self._call(
+            "session_rename", content={"session_id": session_id, "title": title, "user_id": user_id}
+        )
 
     async def session_delete(self, session_id: str, *, user_id: str | None = None) -> int:
         """Delete the runs of a session, and give how many there were."""
@@ -328,11 +335,15 @@ class AsyncClient:
         *,
         content: Any = None,
         headers: dict[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+        parts: Mapping[str, str] | None = None,
     ) -> Any:
+        """The answer to a verb's request, of whose path ``parts`` are named."""
         if isinstance(content, dict):
             content = _plain(content)
+        path = _path(verb, research_id, **(parts or {}))
         return await self._connection.json(
-            ROUTES[verb].method, _path(verb, research_id), content=content, headers=headers
+            ROUTES[verb].method, path, content=content, headers=headers, params=params
         )
 
     async def _pages(self, verb: str, params: dict[str, Any], limit: int | None = None) -> Sequence[Any]:
@@ -408,12 +419,6 @@ def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"What is given cannot be sent: {error}.", hint="Give plain values.") from None
     return shown
-
-
-def _check_limit(limit: object) -> None:
-    """Raises `UsageError`."""
-    if limit is not None and (not isinstance(limit, int) or limit < 1):
-        raise UsageError("limit must be a whole number above 0.", hint="Leave it out for all of them.")
 
 
 def _after(run: RunSummary | str | None) -> dict[str, str]:

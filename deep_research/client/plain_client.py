@@ -72,6 +72,7 @@ class Client:
     text = _plain(AsyncClient.text)
     sessions = _plain(AsyncClient.sessions)
     session_turns = _plain(AsyncClient.session_turns)
+    session_rename = _plain(AsyncClient.session_rename)
     session_delete = _plain(AsyncClient.session_delete)
     corpora = _plain(AsyncClient.corpora)
     pack = _plain(AsyncClient.pack)
@@ -82,6 +83,12 @@ class Client:
     pause = _plain(AsyncClient.pause)
     cancel = _plain(AsyncClient.cancel)
     delete = _plain(AsyncClient.delete)
+    memory_list = _plain(AsyncClient.memory_list)
+    memory_show = _plain(AsyncClient.memory_show)
+    memory_add = _plain(AsyncClient.memory_add)
+    memory_edit = _plain(AsyncClient.memory_edit)
+    memory_export = _plain(AsyncClient.memory_export)
+    memory_forget = _plain(AsyncClient.memory_forget)
 
     def session(self, name: str) -> Session:
         """A conversation of the token's user, new or not."""

@@ -1,4 +1,5 @@
-"""What is remembered of users between runs: the contract of a memory, and two of them. Names are loaded when first used."""
+"""What is remembered of users between runs: the contract of a memory, and two memories. Names are loaded when first
+used."""
 
 from __future__ import annotations
 

@@ -9,13 +9,15 @@ from typing import Annotated
 
 from pydantic import AfterValidator, AwareDatetime, Field
 
+from deep_research.patterns import regex
 from deep_research.state.identity import sha256_hex
 from deep_research.state.records import Record
 
 MAX_TEXT_CHARACTERS = 2_000  # of a text, and of the words it came from
 MAX_ID_CHARACTERS = 100
 HASH_DIGITS = 16
-_ID = rf"^[A-Za-z0-9][A-Za-z0-9._:-]{{0,{MAX_ID_CHARACTERS - 1}}}$"
+_ID = rf"[A-Za-z0-9][A-Za-z0-9._:-]{{0,{MAX_ID_CHARACTERS - 1}}}"
+ENTRY_ID = regex(rf"\A{_ID}\Z")
 
 
 class MemoryKind(StrEnum):
@@ -46,7 +48,7 @@ class MemoryEntry(Record):
     ``id`` is of letters, digits, ``._:-``, and the user's alone: two users may have entries of one id. ``at`` is in UTC.
     """
 
-    id: str = Field(pattern=_ID)
+    id: str = Field(pattern=rf"^{_ID}$")
     user_id: str | None = None
     kind: MemoryKind
     text: str = Field(min_length=1, max_length=MAX_TEXT_CHARACTERS)

@@ -20,7 +20,7 @@ def _sqlite(data_dir: Path) -> Memory:
     return SQLiteMemory(data_dir / DATABASE)
 
 
-def _volatile(data_dir: Path) -> Memory:
+def _volatile(_: Path) -> Memory:
     from deep_research.memory.volatile_memory import VolatileMemory
 
     return VolatileMemory()

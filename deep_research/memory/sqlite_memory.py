@@ -2,8 +2,8 @@
 
 Three things see to that. ``secure_delete`` overwrites what is deleted. There is no write-ahead log, which would keep the
 old text: a rollback journal does so until its transaction ends, and is removed then. And texts stand on pages of their
-own: SQLite moves the rows of a full or empty page to its neighbours and leaves copies behind, but never moves what did not
-fit into a row's page. So each row begins with as many zeros as a page has bytes, and its text comes after them.
+own: SQLite moves the rows of a full or empty page to its neighbours and leaves copies behind, but it never moves what did
+not fit into a row's page. So each row begins with as many zeros as a page has bytes, and its text comes after them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ class SQLiteMemory(Memory):
     def __init__(self, path: Path | str, *, lock_seconds: float = LOCK_SECONDS) -> None:
         self.path = Path(path)
         self._lock_seconds = lock_seconds
-        self._gate = threading.Lock()  # around every connection, of which none is open between calls
+        # Around every connection, of which none is open between calls; and in front of it, so that who forks gets in
+        # though another thread calls again and again.
+        self._gate, self._turnstile = threading.Lock(), threading.Lock()
         self._has_gate = False
         guard(self)
 
@@ -164,15 +166,22 @@ class SQLiteMemory(Memory):
 
     def _rows(self, statement: str, values: Any) -> Sequence[tuple[Any, ...]]:
         """What a query gives; nothing where there is no file yet, or an empty one."""
-        with self._gate, mapped(self.path):
+        with self._entered(), mapped(self.path):
             if not _is_there(self.path):
                 return []
             with closing(self._connect()) as db:
                 return db.execute(statement, values).fetchall() if _version(db) else []
 
     @contextmanager
+    def _entered(self) -> Iterator[None]:
+        with self._turnstile:
+            pass
+        with self._gate:
+            yield
+
+    @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._gate, mapped(self.path):
+        with self._entered(), mapped(self.path):
             if not _is_there(self.path):
                 self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -219,15 +228,18 @@ class SQLiteMemory(Memory):
     # Forks: a child has a copy of what another thread had open
 
     def before_fork(self) -> None:
+        self._turnstile.acquire()
         self._has_gate = self._gate.acquire(timeout=FORK_WAIT_SECONDS)
         if not self._has_gate:
             log.warning("forked_while_remembering", path=str(self.path))
 
     def after_fork(self, *, in_child: bool) -> None:
         if in_child:
-            self._gate = threading.Lock()
-        elif self._has_gate:
+            self._gate, self._turnstile = threading.Lock(), threading.Lock()
+            return
+        if self._has_gate:
             self._gate.release()
+        self._turnstile.release()
 
 
 def _owner(user_id: str | None) -> str:
@@ -243,7 +255,7 @@ def _row(owner: str, entry: MemoryEntry, page_bytes: int) -> tuple[object, ...]:
 def _entry(user_id: str | None, body: object) -> MemoryEntry:
     """Raises `StoreDamagedError`."""
     try:
-        found = json.loads(body) if isinstance(body, bytes) else None
+        found: dict[str, Any] = json.loads(body)  # type: ignore[arg-type]  # what it may be is caught below
         return MemoryEntry(**{**found, "user_id": user_id})
     except (ValidationError, ValueError, TypeError, RecursionError):
         raise damaged("an entry of the memory cannot be read") from None

@@ -24,6 +24,7 @@ from deep_research.errors import (
 from deep_research.logs import configure, get_log, masked, told
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
+from deep_research.research.memories import MemoryVerbs
 from deep_research.research.operations import plain
 from deep_research.research.run_control import CANCEL_WAIT, RunControl, as_shared
 from deep_research.research.waking import Waker
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from deep_research.assembly.user_directory import UserDirectory
     from deep_research.budget.estimate import Estimate
     from deep_research.budget.shared_budget import SharedBudget
+    from deep_research.memory import Memory
     from deep_research.phases.gathering.source_reading import Pages
     from deep_research.phases.gathering.tasks.tool import Tool
     from deep_research.research.arguments import RunArguments, SettingArguments
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 log = get_log("engine")
 
 
-class DeepResearch(RunControl):
+class DeepResearch(RunControl, MemoryVerbs):
     """An engine: settings, agents, providers and a store, ready to research.
 
     ``model``, ``models``: language models by name, for all roles or by role; a list is a chain, of which each is asked
@@ -66,9 +68,10 @@ class DeepResearch(RunControl):
     (``proceed``, ``retry``, ``abort``, ``strict``). ``hooks``: a `SupervisorHooks`. ``supervisor``: a subclass of
     `SupervisorOrchestrator`, or a function that makes one for each run of what that class takes. ``budget``: caps of
     every run. ``shared_budget``: caps over all its runs together, and over those of other engines that are given the
-    same. ``store``: ``"sqlite"`` (the default), ``"memory"``, or a `Store`. ``users``: a `UserDirectory`, which says who
-    a ``user_id`` is and what that user may. ``config``, ``preset`` and every setting by
-    name: see docs/settings.md.
+    same. ``store``: ``"sqlite"`` (the default), ``"memory"``, or a `Store`. ``memory``: what is remembered of users, by
+    name (``"sqlite"``, ``"volatile"``, that of a package) or a `Memory` of your own. ``users``: a `UserDirectory`, which
+    says who a ``user_id`` is and what that user may. ``config``, ``preset`` and every setting by name: see
+    docs/settings.md.
 
     Raises `UnknownNameError`, `SettingsError`, `ConfigurationError`. Nothing is opened or started before the
     first verb, but for what looks for due runs where the setting ``wakes`` is on. Close it, or use it in a ``with``, to
@@ -92,6 +95,7 @@ class DeepResearch(RunControl):
         budget: Budget | None = None,
         shared_budget: SharedBudget | None = None,
         store: Store | str | None = None,
+        memory: Memory | str | None = None,
         users: UserDirectory | None = None,
         config: Path | str | None = None,
         preset: str | None = None,
@@ -99,6 +103,7 @@ class DeepResearch(RunControl):
         **settings: Unpack[SettingArguments],
     ) -> None:
         from deep_research.assembly import Given, Variants
+        from deep_research.assembly.memory_choice import chosen_memory
         from deep_research.assembly.user_directory import chosen_users
         from deep_research.research.live_run import LiveRuns
         from deep_research.research.runner import Runner
@@ -111,6 +116,7 @@ class DeepResearch(RunControl):
             **settings,
             "corpus": _paths(corpus),
             "store": store if isinstance(store, str) else None,
+            "memory": memory if isinstance(memory, str) else None,
             "model": model if _is_named(model) else None,
             "models": models if _is_named(models) else None,
         }
@@ -120,6 +126,9 @@ class DeepResearch(RunControl):
             configure(self._settings.log_level, self._settings.log_format)
         self._budget = budget
         self._shared_budget = as_shared(shared_budget)
+        handed_over = None if isinstance(memory, str) else memory
+        used_memory = chosen_memory(handed_over, self._settings)
+        self._own_memory = used_memory if handed_over is None else None
         given = Given(
             model=None if _is_named(model) else model,
             models=None if _is_named(models) else models,
@@ -132,11 +141,12 @@ class DeepResearch(RunControl):
             supervisor=supervisor,
             gates=gates,
             store=store if isinstance(store, Store) else None,
+            memory=used_memory,
         )
         clock = self._clock = clock or utc_now
         self._variants = Variants(self._resolved, given, clock)
         self._parts = self._variants.own
-        super().__init__(self._parts.store)
+        super().__init__(self._parts.store, used_memory)
         self._users = chosen_users(users, self._settings)
         self._feed = Feed()
         self._live_runs = LiveRuns(self._parts.store, self._feed)
@@ -148,7 +158,7 @@ class DeepResearch(RunControl):
         self._prepared: set[Parts] = set()
         self._closed = False
         self._workers = set()
-        self._finalizer = weakref.finalize(self, _release, self._background, self._parts)
+        self._finalizer = self._to_release()
         self._waker = Waker(self, self._settings.wake_interval) if self._settings.wakes else None
         if self._waker is not None:
             self._background.submit(self._waker.run())
@@ -340,12 +350,16 @@ class DeepResearch(RunControl):
         all that works on a run is refused."""
         self._background.call(self._stop())
         self._finalizer()
-        self._finalizer = weakref.finalize(self, _release, self._background, self._parts)
+        self._finalizer = self._to_release()
 
     async def aclose(self) -> None:
         await self._stop()
         await asyncio.to_thread(self._finalizer)
-        self._finalizer = weakref.finalize(self, _release, self._background, self._parts)
+        self._finalizer = self._to_release()
+
+    def _to_release(self) -> weakref.finalize[..., DeepResearch]:
+        """What lets go of the engine's own, once: when it is called, or when nobody holds the engine any more."""
+        return weakref.finalize(self, _release, self._background, self._parts, self._own_memory)
 
     def _refuse_closed(self) -> None:
         if self._closed:
@@ -495,12 +509,13 @@ def _paths(corpus: Path | str | Sequence[Path | str] | None) -> list[str] | None
     return [str(corpus)] if isinstance(corpus, str | Path) else [str(path) for path in corpus]
 
 
-def _release(background: BackgroundLoop, parts: Parts) -> None:
+def _release(background: BackgroundLoop, parts: Parts, memory: Memory | None) -> None:
     background.close()
     parts.calls.close()
-    if parts.own_store:
+    for each in (parts.store if parts.own_store else None, memory):
         try:
-            parts.store.close()
+            if each is not None:
+                each.close()
         except DeepResearchError as error:
             log.warning("close_failed", error=str(error))
 

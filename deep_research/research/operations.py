@@ -23,10 +23,10 @@ R = TypeVar("R")
 class Right(StrEnum):
     """What a user needs to be allowed to call a verb."""
 
-    READ = "read"  # look at runs of one's own
+    READ = "read"  # look at runs and the memory of one's own
     CREATE = "create"  # start runs, which may cost money
-    CONTROL = "control"  # act on runs of one's own
-    DELETE = "delete"  # remove runs of one's own
+    CONTROL = "control"  # act on runs and the memory of one's own
+    DELETE = "delete"  # remove runs and the memory of one's own
     ADMIN = "admin"  # act on the engine, or on the runs of everybody
 
 
@@ -60,7 +60,9 @@ class Operation:
 READ, CREATE, CONTROL, DELETE, ADMIN = Right
 _QUESTION = Parameter("query", "The question.", "QUESTION", positional=True, optional=False)
 _SESSION = Parameter("session_id", "The session.", "SESSION", positional=True, optional=False)
-_USER = Parameter("user_id", "Whose it is.", "ID")
+_USER = Parameter("user_id", "Whose it is; that of nobody in particular if none is named.", "ID")
+_ENTRY = Parameter("entry_id", "The entry.", "ID", positional=True, optional=False)
+_TEXT = Parameter("text", "The text, of at most 2,000 characters.", "TEXT", positional=True, optional=False)
 _PARAMETERS = {
     "run": (_QUESTION,),
     "start": (_QUESTION,),
@@ -123,11 +125,36 @@ _PARAMETERS = {
         Parameter("limit", "At most N sessions.", "N"),
     ),
     "session_turns": (_SESSION, _USER),
+    "session_rename": (
+        _SESSION,
+        Parameter("title", "What it is listed by.", "TITLE", positional=True, optional=False),
+        _USER,
+    ),
     "session_delete": (_SESSION, _USER),
     "text": (Parameter("source", "Whose text.", "SOURCE", positional=True, optional=False),),
     "pack": (
         Parameter("path", "The file to write (zip).", "FILE", optional=False),
         Parameter("force", "Replace FILE where it exists."),
+    ),
+    "memory_list": (
+        Parameter("kinds", "Only entries of this kind.", "KIND"),
+        Parameter("limit", "At most N entries.", "N"),
+        Parameter("after", "Go on after this entry: the last one of the page before.", "ID"),
+        _USER,
+    ),
+    "memory_show": (_ENTRY, _USER),
+    "memory_add": (
+        Parameter("kind", "What it is part of: profile or preferences.", "KIND", True, False),
+        _TEXT,
+        _USER,
+    ),
+    "memory_edit": (_ENTRY, _TEXT, _USER),
+    "memory_export": (_USER,),
+    "memory_forget": (
+        Parameter("ids", "The entries.", "ID", positional=True),
+        Parameter("kinds", "All entries of this kind.", "KIND"),
+        Parameter("everything", "All entries of the user."),
+        _USER,
     ),
     "drain": (Parameter("seconds", "How long to wait for the end of their units.", "S"),),
 }
@@ -169,7 +196,14 @@ _TABLE = (
     _row("delete", DELETE, "None", "Remove a run and its saved texts.", of_run=True),
     _row("sessions", READ, "Sequence[SessionSummary]", "List the sessions, the latest first."),
     _row("session_turns", READ, "Sequence[SessionTurn]", "Give the turns of a session, the oldest first."),
+    _row("session_rename", CONTROL, "None", "Give a session a title, by which it is listed."),
     _row("session_delete", DELETE, "int", "Delete the runs of a session."),
+    _row("memory_list", READ, "Sequence[MemoryEntry]", "List what is remembered of a user, newest first."),
+    _row("memory_show", READ, "MemoryEntry", "Give one entry of a user's memory."),
+    _row("memory_add", CONTROL, "MemoryEntry", "Have a text remembered of a user."),
+    _row("memory_edit", CONTROL, "MemoryEntry", "Put another text in the place of that of an entry."),
+    _row("memory_export", READ, "MemoryExport", "Give everything that is remembered of a user."),
+    _row("memory_forget", DELETE, "int", "Forget entries of a user without a trace."),
     _row("skipped", ADMIN, "Sequence[Skipped]", "Name every local document that was not read, and why."),
     _row("drain", ADMIN, "int", "Park all runs of this engine, for a process that ends."),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _RUN = "/v1/runs/{research_id}"
+_ENTRY = "/v1/memory/entries/{entry_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,16 @@ ROUTES = {
     "answer": Route("POST", f"{_RUN}/answer", 202, without=("run",)),
     "sessions": Route("GET", "/v1/sessions"),
     "session_turns": Route("GET", "/v1/sessions/turns"),
+    "session_rename": Route("PUT", "/v1/sessions/title", 204),
     "session_delete": Route("DELETE", "/v1/sessions", 204),
     "waiting": Route("GET", "/v1/waiting"),
     "estimate": Route("POST", "/v1/estimate"),
+    "memory_list": Route("GET", "/v1/memory"),
+    "memory_add": Route("POST", "/v1/memory", 201),
+    "memory_show": Route("GET", _ENTRY),
+    "memory_edit": Route("PATCH", _ENTRY),
+    "memory_export": Route("GET", "/v1/memory/export"),
+    "memory_forget": Route("POST", "/v1/memory/forget"),
 }
 UNROUTED = {
     "run": "A request is answered at once: POST /v1/runs, and its events.",

@@ -79,6 +79,7 @@ class RunControl(Sessions, ABC):
     delete = plain(Runs.adelete)
     sessions = plain(Sessions.asessions)
     session_turns = plain(Sessions.asession_turns)
+    session_rename = plain(Sessions.asession_rename)
     session_delete = plain(Sessions.asession_delete)
     steer = plain(Runs.asteer)
     pause = plain(Runs.apause)

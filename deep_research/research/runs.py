@@ -112,7 +112,7 @@ class Runs:
         ``parked_kind`` (question, plan, outage, budget, pause, shutdown), ``due_before`` (parked until before then).
         Raises `UsageError`, `RunNotFoundError` where ``after`` is the id of none.
         """
-        _check_limit(limit)
+        check_limit(limit)
         wanted = _filter(filters)
         cursor = await self._cursor(after)
         rows = await asyncio.to_thread(self._store.runs, filter=wanted, after=cursor, limit=limit)
@@ -180,7 +180,7 @@ class Runs:
         """The parked runs of the store, newest first, with what each asks, in what form it wants to be answered, until
         when, and what happens then. One whose log cannot be read is shown by its row. ``limit`` and ``after`` as in
         `list`. Raises `UsageError`."""
-        _check_limit(limit)
+        check_limit(limit)
         wanted, cursor = RunFilter(status=RunStatus.PARKED, user=user), await self._cursor(after)
         rows = await asyncio.to_thread(self._store.runs, filter=wanted, after=cursor, limit=limit)
         return [await self._waiting(row) for row in rows]
@@ -225,7 +225,7 @@ class Runs:
     async def aevents(self, research_id: str, after: int = 0, *, limit: int | None = None) -> Sequence[Event]:
         """The log of a run after a sequence number, or the first ``limit`` events of that. Raises `UsageError`,
         `RunNotFoundError`, `LogDamagedError`."""
-        _check_limit(limit)
+        check_limit(limit)
         await self._row(research_id)
         return await asyncio.to_thread(self._read, research_id, after, limit)
 
@@ -344,7 +344,7 @@ def _setup_of(rows: Sequence[StoredEvent]) -> SetUp | None:
     return setup
 
 
-def _check_limit(limit: int | None) -> None:
+def check_limit(limit: int | None) -> None:
     """Raises `UsageError`."""
     if limit is not None and (not isinstance(limit, int) or limit < 1):
         raise UsageError("limit must be a whole number above 0.", hint="Leave it out for all of them.")

@@ -11,9 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
 from deep_research.errors import RunBusyError, RunNotFoundError, UsageError
+from deep_research.memory.base import Memory, storable
+from deep_research.memory.entry import MemoryEntry, MemoryKind
 from deep_research.research.runs import Runs
 from deep_research.state import Record, RunStatus
-from deep_research.store import RunFilter, RunRow
+from deep_research.state.identity import sha256_hex
+from deep_research.state.journal import utc_now
+from deep_research.store import RunFilter, RunRow, Store
 
 if TYPE_CHECKING:
     from deep_research.research.arguments import RunArguments
@@ -24,10 +28,12 @@ SESSION_TOKENS = 2_000  # of a summary, where no setting says more
 
 
 class SessionSummary(Record):
-    """A session as it is listed. ``question`` is that of its first run, ``turns`` counts its runs."""
+    """A session as it is listed. ``title`` is the one that the user gave it, ``question`` that of its first run, and
+    ``turns`` counts its runs."""
 
     session_id: str
     user_id: str | None = None
+    title: str = ""
     question: str
     turns: int
     created_at: datetime
@@ -49,7 +55,14 @@ class SessionTurn(Record):
 
 
 class Sessions(Runs):
-    """The verbs on sessions. A session is there while it has a run; its runs are those of ``list`` with its id."""
+    """The verbs on sessions. A session is there while it has a run; its runs are those of ``list`` with its id, its title
+    is in the ``memory``, which is the caller's to close."""
+
+    _memory: Memory
+
+    def __init__(self, store: Store, memory: Memory) -> None:
+        super().__init__(store)
+        self._memory = memory
 
     async def asessions(
         self, *, user: str | None = None, limit: int | None = None
@@ -64,13 +77,34 @@ class Sessions(Runs):
             if row.session_id is not None:
                 by_session[row.session_id, row.user_id].append(row)
         # Rows come newest first, and so do the sessions by their latest run.
-        return [_summary(*key, of_session) for key, of_session in list(by_session.items())[:limit]]
+        listed = list(by_session.items())[:limit]
+        titles = {user: await self._titles(user) for user in {key[1] for key, _ in listed}}
+        return [_summary(*key, rows, titles[key[1]].get(key[0], "")) for key, rows in listed]
+
+    async def _titles(self, user_id: str | None) -> dict[str, str]:
+        """The titles of a user's sessions, by their ids."""
+        entries = await asyncio.to_thread(self._memory.list, user_id, kinds=(MemoryKind.SESSIONS,))
+        return {entry.words: entry.text for entry in entries}
 
     async def asession_turns(self, session_id: str, *, user_id: str | None = None) -> Sequence[SessionTurn]:
         """The turns of a session, the oldest first. Raises `RunNotFoundError` where the user has no session of that id,
         `LogDamagedError`."""
         rows = await self._of_session(session_id, user_id)
         return [await self._turn(row) for row in reversed(rows)]
+
+    async def asession_rename(self, session_id: str, title: str, *, user_id: str | None = None) -> None:
+        """Give a session a title of 1 to 200 characters, by which it is listed. Its id stays. Raises `RunNotFoundError`,
+        `UsageError`."""
+        await self._of_session(session_id, user_id)
+        entry = MemoryEntry(
+            id=_title_id(session_id),
+            user_id=user_id,
+            kind=MemoryKind.SESSIONS,
+            text=checked_session(title),
+            words=session_id,
+            at=utc_now(),
+        )
+        await asyncio.to_thread(self._memory.put, storable([entry]))
 
     async def asession_delete(self, session_id: str, *, user_id: str | None = None) -> int:
         """Delete the runs of a session with their saved texts, and give how many there were. Nothing is deleted while one
@@ -84,6 +118,7 @@ class Sessions(Runs):
             )
         for row in rows:
             await asyncio.to_thread(self._store.delete, row.run_id)
+        await asyncio.to_thread(self._memory.forget, user_id, ids=[_title_id(session_id)])
         return len(rows)
 
     async def _of_session(self, session_id: str, user_id: str | None) -> list[RunRow]:
@@ -124,10 +159,15 @@ def checked_session(session_id: object) -> str:
     )
 
 
-def _summary(session_id: str, user_id: str | None, rows: Sequence[RunRow]) -> SessionSummary:
+def _title_id(session_id: str) -> str:
+    return f"session:{sha256_hex(session_id.encode())[:24]}"
+
+
+def _summary(session_id: str, user_id: str | None, rows: Sequence[RunRow], title: str) -> SessionSummary:
     return SessionSummary(
         session_id=session_id,
         user_id=user_id,
+        title=title,
         question=rows[-1].query,
         turns=len(rows),
         created_at=rows[-1].created_at,
@@ -198,6 +238,10 @@ class Session:
     def summary(self) -> str:
         """As `asummary`, for plain code."""
         return _summary_of(self.turns, self._tokens)
+
+    def rename(self, title: str) -> None:
+        """Give it a title, by which it is listed."""
+        self._engine.session_rename(self.session_id, title, user_id=self.user_id)
 
     def export(self) -> dict[str, Any]:
         """The session as JSON: its id, its user and its turns."""

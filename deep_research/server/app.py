@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from deep_research import __version__
 from deep_research.errors import StoreError
 from deep_research.server.access import service_of
+from deep_research.server.memory_routes import memory_routes
 from deep_research.server.metrics import metric_routes
 from deep_research.server.openai_routes import openai_routes
 from deep_research.server.problem_responses import PROBLEMS, add_problem_schemas
@@ -84,6 +85,7 @@ def _routers(*, with_users: bool) -> tuple[APIRouter, ...]:
         plain_routes(with_users=with_users),
         run_routes(with_users=with_users),
         session_routes(),
+        memory_routes(with_users=with_users),
         openai_routes(),
         upload_routes(),
     )

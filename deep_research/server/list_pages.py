@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
 from deep_research.errors import UsageError
+from deep_research.memory import MemoryEntry
 from deep_research.research.run_summary import RunSummary
 from deep_research.state.identity import RUN_ID
 
@@ -52,6 +53,21 @@ def run_at(cursor: str) -> RunSummary:
     if created.tzinfo is None or not RUN_ID.match(run_id):
         raise _no_cursor()
     return RunSummary.model_construct(created_at=created, research_id=run_id)
+
+
+def entry_cursor(entry: MemoryEntry) -> str:
+    """The place of an entry in the list of its user, which stays when the entry is forgotten."""
+    return _encoded(f"{entry.at.isoformat()} {entry.id}")
+
+
+def entry_at(cursor: str) -> MemoryEntry | str:
+    """What `amemory_list` goes on after: the place that a cursor names; what is none is taken for an id."""
+    try:
+        moment, _, entry_id = _decoded(cursor).partition(" ")
+        at = datetime.fromisoformat(moment).astimezone(UTC)
+    except (UsageError, ValueError, OverflowError):
+        return cursor
+    return MemoryEntry.model_construct(at=at, id=entry_id)
 
 
 def page_of(items: Sequence[Any], after: str | None, limit: int) -> tuple[Sequence[Any], str | None]:

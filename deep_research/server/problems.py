@@ -19,6 +19,8 @@ from deep_research.errors import (
     ConfigurationError,
     ContentMissingError,
     DeepResearchError,
+    MemoryFullError,
+    MemoryNotFoundError,
     QuotaError,
     RepeatedKeyError,
     RightError,
@@ -76,6 +78,8 @@ class _Answer:
 _ANSWERS: dict[type[DeepResearchError], _Answer] = {
     RunNotFoundError: _Answer(HTTPStatus.NOT_FOUND, "GET /v1/runs lists your runs."),
     ContentMissingError: _Answer(HTTPStatus.NOT_FOUND),
+    MemoryNotFoundError: _Answer(HTTPStatus.NOT_FOUND, "GET /v1/memory lists your entries."),
+    MemoryFullError: _Answer(HTTPStatus.CONFLICT, "POST /v1/memory/forget makes room."),
     RepeatedKeyError: _Answer(HTTPStatus.CONFLICT),
     RunBusyError: _Answer(
         HTTPStatus.CONFLICT, "GET /v1/runs/{id} shows where it stands.", {"retry-after": "5"}

@@ -14,9 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, create_model
 from pydantic.fields import FieldInfo
 
 from deep_research.budget.estimate import Estimate
+from deep_research.memory import MemoryEntry, MemoryKind
+from deep_research.memory.base import MAX_ENTRIES_OF_USER
+from deep_research.memory.entry import MAX_ID_CHARACTERS
 from deep_research.packs import Manifest, Verification
 from deep_research.research import DeepResearch
 from deep_research.research.arguments import FilterArguments, RunArguments
+from deep_research.research.memories import MemoryExport
 from deep_research.research.operations import OPERATIONS, Operation
 from deep_research.research.result import ResearchResult
 from deep_research.research.run_summary import RunDetail, RunSummary
@@ -28,7 +32,10 @@ MAX_TEXT_CHARS = 100_000  # of guidance, an answer and the like
 MAX_NAME_CHARS = 200
 _RESULTS = {
     model.__name__: model
-    for model in (Estimate, Event, Manifest, ResearchResult, RunDetail, RunSummary, Verification, Waiting)
+    for model in (
+        *(Estimate, Event, Manifest, MemoryEntry, MemoryExport),
+        *(ResearchResult, RunDetail, RunSummary, Verification, Waiting),
+    )
 }
 # The names in the signatures of verbs, which their modules import for type checkers alone.
 _NAMES: Mapping[str, Any] = {
@@ -37,10 +44,19 @@ _NAMES: Mapping[str, Any] = {
     **dict.fromkeys(("Citation", "Path", "Quote", "SharedBudget", "Source"), Any),
     "Callable": Callable,
     "Sequence": Sequence,
+    "Kinds": Sequence[str],
 }
 _OF_ID = "research_id"
 # Parameters whose type says less in the signature than may be sent.
-_NARROWER: Mapping[str, Any] = {"status": RunStatus, "parked_kind": ParkedKind}
+_NARROWER: Mapping[str, Any] = {
+    "status": RunStatus,
+    "parked_kind": ParkedKind,
+    "kind": MemoryKind,
+    "kinds": Annotated[list[MemoryKind], Field(max_length=len(MemoryKind))],
+    "ids": Annotated[
+        list[Annotated[str, Field(max_length=MAX_ID_CHARACTERS)]], Field(max_length=MAX_ENTRIES_OF_USER)
+    ],
+}
 
 
 class StrictModel(BaseModel):
@@ -94,7 +110,7 @@ def _fields(operation: Operation) -> Iterator[tuple[str, tuple[Any, Any]]]:
 
 def _field(name: str, hint: Any, default: Any, text: str) -> tuple[Any, Any]:
     if name in _NARROWER:
-        hint = _NARROWER[name] | None
+        hint = _NARROWER[name] if default is ... else _NARROWER[name] | None
     bounds: dict[str, Any] = {}
     if hint is str or hint == str | None:
         bounds = {"max_length": MAX_TEXT_CHARS if default is ... or default == "" else MAX_NAME_CHARS}

@@ -51,7 +51,7 @@ JSON, MARKDOWN, EVENTS, ZIP = "application/json", "text/markdown", "text/event-s
 
 _Limit = Annotated[int, Field(ge=1, le=MAX_PAGE)]
 _After = Annotated[str | None, Field(max_length=200, description="Go on there: `next` of the page before.")]
-_PAGED: dict[str, tuple[Any, Any]] = {"limit": (_Limit, PAGE), "after": (_After, None)}
+PAGED: dict[str, tuple[Any, Any]] = {"limit": (_Limit, PAGE), "after": (_After, None)}
 
 
 class PageRequest(StrictModel):
@@ -181,7 +181,7 @@ def _add_submit(router: APIRouter, with_users: bool) -> None:
 
 
 def _add_list(router: APIRouter) -> None:
-    model: Any = request_model("list", of_query=True, without=("limit", "after"), more=_PAGED)
+    model: Any = request_model("list", of_query=True, without=("limit", "after"), more=PAGED)
 
     async def list_runs(request: Request, user: _Reader, given: Annotated[model, Query()]) -> Response:
         filters = arguments(given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
@@ -36,6 +36,12 @@ class SessionRequest(StrictModel):
     user_id: _UserName = None
 
 
+class TitleRequest(SessionRequest):
+    """A session and its title."""
+
+    title: _Name
+
+
 class TurnsRequest(SessionRequest, PageRequest):
     """A part of the turns of a session."""
 
@@ -45,6 +51,7 @@ def session_routes() -> APIRouter:
     for verb, endpoint, model in (
         ("sessions", _sessions, Page[SessionSummary]),
         ("session_turns", _turns, Page[SessionTurn]),
+        ("session_rename", _rename, None),
         ("session_delete", _delete, None),
     ):
         route = ROUTES[verb]
@@ -61,6 +68,7 @@ def session_routes() -> APIRouter:
 
 
 _Reader = Annotated[User, Depends(user_with(Right.READ))]
+_Controller = Annotated[User, Depends(user_with(Right.CONTROL))]
 _Deleter = Annotated[User, Depends(user_with(Right.DELETE))]
 
 
@@ -82,7 +90,13 @@ async def _turns(request: Request, user: _Reader, given: Annotated[TurnsRequest,
     return await model_response(Page[SessionTurn](data=list(data), next=cursor))
 
 
+async def _rename(request: Request, user: _Controller, given: TitleRequest) -> Response:
+    owner = _owner(user, given.user_id)
+    await service_of(request).engine.asession_rename(given.session_id, given.title, user_id=owner)
+    return Response(status_code=204)
+
+
 async def _delete(request: Request, user: _Deleter, given: Annotated[SessionRequest, Query()]) -> Response:
-    owner: Any = _owner(user, given.user_id)
+    owner = _owner(user, given.user_id)
     await service_of(request).engine.asession_delete(given.session_id, user_id=owner)
     return Response(status_code=204)

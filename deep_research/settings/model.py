@@ -447,6 +447,11 @@ class Settings(BaseModel):
     store: Literal["sqlite", "memory"] = Field(
         default="sqlite", description="Where runs are kept: a database in `data_dir`, or this process only."
     )
+    memory: Name = Field(
+        default="sqlite",
+        description="Where what is remembered of users is kept: `sqlite`, a file in `data_dir`; `volatile`, this process "
+        "only; or the name of a memory that a package brings.",
+    )
     data_dir: AnyPath = Field(
         default_factory=_user_data_dir, description="Folder of the database and of everything saved."
     )

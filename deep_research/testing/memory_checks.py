@@ -66,13 +66,14 @@ TEXTS = (
 )
 
 
-def refused(call: Callable[[], object], error: type[Exception]) -> None:
+def refused(call: Callable[[], object], kind: type[Exception]) -> None:
+    raised: Exception | None = None
     try:
         call()
-    except error as raised:
-        assert "\n" not in str(raised)
-    else:
-        raise AssertionError(f"{error.__name__} was not raised")
+    except kind as error:
+        raised = error
+    assert raised is not None, f"{kind.__name__} was not raised"
+    assert "\n" not in str(raised)
 
 
 # Putting and getting

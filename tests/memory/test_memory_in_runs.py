@@ -125,9 +125,7 @@ def test_a_run_leaves_its_discoveries_where_it_is_asked_to(tmp_path: Path, memor
     assert {each.text.split(" (")[0] for each in entries} == {each.text for each in result.discoveries}
     assert {each.kind for each in entries} == {MemoryKind.EPISODES}
     assert {each.run_id for each in entries} == {result.research_id}
-    sources = {
-        research_text for research_text in (quote.quote for f in result.findings for quote in f.quotes)
-    }
+    sources = [quote.quote for finding in result.findings for quote in finding.quotes]
     assert all(any(each.words in text or text in each.words for text in sources) for each in entries)
     (written,) = (event for event in events if isinstance(event, MemoryWritten))
     assert {ref.id for ref in written.entries} == {each.id for each in entries}

@@ -33,6 +33,7 @@ EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
     ("GET", "/v1/corpora"): OWN,
     ("GET", "/v1/sessions"): OWN,
     ("GET", "/v1/sessions/turns"): READ,
+    ("PUT", "/v1/sessions/title"): (401, 401, 403, 404, 204, 204),
     ("DELETE", "/v1/sessions"): (401, 401, 403, 404, 204, 404),
     ("PUT", CORPUS): (401, 401, 403, 403, 403, 200),
     ("DELETE", CORPUS): (401, 401, 403, 403, 403, 404),
@@ -68,6 +69,7 @@ BODIES: dict[str, Any] = {
     "/v1/estimate": {"query": "Who built Skerryvore?"},
     "/v1/responses": {"input": "Who built Skerryvore?", "background": True},
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "Who built Skerryvore?"}]},
+    "/v1/sessions/title": {"session_id": "lights", "user_id": "alice", "title": "Lights"},
     f"{RUN}/steer": {"text": "Mind the keepers."},
     f"{RUN}/answer": {"value": "The one in Scotland."},
 }
@@ -128,7 +130,7 @@ def test_a_route_answers_each_role_as_the_table_says(
             sent = (
                 {} if token is None else {header: f"Bearer {token}" if header == "authorization" else token}
             )
-            body = {"files": UPLOAD} if method == "PUT" else {"json": BODIES.get(path)}
+            body = {"files": UPLOAD} if path == CORPUS and method == "PUT" else {"json": BODIES.get(path)}
             named = (
                 SESSION if path.endswith("/turns") or (method, path) == ("DELETE", "/v1/sessions") else None
             )

@@ -112,15 +112,18 @@ def _run_with_signals(
 
 
 async def _look(args: Namespace, console: Console, settings: Settings) -> int:
+    from deep_research.memory.memory_registry import make_memory
     from deep_research.research.sessions import Sessions
     from deep_research.store.factory import make_store
 
     store = make_store(settings)
-    look = Look(args=args, console=console, settings=settings, runs=Sessions(store))
+    memory = make_memory(settings.memory, settings.data_dir, local_only=settings.local_only)
+    look = Look(args=args, console=console, settings=settings, runs=Sessions(store, memory))
     try:
         return await STORE_COMMANDS[args.command](look)
     finally:
         await asyncio.to_thread(store.close)
+        await asyncio.to_thread(memory.close)
 
 
 async def _work(session: Session, handler: Callable[[Session], Awaitable[int]]) -> int:

@@ -73,6 +73,10 @@ def _perform(args: Namespace, console: Console, engine: EngineFactory | None) ->
         from deep_research.interfaces.cli.archive_command import archive_command
 
         return archive_command(args, console)
+    if args.command == "memory":
+        from deep_research.interfaces.cli.memory_command import memory_command
+
+        return memory_command(args, console)
     if args.command == "token":
         from deep_research.interfaces.cli.server_command import token_command
 

@@ -188,6 +188,7 @@ _OF_RUN = (
 _TOKENS = Option(
     "--tokens", "File of tokens; else tokens.jsonl of the data directory, if there is one.", "FILE"
 )
+_KINDS = ("profile", "preferences", "episodes", "sessions")
 _ROLES = ("reader", "runner", "admin")
 _QUESTION = (("QUESTION", "The question; - reads it from stdin."),)
 
@@ -214,14 +215,15 @@ COMMANDS = (
     ),
     Command(
         "sessions",
-        "List, show, export and delete sessions.",
+        "List, show, rename, export and delete sessions.",
         f"{PROGRAM} sessions show towers",
         (
-            ("ACTION", "list; show: its turns; export: its turns as JSON; delete: its runs."),
+            ("ACTION", "list; show: its turns; rename; export: its turns as JSON; delete: its runs."),
             ("[SESSION]", "The session."),
+            ("[TITLE]", "What it is listed by: rename."),
         ),
         (Option("--user", "Whose session it is.", "ID"), Option("--out", "Write it to FILE.", "FILE", "-o")),
-        ("list", "show", "export", "delete"),
+        ("list", "show", "rename", "export", "delete"),
     ),
     _verb(
         "submit",
@@ -326,6 +328,27 @@ COMMANDS = (
         ),
         (Option("--out", "Write the restored text to FILE.", "FILE", "-o"),),
         ("list", "restore", "clean"),
+    ),
+    Command(
+        "memory",
+        "Look at what is remembered of a user; add, correct or forget.",
+        f'{PROGRAM} memory add preferences "Short reports, please." --user ann',
+        (
+            ("ACTION", "list, show, add, edit, export or forget."),
+            ("[ID]", "The entry; of add its kind: profile or preferences."),
+            ("[TEXT]", "The text that add and edit put there."),
+        ),
+        (
+            Option("--user", "Whose memory; that of runs without a user_id if none is named.", "ID"),
+            Option(
+                "--kind", "list, forget: only this kind; repeatable.", "KIND", repeats=True, choices=_KINDS
+            ),
+            Option("--all", "forget: everything that is remembered of the user."),
+            Option("--limit", "list: at most N entries.", "N"),
+            Option("--after", "list: go on after this entry, the last one of the page before.", "ID"),
+            Option("--out", "export: write to FILE instead of stdout.", "FILE", "-o"),
+        ),
+        ("list", "show", "add", "edit", "export", "forget"),
     ),
     Command(
         "doctor",

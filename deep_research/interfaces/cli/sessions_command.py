@@ -22,6 +22,9 @@ def check(args: Namespace) -> None:
         raise UnknownNameError.of("action", args.action, _ACTIONS)
     if args.action != "list" and args.session is None:
         raise UsageError(f"sessions {args.action} needs a session.", hint="`sessions list` shows them.")
+    if (args.action == "rename") is (args.title is None):
+        word = "needs a title" if args.action == "rename" else "takes no title"
+        raise UsageError(f"sessions {args.action} {word}.", hint='`sessions rename towers "Rock towers"`')
     if args.action != "export" and args.out is not None:
         raise UsageError(f"sessions {args.action} takes no --out.", hint="Leave it out.")
 
@@ -37,14 +40,14 @@ async def _list(look: Look, runs: Sessions) -> None:
     if look.args.json:
         look.console.print(json.dumps([each.model_dump(mode="json") for each in found]))
     elif found:
-        rows = [("SESSION", "USER", "TURNS", "UPDATED", "FIRST QUESTION")]
+        rows = [("SESSION", "USER", "TURNS", "UPDATED", "TITLE OR FIRST QUESTION")]
         rows += [
             (
                 phrases.line(each.session_id),
                 phrases.line(each.user_id or ""),
                 str(each.turns),
                 phrases.moment(each.updated_at),
-                text.clip(phrases.line(each.question), MAX_QUESTION_COLUMNS),
+                text.clip(phrases.line(each.title or each.question), MAX_QUESTION_COLUMNS),
             )
             for each in found
         ]
@@ -83,6 +86,14 @@ async def _export(look: Look, runs: Sessions) -> None:
         look.console.print(content)
 
 
+async def _rename(look: Look, runs: Sessions) -> None:
+    await runs.asession_rename(look.args.session, look.args.title, user_id=look.args.user)
+    if look.args.json:
+        look.console.print(json.dumps({"renamed": look.args.session}))
+    elif look.talks:
+        look.console.note("Renamed.")
+
+
 async def _delete(look: Look, runs: Sessions) -> None:
     count = await runs.asession_delete(look.args.session, user_id=look.args.user)
     if look.args.json:
@@ -95,5 +106,6 @@ _ACTIONS: dict[str, Callable[[Look, Sessions], Awaitable[None]]] = {
     "list": _list,
     "show": _show,
     "export": _export,
+    "rename": _rename,
     "delete": _delete,
 }

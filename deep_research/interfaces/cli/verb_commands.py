@@ -59,7 +59,7 @@ def verb_arguments(session: Look) -> dict[str, Any]:
         if option.of_verb and value not in (None, False):
             is_number = option.metavar in ("N", "INTEGER")
             given[option.dest] = (
-                _number(option.flag, value, natural=option.metavar == "N") if is_number else value
+                whole_number(option.flag, value, natural=option.metavar == "N") if is_number else value
             )
     for name in command.positional:
         if (value := getattr(args, name, None)) is not None:
@@ -67,7 +67,8 @@ def verb_arguments(session: Look) -> dict[str, Any]:
     return given
 
 
-def _number(flag: str, value: str, *, natural: bool) -> int:
+def whole_number(flag: str, value: str, *, natural: bool) -> int:
+    """The number that an option was given; a ``natural`` one has no sign. Raises `UsageError`."""
     if not (value if natural else value.removeprefix("-")).isdecimal():
         raise UsageError(f"{flag} takes a whole number, got '{value[:40]}'.", hint=f"For example: {flag} 20")
     return int(value)

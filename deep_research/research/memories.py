@@ -1,0 +1,175 @@
+"""The verbs on what is remembered of a user: look at it, add to it, correct it, take it along, have it forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from deep_research.errors import MemoryNotFoundError, UnknownNameError, UsageError
+from deep_research.memory.base import MemoryCursor
+from deep_research.memory.entry import GIVEN, MAX_TEXT_CHARACTERS, MemoryEntry, MemoryKind, new_entry_id
+from deep_research.research.operations import plain
+from deep_research.research.runs import check_limit
+from deep_research.state.journal import utc_now
+from deep_research.state.records import Record
+
+if TYPE_CHECKING:
+    from deep_research.memory import Memory
+    from deep_research.research.loops import BackgroundLoop
+
+    Kinds = Sequence[MemoryKind | str] | MemoryKind | str
+
+
+class MemoryExport(Record):
+    """Everything that is remembered of a user, newest first."""
+
+    user_id: str | None = None
+    entries: tuple[MemoryEntry, ...] = ()
+
+
+class Memories:
+    """The verbs of `OPERATIONS` that need no more than a ``memory``, which is the caller's to close. Each is about one
+    user, ``user_id``; None is a user too. An entry of somebody else is as one that is not there."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    async def amemory_list(
+        self,
+        *,
+        user_id: str | None = None,
+        kinds: Kinds | None = None,
+        limit: int | None = None,
+        after: MemoryEntry | str | None = None,
+    ) -> Sequence[MemoryEntry]:
+        """What is remembered of a user, newest first: the entries of these ``kinds`` (profile, preferences, episodes,
+        sessions), of these the ones below ``after`` (an entry of the list, or its id), and of these the first ``limit``.
+
+        Raises `UsageError`, `UnknownNameError`, `MemoryNotFoundError` where ``after`` is the id of none.
+        """
+        check_limit(limit)
+        user, wanted = checked_user(user_id), _kinds(kinds)
+        if isinstance(after, str):
+            after = await self.amemory_show(after, user_id=user)
+        return await asyncio.to_thread(
+            self._memory.list,
+            user,
+            kinds=tuple(MemoryKind) if wanted is None else wanted,
+            limit=limit,
+            after=None if after is None else MemoryCursor.of(after),
+        )
+
+    async def amemory_show(self, entry_id: str, *, user_id: str | None = None) -> MemoryEntry:
+        """One entry, with the words it came from. Raises `MemoryNotFoundError`."""
+        return await asyncio.to_thread(self._memory.get, checked_user(user_id), str(entry_id))
+
+    async def amemory_add(
+        self, kind: MemoryKind | str, text: str, *, user_id: str | None = None
+    ) -> MemoryEntry:
+        """Have a text of at most 2,000 characters remembered as part of a user's profile or preferences, and give its
+        entry. Raises `UsageError`, `UnknownNameError`, `MemoryFullError`.
+
+        Example:
+            engine.memory_add("preferences", "Reports in British English, please.", user_id="ann")
+        """
+        (wanted,) = _kinds(kind) or ()
+        if wanted not in GIVEN:
+            raise UsageError(
+                f"Nobody adds {wanted} by hand: runs do.", hint="Add to the profile or the preferences."
+            )
+        said = _checked_text(text)
+        entry = MemoryEntry(
+            id=new_entry_id(), user_id=checked_user(user_id), kind=wanted, text=said, words=said, at=utc_now()
+        )
+        return await self._put(entry)
+
+    async def amemory_edit(self, entry_id: str, text: str, *, user_id: str | None = None) -> MemoryEntry:
+        """Put a text in the place of that of an entry, and of the words it came from: nothing is left of either. The
+        entry keeps its id, kind and time. Raises `MemoryNotFoundError`, `UsageError`."""
+        said = _checked_text(text)
+        entry = await self.amemory_show(entry_id, user_id=user_id)
+        return await self._put(entry.model_copy(update={"text": said, "words": said}))
+
+    async def amemory_export(self, *, user_id: str | None = None) -> MemoryExport:
+        """Everything that is remembered of a user, to be taken along: ``.model_dump_json()`` writes it."""
+        user = checked_user(user_id)
+        return MemoryExport(user_id=user, entries=tuple(await self.amemory_list(user_id=user)))
+
+    async def amemory_forget(
+        self,
+        ids: Sequence[str] | str | None = None,
+        *,
+        kinds: Kinds | None = None,
+        everything: bool = False,
+        user_id: str | None = None,
+    ) -> int:
+        """Forget the entries of a user with these ids, or of these kinds, or ``everything``, and say how many they were.
+        Nothing of their texts is left in a file. Raises `UsageError` unless exactly one of the three is named,
+        `MemoryNotFoundError` where no entry has one of the ids.
+
+        Example:
+            engine.memory_forget(kinds="episodes", user_id="ann")
+        """
+        named = [ids] if isinstance(ids, str) else None if ids is None else [str(each) for each in ids]
+        count = await asyncio.to_thread(
+            self._memory.forget, checked_user(user_id), ids=named, kinds=_kinds(kinds), everything=everything
+        )
+        if named and not count:
+            raise MemoryNotFoundError.of(named[0])
+        return count
+
+    async def _put(self, entry: MemoryEntry) -> MemoryEntry:
+        """The entry as it is kept."""
+        await asyncio.to_thread(self._memory.put, [entry])
+        return await self.amemory_show(entry.id, user_id=entry.user_id)
+
+
+class MemoryVerbs(Memories):
+    """The same of an engine, with their plain faces."""
+
+    _background: BackgroundLoop
+
+    memory_list = plain(Memories.amemory_list)
+    memory_show = plain(Memories.amemory_show)
+    memory_add = plain(Memories.amemory_add)
+    memory_edit = plain(Memories.amemory_edit)
+    memory_export = plain(Memories.amemory_export)
+    memory_forget = plain(Memories.amemory_forget)
+
+
+def checked_user(user_id: object) -> str | None:
+    """Raises `UsageError` for what is no name of a user."""
+    if user_id is None or (isinstance(user_id, str) and _is_text(user_id)):
+        return user_id
+    raise UsageError("user_id must be a text, or None.", hint="Name the user as runs do.")
+
+
+def _checked_text(text: object) -> str:
+    """Raises `UsageError`."""
+    if not isinstance(text, str) or not _is_text(text):
+        raise UsageError("What is to be remembered is no text.", hint="Give a text.")
+    said = text.strip()
+    if not said:
+        raise UsageError("What is to be remembered is empty.", hint="Give a text.")
+    if len(said) > MAX_TEXT_CHARACTERS:
+        raise UsageError(
+            f"The text has {len(said):,} characters; an entry has at most {MAX_TEXT_CHARACTERS:,}.",
+            hint="Shorten it, or make several of it.",
+        )
+    return said
+
+
+def _is_text(text: str) -> bool:
+    """Whether it has no half characters."""
+    return text.isascii() or text.encode("utf-8", "replace").decode() == text
+
+
+def _kinds(kinds: Kinds | None) -> tuple[MemoryKind, ...] | None:
+    """Raises `UnknownNameError`."""
+    if kinds is None:
+        return None
+    for name in (given := [kinds] if isinstance(kinds, str) else list(kinds)):
+        if name not in list(MemoryKind):
+            raise UnknownNameError.of("kind of memory", str(name), map(str, MemoryKind))
+    return tuple(map(MemoryKind, given))

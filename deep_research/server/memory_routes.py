@@ -1,0 +1,106 @@
+"""The routes of the verbs on what is remembered of users: a token sees the entries of its own user alone, whatever its
+role."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from deep_research.memory import MemoryEntry
+from deep_research.research import DeepResearch
+from deep_research.research.memories import MemoryExport
+from deep_research.research.operations import OPERATIONS
+from deep_research.research.route_table import ROUTES
+from deep_research.server.access import SCHEMES, service_of, user_with
+from deep_research.server.list_pages import PAGE, Page, entry_at, entry_cursor
+from deep_research.server.problem_responses import PROBLEMS
+from deep_research.server.request_models import arguments, request_model
+from deep_research.server.routes import model_response
+from deep_research.server.run_routes import PAGED
+from deep_research.server.users import User
+
+Work = Callable[[DeepResearch, dict[str, Any]], Awaitable[BaseModel]]
+
+
+class Forgotten(BaseModel):
+    """How many entries were forgotten."""
+
+    forgotten: int
+
+
+def memory_routes(*, with_users: bool) -> APIRouter:
+    """``with_users``: the server has tokens, so that a request names no user."""
+    router = APIRouter(dependencies=list(SCHEMES), responses=PROBLEMS)
+    for verb, (work, shown) in _WORK.items():
+        operation, route = OPERATIONS[verb], ROUTES[verb]
+        router.add_api_route(
+            route.path,
+            _endpoint(verb, work, with_users=with_users),
+            methods=[route.method],
+            status_code=route.status,
+            response_model=shown,
+            summary=operation.summary,
+            name=verb,
+            operation_id=verb,
+        )
+    return router
+
+
+def _endpoint(verb: str, work: Work, *, with_users: bool) -> Callable[..., Awaitable[Response]]:
+    """The coroutine function of a route; FastAPI reads its parameters from the signature that is made here."""
+    operation, route = OPERATIONS[verb], ROUTES[verb]
+
+    async def endpoint(
+        request: Request, user: User, entry_id: str | None = None, given: BaseModel | None = None
+    ) -> Response:
+        named = arguments(given)
+        if with_users:
+            named["user_id"] = user.name
+        if entry_id is not None:
+            named["entry_id"] = entry_id
+        return await model_response(await work(service_of(request).engine, named), route.status)
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter("request", kind, annotation=Request),
+        inspect.Parameter("user", kind, annotation=Annotated[User, Depends(user_with(operation.right))]),
+    ]
+    if "{entry_id}" in route.path:
+        parameters.append(inspect.Parameter("entry_id", kind, annotation=str))
+    more: Mapping[str, Any] = PAGED if verb == "memory_list" else {}
+    without = ("entry_id", *more, *(("user_id",) if with_users else ()))
+    of_query = route.method == "GET"
+    model = request_model(verb, of_query=of_query, without=without, more=more)
+    if model is not None:
+        place = Query() if of_query else Body()
+        parameters.append(inspect.Parameter("given", kind, annotation=Annotated[model, place]))
+    endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    endpoint.__name__ = verb
+    return endpoint
+
+
+async def _list(engine: DeepResearch, given: dict[str, Any]) -> BaseModel:
+    limit, after = given.pop("limit", PAGE), given.pop("after", None)
+    at = None if after is None else entry_at(after)
+    entries = await engine.amemory_list(limit=limit + 1, after=at, **given)
+    cursor = entry_cursor(entries[limit - 1]) if len(entries) > limit else None
+    return Page[MemoryEntry](data=list(entries[:limit]), next=cursor)
+
+
+async def _forget(engine: DeepResearch, given: dict[str, Any]) -> BaseModel:
+    return Forgotten(forgotten=await engine.amemory_forget(**given))
+
+
+_WORK: dict[str, tuple[Work, type[BaseModel]]] = {
+    "memory_list": (_list, Page[MemoryEntry]),
+    "memory_add": (lambda engine, given: engine.amemory_add(**given), MemoryEntry),
+    "memory_show": (lambda engine, given: engine.amemory_show(**given), MemoryEntry),
+    "memory_edit": (lambda engine, given: engine.amemory_edit(**given), MemoryEntry),
+    "memory_export": (lambda engine, given: engine.amemory_export(**given), MemoryExport),
+    "memory_forget": (_forget, Forgotten),
+}
