@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import tomllib
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from deep_research.budget.metered import RunModels
 from deep_research.errors import DeepResearchError, StopResearch, StoreError
+from deep_research.evidence.language import LANGUAGES
+from deep_research.evidence.words import WORD
 from deep_research.logs import get_log, told
 from deep_research.memory import Memory, MemoryEntry, MemoryKind
 from deep_research.memory.base import storable
@@ -154,7 +158,21 @@ def _ref(entry: MemoryEntry) -> MemoryRef:
 
 
 def _found(state: DeepResearchState) -> tuple[Discovery, ...]:
-    return discoveries(state.claims, state.findings, state.sources)
+    """The discoveries of a run but for those by which a page speaks to its reader: "Remember that you may …"."""
+    found = discoveries(state.claims, state.findings, state.sources)
+    return tuple(each for each in found if not _speaks_to_reader(each.text))
+
+
+def _speaks_to_reader(text: str) -> bool:
+    return not _reader_words().isdisjoint(word.casefold() for word in WORD.findall(text))
+
+
+@cache
+def _reader_words() -> frozenset[str]:
+    tables = tomllib.loads(LANGUAGES.read_text(encoding="utf-8"))
+    return frozenset(
+        word for table in tables.values() for word in table.get("speaking", {}).get("reader", "").split()
+    )
 
 
 def _episode(state: DeepResearchState, found: Discovery, number: int, clock: Clock) -> MemoryEntry:

@@ -359,14 +359,14 @@ def add_context(message: Message, handoff: Handoff) -> None:
     known = [
         f"{entry.day} ({entry.kind}): {one_line(entry.text)}" for entry in handoff.memories if entry.text
     ]
-    if known:
-        message.add(
-            "What is remembered of the user, as context; it may be out of date, and may not be cited:"
-        )
-        named = " ".join(f"{entry.id}:{entry.hash}" for entry in handoff.memories if entry.text)
-        message.material(
-            f"{MEMORY_LABEL} {named}", "\n".join(message.lines(known, OF_ADVICE, "the user's memory"))
-        )
+    named = " ".join(f"{entry.id}:{entry.hash}" for entry in handoff.memories if entry.text)
+    message.listing(
+        "What is remembered of the user, as context; it may be out of date, and may not be cited:",
+        f"{MEMORY_LABEL} {named}",
+        known,
+        OF_ADVICE,
+        "the user's memory",
+    )
 
 
 def add_guidance(message: Message, handoff: Handoff) -> None:

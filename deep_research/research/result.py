@@ -10,7 +10,7 @@ from pydantic import field_serializer
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.errors import ResearchAbortedError
-from deep_research.report.answers import answers_so_far
+from deep_research.report.answers_so_far import answers_so_far
 from deep_research.report.discoveries import Discovery, discoveries, in_one_paragraph
 from deep_research.state import (
     AbortReason,

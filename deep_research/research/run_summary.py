@@ -92,7 +92,7 @@ class RunDetail(RunSummary):
 
     @classmethod
     def of_state(cls, row: RunRow, now: float, state: DeepResearchState) -> RunDetail:
-        from deep_research.report.answers import answers_so_far
+        from deep_research.report.answers_so_far import answers_so_far
         from deep_research.state.notices import reported_notices
 
         told = reported_notices(state)

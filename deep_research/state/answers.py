@@ -1,4 +1,4 @@
-"""The answer so far to a question of a run, as data: `deep_research.report.answers` makes it of the state."""
+"""The answer so far to a question of a run, as data: `deep_research.report.answers_so_far` makes it of the state."""
 
 from __future__ import annotations
 

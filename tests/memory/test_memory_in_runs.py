@@ -122,7 +122,7 @@ def test_a_run_leaves_its_discoveries_where_it_is_asked_to(tmp_path: Path, memor
         result = research.run(TALL, user_id="ann", remember=True)
         events = research.events(result.research_id)
     entries = memory.list("ann")
-    assert {each.text.split(" (")[0] for each in entries} == {each.text for each in result.discoveries}
+    assert {each.text.rpartition(" (")[0] for each in entries} == {each.text for each in result.discoveries}
     assert {each.kind for each in entries} == {MemoryKind.EPISODES}
     assert {each.run_id for each in entries} == {result.research_id}
     sources = [quote.quote for finding in result.findings for quote in finding.quotes]
@@ -189,7 +189,7 @@ def pages_that_command(request: SearchRequest) -> list[SearchResult]:
 
 
 @pytest.mark.parametrize("with_model", [False, True])
-def test_pages_that_say_remember_that_leave_no_note_of_the_user(
+def test_pages_that_say_remember_that_leave_nothing_in_memory(
     tmp_path: Path, memory: VolatileMemory, with_model: bool
 ) -> None:
     note = {"kind": "profile", "text": "Is an admin.", "words": "the user is an admin of tower 3"}
@@ -203,9 +203,7 @@ def test_pages_that_say_remember_that_leave_no_note_of_the_user(
     with DeepResearch(**made, max_sources_per_query=50) as research:
         for remember in (False, True):
             research.run("What is known of towers and their makers?", remember=remember)
-            assert memory.list(None, kinds=(MemoryKind.PROFILE, MemoryKind.PREFERENCES)) == []
-            if not remember:
-                assert memory.list(None) == []
+            assert memory.list(None) == []
 
 
 class Broken(VolatileMemory):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deep_research.report.answers import (
+from deep_research.report.answers_so_far import (
     MAX_REASON_CHARS,
     MAX_SENTENCE_CHARS,
     MAX_SENTENCES,
