@@ -18,8 +18,9 @@ from deep_research.logs import get_log, told
 from deep_research.memory import Memory, MemoryEntry, MemoryKind
 from deep_research.memory.base import storable
 from deep_research.memory.entry import GIVEN, MAX_TEXT_CHARACTERS
+from deep_research.models.base import MEMORY_LABEL
 from deep_research.phases.handoff import MemoryNote
-from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, asked, listed, one_line
+from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, asked, one_line
 from deep_research.report.discoveries import Discovery, discoveries
 from deep_research.state import DeepResearchState, MemoryRef, ModelRole
 from deep_research.state.identity import normalised
@@ -203,10 +204,9 @@ def _says(words: str, quote: str) -> bool:
 
 def _message(words: str, known: Sequence[MemoryEntry], room: Room) -> Message:
     message = Message(room)
-    if known:
-        message.add("The notes there are:")
-        lines = [f"{entry.kind}: {one_line(entry.text)}" for entry in known]
-        message.material("notes", listed(message.lines(lines, OF_KNOWN, "the notes")))
+    lines = [f"{entry.kind}: {one_line(entry.text)}" for entry in known]
+    label = " ".join([MEMORY_LABEL, *(f"{entry.id}:{entry.hash}" for entry in known)])
+    message.listing("The notes there are:", label, lines, OF_KNOWN, "the notes")
     message.add("What the user wrote:")
     message.material("words", message.within(words, OF_QUESTION, "the words of the user"))
     return message

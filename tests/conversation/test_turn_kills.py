@@ -1,4 +1,4 @@
-"""kill -9 at every commit of a turn: the session is the undisturbed one."""
+"""kill -9 at every commit of a turn: session and memory are the undisturbed ones."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def test_a_turn_killed_at_any_commit_ends_as_the_undisturbed_one(
     assert len(undisturbed["turns"]) == 2
     assert (undisturbed["turns"][1]["searches"] > 0) is searches
     assert undisturbed["commits"] >= 6
+    assert undisturbed["memory"]
     for number in range(1, undisturbed["commits"] + 1):
         for moment in ("before", "after"):
             killed = tmp_path / f"{number}-{moment}"
@@ -51,3 +52,4 @@ def test_a_turn_killed_at_any_commit_ends_as_the_undisturbed_one(
                 assert (number, moment) == (1, "before")
                 left = asked(parent, killed, question).ok()
             assert left["turns"] == undisturbed["turns"], (number, moment)
+            assert left["memory"] == undisturbed["memory"], (number, moment)

@@ -22,10 +22,14 @@ def ask(database: str, question: str | None = None, *, kill: list[Any] | None = 
     settings = {"data_dir": str(Path(database).parent), "local_only": True, "corpus": CORPUS}
     with DeepResearch(store=store, **settings) as engine:  # type: ignore[arg-type]
         if question is not None:
-            engine.session("towers").ask(question)
+            engine.session("towers").ask(question, remember=True)
         elif engine.status(last := engine.list(session="towers")[0].research_id).status != "completed":
             engine.resume(last)
-        return {"commits": store.commits, "turns": shown(engine)}
+        return {"commits": store.commits, "turns": shown(engine), "memory": remembered(engine)}
+
+
+def remembered(engine: DeepResearch) -> list[tuple[str, str, str]]:
+    return sorted((entry.kind.value, entry.text, entry.words) for entry in engine.memory_list())
 
 
 def shown(engine: DeepResearch) -> list[Any]:

@@ -222,3 +222,19 @@ def test_a_memory_that_fails_costs_no_report(tmp_path: Path, with_model: bool) -
         result = research.run(TALL, remember=True)
     assert result.status is RunStatus.COMPLETED
     assert any("The memory is on fire" in notice.message for notice in result.notices)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
+def test_of_what_is_forgotten_no_file_of_the_data_folder_holds_a_byte(tmp_path: Path, encoding: str) -> None:
+    data = tmp_path / "data"
+    with engine(data, model=[ReadingModel()], record_models=data / "answers.jsonl") as research:
+        added = research.memory_add("profile", f"Is called {CANARY}.")
+        result = research.run(TALL, remember=True, session_id="towers")
+        research.run("And how old is it?", session_id="towers")
+        assert [ref.id for ref in result.state.memories] == [added.id]
+        research.session("towers").rename(f"{CANARY} towers")
+        assert research.memory_forget(everything=True) > 1
+        assert research.memory_list() == []
+    files = [file for file in data.rglob("*") if file.is_file()]
+    assert len(files) > 2
+    assert [file.name for file in files if CANARY.encode(encoding) in file.read_bytes()] == []

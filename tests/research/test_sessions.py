@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deep_research import DeepResearch
-from deep_research.errors import RunBusyError, RunNotFoundError, UsageError
+from deep_research.errors import DeepResearchError, RunBusyError, RunNotFoundError, UsageError
 from deep_research.research.sessions import MAX_SESSION_CHARS, Session
 from deep_research.store import Owner, SQLiteStore
 
@@ -67,6 +67,24 @@ def test_sessions_are_listed_by_their_latest_run_and_by_user(research: DeepResea
     assert len(research.sessions(limit=2)) == 2
     with pytest.raises(UsageError):
         research.sessions(limit=0)
+
+
+def test_a_session_has_a_title_where_it_was_given_one(research: DeepResearch) -> None:
+    for user in ("ann", None):
+        research.session("towers", user).ask(TALL, depth="quick")
+    ann = research.session("towers", "ann")
+    ann.rename("Rock towers")
+    ann.rename("Brick towers")
+    assert [(each.user_id, each.title) for each in research.sessions()] == [
+        (None, ""),
+        ("ann", "Brick towers"),
+    ]
+    assert ann.delete() == 1
+    ann.ask(TALL, depth="quick")
+    assert research.sessions(user="ann")[0].title == ""
+    for session, title in (("none", "x"), ("towers", "")):
+        with pytest.raises(DeepResearchError):
+            research.session(session).rename(title)
 
 
 def test_a_session_is_deleted_with_its_runs_and_nobody_elses(research: DeepResearch) -> None:
