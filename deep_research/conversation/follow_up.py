@@ -3,6 +3,7 @@ correction and "What about …?" take the last question with another name. Pure.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from deep_research.patterns import regex
 from deep_research.state import Mention
 
 MAX_TURNS_BACK = 10
+MAX_ASKED_CHARS = 1_500  # of a follow-up; what is longer says what it means
+MAX_QUESTION_CHARS = 1_000  # of an earlier question that are looked at
 _WHO_IS = regex(r"(?i)^\W*who\s+(?:is|was|are|were)\s")
 _POSSESSIVE = regex(r"['’]s?$")
 _MEANT = regex(r"[:;]\s+(?=\w)")
@@ -47,9 +50,14 @@ class _Words:
     existing: frozenset[str]
     standing: frozenset[str]
     article: frozenset[str]
+    expletive: frozenset[str]
+    subject: frozenset[str]
+    definite: frozenset[str]
+    belonging: frozenset[str]
     asking: tuple[str, ...]
     correcting: tuple[str, ...]
     meaning: tuple[str, ...]
+    joining: tuple[str, ...]
 
 
 def read_follow_up(text: str, turns: Sequence[Turn], known: Sequence[Mention] = ()) -> Reading:
@@ -59,7 +67,12 @@ def read_follow_up(text: str, turns: Sequence[Turn], known: Sequence[Mention] = 
         read_follow_up("And how tall is it?", turns).question  # "How tall is Cape Hatteras?"
     """
     asked = " ".join(text.split())
-    recent = list(turns[-MAX_TURNS_BACK:])
+    if len(asked) > MAX_ASKED_CHARS:
+        return Reading(text)
+    recent = [
+        turn.model_copy(update={"question": turn.question[:MAX_QUESTION_CHARS]})
+        for turn in turns[-MAX_TURNS_BACK:]
+    ]
     words = _words(read_question(asked).language)
     if words is None and recent:  # a few words and names may pass for any language
         words = _words(read_question(recent[-1].question).language)
@@ -67,7 +80,7 @@ def read_follow_up(text: str, turns: Sequence[Turn], known: Sequence[Mention] = 
     if words is not None and (cue := _correction(asked, words) or _opening(asked, words.correcting)):
         return _corrected(asked, cue, names, recent, words)
     cue = _opening(asked, words.asking) if words is not None else ""
-    if _is_elliptical(asked, cue, names):
+    if _is_elliptical(asked, cue, names, known, words):
         new = asked[len(cue) :].strip(" ,?.!")
         if (same := _with_name(new, recent)) is not None:
             return Reading(same, points_back=True)
@@ -75,13 +88,25 @@ def read_follow_up(text: str, turns: Sequence[Turn], known: Sequence[Mention] = 
             return Reading(asked)
     if words is not None and (pronoun := _pronoun(asked, names, words)) is not None:
         return _with_pronoun(asked, pronoun, recent, words)
-    inquiry = read_question(asked)
-    if names or (len(inquiry.terms) > _TERMS_OF_A_QUESTION and words is None):
+    if names or words is None or _stands_alone(asked[len(cue) :], words):
         return Reading(asked)
-    return _completed(asked, inquiry, recent, words)
+    return _completed(asked, read_question(asked), recent, words)
 
 
-_TERMS_OF_A_QUESTION = 8  # that say what is meant, in a language of which no pronoun is known
+def _stands_alone(text: str, words: _Words) -> bool:
+    """Whether a text without names and pronouns says by itself what it asks: it is a whole clause about something, and
+    not about *the* thing that was spoken of. "The speed of light" is no such thing."""
+    tokens = [word.casefold() for word in WORD.findall(text)]
+    read = read_question(text)
+    own = set(read.terms) - read.asking
+    # A verb of its own shows by its helper, or by two words that say what it does to what.
+    is_clause = not read.words.polar.isdisjoint(tokens) or len(own) > 1 + words.subject.isdisjoint(tokens[:1])
+    points = not words.standing.isdisjoint(tokens) or any(
+        words.belonging.isdisjoint(tokens[place + 1 : place + 1 + _LEADING_WORDS])
+        for place, token in enumerate(tokens)
+        if token in words.definite
+    )
+    return is_clause and bool(own) and not points
 
 
 # Names of a conversation
@@ -193,6 +218,11 @@ def _with_pronoun(asked: str, pronoun: tuple[int, int, str], turns: Sequence[Tur
     if not candidates:
         return _with_topic(asked, turns, words)
     name = candidates[0]
+    if word in words.person and not [*_persons(turns)]:
+        own = read_question(asked)
+        if not set(own.terms) - own.asking:
+            return Reading(asked, points_back=True, is_resolved=False)
+        return Reading(_with_aside(asked, name, words), points_back=True)
     before, after = asked[:start], asked[end:]
     if word not in words.replaced or (word == "there" and _exists(before, after, words)):
         return Reading(_with_aside(asked, name, words), points_back=True)
@@ -206,12 +236,16 @@ def _with_pronoun(asked: str, pronoun: tuple[int, int, str], turns: Sequence[Tur
 def _corrected(asked: str, cue: str, names: Sequence[str], turns: Sequence[Turn], words: _Words) -> Reading:
     """The last question with what is meant instead; a question that comes with the correction is asked itself."""
     rest = asked[len(cue) :].strip(" ,.!")
+    if not rest:  # "Boston Light, I meant."
+        rest = _cues(words.meaning).sub("", asked).strip(" ,.!")
     while more := _opening(rest, (*words.correcting, *words.meaning)):
         rest = rest[len(more) :].strip(" ,.!")
     if not turns:
         return Reading(rest or asked, points_back=True, is_resolved=bool(names))
     rest = _INSTEAD.split(rest, 1)[0] if _INSTEAD.split(rest, 1)[0].strip() else rest
     own = _MEANT.split(rest, 1)
+    if len(own) == 1 and _is_clause(rest):
+        return read_follow_up(rest, turns)
     if rest.endswith("?") and (names or len(own) > 1):
         reading = read_follow_up(own[-1], turns) if len(own) > 1 else Reading(rest)
         aside = own[0] if len(own) > 1 else ""
@@ -299,25 +333,47 @@ def _without_opening(question: str, words: _Words | None) -> str:
 
 
 def _pronoun(text: str, names: Sequence[str], words: _Words) -> tuple[int, int, str] | None:
-    """Where the first pronoun stands that points back: before the names of the text, and a person's before any other."""
+    """Where the first pronoun stands that points back: before the names of the text, in its first clause, and a
+    person's before any other; or as its last word ("How far from Arbroath is it?")."""
     spans = [span for name in names if (span := _span(text, name)) is not None]
-    end = min((start for start, _ in spans), default=len(text))
-    found = [
-        (match.start(), match.end(), match.group().casefold())
-        for match in WORD.finditer(text, 0, end)
-        if match.group().casefold() in words.person | words.thing
+    end = min(*(start for start, _ in spans), _first_clause(text, words), len(text))
+    tokens = [(match.start(), match.end(), match.group().casefold()) for match in WORD.finditer(text)]
+    pronouns = [
+        token
+        for place, token in enumerate(tokens)
+        if token[2] in words.person | words.thing
+        and not (names and token[2] == "there" and _exists(text[: token[0]], text[token[1] :], words))
+        and words.expletive.isdisjoint(word for _, _, word in tokens[max(0, place - 2) : place + 3])
     ]
-    if (
-        not found
-        and (last := list(WORD.finditer(text))[-1:])
-        and last[0].group().casefold() in words.replaced
-    ):
-        found = [
-            (last[0].start(), last[0].end(), last[0].group().casefold())
-        ]  # "How far from Arbroath is it?"
+    found = [token for token in pronouns if token[1] <= end]
+    if not found and pronouns and pronouns[-1] == tokens[-1] and not _joint(words).search(text, end):
+        found = [token for token in pronouns[-1:] if token[2] in words.replaced]
     persons = [each for each in found if each[2] in words.person]
     replaced = [each for each in found if each[2] in words.replaced]
     return next(iter(persons or replaced or found), None)
+
+
+def _first_clause(text: str, words: _Words) -> int:
+    """Where a text goes on to another clause, after one that says something of its own: what a pronoun there stands for
+    is named in the text."""
+    for match in _joint(words).finditer(text):
+        read = read_question(text[: match.start()])
+        spoken = {word.casefold() for word in WORD.findall(text[: match.start()])}
+        if set(read.terms) - read.asking and spoken.isdisjoint(words.person | words.thing):
+            return match.start()
+    return len(text)
+
+
+def _joint(words: _Words) -> re.Pattern[str]:
+    """What stands between two clauses."""
+    return regex(rf"[,;]|{_cues(words.joining).pattern}")
+
+
+def _is_clause(text: str) -> bool:
+    """Whether a text is a whole question, and no name."""
+    read = read_question(text)
+    tokens = [word.casefold() for word in WORD.findall(text)]
+    return len(tokens) > 2 and (bool(read.expects) or (bool(tokens) and tokens[0] in read.words.polar))
 
 
 def _exists(before: str, after: str, words: _Words) -> bool:
@@ -338,9 +394,13 @@ def _owns(after: str) -> bool:
 
 def _correction(text: str, words: _Words) -> str:
     """All that stands before what is meant, where a text says so later than in its first words; else empty."""
-    low = f" {text.casefold()}"
-    place, meaning = max((low.rfind(f" {meaning} "), meaning) for meaning in words.meaning)
-    return text[: place + len(meaning)] if place >= 0 else ""
+    found = list(_cues(words.meaning).finditer(text))
+    return text[: found[-1].end()] if found else ""
+
+
+@cache
+def _cues(words: tuple[str, ...]) -> re.Pattern[str]:
+    return regex(rf"(?<!\w)(?i:{'|'.join(map(re.escape, words))})(?!\w)")
 
 
 def _first_name(text: str) -> int:
@@ -349,10 +409,17 @@ def _first_name(text: str) -> int:
     return min((start for start, _ in spans), default=0)
 
 
-def _is_elliptical(text: str, cue: str, names: Sequence[str]) -> bool:
+def _is_elliptical(
+    text: str, cue: str, names: Sequence[str], known: Sequence[Mention], words: _Words | None
+) -> bool:
     """Whether nothing but a name follows "what about", or is all there is."""
     rest = text[len(cue) :].strip(" ,?.!")
     read = read_question(rest)
+    is_borne = any(mention.bearers for mention in known)
+    if not cue and (len(names) > 1 or (words is not None and _joint(words).search(rest))):
+        return False
+    if not cue and len(rest.split()) == 1 and not text.rstrip().endswith("?") and not is_borne:
+        return False  # "Thanks!"
     if names:
         inside = {term for name in names for term in read.words.terms(name)}
         return not read.expects and len(set(read.terms) - inside) <= bool(cue)
@@ -361,8 +428,9 @@ def _is_elliptical(text: str, cue: str, names: Sequence[str]) -> bool:
 
 def _opening(text: str, openings: Sequence[str]) -> str:
     """The longest of these that a text begins with, as it writes it; empty for none."""
-    low = text.casefold()
-    fitting = [o for o in openings if low.startswith(o) and not low[len(o) : len(o) + 1].isalnum()]
+    fitting = [
+        o for o in openings if text[: len(o)].casefold() == o and not text[len(o) : len(o) + 1].isalnum()
+    ]
     return text[: max(map(len, fitting))] if fitting else ""
 
 

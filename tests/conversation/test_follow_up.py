@@ -54,11 +54,9 @@ FASTNET = turns("Who designed the iron tower on the Fastnet?")
             "I meant the first tower: when was it lit?",
             "When was Cape Hatteras Lighthouse lit (the first tower)?",
         ),
-        # What stands by itself stays as it is
-        (HATTERAS, "Who built Bell Rock?", "Who built Bell Rock?"),
-        (HATTERAS, "Is the Tower of Hercules older?", "Is the Tower of Hercules older?"),
-        ([], "How tall is Cape Hatteras Lighthouse?", "How tall is Cape Hatteras Lighthouse?"),
-        ([], "And how old is it?", "And how old is it?"),
+        (HATTERAS, "no, Boston Light I meant", "How tall is Boston Light?"),
+        (HATTERAS, "İİİİ I mean Boston Light", "How tall is Boston Light?"),
+        (HATTERAS, "Sorry, who built it?", "Who built Cape Hatteras Lighthouse?"),
     ],
 )
 def test_a_follow_up_becomes_a_question_that_stands_by_itself(
@@ -68,11 +66,47 @@ def test_a_follow_up_becomes_a_question_that_stands_by_itself(
 
 
 @pytest.mark.parametrize(
+    "asked",
+    [
+        "Who built Bell Rock?",
+        "Is the Tower of Hercules older?",
+        "What is photosynthesis?",
+        "What is the speed of light?",
+        "How do fog signals work?",
+        "When was the Eiffel Tower built and who designed it?",
+        "What is photosynthesis and how does it work?",
+        "Is it true that Paris is larger than Rome?",
+        "What time is it in Tokyo?",
+        "How long did it take to build Ar-Men?",
+        "What does it mean to be free?",
+        "Why do people like lighthouses, and do they visit them?",
+        "Which lamps were used before electricity?",
+        "Can a lens be cleaned?",
+        "Explain what hydraulic lime is and where it was used.",
+        "Are lighthouses still needed today?",
+        "How is glass made?",
+        "Thanks!",
+        "What causes fog?",
+        "Does salt water corrode iron?",
+        "Give me an overview of lighthouse lamps",
+        "Compare Bell Rock and Skerryvore",
+        "Who won the race between Scott and Amundsen?",
+        "How many lighthouses are there in Norway?",
+    ],
+)
+def test_a_question_that_stands_by_itself_stays_as_it_is(asked: str) -> None:
+    for before in (HATTERAS, ENGINEER, FASTNET, []):
+        assert read_follow_up(asked, before).question == asked
+
+
+@pytest.mark.parametrize(
     ("before", "asked", "points_back", "is_resolved"),
     [
         (HATTERAS, "How old is it?", True, True),
         (HATTERAS, "Who built Bell Rock?", False, True),
         ([], "How old is it?", True, False),
+        ([], "And how old is it?", True, False),
+        (HATTERAS, "And him?", True, False),
         (turns("and then?"), "and him?", True, False),
     ],
 )
