@@ -14,7 +14,7 @@ from deep_research.conversation.rewriting import rewrite
 from deep_research.conversation.saved_evidence import matching_sources, saved_sources
 from deep_research.conversation.turn import Turn, given_turn, turn_of
 from deep_research.conversation.turn_summary import summary_of
-from deep_research.errors import LogDamagedError, RunNotFoundError, SearchError
+from deep_research.errors import LogDamagedError, RunNotFoundError, SearchError, StoreVersionError
 from deep_research.logs import get_log, told
 from deep_research.phases.gathering.handoff import GatheredSource
 from deep_research.state import DeepResearchState, Exchange, FirstLook, Mention, Resolution
@@ -45,41 +45,47 @@ class Conversation:
         self._lock = threading.Lock()
 
     async def resolve(self, state: DeepResearchState, models: RunModels | None = None) -> Resolution | None:
-        """What the question of a run means after the turns before it; None where there are none. Raises `Halted`,
-        `StoreError`."""
+        """What the question of a run means after the turns before it; None where it has none and needs none. Raises
+        `Halted`, `StoreError`."""
         before = await asyncio.to_thread(self._before, state)
         # Who gives the turns says what was asked; the session has only what they saved.
-        turns = _given_turns(state.options.history) or [*map(turn_of, before)]
-        if not turns:
-            return None
-        context = Resolution(
-            asked=state.query,
-            question=state.query,
-            turns=tuple(turn.research_id for turn in before),
-            summary=summary_of(turns, self._tokens),
-            recalls=bool(saved_sources(state, reversed(before[-MAX_TURNS_BACK:]))),
+        turns = await asyncio.to_thread(
+            lambda: _given_turns(state.options.history) or [*map(turn_of, before)]
         )
-        rewritten = await rewrite(state, turns, models, self._tokens)
+        rewritten = await rewrite(state, turns, models, self._tokens) if turns else None
         if rewritten is not None:
-            return context.model_copy(
-                update={
-                    "question": rewritten.question,
-                    "by": "model",
-                    "why": rewritten.why,
-                    "is_resolved": rewritten.is_clear,
-                }
+            made = Resolution(
+                asked=state.query,
+                question=rewritten.question,
+                by="model",
+                why=rewritten.why,
+                is_resolved=rewritten.is_clear,
             )
-        reading = read_follow_up(state.query, turns, await self._known(state.query))
-        why = "It points back to an earlier turn." if reading.points_back else "It stands by itself."
-        return context.model_copy(
-            update={"question": reading.question, "is_resolved": reading.is_resolved, "why": why}
+        else:
+            known = await self._known(state.query) if turns else ()
+            reading = await asyncio.to_thread(read_follow_up, state.query, turns, known)
+            why = "It points back to an earlier turn." if reading.points_back else "It stands by itself."
+            made = Resolution(
+                asked=state.query, question=reading.question, is_resolved=reading.is_resolved, why=why
+            )
+        if not turns and made.is_resolved:
+            return None
+        made = made.model_copy(
+            update={
+                "turns": tuple(turn.research_id for turn in before),
+                "summary": summary_of(turns, self._tokens),
+            }
         )
+        meant = state.model_copy(update={"query": made.question, "resolution": made})
+        return made.model_copy(update={"recalls": bool(await self.recall(meant))})
 
     async def recall(self, state: DeepResearchState) -> tuple[GatheredSource, ...]:
         """The saved sources that have most of the question, best first. Raises `StoreError`."""
 
         def matched() -> tuple[GatheredSource, ...]:
-            turns = self._turns(state.resolution.turns[-MAX_TURNS_BACK:] if state.resolution else ())
+            if state.resolution is None or state.options.depth == "deep":
+                return ()  # who wants a question researched deeply wants more than what there is
+            turns = self._turns(state.resolution.turns[-MAX_TURNS_BACK:])
             return matching_sources(self._store, saved_sources(state, reversed(turns)), state)
 
         return await asyncio.to_thread(matched)
@@ -124,11 +130,12 @@ class Conversation:
         return turns[::-1]
 
     def _turns(self, run_ids: Sequence[str]) -> list[DeepResearchState]:
-        """The runs that were begun of these. One that was deleted, or is no longer whole, is passed over. Blocking."""
+        """The runs of these that were let in. One that was deleted, or that cannot be read, is passed over. Blocking."""
         turns: list[DeepResearchState] = []
         for run_id in run_ids:
-            with suppress(RunNotFoundError, LogDamagedError):
-                if (turn := self._state(self._store.run(run_id))).decisions:
+            with suppress(RunNotFoundError, LogDamagedError, StoreVersionError):
+                turn = self._state(self._store.run(run_id))
+                if turn.admission is None or turn.admission.safety_check:
                     turns.append(turn)
         return turns
 
@@ -149,7 +156,7 @@ class Conversation:
 def _given_turns(history: Sequence[Exchange]) -> list[Turn]:
     """Turns that are no runs: each question is read after those before it, as it was when it was asked."""
     turns: list[Turn] = []
-    for exchange in history:
+    for exchange in history[-MAX_TURNS_BACK:]:
         turn = given_turn(exchange)
         turns.append(turn.model_copy(update={"question": read_follow_up(turn.asked, turns).question}))
     return turns

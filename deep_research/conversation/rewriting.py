@@ -10,13 +10,14 @@ from deep_research.budget.metered import RunModels
 from deep_research.conversation.turn import Turn
 from deep_research.conversation.turn_summary import summary_of
 from deep_research.errors import StopResearch, StoreError
-from deep_research.evidence.disclosure import askable
+from deep_research.evidence.disclosure import LONGEST_QUERY, askable
+from deep_research.evidence.inquiry import read_question
 from deep_research.logs import get_log, told
 from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, asked, one_line
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 
 MAX_OUTPUT_TOKENS = 800  # thoughts included
-MAX_QUESTION_CHARS, MAX_WHY_CHARS = 2_000, 300
+MAX_WHY_CHARS = 300
 OF_TURNS = 0.4  # of the room
 
 log = get_log("conversation")
@@ -44,7 +45,7 @@ async def rewrite(
     state: DeepResearchState, turns: Sequence[Turn], models: RunModels | None, tokens: int
 ) -> Rewritten | None:
     """The question of a run after these turns; None where no model answers. Raises `Halted`, `StoreError`."""
-    if models is None or not models.roles.chain_of(ModelRole.PLANNER):
+    if models is None or not models.roles.chain_of(ModelRole.PLANNER) or len(state.query) > LONGEST_QUERY:
         return None
     model = models.model(ModelRole.PLANNER, DeepResearchPhase.PLANNING)
     try:
@@ -58,10 +59,19 @@ async def rewrite(
         return None
     # What earlier answers say comes from pages: no address and no instruction of theirs becomes part of a question.
     own = " ".join([state.query, *(turn.question for turn in turns)])
-    question = askable(one_line(answer.question)[:MAX_QUESTION_CHARS], own, state.options.system_prompt)
-    if not question:
+    question = askable(one_line(answer.question), own, state.options.system_prompt)
+    if not answer.is_clear:
+        question = state.query
+    elif not _is_same(state.query, question):
         return None
     return answer.model_copy(update={"question": question, "why": one_line(answer.why)[:MAX_WHY_CHARS]})
+
+
+def _is_same(asked: str, question: str) -> bool:
+    """Whether a question still has at least half of what the user's words ask."""
+    read = read_question(asked)
+    own = set(read.terms)
+    return bool(question) and 2 * len(own & set(read.words.terms(question))) >= len(own)
 
 
 def _message(state: DeepResearchState, turns: Sequence[Turn], tokens: int, room: Room) -> Message:

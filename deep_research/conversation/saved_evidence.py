@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
 from deep_research.errors import ContentMissingError
 from deep_research.evidence.ranking import matching
@@ -11,6 +12,8 @@ from deep_research.state import DeepResearchState, Source
 from deep_research.store import Store
 
 MAX_SOURCES = 60  # that are looked through, those of the latest turns first
+MAX_AGE = timedelta(days=30)  # of a turn whose sources are taken
+MIN_SHARE = 0.5  # of the weight of a question that a source must have
 _SCOPE = (
     "source_types",
     "since",
@@ -26,10 +29,11 @@ _SCOPE = (
 
 def saved_sources(state: DeepResearchState, turns: Iterable[DeepResearchState]) -> list[Source]:
     """Of the ``turns``, the latest first, the sources that were read and that the run may use too: those of runs that
-    were allowed to search the same. Each is there once."""
+    searched the same, not long ago. Each is there once. A document that was changed since makes what is searched
+    another."""
     sources: dict[str, Source] = {}
     for turn in turns:
-        if _scope(turn) != _scope(state):
+        if _scope(turn) != _scope(state) or _age(turn, state) > MAX_AGE:
             continue
         for source in turn.sources:
             if source.id in turn.analyzed and source.content_hash and source.id not in sources:
@@ -40,7 +44,14 @@ def saved_sources(state: DeepResearchState, turns: Iterable[DeepResearchState]) 
 
 
 def _scope(state: DeepResearchState) -> tuple[object, ...]:
-    return state.permissions, *(getattr(state.options, name) for name in _SCOPE)
+    setup = state.setup
+    searched = setup and (setup.services, setup.corpora, setup.data_sources, setup.pages, setup.local_only)
+    return searched, state.permissions, *(getattr(state.options, name) for name in _SCOPE)
+
+
+def _age(turn: DeepResearchState, state: DeepResearchState) -> timedelta:
+    known = turn.created_at is not None and state.created_at is not None
+    return state.created_at - turn.created_at if known else timedelta()  # type: ignore[operator]
 
 
 def matching_sources(
@@ -52,7 +63,7 @@ def matching_sources(
     for source, body in zip(sources, texts, strict=True):
         text = body.decode("utf-8", "replace")
         passages, share = matching(state.query, text, source.title)
-        if share > 0:
+        if share >= MIN_SHARE:
             ranked.append((share, _gathered(source, text).model_copy(update={"passages": passages})))
     ranked.sort(key=lambda pair: -pair[0])
     best = [source for _, source in ranked[: state.options.max_sources_per_query]]

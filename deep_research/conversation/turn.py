@@ -7,7 +7,7 @@ from datetime import datetime
 
 from deep_research.report.reference_marks import reference_marks
 from deep_research.report.report_blocks import answer_of
-from deep_research.state import DeepResearchState, Exchange, Record
+from deep_research.state import DeepResearchState, Exchange, Record, RunStatus
 
 MAX_ANSWER_CHARS = 1_500
 MAX_REFERENCES = 200  # whose marks are taken out of an answer that is given
@@ -15,12 +15,14 @@ MAX_REFERENCES = 200  # whose marks are taken out of an answer that is given
 
 class Turn(Record):
     """A question with its answer. ``asked`` are the user's words, ``question`` what was researched: the same where it
-    stood by itself. ``answer`` is plain text without reference marks, empty where nothing was found."""
+    stood by itself. ``answer`` is plain text without reference marks, empty where nothing was found; ``status`` is that
+    of the run, None for a turn that is none."""
 
     research_id: str = ""
     asked: str
     question: str
     answer: str = ""
+    status: RunStatus | None = None
     at: datetime | None = None
 
 
@@ -31,6 +33,7 @@ def turn_of(state: DeepResearchState) -> Turn:
         asked=state.resolution.asked if state.resolution is not None else state.query,
         question=state.query,
         answer=_answer(state),
+        status=state.status,
         at=state.created_at,
     )
 

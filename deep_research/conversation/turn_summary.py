@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from deep_research.budget.tokens import Counter
 from deep_research.conversation.turn import Turn
+from deep_research.state import RunStatus
 
 MAX_LINE_CHARS = 600  # of a turn
+_OVER = (None, RunStatus.COMPLETED, RunStatus.ABORTED)
 _TRIMMED = "(Earlier turns are left out: {}.)"
 
 
@@ -29,5 +31,6 @@ def summary_of(turns: Sequence[Turn], tokens: int) -> str:
 
 def _line(turn: Turn) -> str:
     day = f"{turn.at:%Y-%m-%d} " if turn.at else ""
-    line = " ".join(f"- {day}Asked: {turn.question} Answered: {turn.answer or 'nothing was found.'}".split())
+    none = "nothing was found." if turn.status in _OVER else "not yet."
+    line = " ".join(f"- {day}Asked: {turn.question} Answered: {turn.answer or none}".split())
     return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS].rsplit(' ', 1)[0]} …"

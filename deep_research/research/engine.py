@@ -180,6 +180,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         """
         user = await self._user_of(options)
         question, chosen, shared, parts = self._checked(query, options, user)
+        await self._check_previous(chosen)
         await self._prepare(parts)
         return await self._runner.begin(new_run_id(), question, chosen, shared, parts=parts, user=user)
 
@@ -209,6 +210,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         """A run that is in the store, and the task that carries it out."""
         user = await self._user_of(options)
         question, chosen, shared, parts = self._checked(query, options, user)
+        await self._check_previous(chosen)
         await self._prepare(parts)
         run_id, created = new_run_id(), asyncio.Event()
         task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created, parts, user))
@@ -247,6 +249,7 @@ class DeepResearch(RunControl, MemoryVerbs):
                 "A submitted run takes no shared_budget.",
                 hint="Give it to the engine that works on the queue.",
             )
+        await self._check_previous(chosen)
         place = queue_place(priority, not_before)
         await self._prepare(parts)
         run_id = new_run_id()
@@ -277,6 +280,13 @@ class DeepResearch(RunControl, MemoryVerbs):
         except RunNotFoundError:
             return None
         return run_id
+
+    async def _check_previous(self, options: RunOptions) -> None:
+        """Raises `RunNotFoundError` where the run that another is to follow is not there, or is another user's."""
+        if options.previous_run_id is not None:
+            row = await self._row(options.previous_run_id)
+            if row.user_id != options.user_id:
+                raise RunNotFoundError.of(options.previous_run_id)
 
     async def _check_repeated(
         self, run_id: str, question: str, given: Mapping[str, Any], chosen: RunOptions

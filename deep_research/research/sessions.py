@@ -10,7 +10,13 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
-from deep_research.errors import RunBusyError, RunNotFoundError, UsageError
+from deep_research.errors import (
+    LogDamagedError,
+    RunBusyError,
+    RunNotFoundError,
+    StoreVersionError,
+    UsageError,
+)
 from deep_research.memory.base import Memory, storable
 from deep_research.memory.entry import MemoryEntry, MemoryKind
 from deep_research.research.runs import Runs
@@ -87,8 +93,8 @@ class Sessions(Runs):
         return {entry.words: entry.text for entry in entries}
 
     async def asession_turns(self, session_id: str, *, user_id: str | None = None) -> Sequence[SessionTurn]:
-        """The turns of a session, the oldest first. Raises `RunNotFoundError` where the user has no session of that id,
-        `LogDamagedError`."""
+        """The turns of a session, the oldest first. Raises `RunNotFoundError` where the user has no session of that
+        id."""
         rows = await self._of_session(session_id, user_id)
         return [await self._turn(row) for row in reversed(rows)]
 
@@ -116,8 +122,9 @@ class Sessions(Runs):
                 hint="Cancel it, or wait until it ends.",
                 research_id=busy.run_id,
             )
-        for row in rows:
-            await asyncio.to_thread(self._store.delete, row.run_id)
+        for row in reversed(rows):
+            with suppress(RunNotFoundError):  # somebody was faster
+                await asyncio.to_thread(self._store.delete, row.run_id)
         await asyncio.to_thread(self._memory.forget, user_id, ids=[_title_id(session_id)])
         return len(rows)
 
@@ -135,7 +142,16 @@ class Sessions(Runs):
     async def _turn(self, row: RunRow) -> SessionTurn:
         from deep_research.conversation.turn import turn_of
 
-        state = await self._state(row.run_id)
+        try:
+            state = await self._state(row.run_id)
+        except (LogDamagedError, StoreVersionError):  # it is shown by its row
+            return SessionTurn(
+                research_id=row.run_id,
+                asked=row.query,
+                question=row.query,
+                status=row.status(time.time()),
+                at=row.created_at,
+            )
         turn = turn_of(state)
         cited = {citation.source_id for citation in state.citations}
         return SessionTurn(
@@ -211,6 +227,8 @@ class Session:
 
     def _with_session(self, options: RunArguments) -> dict[str, Any]:
         own = {"session_id": self.session_id, **({"user_id": self.user_id} if self.user_id else {})}
+        if options.keys() & {"session_id", "user_id"}:
+            raise UsageError("A session has its id and its user.", hint="Leave session_id and user_id out.")
         return {"depth": "auto", **options, **own}
 
     async def aturns(self) -> Sequence[SessionTurn]:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
+from deep_research.errors import RunNotFoundError
 from deep_research.research.operations import OPERATIONS, Right
 from deep_research.research.route_table import ROUTES
 from deep_research.research.sessions import MAX_SESSION_CHARS, SessionSummary, SessionTurn
@@ -73,12 +74,18 @@ _Deleter = Annotated[User, Depends(user_with(Right.DELETE))]
 
 
 def _owner(user: User, named: str | None) -> str | None:
-    """Whose sessions are meant: one's own, or those that an admin names."""
-    return named if user.may(Right.ADMIN) else user.name
+    """Whose session is meant: one's own, or that of the user who is named. Raises `RunNotFoundError` for one that is not
+    for the user to see."""
+    if named is None or named == user.name:
+        return user.name
+    if not user.sees(named):
+        raise RunNotFoundError("There is no such session.", hint="GET /v1/sessions names yours.")
+    return named
 
 
 async def _sessions(request: Request, user: _Reader, given: Annotated[SessionsRequest, Query()]) -> Response:
-    found = await service_of(request).engine.asessions(user=_owner(user, given.user))
+    owner = given.user if user.may(Right.ADMIN) else _owner(user, given.user)
+    found = await service_of(request).engine.asessions(user=owner)
     data, cursor = page_of(found, given.after, given.limit)
     return await model_response(Page[SessionSummary](data=list(data), next=cursor))
 

@@ -96,7 +96,7 @@ class RunOptions(Record):
     source_language: str | None = None
     protected: tuple[str, ...] = ()
     user_id: str | None = None
-    session_id: str | None = None
+    session_id: str | None = Field(default=None, min_length=1, max_length=200)
     previous_run_id: str | None = Field(default=None, pattern=r"^deepres-(?:[0-9a-f]{12}|[0-9a-f]{24})$")
     history: tuple[Exchange, ...] = Field(default=(), max_length=MAX_EXCHANGES)
     remember: bool = False

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from deep_research.evidence.inquiry import read_question
-from deep_research.state import Answered, DeepResearchState, Depth
+from deep_research.state import Answered, ConfidenceLevel, DeepResearchState, Depth
 
 AUTO, USUAL = "auto", "standard"
+_SURE = (ConfidenceLevel.CONFIRMED, ConfidenceLevel.HIGH)
 MAX_QUICK_WORDS = 30  # of a question that may be answered by one search
 
 
@@ -31,7 +32,8 @@ def falls_short(state: DeepResearchState, *, is_blocked: bool) -> bool:
     """Whether what a conversation saved does not answer the question, so that it has to be searched; or a quick run
     whose depth was chosen by rule found no answer, and goes on at the standard depth. Each happens once in a run."""
     if state.recalling:
-        return is_blocked or state.answered is not Answered.YES
+        is_sure = any(finding.confidence in _SURE for finding in state.findings)
+        return is_blocked or not is_sure or state.answered is not Answered.YES
     if state.depth is not Depth.QUICK or state.options.depth != AUTO:
         return False
     return is_blocked or state.answered is Answered.NO

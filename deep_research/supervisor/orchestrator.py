@@ -428,6 +428,8 @@ class SupervisorOrchestrator:
         if self._conversation is not None and self._converses(state) and state.resolution is None:
             resolution = await self._conversation.resolve(state, self._models)
             resolved = [QuestionResolved(resolution=resolution)] if resolution is not None else []
+            if resolution is not None:
+                resolved += self._depth_of_resolved(state, resolution.question)
             if resolution is not None and not resolution.is_resolved:
                 resolved.append(NoticeAdded(notice=Notice(name="conversation", message=UNRESOLVED)))
         memories = await self._memories(state)
@@ -454,6 +456,13 @@ class SupervisorOrchestrator:
             message = f"Nothing was remembered: {error.problem} {error.hint}".strip()
             return [NoticeAdded(notice=Notice(name="memory", message=message))]
         return [MemoryWritten(entries=entries)] if entries else []
+
+    def _depth_of_resolved(self, state: DeepResearchState, question: str) -> list[Event]:
+        """The depth of the question as it is meant, where that is another than that of the user's words."""
+        planner = self._phases[DeepResearchPhase.PLANNING].spec
+        meant = state.model_copy(update={"query": question})
+        depth, reason = depth_of(meant, by_planner=planner.uses_model)
+        return [DepthChanged(depth=depth, reason=reason)] if depth is not state.depth else []
 
     def _converses(self, state: DeepResearchState) -> bool:
         """Whether the question of a run may point back to others."""
@@ -521,8 +530,8 @@ class SupervisorOrchestrator:
     async def _ask_owner(self, state: DeepResearchState) -> list[Event]:
         """What is to be recorded before the searches begin, after which the run has to be looked at again: it is parked
         with a question, or with its plan, is planned again, or its plan is approved. Empty where nothing is."""
-        if state.phase is not DeepResearchPhase.GATHERING or state.iteration != 1:
-            return []
+        if state.phase is not DeepResearchPhase.GATHERING or state.iteration != 1 or state.recalling:
+            return []  # what was saved costs nothing to read
         events = await ask_about_question(state, self._models, self._clock)
         return events or await ask_for_approval(state, self._clock(), self._estimate, self._data_sources)
 

@@ -11,7 +11,13 @@ from setting_runs import QUESTION, hanging, run
 
 from deep_research import DeepResearch, SearchProvider, SearchResult, SupervisorHooks
 from deep_research.budget.archive import Archive
-from deep_research.errors import ConfigurationError, InvalidQuestionError, RightError, SettingsError
+from deep_research.errors import (
+    ConfigurationError,
+    InvalidQuestionError,
+    RightError,
+    RunNotFoundError,
+    SettingsError,
+)
 from deep_research.store import MemoryStore, SQLiteStore
 from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
 
@@ -212,8 +218,9 @@ def the_run_that_another_follows(tmp_path):
         asked = "How old is it?"
         assert research.run(asked, previous_run_id=first.research_id).query == "How old is Bell Rock?"
         assert research.run(asked).query == asked
-        assert research.run(asked, previous_run_id="deepres-0123456789ab").query == asked
-        assert research.run(asked, previous_run_id=first.research_id, user_id="bob").query == asked
+        for other in ({"previous_run_id": "deepres-0123456789ab"}, {"user_id": "bob"}):
+            with pytest.raises(RunNotFoundError):
+                research.run(asked, **{"previous_run_id": first.research_id} | other)
 
 
 def what_the_caller_keeps_with_a_run(tmp_path):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from deep_research.errors import DeepResearchError
+from deep_research.errors import ConfigurationError, DeepResearchError
+from deep_research.interfaces.cli.console import Exit, of_error, of_run
 from deep_research.interfaces.cli.input_lines import InputLines
 from deep_research.interfaces.cli.plan_editor import at_a_terminal
 from deep_research.interfaces.cli.run_command import answered_before_user
@@ -21,12 +22,14 @@ _ENDS = ("quit", "exit")
 
 
 async def chat(session: Session) -> int:
-    """Ask what is typed until the end of the input. An error of one question does not end the chat."""
+    """Ask what is typed until the end of the input, and give the exit code of the last question where nobody sits at a
+    terminal. An error of one question does not end the chat, but for one of the set-up. Raises `ConfigurationError`."""
     args = session.args
     name = checked_session(args.session or f"chat-{datetime.now():%Y%m%d-%H%M%S}")
     lines, at_terminal = InputLines(), at_a_terminal(session)
     if at_terminal:
         session.console.note(f"Session {name}. An empty line, quit or Ctrl-D ends it.")
+    code = Exit.COMPLETED
     for _ in range(MAX_TURNS):
         if at_terminal:
             session.console.draw(_PROMPT)
@@ -34,28 +37,32 @@ async def chat(session: Session) -> int:
         if line is None or line.strip().casefold() in (("", *_ENDS) if at_terminal else _ENDS):
             break
         if line.strip():
-            await _turn(session, name, line)
+            code = await _turn(session, name, line)
     if session.talks and session.settings.store != "memory":
         session.console.note(f"Go on with: {command_line(args, 'chat', f'--session={name}')}")
-    return 0
+    return Exit.COMPLETED if at_terminal else code
 
 
-async def _turn(session: Session, name: str, question: str) -> None:
+async def _turn(session: Session, name: str, question: str) -> Exit:
     given = {"session_id": name, "user_id": session.args.user, "depth": session.args.depth or "auto"}
     try:
         result = await answered_before_user(session, question, given)
+    except ConfigurationError:
+        raise
     except DeepResearchError as error:
         session.console.error(error.code, error.problem, error.hint)
-        return
+        return of_error(error)
+    code = of_run(result.status, result.reason)
     if session.args.json:
         turns = await session.engine.asession_turns(name, user_id=session.args.user)
         own = [turn for turn in turns if turn.research_id == result.research_id]
         session.console.print("\n".join(turn.model_dump_json() for turn in own))
-        return
+        return code
     if result.answer:
         session.console.print_report("\n".join([result.answer, "", *_sources(result)]))
     if result.status != "completed":
         conclude(session, result)
+    return code
 
 
 def _sources(result: ResearchResult) -> list[str]:

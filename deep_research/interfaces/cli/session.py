@@ -73,6 +73,8 @@ def command_line(args: Namespace, verb: str, run_id: str) -> str:
     given = [option for option in COMMON if option.metavar and option.flag != "--log-level"]
     if verb not in ("resume", "chat"):
         given = [option for option in given if option.flag in ("--data-dir", "--config", "--set")]
+    if verb == "chat" and args.user:
+        words += ["--user", args.user]
     else:
         words += [
             flag for flag in ("--sample", "--local-only") if getattr(args, flag[2:].replace("-", "_"), False)

@@ -68,7 +68,7 @@ async def _show(look: Look, runs: Sessions) -> None:
 def _told(turn: SessionTurn, columns: int) -> list[str]:
     lines = [f"> {phrases.line(turn.asked)}"]
     if turn.question != turn.asked:
-        lines.append(f"  asked: {phrases.line(turn.question)}")
+        lines.append(f"  researched: {phrases.line(turn.question)}")
     lines.append(turn.answer or f"({turn.status}, no answer)")
     lines.append(f"  {turn.research_id}, {phrases.moment(turn.at)}")
     return [part for line in lines for part in text.fold(line, columns, "  ")] + [""]

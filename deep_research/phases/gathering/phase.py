@@ -71,7 +71,7 @@ def validate_gathering(state: DeepResearchState) -> ValidationResult:
     blocking: list[str] = []
     if not count:
         blocking.append(_nothing(state))
-    elif count < MIN_SOURCES:
+    elif count < MIN_SOURCES and not state.recalling:
         issues.append("Only one source was found." if count == 1 else f"Only {count} sources were found.")
     if count and not state.high_quality_sources():
         issues.append(NO_HIGH_QUALITY)

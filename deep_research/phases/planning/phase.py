@@ -46,6 +46,9 @@ Glance = Callable[[DeepResearchState], Awaitable[FirstLook | None]]
 def validate_planning(state: DeepResearchState) -> ValidationResult:
     """Pure. A plan without any sub-query blocks; all else is advice."""
     plan = [s for s in state.current_sub_queries() if s.iteration == state.iteration]
+    if state.recalling:
+        return judged((), (), len(plan) * 2.5)
+    plan = [s for s in plan if s.id != recall_id(s.query)]
     issues: list[str] = []
     blocking: list[str] = []
     if not plan:
