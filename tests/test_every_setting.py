@@ -181,6 +181,7 @@ TABLE = {
     "corpus": Row(anyway=searching.documents_to_search),
     "corpora": Row(anyway=searching.documents_by_name),
     "depth": Row(anyway=process.how_thoroughly),
+    "memory": Row(anyway=process.where_it_is_kept_what_is_remembered),
     "users_file": Row(anyway=process.users_that_a_run_may_name),
     "named_corpora": Row(anyway=searching.documents_by_name),
     "dense_model": Row(anyway=searching.an_order_by_meaning),

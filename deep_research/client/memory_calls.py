@@ -92,7 +92,7 @@ class MemoryCalls(ABC):
     ) -> int:
         """Forget entries without a trace, and say how many they were."""
         named = [ids] if isinstance(ids, str) else None if ids is None else [str(each) for each in ids]
-        content = {"ids": named, "kinds": _names(kinds), "user_id": user_id}
+        content: dict[str, Any] = {"ids": named, "kinds": _names(kinds), "user_id": user_id}
         if everything:
             content["everything"] = True
         body = await self._call("memory_forget", content=content)

@@ -29,7 +29,7 @@ BOUND = 30.0
 NAMES = sorted(
     name
     for name, operation in OPERATIONS.items()
-    if operation.right in (Right.CONTROL, Right.DELETE) or name in ("waiting", "wake")
+    if (operation.of_run and operation.right in (Right.CONTROL, Right.DELETE)) or name in ("waiting", "wake")
 )
 # What a verb does otherwise by one of its arguments, as a row of its own; None: what it is told, or with what.
 ARGUMENTS = {

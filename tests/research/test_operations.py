@@ -82,10 +82,13 @@ def test_a_handle_calls_the_verbs_of_its_engine_with_its_run() -> None:
 @pytest.mark.parametrize(
     ("right", "names"),
     [
-        (Right.READ, "events list pack report result status text verify waiting"),
+        (
+            Right.READ,
+            "events list memory_export memory_list memory_show pack report result status text verify waiting",
+        ),
         (Right.CREATE, "estimate run start submit"),
-        (Right.CONTROL, "answer cancel pause resume steer"),
-        (Right.DELETE, "delete"),
+        (Right.CONTROL, "answer cancel memory_add memory_edit pause resume steer"),
+        (Right.DELETE, "delete memory_forget"),
         (Right.ADMIN, "drain skipped wake work"),
     ],
 )
@@ -105,6 +108,10 @@ COMMANDS_OF: dict[str, str | None] = {
     "report": "show",
     "skipped": "doctor",  # --skipped
     "work": "worker",
+    **dict.fromkeys(
+        ("memory_list", "memory_show", "memory_add", "memory_edit", "memory_export", "memory_forget"),
+        "memory",
+    ),
     **dict.fromkeys(("start", "text", "drain")),
 }
 
@@ -136,6 +143,7 @@ def test_every_other_command_is_no_verb() -> None:
         "show",
         "replay",
         "archive",
+        "memory",
         "doctor",
         "completion",
         "worker",

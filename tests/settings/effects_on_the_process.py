@@ -12,6 +12,7 @@ from setting_runs import QUESTION, hanging, run
 from deep_research import DeepResearch, SearchProvider, SearchResult, SupervisorHooks
 from deep_research.budget.archive import Archive
 from deep_research.errors import ConfigurationError, InvalidQuestionError, RightError, SettingsError
+from deep_research.memory import SQLiteMemory, VolatileMemory
 from deep_research.store import MemoryStore, SQLiteStore
 from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
 
@@ -46,6 +47,12 @@ def where_runs_are_kept(tmp_path):
     for name, kind in (("memory", MemoryStore), ("sqlite", SQLiteStore)):
         with DeepResearch(store=name, data_dir=tmp_path) as research:
             assert isinstance(research._parts.store, kind)
+
+
+def where_it_is_kept_what_is_remembered(tmp_path):
+    for name, kind in (("volatile", VolatileMemory), ("sqlite", SQLiteMemory)):
+        with DeepResearch(memory=name, data_dir=tmp_path) as research:
+            assert isinstance(research._memory, kind)
 
 
 def folder_of_the_database(tmp_path):
