@@ -158,6 +158,7 @@ TABLE = {
     # Caps
     "budget": Row(extractive=both.caps_of_one_run, model=both.caps_of_one_run),
     "shared_budget": Row(extractive=both.caps_of_all_runs, model=both.caps_of_all_runs),
+    "remember": Row(anyway=process.what_runs_leave_in_memory),
     "session_tokens": Row(
         extractive=both.length_of_the_summary_of_a_conversation,
         model=both.length_of_the_summary_of_a_conversation,
@@ -185,6 +186,7 @@ TABLE = {
     "corpus": Row(anyway=searching.documents_to_search),
     "corpora": Row(anyway=searching.documents_by_name),
     "depth": Row(anyway=process.how_thoroughly),
+    "memory": Row(anyway=process.where_it_is_kept_what_is_remembered),
     "users_file": Row(anyway=process.users_that_a_run_may_name),
     "named_corpora": Row(anyway=searching.documents_by_name),
     "dense_model": Row(anyway=searching.an_order_by_meaning),

@@ -130,6 +130,7 @@ OTHERS: dict[str, Any] = {
     "record_models": None,
     "runtime": "direct-api",
     "store": "sqlite",
+    "memory": "sqlite",
     "preset": "default",
     "log_level": None,
     "log_format": "text",

@@ -112,10 +112,19 @@ class Connection:
         """An answer while it comes. Raises as `json`, and `_PassingError` for what another try may not have."""
         given = {} if content is None else {"json": content}
         try:
-            async with self._client.stream(method, path, params=params, headers=headers, **given) as response:
+            request = self._client.build_request(method, path, params=params, headers=headers, **given)
+        except ValueError as error:  # of a half character, say
+            raise UsageError(
+                f"What is given cannot be sent: {error}.", hint="Leave out what is not text or no number."
+            ) from None
+        try:
+            response = await self._client.send(request, stream=True)
+            try:
                 if response.status_code >= 300:
                     raise await _error_of(response)
                 yield response
+            finally:
+                await response.aclose()
         except httpx.TransportError as error:
             raise _PassingError(_unreached(error, str(self._client.base_url)), None) from None
 

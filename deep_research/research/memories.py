@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from deep_research.errors import MemoryNotFoundError, UnknownNameError, UsageError
@@ -11,7 +12,6 @@ from deep_research.memory.base import MemoryCursor
 from deep_research.memory.entry import GIVEN, MAX_TEXT_CHARACTERS, MemoryEntry, MemoryKind, new_entry_id
 from deep_research.research.operations import plain
 from deep_research.research.runs import check_limit
-from deep_research.state.journal import utc_now
 from deep_research.state.records import Record
 
 if TYPE_CHECKING:
@@ -80,7 +80,12 @@ class Memories:
             )
         said = _checked_text(text)
         entry = MemoryEntry(
-            id=new_entry_id(), user_id=checked_user(user_id), kind=wanted, text=said, words=said, at=utc_now()
+            id=new_entry_id(),
+            user_id=checked_user(user_id),
+            kind=wanted,
+            text=said,
+            words=said,
+            at=datetime.now(UTC),
         )
         return await self._put(entry)
 

@@ -16,6 +16,7 @@ from deep_research import Budget, DeepResearch, RunStatus
 from deep_research.client import AsyncClient, Client
 from deep_research.errors import (
     DeepResearchError,
+    MemoryNotFoundError,
     RepeatedKeyError,
     RunNotFoundError,
     RunStateError,
@@ -186,6 +187,30 @@ def test_a_plan_is_approved_by_an_answer(research: Any) -> None:
     assert answered.status is RunStatus.COMPLETED
 
 
+def test_what_is_remembered_is_added_changed_taken_along_and_forgotten(research: Any) -> None:
+    user = f"ann-{time.time_ns()}"
+    assert research.memory_list(user_id=user) == []
+    first = research.memory_add("preferences", " Short reports, please. ", user_id=user)
+    assert (first.text, first.kind, first.user_id) == ("Short reports, please.", "preferences", user)
+    more = [research.memory_add("profile", f"Keeper of lighthouse {n}.", user_id=user) for n in range(4)]
+    listed = research.memory_list(user_id=user)
+    assert listed == [*more[::-1], first]
+    assert research.memory_list(user_id=user, kinds="preferences") == [first]
+    assert research.memory_list(user_id=user, kinds=["profile"], limit=3) == more[:0:-1]
+    for after in (listed[1], listed[1].id):
+        assert research.memory_list(user_id=user, after=after) == listed[2:]
+    edited = research.memory_edit(first.id, "Long reports, please.", user_id=user)
+    assert edited == first.model_copy(update=dict.fromkeys(("text", "words"), "Long reports, please."))
+    assert research.memory_show(first.id, user_id=user) == edited
+    exported = research.memory_export(user_id=user)
+    assert (exported.user_id, list(exported.entries)) == (user, [*more[::-1], edited])
+    assert research.memory_forget(first.id, user_id=user) == 1
+    assert research.memory_forget([more[0].id, more[1].id, "mem-no"], user_id=user) == 2
+    assert research.memory_forget(kinds="episodes", user_id=user) == 0
+    assert research.memory_forget(everything=True, user_id=user) == 2
+    assert research.memory_list(user_id=user) == []
+
+
 def test_an_estimate_starts_no_run(research: Any) -> None:
     before = len(research.list())
     assert research.estimate(QUESTION).iterations.high >= 1
@@ -211,6 +236,22 @@ def test_an_estimate_starts_no_run(research: Any) -> None:
         (lambda r: r.submit(QUESTION, corpora=["nope"]), UnknownNameError),
         (lambda r: r.submit(QUESTION, max_iterations=99), DeepResearchError),
         (lambda r: r.submit(QUESTION, max_iteration=2), DeepResearchError),
+        (lambda r: r.memory_show("mem-no"), MemoryNotFoundError),
+        (lambda r: r.memory_show("../runs"), MemoryNotFoundError),
+        (lambda r: r.memory_show(r.memory_add("profile", "x", user_id="bob").id), MemoryNotFoundError),
+        (lambda r: r.memory_edit("mem-no", "x"), MemoryNotFoundError),
+        (lambda r: r.memory_forget("mem-no"), MemoryNotFoundError),
+        (lambda r: r.memory_list(after="mem-no"), MemoryNotFoundError),
+        (lambda r: r.memory_list(limit=0), UsageError),
+        (lambda r: r.memory_list(kinds="dreams"), UsageError),
+        (lambda r: r.memory_add("dreams", "x"), UsageError),
+        (lambda r: r.memory_add("episodes", "x"), UsageError),
+        (lambda r: r.memory_add("profile", " "), UsageError),
+        (lambda r: r.memory_add("profile", "x" * 2_001), UsageError),
+        (lambda r: r.memory_add("profile", 3), UsageError),
+        (lambda r: r.memory_add("profile", "\ud800"), UsageError),
+        (lambda r: r.memory_forget(), UsageError),
+        (lambda r: r.memory_forget("mem-no", everything=True), UsageError),
         (lambda r: r.list(limit=0), UsageError),
         (lambda r: r.list(status="done"), UsageError),
         (lambda r: r.steer(r.submit(QUESTION, not_before="2999-01-01")), UsageError),

@@ -82,10 +82,14 @@ def test_a_handle_calls_the_verbs_of_its_engine_with_its_run() -> None:
 @pytest.mark.parametrize(
     ("right", "names"),
     [
-        (Right.READ, "events list pack report result session_turns sessions status text verify waiting"),
+        (
+            Right.READ,
+            "events list memory_export memory_list memory_show pack report result session_turns sessions status text "
+            "verify waiting",
+        ),
         (Right.CREATE, "estimate run start submit"),
-        (Right.CONTROL, "answer cancel pause resume steer"),
-        (Right.DELETE, "delete session_delete"),
+        (Right.CONTROL, "answer cancel memory_add memory_edit pause resume session_rename steer"),
+        (Right.DELETE, "delete memory_forget session_delete"),
         (Right.ADMIN, "drain skipped wake work"),
     ],
 )
@@ -105,7 +109,11 @@ COMMANDS_OF: dict[str, str | None] = {
     "report": "show",
     "skipped": "doctor",  # --skipped
     "work": "worker",
-    **dict.fromkeys(("sessions", "session_turns", "session_delete"), "sessions"),  # list, show, delete
+    **dict.fromkeys(("sessions", "session_turns", "session_rename", "session_delete"), "sessions"),
+    **dict.fromkeys(
+        ("memory_list", "memory_show", "memory_add", "memory_edit", "memory_export", "memory_forget"),
+        "memory",
+    ),
     **dict.fromkeys(("start", "text", "drain")),
 }
 
@@ -138,6 +146,7 @@ def test_every_other_command_is_no_verb() -> None:
         "chat",
         "replay",
         "archive",
+        "memory",
         "doctor",
         "completion",
         "worker",

@@ -16,6 +16,7 @@ from deep_research.server.app import create_app
 from deep_research.server.problems import OPENAI_PATHS
 
 RUN = "/v1/runs/{research_id}"
+ENTRY = "/v1/memory/entries/{entry_id}"
 CORPUS = "/v1/corpora/{name}"
 RESPONSE = "/v1/responses/{response_id}"
 ROLES = ("none", "unknown", "reader", "other", "runner", "admin")
@@ -53,6 +54,13 @@ EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
     ("POST", f"{RUN}/resume"): (401, 401, 403, 404, 202, 202),
     ("POST", f"{RUN}/steer"): (401, 401, 403, 404, 409, 409),
     ("POST", f"{RUN}/answer"): (401, 401, 403, 404, 409, 409),
+    # An entry of alice's memory: an admin's token sees the admin's own alone.
+    ("GET", "/v1/memory"): OWN,
+    ("POST", "/v1/memory"): (401, 401, 403, 201, 201, 201),
+    ("GET", "/v1/memory/export"): OWN,
+    ("POST", "/v1/memory/forget"): (401, 401, 403, 200, 200, 200),
+    ("GET", ENTRY): (401, 401, 200, 404, 200, 404),
+    ("PATCH", ENTRY): (401, 401, 403, 404, 200, 404),
     ("GET", "/v1/models"): OWN,
     ("GET", "/v1/models/{model}"): OWN,
     ("POST", "/v1/responses"): (401, 401, 403, 200, 200, 200),
@@ -70,6 +78,9 @@ BODIES: dict[str, Any] = {
     "/v1/responses": {"input": "Who built Skerryvore?", "background": True},
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "Who built Skerryvore?"}]},
     "/v1/sessions/title": {"session_id": "lights", "user_id": "alice", "title": "Lights"},
+    "/v1/memory": {"kind": "profile", "text": "Keeper of a lighthouse."},
+    "/v1/memory/forget": {"kinds": ["episodes"]},
+    ENTRY: {"text": "Was a keeper."},
     f"{RUN}/steer": {"text": "Mind the keepers."},
     f"{RUN}/answer": {"value": "The one in Scotland."},
 }
@@ -119,6 +130,7 @@ def test_a_route_answers_each_role_as_the_table_says(
     url = path.format(
         research_id=run_id,
         source_id=source_id,
+        entry_id=engine.memory_add("profile", "Keeper of a lighthouse.", user_id="alice").id,
         response_id=run_id.replace("deepres-", "resp_"),
         model="deep-research",
         name="lights",
@@ -168,6 +180,50 @@ def test_a_user_sees_and_lists_his_own_runs_alone(
     foreign = engine.list(user="alice")[0].research_id
     headers = {"x-api-key": tokens["other"]}
     assert guarded.get("/v1/runs", params={"after": foreign}, headers=headers).status_code == 404
+
+
+def test_a_token_sees_changes_and_forgets_the_memory_of_its_own_user_alone(
+    guarded: TestClient, engine: DeepResearch, tokens: dict[str, str]
+) -> None:
+    entries = {
+        user: engine.memory_add("preferences", f"Of {user}.", user_id=user)
+        for user in ("alice", "bob", "root", None)
+    }
+
+    def ask(role: str, method: str, path: str, **body: Any) -> Any:
+        return guarded.request(method, f"/v1/memory{path}", headers={"x-api-key": tokens[role]}, **body)
+
+    for role, user in (("runner", "alice"), ("reader", "alice"), ("other", "bob"), ("admin", "root")):
+        own = entries[user].id
+        assert [entry["id"] for entry in ask(role, "GET", "").json()["data"]] == [own]
+        assert [entry["id"] for entry in ask(role, "GET", "/export").json()["entries"]] == [own]
+        assert ask(role, "GET", "?user_id=alice").status_code == 422
+        for other in {entry.id for entry in entries.values()} - {own}:
+            assert ask(role, "GET", f"/entries/{other}").status_code == 404
+            assert ask(role, "GET", f"?after={other}").status_code == 404
+            if role != "reader":
+                assert ask(role, "PATCH", f"/entries/{other}", json={"text": "Mine."}).status_code == 404
+                assert ask(role, "POST", "/forget", json={"ids": [other]}).status_code == 404
+                assert ask(role, "POST", "/forget", json={"ids": [own], "user_id": "bob"}).status_code == 422
+    assert ask("other", "POST", "/forget", json={"everything": True}).json() == {"forgotten": 1}
+    left = [entry.text for user in entries for entry in engine.memory_list(user_id=user)]
+    assert left == ["Of alice.", "Of root.", "Of None."]
+
+
+def test_the_memory_is_listed_by_pages_that_join(client: TestClient, engine: DeepResearch) -> None:
+    ids = [engine.memory_add("profile", f"Number {number}.", user_id="ann").id for number in range(5)][::-1]
+    found: list[str] = []
+    after: str | None = None
+    while True:
+        params = {"limit": 2, "user_id": "ann", **({"after": after} if after else {})}
+        page = client.get("/v1/memory", params=params).json()
+        found += [entry["id"] for entry in page["data"]]
+        engine.memory_forget(found[-1], user_id="ann")  # a page goes on where its last entry was
+        if (after := page["next"]) is None:
+            break
+    assert found == ids
+    assert client.get("/v1/memory", params={"user_id": "ann", "kinds": ["episodes"]}).json()["data"] == []
+    assert client.get("/v1/memory").json()["data"] == []
 
 
 def test_a_run_belongs_to_the_user_of_the_token_that_started_it(

@@ -61,6 +61,7 @@ def test_no_route_answers_another_host_or_a_page_of_another_origin(
     url = path.format(
         research_id="deepres-0123456789ab",
         source_id="src-1",
+        entry_id="mem-0",
         response_id="resp_0",
         model="deep-research",
         name="lights",

@@ -204,7 +204,8 @@ def resolved(process: ServerProcess, response_id: str) -> str:
 
 
 def test_a_response_follows_the_one_that_it_names(served: ServerProcess, client: openai.OpenAI) -> None:
-    first = client.responses.create(model="deep-research-fast", input=QUESTION)
+    question = "How tall is Cape Hatteras Lighthouse?"
+    first = client.responses.create(model="deep-research-fast", input=question)
     second = client.responses.create(
         model="deep-research-fast", input="And how old is it?", previous_response_id=first.id
     )
@@ -212,8 +213,8 @@ def test_a_response_follows_the_one_that_it_names(served: ServerProcess, client:
     third = client.responses.create(
         model="deep-research-fast", input="Who owns it?", previous_response_id=second.id
     )
-    assert resolved(served, second.id) == "How old is Cape Hatteras?"
-    assert resolved(served, third.id) == "Who owns Cape Hatteras?"
+    assert resolved(served, second.id) == "How old is Cape Hatteras Lighthouse?"
+    assert resolved(served, third.id) == "Who owns Cape Hatteras Lighthouse?"
     assert not [item for item in second.output if item.type != "message"]  # what was saved answers it
 
 

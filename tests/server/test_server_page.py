@@ -71,7 +71,7 @@ def test_a_report_is_had_by_python(address: str, number: int, tmp_path: Path) ->
 
 
 def test_the_page_names_every_route() -> None:
-    named = set(re.findall(r"`(GET|POST|DELETE|PUT) (/[^`]*)`", PAGE))
+    named = set(re.findall(r"`(GET|POST|DELETE|PUT|PATCH) (/[^`]*)`", PAGE))
     assert named == {route for route in EXPECTED if not route[1].startswith(OPENAI_PATHS)}
 
 

@@ -18,6 +18,7 @@ from deep_research.errors import (
     RunNotFoundError,
     SettingsError,
 )
+from deep_research.memory import SQLiteMemory, VolatileMemory
 from deep_research.store import MemoryStore, SQLiteStore
 from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
 
@@ -52,6 +53,12 @@ def where_runs_are_kept(tmp_path):
     for name, kind in (("memory", MemoryStore), ("sqlite", SQLiteStore)):
         with DeepResearch(store=name, data_dir=tmp_path) as research:
             assert isinstance(research._parts.store, kind)
+
+
+def where_it_is_kept_what_is_remembered(tmp_path):
+    for name, kind in (("volatile", VolatileMemory), ("sqlite", SQLiteMemory)):
+        with DeepResearch(memory=name, data_dir=tmp_path) as research:
+            assert isinstance(research._memory, kind)
 
 
 def folder_of_the_database(tmp_path):
@@ -221,6 +228,16 @@ def the_run_that_another_follows(tmp_path):
         for other in ({"previous_run_id": "deepres-0123456789ab"}, {"user_id": "bob"}):
             with pytest.raises(RunNotFoundError):
                 research.run(asked, **{"previous_run_id": first.research_id} | other)
+
+
+def what_runs_leave_in_memory(tmp_path):
+    for remember in (False, True):
+        memory = VolatileMemory()
+        with DeepResearch(
+            search=[ScriptedSearch()], data_dir=tmp_path, memory=memory, remember=remember
+        ) as research:
+            research.run(QUESTION)
+        assert bool(memory.list(None)) is remember
 
 
 def what_the_caller_keeps_with_a_run(tmp_path):

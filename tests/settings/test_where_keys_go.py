@@ -134,6 +134,7 @@ TABLE: dict[str, list[Row]] = {
     "data_dir": of_paths(),
     "dense_model": [Row(value='"kept"', folder=REFUSED), Row(value='"some-model"')],
     "search": NO_NAME,
+    "memory": NO_NAME,
     "preset": NO_NAME,
     "model_context_overrides": [Row(value='{ "ollama:m@{url}" = 4096 }')],
     "source_language": [Row(value='"{url}"', folder=REFUSED)],

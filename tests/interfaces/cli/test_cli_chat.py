@@ -53,7 +53,7 @@ def test_a_session_is_shown_listed_exported_and_deleted(talked, tmp_path):
     assert "my towers" in table
     assert all(len(line) <= 80 for line in table.splitlines())
     shown = command("sessions", "show", "my towers", data=data).stdout
-    assert "> And how old is it?\n  asked: How old is Cape Hatteras Lighthouse?\n" in shown
+    assert "> And how old is it?\n  researched: How old is Cape Hatteras Lighthouse?\n" in shown
     command("sessions", "export", "my towers", "--out", str(tmp_path / "s.json"), data=data)
     exported = json.loads((tmp_path / "s.json").read_text())
     assert exported["session_id"] == "my towers"
@@ -86,7 +86,7 @@ def test_an_error_of_one_question_does_not_end_a_chat(tmp_path):
 @pytest.mark.parametrize(
     ("argv", "code", "words"),
     [
-        (("sessions", "sing"), 2, "Unknown action 'sing'. Known: delete, export, list, show."),
+        (("sessions", "sing"), 2, "Unknown action 'sing'. Known: delete, export, list, rename, show."),
         (("sessions", "show"), 2, "sessions show needs a session"),
         (("sessions", "list", "--out", "x"), 2, "takes no --out"),
         (("sessions", "list"), 0, "No runs yet"),
