@@ -9,6 +9,8 @@ import pytest
 from deep_research.memory import SQLiteMemory, VolatileMemory
 from deep_research.testing.memory_suite import MEMORY_CHECKS, Ability, Check, MemoryBench, checks_for
 
+pytestmark = pytest.mark.timed
+
 
 @pytest.mark.parametrize("check", checks_for(), ids=str)
 def test_the_sqlite_memory_keeps_the_promise(check: Check, tmp_path: Path) -> None:

@@ -122,6 +122,7 @@ def test_a_bad_file_is_told_by_the_verb_and_not_by_the_engine(tmp_path: Path) ->
             research.memory_list()
 
 
+@pytest.mark.timed
 def test_a_slow_memory_does_not_block_the_loop_of_its_caller() -> None:
     asked, go_on = threading.Event(), threading.Event()
 
