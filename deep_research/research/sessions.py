@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
 from deep_research.errors import (
@@ -22,7 +22,6 @@ from deep_research.memory.entry import MemoryEntry, MemoryKind
 from deep_research.research.runs import Runs
 from deep_research.state import Record, RunStatus
 from deep_research.state.identity import sha256_hex
-from deep_research.state.journal import utc_now
 from deep_research.store import RunFilter, RunRow, Store
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ class Sessions(Runs):
             kind=MemoryKind.SESSIONS,
             text=checked_session(title),
             words=session_id,
-            at=utc_now(),
+            at=datetime.now(UTC),
         )
         await asyncio.to_thread(self._memory.put, storable([entry]))
 
