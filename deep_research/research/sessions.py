@@ -22,11 +22,12 @@ from deep_research.memory.entry import MemoryEntry, MemoryKind
 from deep_research.research.runs import Runs
 from deep_research.state import Record, RunStatus
 from deep_research.state.identity import sha256_hex
-from deep_research.store import RunFilter, RunRow, Store
+from deep_research.store import RunFilter
 
 if TYPE_CHECKING:
     from deep_research.research.arguments import RunArguments
     from deep_research.research.result import ResearchResult
+    from deep_research.store import RunRow, Store
 
 MAX_SESSION_CHARS = 200
 SESSION_TOKENS = 2_000  # of a summary, where no setting says more
