@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -20,6 +22,7 @@ UPLOAD_PATH = "/v1/corpora/"
 JSON_TYPES = frozenset({"application/json"})
 ZIP_TYPES = frozenset({"application/zip", "application/x-zip-compressed"})
 UPLOAD_TYPES = ZIP_TYPES | {"multipart/form-data"}
+DRAINED_BYTES, DRAIN_SECONDS = 1 << 20, 1.0  # of the body of a request that is refused
 UNSAFE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 # Of an answer that names none of them itself.
 DEFAULT_HEADERS = {
@@ -85,23 +88,25 @@ class RequestGate:
             return
         answer = _Answer(send, self._limits.send_seconds)
         began = time.monotonic()
+        body = _Body(receive, self._limits.body_of(scope), _has_body(Headers(scope=scope)))
         try:
             self._check(scope)
-            body = _Body(receive, self._limits.body_of(scope), _has_body(Headers(scope=scope)))
             await self._app(scope, body.receive, answer.send)
         except Exception as error:  # whatever it is, it goes to our log, which keeps secrets out
-            await self._refuse(scope, receive, answer, error)
+            await self._refuse(scope, body, answer, error)
         finally:
             self._count(scope["method"], answer.status)
             route = getattr(scope.get("route"), "path", "")
             seconds = round(time.monotonic() - began, 3)
             log.info("request", method=scope["method"], route=route, status=answer.status, seconds=seconds)
 
-    async def _refuse(self, scope: Scope, receive: Receive, answer: _Answer, error: Exception) -> None:
+    async def _refuse(self, scope: Scope, body: _Body, answer: _Answer, error: Exception) -> None:
         if answer.status:  # too late for another: the server cuts the connection
             log.error("answer_cut", error=told(error))
             return
-        await error_response(scope, error)(scope, receive, answer.send)
+        if getattr(error, "status_code", 0) != HTTPStatus.REQUEST_TIMEOUT:
+            await body.drain()
+        await error_response(scope, error)(scope, body.receive, answer.send)
 
     def _check(self, scope: Scope) -> None:
         """Raises `RequestRefused`."""
@@ -185,6 +190,17 @@ class _Body:
         if self._size > self._limit.bytes:
             raise _too_large(self._limit)
         return message
+
+    async def drain(self) -> None:
+        """Take what comes of a body that nobody reads: a connection that is closed over it is reset, and its client may
+        never see the answer."""
+        left = DRAINED_BYTES
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while self._pending and left > 0:
+                    message = await self._receive()
+                    self._pending = bool(message.get("more_body"))
+                    left -= max(1, len(message.get("body", b"")))
 
 
 def _has_body(headers: Headers) -> bool:
