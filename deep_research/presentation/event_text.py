@@ -183,6 +183,8 @@ _FOR_ALL: dict[type[ev.Event], str] = {
 }
 _FOR_VERBOSE: dict[type[ev.Event], str] = {
     ev.RunAdmitted: "Admission: ",
+    ev.MemoryLoaded: "Of the user's memory it is shown ",
+    ev.MemoryWritten: "It leaves in the user's memory ",
     **dict.fromkeys((ev.TaskDispatched, ev.TaskStepped, ev.TaskFinished, ev.TaskReviewed), "  Task "),
     ev.SourcesAnalyzed: "Read ",
     ev.EvidenceWeighed: "Weighed ",
