@@ -1,0 +1,49 @@
+"""`mcp`: the engine as a server of the Model Context Protocol, over stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from deep_research.interfaces.cli.console import CommandError, Console, Exit
+from deep_research.interfaces.cli.session import engine_arguments, folder_file_line
+
+if TYPE_CHECKING:
+    from deep_research.mcp_server.standard_streams import Wire
+    from deep_research.research import DeepResearch
+
+_PACKAGE = "mcp"  # of the extra
+
+
+def mcp_command(args: Namespace, console: Console, make: Callable[..., DeepResearch] | None) -> int:
+    """Serve until the client goes. Raises `CommandError` where the package of the extra is missing, `UsageError`,
+    `ConfigurationError`."""
+    if find_spec(_PACKAGE) is None:
+        raise CommandError(
+            "missing_extra",
+            "The MCP server needs another package.",
+            hint="pip install 'deep-research[mcp]'",
+            exit=Exit.WRONG_USE,
+        )
+    from deep_research.mcp_server.standard_streams import claim_standard_streams
+
+    wire = claim_standard_streams()  # before anything is imported that may print
+    asyncio.run(_serve(args, console, make, wire))
+    return Exit.COMPLETED
+
+
+async def _serve(
+    args: Namespace, console: Console, make: Callable[..., DeepResearch] | None, wire: Wire
+) -> None:
+    from deep_research.mcp_server.stdio_serving import serve
+    from deep_research.research import DeepResearch
+
+    async with (make or DeepResearch)(**engine_arguments(args)) as engine:
+        if (line := folder_file_line(engine.settings)) and not args.quiet:
+            console.note(line)  # a file that nobody named is in force without a word otherwise
+        if args.verbose:
+            console.note(f"Serving {engine.settings.settings.data_dir} over stdin and stdout.")
+        await serve(engine, wire)
