@@ -39,8 +39,8 @@ async def serve(engine: DeepResearch, wire: Wire) -> None:
     finally:
         tools.runs.close()
         await _park(tools, engine)
-    if not serving.cancelled() and (error := serving.exception()) is not None:
-        log.error("serving_failed", error=told(error), exc_info=error)
+    if not serving.cancelled():
+        serving.result()
 
 
 async def _answer(tools: Tools, engine: DeepResearch, wire: Wire) -> None:

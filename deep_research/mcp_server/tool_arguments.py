@@ -76,8 +76,8 @@ class QuestionArguments(Arguments):
     ] = None
 
     def options(self) -> dict[str, Any]:
-        """As keywords of `RunOptions`, with the caps beside them by name."""
-        return self.model_dump(exclude={"question"}, exclude_none=True)
+        """What differs from the server's own options, as keywords of `RunOptions`, with the caps beside them by name."""
+        return self.model_dump(exclude={"question"}, exclude_defaults=True)
 
 
 CAPS = frozenset(Budget.model_fields) - {"max_iterations"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -42,9 +44,10 @@ def resumed(home: Path) -> str:
     return asyncio.run(journey())
 
 
-def test_a_cancelled_call_leaves_a_run_that_can_be_gone_on_with(tmp_path):
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_cancelled_call_leaves_a_run_that_can_be_gone_on_with(tmp_path, mode):
     async def journey() -> None:
-        async with connected(scripted(tmp_path, LONG)) as client:
+        async with connected(scripted(tmp_path, LONG), mode) as client:
             call = asyncio.create_task(client.call_tool("research", {"question": TOWER}))
             await until_reached(tmp_path)
             call.cancel()
@@ -179,6 +182,19 @@ def test_wrong_options_are_told_on_stderr_alone(tmp_path):
         assert code == 2
         assert err.count("\n") == 1
         assert client.received == []
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-"])
+def test_a_process_without_stdin_or_stdout_says_so(tmp_path, closed):
+    command = shlex.join([sys.executable, *keyless(tmp_path)])
+    ran = subprocess.run(
+        ["/bin/sh", "-c", f"exec {command} {closed}"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment()},
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("deep-research: There is no stdin, or no stdout,")
 
 
 def test_without_the_extra_the_command_says_how_to_install_it(monkeypatch, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from argparse import Namespace
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -38,12 +39,17 @@ def mcp_command(args: Namespace, console: Console, make: Callable[..., DeepResea
 async def _serve(
     args: Namespace, console: Console, make: Callable[..., DeepResearch] | None, wire: Wire
 ) -> None:
+    from deep_research.logs import configure
     from deep_research.mcp_server.stdio_serving import serve
     from deep_research.research import DeepResearch
 
     async with (make or DeepResearch)(**engine_arguments(args)) as engine:
+        if not (args.log_level or engine.settings.settings.log_level):
+            configure(
+                "warning"
+            )  # a client keeps what stands on stderr, and shows it to who looks for a fault
         if (line := folder_file_line(engine.settings)) and not args.quiet:
             console.note(line)  # a file that nobody named is in force without a word otherwise
-        if args.verbose:
-            console.note(f"Serving {engine.settings.settings.data_dir} over stdin and stdout.")
+        if os.isatty(wire.input) and not args.quiet:
+            console.note("Waiting for an MCP client on stdin, which starts this command. Ctrl-C ends it.")
         await serve(engine, wire)
