@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
-from deep_research.errors import DeepResearchError, QuotaError, RunBusyError
+from deep_research.errors import DeepResearchError, QuotaError, RunBusyError, UsageError
 from deep_research.logs import get_log, told
 from deep_research.presentation import phrases
 from deep_research.presentation.event_text import in_words
@@ -140,7 +140,8 @@ class BackgroundRuns:
 
     def _on_end(self, run: BackgroundRun, task: asyncio.Task[None]) -> None:
         self._runs.discard(run)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, UsageError):  # of which its caller is told
             log.warning("run_failed", run=run.research_id, error=told(error))
 
     def _interrupt(self, run: BackgroundRun) -> None:

@@ -7,6 +7,7 @@ keeps nobody from ending it.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -93,9 +94,23 @@ def _parsed(line: bytes) -> _Incoming:
     if len(line) > MAX_MESSAGE_BYTES:
         return ValueError(f"A message has more than {MAX_MESSAGE_BYTES:,} bytes.")
     try:
-        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+        return _message(line)
     except ValueError as error:
-        return error
+        try:
+            return _message(_mended(line))
+        except (ValueError, RecursionError):
+            return error
+
+
+def _message(line: bytes) -> SessionMessage:
+    return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+
+
+def _mended(line: bytes) -> bytes:
+    """With half characters replaced: JavaScript writes them where a text was cut within an emoji, and a request that is
+    dropped for one leaves its sender waiting."""
+    message = json.loads(line.decode("utf-8", "replace"))
+    return json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
 
 
 async def _send(

@@ -134,8 +134,10 @@ class Lines:
     def close(self) -> None:
         if self._process.poll() is None:
             self._process.kill()
-            self._process.stdin = None
-            self._process.communicate()
+            self._process.wait(PATIENCE)
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
 
 
 @contextmanager

@@ -168,6 +168,15 @@ def test_a_line_that_is_no_message_of_the_protocol_costs_nothing_but_itself(tmp_
         assert code == 0, err
 
 
+@pytest.mark.parametrize("text", [b"half of a \\ud83d", b"\\udc00", b"no \xff text"])
+def test_a_request_with_half_a_character_is_answered(tmp_path, text):
+    call = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "research_list",'
+    with lines(keyless(tmp_path)) as client:
+        client.begin()
+        client.send(call + b' "arguments": {"text": "%s"}}}' % text)
+        assert client.answer(1)["result"]["structuredContent"]["runs"] == []
+
+
 def test_a_client_that_leaves_before_it_says_a_word_is_gone(tmp_path):
     with lines(keyless(tmp_path)) as client:
         client.leave()
