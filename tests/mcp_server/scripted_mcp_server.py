@@ -1,7 +1,8 @@
 """`deep-research mcp` over an engine whose agents answer from a script: ``python scripted_mcp_server.py HOME``.
 
 The second argument is JSON: ``pause``, seconds that writing the first report takes, before which the file ``reached`` of
-HOME is made; ``noisy``: the writer prints in every way there is; ``fails``: it raises.
+HOME is made; ``noisy``: the writer prints in every way there is; ``fails``: it raises; ``stuck``: a thread of it does not
+end.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,8 @@ def written(agent: Any, home: Path, given: dict[str, Any]) -> Any:
             make_noise()
         if given.get("fails"):
             raise RuntimeError("the writer\nis broken")
+        if given.get("stuck"):
+            await asyncio.to_thread(threading.Event().wait)
         if is_first:
             await asyncio.sleep(given.get("pause", 0))
         return await agent(handoff)

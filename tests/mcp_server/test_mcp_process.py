@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from mcp_server_process import (
+    PATIENCE,
     TOWER,
     connected,
     environment,
@@ -47,9 +48,17 @@ def resumed(home: Path) -> str:
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_cancelled_call_leaves_a_run_that_can_be_gone_on_with(tmp_path, mode):
     async def journey() -> None:
+        notes: asyncio.Queue[str | None] = asyncio.Queue()
+
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            notes.put_nowait(message)
+
         async with connected(scripted(tmp_path, LONG), mode) as client:
-            call = asyncio.create_task(client.call_tool("research", {"question": TOWER}))
+            work = client.call_tool("research", {"question": TOWER}, progress_callback=on_progress)
+            call = asyncio.create_task(work)
             await until_reached(tmp_path)
+            for _ in range(2):  # the second one by the time that a silent run is told of again
+                assert await asyncio.wait_for(notes.get(), PATIENCE)
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
             status = "running"
@@ -97,6 +106,17 @@ def test_a_server_without_its_client_ends_and_leaves_its_runs_resumable(tmp_path
         assert code == 0, err
         assert not client.has_orphans()
         assert "Traceback" not in err
+    assert resumed(tmp_path) == "completed"
+
+
+def test_a_thread_that_never_ends_keeps_no_server_without_its_client(tmp_path):
+    with lines(scripted(tmp_path, {"stuck": True})) as client:
+        client.begin()
+        client.call(1, "research", question=TOWER)
+        asyncio.run(until_reached(tmp_path))
+        client.leave()
+        client.wait()
+        assert not client.has_orphans()
     assert resumed(tmp_path) == "completed"
 
 

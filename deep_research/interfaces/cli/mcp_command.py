@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from argparse import Namespace
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from deep_research.mcp_server.standard_streams import Wire
     from deep_research.research import DeepResearch
 
+EXIT_SECONDS = 5.0  # for threads to end, once the runs are parked
 _PACKAGE = "mcp"  # of the extra
 
 
@@ -52,4 +54,15 @@ async def _serve(
             console.note(line)  # a file that nobody named is in force without a word otherwise
         if os.isatty(wire.input) and not args.quiet:
             console.note("Waiting for an MCP client on stdin, which starts this command. Ctrl-C ends it.")
-        await serve(engine, wire)
+        try:
+            await serve(engine, wire)
+        finally:
+            _end_at_the_latest(EXIT_SECONDS)
+
+
+def _end_at_the_latest(seconds: float) -> None:
+    """End the process then, whatever its threads still do, such as indexing a large folder: its client is gone, and what
+    its runs recorded is in the store."""
+    timer = threading.Timer(seconds, os._exit, (Exit.FAILED,))
+    timer.daemon = True
+    timer.start()
