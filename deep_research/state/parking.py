@@ -59,6 +59,20 @@ def misfit(parking: Parking, value: Any) -> str:
     return _against(parking.answer_schema, value)
 
 
+def value_of(words: str, question: Parking) -> Any:
+    """What is typed as the value that is asked for. An object or a list of JSON is one, and no sentence; of the rest
+    JSON is what fits only so."""
+    if question.answer_schema is None:
+        return words
+    try:
+        value = json.loads(words)
+    except ValueError:
+        return words
+    if isinstance(value, dict | list):
+        return value
+    return words if misfit(question, value) and not misfit(question, words) else value
+
+
 def as_advice(value: Any) -> str:
     """An answer as the words of who gave it."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

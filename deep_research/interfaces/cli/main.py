@@ -81,6 +81,10 @@ def _perform(args: Namespace, console: Console, engine: EngineFactory | None) ->
         from deep_research.interfaces.cli.server_command import token_command
 
         return token_command(args, console)
+    if args.command == "mcp":
+        from deep_research.interfaces.cli.mcp_command import mcp_command
+
+        return mcp_command(args, console, engine)
     from deep_research.interfaces.cli.commands import perform
 
     return perform(args, console, engine)

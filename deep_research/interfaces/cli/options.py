@@ -248,6 +248,12 @@ COMMANDS = (
         ),
     ),
     Command(
+        "mcp",
+        "Serve the tools of research to an MCP client over stdio.",
+        f"{PROGRAM} mcp --corpus docs/ --max-usd 2",
+        options=(_SAMPLE, *_OF_RUN),
+    ),
+    Command(
         "token",
         "Make, list and revoke the tokens of a server's users.",
         f"{PROGRAM} token add alice --role runner --max-usd 2",

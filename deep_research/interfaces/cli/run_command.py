@@ -32,7 +32,7 @@ from deep_research.interfaces.cli.session import (
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.research import DeepResearch, ResearchResult
 from deep_research.state import Budget, RunOptions, RunStatus
-from deep_research.state.parking import Parking, misfit
+from deep_research.state.parking import value_of
 
 _LONGEST_STDIN = 1_000_000  # bytes; more than any question that is accepted
 _PAUSE = 0.05  # seconds
@@ -92,20 +92,6 @@ async def typed_answer(session: Session, words: str) -> Any:
     it asks nothing."""
     question = (await session.engine.aresult(session.args.id)).state.question
     return words if question is None else value_of(words, question)
-
-
-def value_of(words: str, question: Parking) -> Any:
-    """What is typed as the value that is asked for. An object or a list of JSON is one, and no sentence; of the rest
-    JSON is what fits only so."""
-    if question.answer_schema is None:
-        return words
-    try:
-        value = json.loads(words)
-    except ValueError:
-        return words
-    if isinstance(value, dict | list):
-        return value
-    return words if misfit(question, value) and not misfit(question, words) else value
 
 
 async def resume_with(session: Session, answer: Any) -> int:

@@ -1,0 +1,33 @@
+"""What a client is told of a call that failed: one line, with what to do."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from deep_research.errors import DeepResearchError
+from deep_research.logs import get_log, placeless, redact, told
+from deep_research.presentation import phrases
+
+MAX_LINE_CHARACTERS = 1_000
+MAX_FAULTS = 3  # arguments that are named
+log = get_log("mcp")
+
+
+def error_line(error: Exception) -> str:
+    """The error in one line without secrets and paths of this machine. What is no error of ours is logged."""
+    if isinstance(error, DeepResearchError):
+        words = f"{error.problem} {error.hint}"
+    elif isinstance(error, ValidationError):
+        words = f"{_faults(error)} See the tool's input schema."
+    else:
+        log.error("call_failed", error=told(error), exc_info=error)
+        words = f"Unexpected {type(error).__name__}. This is a fault of deep-research; its log on stderr says more."
+    return phrases.line(placeless(redact(words)))[:MAX_LINE_CHARACTERS]
+
+
+def _faults(error: ValidationError) -> str:
+    faults = error.errors(include_url=False, include_input=False, include_context=False)[:MAX_FAULTS]
+    return " ".join(
+        phrases.ended(f"{'.'.join(map(str, fault['loc'])) or 'The arguments'}: {fault['msg']}")
+        for fault in faults
+    )

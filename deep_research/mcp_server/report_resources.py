@@ -1,0 +1,79 @@
+"""Reports and saved texts as resources that a client lists and reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
+
+from deep_research.errors import ContentMissingError, RunStateError, UsageError
+from deep_research.mcp_server.tool_results import Piece, report_uri, source_uri
+from deep_research.patterns import regex
+from deep_research.presentation import phrases
+from deep_research.research.run_summary import RunSummary
+from deep_research.state import RunStatus
+
+if TYPE_CHECKING:
+    from deep_research.research import DeepResearch
+
+MARKDOWN, PLAIN = "text/markdown", "text/plain"
+MAX_RESOURCES = 50  # that are listed: the reports of the newest completed runs
+REPORT_TEMPLATE = report_uri("{research_id}") + "{?start,end}"
+SOURCE_TEMPLATE = source_uri("{research_id}", "{source_id}") + "{?start,end}"
+MAX_URI_CHARACTERS = 300
+_URI = regex(r"\Aresearch://([a-z0-9-]{1,60})/(report|source/([a-z0-9-]{1,60}))(?:\?([a-z0-9=&]{1,100}))?\Z")
+
+
+async def reported_runs(engine: DeepResearch) -> list[RunSummary]:
+    """The runs whose reports are listed, newest first."""
+    return list(await engine.alist(status=RunStatus.COMPLETED.value, limit=MAX_RESOURCES))
+
+
+async def read_resource(engine: DeepResearch, uri: str) -> tuple[str, str]:
+    """The text of a resource and its media type. Of a text without ``start`` and ``end`` it is the first piece, with a
+    last line that says how long it is.
+
+    Raises `UsageError` for an address of another form, `RunNotFoundError`, `RunStateError` for a run without a report,
+    `ContentMissingError` for a source without a text.
+
+    Example:
+        await read_resource(engine, "research://deepres-0123456789ab/report?start=20000")
+    """
+    match = _URI.match(uri) if len(uri) <= MAX_URI_CHARACTERS else None
+    if match is None:
+        raise _unknown(uri)
+    research_id, _, source_id, query = match.groups()
+    start, end = _bounds(uri, query or "")
+    result = await engine.aresult(research_id)
+    if source_id is None:
+        if result.report is None:
+            raise RunStateError(
+                f"Run '{research_id}' is {result.status} and has no report.", hint="See research_status."
+            )
+        return _shown(Piece.of(result.report, start, end)), MARKDOWN
+    source = next((each for each in result.sources if each.id == source_id), None)
+    if source is None or source.content_hash is None:
+        raise ContentMissingError(
+            f"Run '{research_id}' has no text of a source '{source_id}'.",
+            hint="research_report names the sources.",
+        )
+    return _shown(Piece.of(await engine.atext(source), start, end)), PLAIN
+
+
+def _shown(piece: Piece) -> str:
+    return f"{piece.text}\n\n[{piece.note}]" if piece.note else piece.text
+
+
+def _bounds(uri: str, query: str) -> tuple[int, int | None]:
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    if not given.keys() <= {"start", "end"} or not all(
+        value.isascii() and value.isdigit() and len(value) < 13 for value in given.values()
+    ):
+        raise _unknown(uri)
+    return int(given.get("start", 0)), int(given["end"]) if "end" in given else None
+
+
+def _unknown(uri: str) -> UsageError:
+    return UsageError(
+        f"There is no resource '{phrases.line(uri[:MAX_URI_CHARACTERS])}'.",
+        hint=f"Addresses look like {REPORT_TEMPLATE} and {SOURCE_TEMPLATE}.",
+    )
