@@ -68,15 +68,24 @@ EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
     ("GET", RESPONSE): READ,
     ("POST", f"{RESPONSE}/cancel"): (401, 401, 403, 404, 200, 200),
     ("DELETE", RESPONSE): (401, 401, 403, 404, 200, 404),
+    ("GET", "/capabilities"): OWN,
+    ("POST", "/graph/invoke"): (401, 401, 403, 200, 200, 200),
+    ("POST", "/graph/stream"): (401, 401, 403, 200, 200, 200),
+    ("POST", "/graph/batch"): (401, 401, 403, 200, 200, 200),
+    ("GET", "/graph/runs/{research_id}"): READ,
     ("DELETE", RUN): (401, 401, 403, 404, 204, 404),  # the admin comes when it is gone
 }
 SESSION = {"session_id": "lights", "user_id": "alice"}
+STATE = {"messages": [{"role": "user", "content": "Who built Skerryvore?"}]}
 UPLOAD = {"files": ("lights.md", b"# Lights")}
 BODIES: dict[str, Any] = {
     "/v1/runs": {"query": "Who built Skerryvore?"},
     "/v1/estimate": {"query": "Who built Skerryvore?"},
     "/v1/responses": {"input": "Who built Skerryvore?", "background": True},
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "Who built Skerryvore?"}]},
+    "/graph/invoke": STATE,
+    "/graph/stream": STATE,
+    "/graph/batch": {"inputs": [STATE]},
     "/v1/sessions/title": {"session_id": "lights", "user_id": "alice", "title": "Lights"},
     "/v1/memory": {"kind": "profile", "text": "Keeper of a lighthouse."},
     "/v1/memory/forget": {"kinds": ["episodes"]},
