@@ -19,10 +19,10 @@ from pydantic import (
 
 from deep_research.errors import UsageError
 from deep_research.server.chat_messages import (
+    MAX_INPUT_CHARS,
     MAX_MESSAGES,
     TEXT_PARTS,
     Message,
-    Text,
     history_of,
     instructions_of,
     system_of,
@@ -41,6 +41,19 @@ _ROLES: Mapping[str, str] = {
 _Name = Annotated[str, Field(max_length=64)]
 
 
+def _short_enough(text: str) -> str:
+    """Raises `ValueError`. The bound is no ``maxLength`` of the schema, since as many messages of that length as may be
+    are more than a request may have."""
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in text):
+        raise ValueError("A text has no half characters.")
+    if len(text) > MAX_INPUT_CHARS:
+        raise ValueError(f"A text has at most {MAX_INPUT_CHARS:,} characters.")
+    return text
+
+
+_Text = Annotated[str, AfterValidator(_short_enough), Field(description="At most 100,000 characters.")]
+
+
 def _sendable(value: dict[str, Any]) -> dict[str, Any]:
     """Raises `ValueError` for what JSON does not have, such as NaN: it is sent back."""
     try:
@@ -54,7 +67,7 @@ class StatePart(BaseModel):
     """A piece of the content of a message. Only text is read."""
 
     type: _Name = "text"
-    text: Text | None = None
+    text: _Text | None = None
 
 
 class StateMessage(BaseModel):
@@ -63,7 +76,7 @@ class StateMessage(BaseModel):
 
     role: _Name | None = None
     type: _Name | None = None
-    content: Text | Annotated[list[Text | StatePart], Field(max_length=MAX_MESSAGES)] | None = None
+    content: _Text | Annotated[list[_Text | StatePart], Field(max_length=MAX_MESSAGES)] | None = None
 
     @model_validator(mode="after")
     def _has_sender(self) -> StateMessage:
