@@ -151,6 +151,7 @@ def test_every_other_command_is_no_verb() -> None:
         "completion",
         "worker",
         "serve",
+        "researcher",
         "token",
     }
 

@@ -255,7 +255,7 @@ COMMANDS = (
     ),
     Command(
         "researcher",
-        "Serve the researcher alone, for graphs of agents, and work on its runs.",
+        "Serve the researcher alone, for graphs of agents.",
         f"{PROGRAM} researcher --corpus docs/ --port 8001",
         options=_server_options(8001),
     ),
