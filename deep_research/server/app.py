@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from deep_research import __version__
 from deep_research.errors import StoreError
 from deep_research.server.access import service_of
+from deep_research.server.langgraph_routes import langgraph_routes
 from deep_research.server.memory_routes import memory_routes
 from deep_research.server.metrics import metric_routes
 from deep_research.server.openai_routes import openai_routes
@@ -84,7 +85,7 @@ def create_app(
 
 def _routers(routes: Routes, *, with_users: bool) -> tuple[APIRouter, ...]:
     if routes == "researcher":
-        return (_health_routes(), researcher_routes())
+        return (_health_routes(), researcher_routes(), langgraph_routes())
     return (
         _health_routes(),
         metric_routes(),
@@ -95,6 +96,7 @@ def _routers(routes: Routes, *, with_users: bool) -> tuple[APIRouter, ...]:
         openai_routes(),
         upload_routes(),
         researcher_routes(),
+        langgraph_routes(),
     )
 
 

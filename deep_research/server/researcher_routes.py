@@ -192,10 +192,11 @@ async def _submit_all(
 async def _answer(service: Service, user: User, research_id: str) -> AnswerMessage:
     """The message of a run, when it has ended. Raises `RequestRefused` where it does not in time."""
     await until_ended(service, user.name, research_id, WAIT_SECONDS)
-    return await _message_of(service, research_id)
+    return await message_of_run(service, research_id)
 
 
-async def _message_of(service: Service, research_id: str) -> AnswerMessage:
+async def message_of_run(service: Service, research_id: str) -> AnswerMessage:
+    """Raises `RequestRefused` for a run that goes on."""
     result = await service.engine.aresult(research_id)
     if not has_answer(result):
         raise RequestRefused(
@@ -235,7 +236,7 @@ async def _frames(
                 async for items in batches:
                     if not items:
                         yield KEEPALIVE
-            message = await _message_of(service, research_id)
+            message = await message_of_run(service, research_id)
         yield _event("data", _state(state, message).model_dump())
         yield b"event: end\n\n"
     except Exception as error:  # a stream that only ended would look as if there were no answer

@@ -411,7 +411,8 @@ def test_the_runs_of_a_token_are_its_users_and_within_its_caps(engine: DeepResea
 
 def test_alone_it_has_its_own_routes_and_no_others(engine: DeepResearch) -> None:
     with TestClient(create_app(engine, routes="researcher"), base_url="http://127.0.0.1") as client:
-        paths = set(client.get("/openapi.json").json()["paths"])
+        paths = client.get("/openapi.json").json()["paths"]
+        paths = {path for path in paths if not path.startswith("/langgraph/")}
         assert client.get("/v1/runs").status_code == 404
         offer = client.get("/capabilities").json()
     graph = {"/graph/invoke", "/graph/stream", "/graph/batch", "/graph/runs/{research_id}"}
