@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -20,6 +21,8 @@ UPLOAD_PATH = "/v1/corpora/"
 JSON_TYPES = frozenset({"application/json"})
 ZIP_TYPES = frozenset({"application/zip", "application/x-zip-compressed"})
 UPLOAD_TYPES = ZIP_TYPES | {"multipart/form-data"}
+REFUSED_BODY_BYTES = 64 << 10  # of a request that is refused by its headers: what is read before the answer
+REFUSED_BODY_SECONDS = 1.0
 UNSAFE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 # Of an answer that names none of them itself.
 DEFAULT_HEADERS = {
@@ -86,7 +89,7 @@ class RequestGate:
         answer = _Answer(send, self._limits.send_seconds)
         began = time.monotonic()
         try:
-            self._check(scope)
+            await self._check_first(scope, receive)
             body = _Body(receive, self._limits.body_of(scope), _has_body(Headers(scope=scope)))
             await self._app(scope, body.receive, answer.send)
         except Exception as error:  # whatever it is, it goes to our log, which keeps secrets out
@@ -102,6 +105,17 @@ class RequestGate:
             log.error("answer_cut", error=told(error))
             return
         await error_response(scope, error)(scope, receive, answer.send)
+
+    async def _check_first(self, scope: Scope, receive: Receive) -> None:
+        """Raises `RequestRefused`, after a short body: a client that still sends when its connection closes loses the
+        answer."""
+        try:
+            self._check(scope)
+        except RequestRefused:
+            length = Headers(scope=scope).get("content-length", "0")
+            if length.isdecimal() and 0 < int(length) <= REFUSED_BODY_BYTES:
+                await _pass_over(receive)
+            raise
 
     def _check(self, scope: Scope) -> None:
         """Raises `RequestRefused`."""
@@ -185,6 +199,13 @@ class _Body:
         if self._size > self._limit.bytes:
             raise _too_large(self._limit)
         return message
+
+
+async def _pass_over(receive: Receive) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(REFUSED_BODY_SECONDS):
+            while (await receive()).get("more_body"):
+                pass
 
 
 def _has_body(headers: Headers) -> bool:
