@@ -189,7 +189,7 @@ shortened most), `notices` (with limits), `advice` |
 `source_ids`), and the `reason` where there is no more; `limits` and `notices`: what failed or was left out |
 | `events` | one object a line, an event each |
 | `delete` | `{"deleted": ID}` |
-| `serve` | `{"address": URL}` as soon as it listens |
+| `serve`, `researcher` | `{"address": URL}` as soon as it listens |
 | `token add`, `token revoke` | `{"name": NAME, "token": TOKEN}`; `{"revoked": NAME}` |
 | `token list` | an array of objects: `name`, `user`, `role`, `created`, `revoked`, `max_open_runs`, `max_usd` |
 | `pack` | one object, the manifest: `research_id`, `package`, `checker`, `members` (`size`, `sha256` by name) |

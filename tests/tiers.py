@@ -30,7 +30,7 @@ SECOND_TIER = (
     *("security/test_task_egress.py", "security/test_task_injection.py", "security/test_web_injection.py"),
     *("server/test_bodies.py", "server/test_hosts.py", "server/test_openapi.py", "server/test_serving.py"),
     *("server/test_server_kills.py", "server/test_server_page.py", "server/test_several_servers.py"),
-    *("server/test_openai_door.py", "server/test_uploads.py", "client"),
+    *("server/test_langgraph.py", "server/test_openai_door.py", "server/test_uploads.py", "client"),
     "settings/test_where_keys_go.py",
     *("sources/documents/test_corpus_apart.py", "sources/documents/test_document_readers.py"),
     *("sources/documents/test_hostile_files.py", "sources/extract/test_hostile.py"),

@@ -28,7 +28,7 @@ MAX_TURNS_BACK = 10
 MAX_ASKED_CHARS = 1_500  # of a follow-up; what is longer says what it means
 MAX_QUESTION_CHARS = 1_000  # of an earlier question that are looked at
 _MEANT = regex(r"[:;]\s+(?=\w)")
-_INSTEAD = regex(r"(?i),?\s+(?:and\s+)?not\s|,\s+sorry\b")
+_INSTEAD = regex(r"(?i),? (?:and )?not |, sorry\b")
 
 
 @dataclass(frozen=True, slots=True)

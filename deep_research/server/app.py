@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import JSONResponse
@@ -13,12 +13,14 @@ from pydantic import BaseModel
 from deep_research import __version__
 from deep_research.errors import StoreError
 from deep_research.server.access import service_of
+from deep_research.server.langgraph_routes import langgraph_routes
 from deep_research.server.memory_routes import memory_routes
 from deep_research.server.metrics import metric_routes
 from deep_research.server.openai_routes import openai_routes
 from deep_research.server.problem_responses import PROBLEMS, add_problem_schemas
 from deep_research.server.problems import add_error_handlers
 from deep_research.server.request_gate import LOOPBACK_HOSTS, RequestGate, RequestLimits
+from deep_research.server.researcher_routes import researcher_routes
 from deep_research.server.routes import plain_routes
 from deep_research.server.run_routes import run_routes
 from deep_research.server.service import Service, Tokens
@@ -28,6 +30,7 @@ from deep_research.server.upload_routes import upload_routes
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch
 
+Routes = Literal["all", "researcher"]
 READY_SECONDS = 5.0  # for the store to be read
 
 
@@ -43,9 +46,11 @@ def create_app(
     *,
     allowed_hosts: Sequence[str] = LOOPBACK_HOSTS,
     limits: RequestLimits | None = None,
+    routes: Routes = "all",
 ) -> FastAPI:
     """An application that serves an engine, which stays the caller's to close. Without ``tokens`` every request is the
     owner's. ``allowed_hosts`` are the names under which it may be reached, ``["*"]`` any.
+    ``routes`` may be those of the ``"researcher"`` alone, with health.
 
     It can be mounted: ``app.mount("/research", create_app(engine))``. It needs no lifespan of its own, which a mounted
     application does not get. Two things are the parent's then: to work on what is submitted (`DeepResearch.awork`, here
@@ -70,7 +75,7 @@ def create_app(
         limits=limits or RequestLimits(),
         count=service.count_answer,
     )
-    routers = _routers(with_users=tokens is not None)
+    routers = _routers(routes, with_users=tokens is not None)
     add_error_handlers(app, [*app.routes, *(route for router in routers for route in router.routes)])
     for router in routers:
         app.include_router(router)
@@ -78,7 +83,9 @@ def create_app(
     return app
 
 
-def _routers(*, with_users: bool) -> tuple[APIRouter, ...]:
+def _routers(routes: Routes, *, with_users: bool) -> tuple[APIRouter, ...]:
+    if routes == "researcher":
+        return (_health_routes(), researcher_routes(), langgraph_routes())
     return (
         _health_routes(),
         metric_routes(),
@@ -88,6 +95,8 @@ def _routers(*, with_users: bool) -> tuple[APIRouter, ...]:
         memory_routes(with_users=with_users),
         openai_routes(),
         upload_routes(),
+        researcher_routes(),
+        langgraph_routes(),
     )
 
 

@@ -101,6 +101,15 @@ async def watched(
             await pump.close()
 
 
+async def until_ended(service: Service, user: str | None, research_id: str, seconds: float) -> None:
+    """Wait until a run ends or waits for its owner, until the server stops, or for ``seconds``."""
+    with suppress(TimeoutError, ServerStops):
+        async with asyncio.timeout(seconds):
+            async with aclosing(watched(service, user, research_id)) as batches:
+                async for _ in batches:
+                    pass
+
+
 class _Pump:
     """Takes what happens in a run as it comes, a little ahead of a client that takes it more slowly."""
 

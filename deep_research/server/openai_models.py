@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from deep_research.errors import UnknownNameError, UsageError
+from deep_research.errors import UnknownNameError
+from deep_research.server.chat_messages import (
+    MAX_INSTRUCTIONS_CHARS,
+    MAX_MESSAGES,
+    Message,
+    Text,
+    history_of,
+    instructions_of,
+    question_of,
+    system_of,
+)
 from deep_research.server.problems import RequestRefused
 from deep_research.settings import preset_values
-from deep_research.state import Budget, Exchange, RunOptions
-from deep_research.state.resolution import MAX_EXCHANGE_CHARS, MAX_EXCHANGES
+from deep_research.state import Budget, RunOptions
 
 DEFAULT_MODEL = "deep-research"
 PRESETS: Mapping[str, str | None] = {
@@ -21,15 +29,10 @@ PRESETS: Mapping[str, str | None] = {
     "deep-research-deep": "deep",
 }
 MODEL_KEY = "deep_research.model"  # of a run's metadata: the name under which it was asked for
-MAX_MESSAGES = 200
-MAX_INPUT_CHARS = 100_000
-MAX_INSTRUCTIONS_CHARS = 20_000
 MAX_METADATA = 16
 PREFIX, RUN_PREFIX = "resp_", "deepres-"
 _REFUSED = ("conversation", "prompt")
-_TEXT_PARTS = ("text", "input_text", "output_text")
 
-_Text = Annotated[str, Field(max_length=MAX_INPUT_CHARS)]
 _Metadata = Annotated[
     dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=512)]],
     Field(max_length=MAX_METADATA),
@@ -43,30 +46,6 @@ def response_id(research_id: str) -> str:
 def research_id_of(response: str) -> str:
     """The run of a response; what is no id of one stays as it is, and is not found."""
     return RUN_PREFIX + response.removeprefix(PREFIX) if response.startswith(PREFIX) else response
-
-
-class ContentPart(BaseModel):
-    """A piece of a message. Only text is read."""
-
-    type: Annotated[str, Field(max_length=64)]
-    text: _Text | None = None
-
-
-class Message(BaseModel):
-    """A turn of a conversation."""
-
-    role: Annotated[str, Field(max_length=64)] = "user"
-    content: _Text | Annotated[list[ContentPart], Field(max_length=MAX_MESSAGES)] | None = None
-
-    @property
-    def text(self) -> str:
-        """Raises `UsageError` for parts that are no text."""
-        if isinstance(self.content, str):
-            return self.content
-        for part in self.content or ():
-            if part.type not in _TEXT_PARTS:
-                raise UsageError(f"A part of type '{part.type[:40]}' cannot be read.", hint="Send text.")
-        return "\n".join(part.text or "" for part in self.content or ())
 
 
 class _Request(BaseModel):
@@ -94,15 +73,9 @@ class _Request(BaseModel):
                 )
 
     def _options(self, system: Sequence[str]) -> dict[str, Any]:
-        instructions = "\n\n".join(text for text in system if text.strip())
-        if len(instructions) > MAX_INSTRUCTIONS_CHARS:
-            raise UsageError(
-                f"The instructions have {len(instructions):,} characters; {MAX_INSTRUCTIONS_CHARS:,} are allowed.",
-                hint="Shorten them.",
-            )
         return {
             **preset_options(self.model),
-            **({"system_prompt": instructions} if instructions else {}),
+            **instructions_of(system),
             "metadata": {**(self.metadata or {}), MODEL_KEY: self.model},
         }
 
@@ -110,7 +83,7 @@ class _Request(BaseModel):
 class ResponseRequest(_Request):
     """``POST /v1/responses``: the question is ``input``, or its last message of a user."""
 
-    input: _Text | Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES)]
+    input: Text | Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES)]
     instructions: Annotated[str | None, Field(max_length=MAX_INSTRUCTIONS_CHARS)] = None
     previous_response_id: Annotated[str | None, Field(max_length=64)] = None
     background: bool | None = None
@@ -119,17 +92,17 @@ class ResponseRequest(_Request):
 
     @property
     def question(self) -> str:
-        return self.input if isinstance(self.input, str) else _question_of(self.input)
+        return self.input if isinstance(self.input, str) else question_of(self.input)
 
     @property
     def options(self) -> dict[str, Any]:
         messages = () if isinstance(self.input, str) else self.input
-        options = self._options([self.instructions or "", *_system_of(messages)])
+        options = self._options([self.instructions or "", *system_of(messages)])
         if self.max_tool_calls is not None:
             options["budget"] = Budget(max_searches=self.max_tool_calls)
         if self.previous_response_id is not None:
             options["previous_run_id"] = research_id_of(self.previous_response_id)
-        return options | _history_of(messages)
+        return options | history_of(messages)
 
 
 class StreamOptions(BaseModel):
@@ -145,39 +118,11 @@ class ChatRequest(_Request):
 
     @property
     def question(self) -> str:
-        return _question_of(self.messages)
+        return question_of(self.messages)
 
     @property
     def options(self) -> dict[str, Any]:
-        return self._options(_system_of(self.messages)) | _history_of(self.messages)
-
-
-def _question_of(messages: Sequence[Message]) -> str:
-    """Raises `UsageError`."""
-    for message in reversed(messages):
-        if message.role == "user":
-            return message.text
-    raise UsageError("No message is of a user.", hint="Send the question with the role user.")
-
-
-def _history_of(messages: Sequence[Message]) -> dict[str, Any]:
-    """The turns before the question, as options of a run: what was asked and answered, and the session of the runs that
-    came of it. A conversation is known by how it began."""
-    history: list[Exchange] = []
-    for message in messages:
-        if message.role == "user" and message.text.strip():
-            history.append(Exchange(question=message.text[:MAX_EXCHANGE_CHARS]))
-        elif message.role == "assistant" and history:
-            history[-1] = history[-1].model_copy(update={"answer": message.text[:MAX_EXCHANGE_CHARS]})
-    history = history[:-1]
-    if not history:
-        return {}
-    beginning = hashlib.sha256(history[0].model_dump_json().encode()).hexdigest()[:24]
-    return {"history": history[-MAX_EXCHANGES:], "session_id": f"chat-{beginning}"}
-
-
-def _system_of(messages: Sequence[Message]) -> list[str]:
-    return [message.text for message in messages if message.role in ("system", "developer")]
+        return self._options(system_of(self.messages)) | history_of(self.messages)
 
 
 def preset_options(model: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from deep_research.errors import RunNotFoundError
 from deep_research.research.operations import Right
 from deep_research.server.access import SCHEMES, service_of, user_of, user_with
 from deep_research.server.chat_completions import chat_completion, chat_stream
-from deep_research.server.live_stream import EVENT_SCHEMA, KEEPALIVE, ServerStops, sequence_number, watched
+from deep_research.server.live_stream import EVENT_SCHEMA, KEEPALIVE, sequence_number, until_ended, watched
 from deep_research.server.openai_models import (
     ChatRequest,
     ResponseRequest,
@@ -110,7 +110,7 @@ async def create_response(
         service.streams.check(user.name)
         return _stream(response_stream(service, user, research_id))
     if not given.background:
-        await until_ended(service, user, research_id)
+        await until_ended(service, user.name, research_id, WAIT_SECONDS)
     return await _answer(service, research_id)
 
 
@@ -163,7 +163,7 @@ async def create_chat_completion(
         service.streams.check(user.name)
         with_usage = bool(given.stream_options and given.stream_options.include_usage)
         return _stream(chat_stream(service, user, research_id, with_usage=with_usage))
-    await until_ended(service, user, research_id)
+    await until_ended(service, user.name, research_id, WAIT_SECONDS)
     state = (await service.engine.aresult(research_id)).state
     return JSONResponse(await asyncio.to_thread(chat_completion, state))
 
@@ -206,17 +206,6 @@ async def submit_once(
         if (datetime.now(UTC) - created).total_seconds() < REPEAT_SECONDS:
             return earlier
     return await service.submit(user, question, idempotency_key=f"openai {body} {minute}", options=options)
-
-
-async def until_ended(service: Service, user: User, research_id: str) -> None:
-    """Wait for the end of a run, or of the patience of its client."""
-    try:
-        async with asyncio.timeout(WAIT_SECONDS):
-            async with aclosing(watched(service, user.name, research_id)) as batches:
-                async for _ in batches:
-                    pass
-    except (TimeoutError, ServerStops):
-        return  # it is answered as it stands
 
 
 async def _answer(service: Service, research_id: str) -> Response:

@@ -227,6 +227,8 @@ def add_error_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
 
 def _methods(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:
-    """The methods that a path takes."""
-    of_path = [route for route in routes if route.matches(scope)[0] is not Match.NONE]
+    """The methods that a path takes: those of the first route that it fits, and of others with the same pattern."""
+    fitting = [route for route in routes if route.matches(scope)[0] is not Match.NONE]
+    patterns = [getattr(route, "path", "") for route in fitting]
+    of_path = [route for route, pattern in zip(fitting, patterns, strict=True) if pattern == patterns[0]]
     return sorted({method for route in of_path for method in getattr(route, "methods", None) or ()})

@@ -16,7 +16,7 @@ import uvicorn
 
 from deep_research.errors import UsageError
 from deep_research.logs import get_log, told
-from deep_research.server.app import create_app
+from deep_research.server.app import Routes, create_app
 from deep_research.server.http_protocol import bounded_protocol
 from deep_research.server.request_gate import LOOPBACK_HOSTS, RequestLimits
 from deep_research.server.service import Service, Tokens
@@ -37,7 +37,7 @@ log = get_log("server")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
     """Where a server listens, who may use it and how it works. ``allowed_hosts`` are names under which it is reached
-    beside those of this machine."""
+    beside those of this machine, ``routes`` those that it has."""
 
     host: str = HOST
     port: int = PORT
@@ -46,6 +46,7 @@ class ServerOptions:
     drain_seconds: float = DRAIN_SECONDS
     allowed_hosts: Sequence[str] = ()
     limits: RequestLimits = field(default_factory=RequestLimits)
+    routes: Routes = "all"
 
     def check(self) -> None:
         """Raises `UsageError` for a server without tokens that others could reach."""
@@ -69,7 +70,9 @@ async def serve(
         logging.ERROR
     )  # a malformed form is the client's to hear of
     hosts = (*LOOPBACK_HOSTS, _in_url(options.host), *options.allowed_hosts)
-    app = create_app(engine, options.tokens, allowed_hosts=hosts, limits=options.limits)
+    app = create_app(
+        engine, options.tokens, allowed_hosts=hosts, limits=options.limits, routes=options.routes
+    )
     with _listening(options.host, options.port) as listener:
         server = _Server(_config(app, options.limits), app.state.service, options.drain_seconds)
         worker = asyncio.create_task(engine.awork(options.concurrency))

@@ -152,6 +152,7 @@ def test_every_other_command_is_no_verb() -> None:
         "worker",
         "mcp",
         "serve",
+        "researcher",
         "token",
     }
 

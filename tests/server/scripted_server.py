@@ -16,7 +16,7 @@ from typing import Any
 from witness import Witness, unit_of
 
 from deep_research import DeepResearch
-from deep_research.server import openai_routes
+from deep_research.server import openai_routes, researcher_routes
 from deep_research.server.request_gate import RequestLimits
 from deep_research.server.serving import ServerOptions, serve
 from deep_research.server.token_file import TokenFile
@@ -62,7 +62,8 @@ async def main(home: Path, given: dict[str, Any]) -> None:
         agents[AgentRole.SYNTHESIZER] = slowly(agents[AgentRole.SYNTHESIZER], pause, home / "reached")
     if "tokens" in given:
         given["tokens"] = TokenFile(Path(given["tokens"]))
-    openai_routes.WAIT_SECONDS = given.pop("wait", openai_routes.WAIT_SECONDS)
+    if wait := given.pop("wait", None):
+        openai_routes.WAIT_SECONDS = researcher_routes.WAIT_SECONDS = wait
     limits = RequestLimits(**given.pop("limits", {}))
     options = ServerOptions(**{"port": 0, "limits": limits, **given})
     made: dict[str, Any] = {"search": [ScriptedSearch()], "agents": agents}

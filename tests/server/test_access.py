@@ -19,6 +19,7 @@ RUN = "/v1/runs/{research_id}"
 ENTRY = "/v1/memory/entries/{entry_id}"
 CORPUS = "/v1/corpora/{name}"
 RESPONSE = "/v1/responses/{response_id}"
+THREAD = "/langgraph/threads/{thread_id}"
 ROLES = ("none", "unknown", "reader", "other", "runner", "admin")
 OPEN = (200,) * 6
 READ = (401, 401, 200, 404, 200, 200)
@@ -68,15 +69,38 @@ EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
     ("GET", RESPONSE): READ,
     ("POST", f"{RESPONSE}/cancel"): (401, 401, 403, 404, 200, 200),
     ("DELETE", RESPONSE): (401, 401, 403, 404, 200, 404),
+    ("GET", "/capabilities"): OWN,
+    ("POST", "/langgraph/runs/stream"): (401, 401, 403, 200, 200, 200),
+    ("POST", "/langgraph/runs/wait"): (401, 401, 403, 200, 200, 200),
+    ("POST", "/langgraph/threads"): (401, 401, 403, 200, 200, 200),
+    ("GET", f"{THREAD}/state"): OWN,
+    ("POST", f"{THREAD}/runs"): (401, 401, 403, 200, 200, 200),
+    ("POST", f"{THREAD}/runs/stream"): (401, 401, 403, 200, 200, 200),
+    ("POST", f"{THREAD}/runs/wait"): (401, 401, 403, 200, 200, 200),
+    ("GET", f"{THREAD}/runs/{{run_id}}"): READ,
+    ("GET", f"{THREAD}/runs/{{run_id}}/stream"): READ,
+    ("GET", f"{THREAD}/runs/{{run_id}}/join"): READ,
+    ("POST", f"{THREAD}/runs/{{run_id}}/cancel"): (401, 401, 403, 404, 200, 200),
+    ("POST", "/graph/invoke"): (401, 401, 403, 200, 200, 200),
+    ("POST", "/graph/stream"): (401, 401, 403, 200, 200, 200),
+    ("POST", "/graph/batch"): (401, 401, 403, 200, 200, 200),
+    ("GET", "/graph/runs/{research_id}"): READ,
     ("DELETE", RUN): (401, 401, 403, 404, 204, 404),  # the admin comes when it is gone
 }
 SESSION = {"session_id": "lights", "user_id": "alice"}
+STATE = {"messages": [{"role": "user", "content": "Who built Skerryvore?"}]}
 UPLOAD = {"files": ("lights.md", b"# Lights")}
 BODIES: dict[str, Any] = {
     "/v1/runs": {"query": "Who built Skerryvore?"},
     "/v1/estimate": {"query": "Who built Skerryvore?"},
     "/v1/responses": {"input": "Who built Skerryvore?", "background": True},
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "Who built Skerryvore?"}]},
+    "/graph/invoke": STATE,
+    **{f"/langgraph/runs/{view}": {"input": STATE} for view in ("stream", "wait")},
+    **{f"{THREAD}/runs{view}": {"input": STATE} for view in ("", "/stream", "/wait")},
+    "/langgraph/threads": {},
+    "/graph/stream": STATE,
+    "/graph/batch": {"inputs": [STATE]},
     "/v1/sessions/title": {"session_id": "lights", "user_id": "alice", "title": "Lights"},
     "/v1/memory": {"kind": "profile", "text": "Keeper of a lighthouse."},
     "/v1/memory/forget": {"kinds": ["episodes"]},
@@ -134,6 +158,8 @@ def test_a_route_answers_each_role_as_the_table_says(
         response_id=run_id.replace("deepres-", "resp_"),
         model="deep-research",
         name="lights",
+        thread_id="lights",
+        run_id=run_id,
     )
     answers: dict[str, int] = {}
     for role in ROLES:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
+from typing import Any
 
 import pytest
 from server_process import ServerProcess, server
+
+from deep_research import DeepResearch
+from deep_research.server.app import create_app
 
 pytestmark = pytest.mark.timed
 
@@ -95,3 +100,29 @@ def test_a_request_beyond_its_bounds_is_refused_within_the_servers_memory(
     with process.client() as client:
         assert client.get("/readyz").status_code == 200
     assert process.peak_bytes() - before < GROWTH_BYTES
+
+
+@pytest.mark.parametrize(("length", "taken"), [(1, 1), (64 << 10, 1), (65 << 10, 0)])
+def test_a_short_body_is_taken_before_its_request_is_refused(
+    engine: DeepResearch, length: int, taken: int
+) -> None:
+    """A client that still sends when the connection closes loses the answer."""
+    order: list[str] = []
+
+    async def receive() -> Any:
+        order.append("body")
+        return {"type": "http.request", "body": b"x", "more_body": False}
+
+    async def send(message: Any) -> None:
+        order.append(str(message.get("status", "")))
+
+    headers = {"host": "127.0.0.1", "content-type": "text/plain", "content-length": str(length)}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/runs",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    asyncio.run(create_app(engine)(scope, receive, send))
+    assert order == ["body"] * taken + ["415", ""]

@@ -65,6 +65,8 @@ def test_no_route_answers_another_host_or_a_page_of_another_origin(
         response_id="resp_0",
         model="deep-research",
         name="lights",
+        thread_id="lights",
+        run_id="deepres-0123456789ab",
     )
     for (host, known), (origin, own), token in product(
         HOSTS.items(), ORIGINS.items(), (None, "dr_unknown", tokens["admin"])

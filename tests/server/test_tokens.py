@@ -157,7 +157,7 @@ def test_a_command_that_does_not_fit_is_wrong_use(
     assert (code, out, err.count("\n")) == (2, "", 1)
 
 
-@pytest.mark.parametrize("argv", [("serve",), ("token", "list")], ids=" ".join)
+@pytest.mark.parametrize("argv", [("serve",), ("researcher",), ("token", "list")], ids=" ".join)
 def test_without_the_extra_one_line_names_it(
     argv: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -182,6 +182,7 @@ def test_without_the_extra_one_line_names_it(
 def test_a_server_that_cannot_be_is_wrong_use(
     argv: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = main(["serve", "--sample", "--quiet", "--data-dir", str(tmp_path), *argv])
-    out, err = capsys.readouterr()
-    assert (code, out, err.count("\n")) == (2, "", 1), err
+    for command in ("serve", "researcher"):
+        code = main([command, "--sample", "--quiet", "--data-dir", str(tmp_path), *argv])
+        out, err = capsys.readouterr()
+        assert (code, out, err.count("\n")) == (2, "", 1), err

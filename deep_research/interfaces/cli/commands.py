@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from deep_research.research import DeepResearch
     from deep_research.settings import Settings
 
-PARKS = ("run", "chat", "resume", "answer", "worker", "serve")  # commands that carry out runs
+SERVERS = ("serve", "researcher")
+PARKS = ("run", "chat", "resume", "answer", "worker", *SERVERS)  # commands that carry out runs
 PARK_WAIT = 10.0  # seconds in which a run is to come to the end of a unit
 
 STORE_COMMANDS: dict[str, Callable[[Look], Awaitable[int]]] = {
@@ -56,7 +57,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     from deep_research.research import DeepResearch
 
     run_command.read_question(args)
-    if args.command == "serve":
+    if args.command in SERVERS:
         server_command.check_extra()
     engine = (make or DeepResearch)(**engine_arguments(args))
     settings = engine.settings.settings
@@ -64,7 +65,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         return Exit.COMPLETED
     session = Session(args=args, console=console, settings=settings, runs=engine, engine=engine)
     _note_folder_file(session)
-    if args.command == "serve":
+    if args.command in SERVERS:
         return server_command.serve_command(session)
     works = {
         "wake": verb_commands.perform,

@@ -188,6 +188,20 @@ _OF_RUN = (
 _TOKENS = Option(
     "--tokens", "File of tokens; else tokens.jsonl of the data directory, if there is one.", "FILE"
 )
+
+
+def _server_options(port: int) -> tuple[Option, ...]:
+    return (
+        Option("--host", "Address to listen on; 127.0.0.1 if none is named.", "HOST"),
+        Option("--port", f"Port to listen on; {port} if none is named.", "N"),
+        _TOKENS,
+        Option("--concurrency", "Work on N runs at once.", "N"),
+        Option("--drain-seconds", "How long runs may go on when the server is to end.", "N"),
+        Option("--allowed-host", "Name under which others reach it; repeatable.", "NAME", repeats=True),
+        _SAMPLE,
+    )
+
+
 _KINDS = ("profile", "preferences", "episodes", "sessions")
 _ROLES = ("reader", "runner", "admin")
 _QUESTION = (("QUESTION", "The question; - reads it from stdin."),)
@@ -237,15 +251,13 @@ COMMANDS = (
         "serve",
         "Serve runs over HTTP, and work on those that are submitted.",
         f"{PROGRAM} serve --corpus docs/ --port 8000",
-        options=(
-            Option("--host", "Address to listen on; 127.0.0.1 if none is named.", "HOST"),
-            Option("--port", "Port to listen on; 8000 if none is named.", "N"),
-            _TOKENS,
-            Option("--concurrency", "Work on N runs at once.", "N"),
-            Option("--drain-seconds", "How long runs may go on when the server is to end.", "N"),
-            Option("--allowed-host", "Name under which others reach it; repeatable.", "NAME", repeats=True),
-            _SAMPLE,
-        ),
+        options=_server_options(8000),
+    ),
+    Command(
+        "researcher",
+        "Serve the researcher alone, for graphs of agents.",
+        f"{PROGRAM} researcher --corpus docs/ --port 8001",
+        options=_server_options(8001),
     ),
     Command(
         "mcp",

@@ -1,4 +1,4 @@
-"""`serve` and `token`: the engine behind HTTP, and the tokens of its users."""
+"""`serve`, `researcher` and `token`: the engine behind HTTP, and the tokens of its users."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from deep_research.server.token_file import TokenEntry
 
 PACKAGES = ("fastapi", "uvicorn")  # of the extra
+RESEARCHER_PORT = 8001
 _ACTIONS = ("add", "list", "revoke")
 
 
@@ -62,13 +63,15 @@ def _options(session: Session) -> ServerOptions:
     from deep_research.server.token_file import TokenFile
 
     args, path = session.args, token_path(session.args, session.settings.data_dir)
+    alone = args.command == "researcher"
     return ServerOptions(
         host=args.host or HOST,
-        port=_number("--port", args.port, PORT),
+        port=_number("--port", args.port, RESEARCHER_PORT if alone else PORT),
         concurrency=_number("--concurrency", args.concurrency, CONCURRENCY),
         drain_seconds=_number("--drain-seconds", args.drain_seconds, int(DRAIN_SECONDS)),
         allowed_hosts=args.allowed_host,
         tokens=TokenFile(path) if args.tokens or path.exists() else None,
+        routes="researcher" if alone else "all",
     )
 
 

@@ -88,7 +88,7 @@ def test_bash_offers_commands_options_values_and_files(cli: Cli, tmp_path: Path)
     (tmp_path / "papers.md").touch()
     for words, offered in {
         ("",): NAMES,
-        ("re",): ["resume", "replay"],
+        ("re",): ["researcher", "resume", "replay"],
         ("run", "--max-s"): [
             "--max-sub-queries",
             "--max-sources-per-query",
