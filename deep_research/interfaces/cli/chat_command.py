@@ -58,6 +58,10 @@ async def _turn(session: Session, name: str, question: str) -> Exit:
         own = [turn for turn in turns if turn.research_id == result.research_id]
         session.console.print("\n".join(turn.model_dump_json() for turn in own))
         return code
+    resolution = result.state.resolution
+    if resolution is not None and resolution.question != resolution.asked and at_a_terminal(session):
+        # The picture of the run, where it stood, is gone with its end.
+        session.console.note(f"Question: {resolution.question}")
     if result.answer:
         session.console.print_report("\n".join([result.answer, "", *_sources(result)]))
     if result.status != "completed":
