@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from deep_research.errors import ModelError, WindowError
 from deep_research.models import structured
+from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
-from deep_research.models.capabilities import Abilities, Rung
 from deep_research.models.continuation import WORTH, going_on, joined
 from deep_research.models.failures import Verdict, failure, limits_of
 from deep_research.models.probe import Probes

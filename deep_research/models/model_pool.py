@@ -12,8 +12,8 @@ from deep_research.calls import contained
 from deep_research.forks import renew_in_children
 from deep_research.limits import Gate, Gates
 from deep_research.logs import get_log, told
+from deep_research.models.abilities import Abilities
 from deep_research.models.base import ModelProvider
-from deep_research.models.capabilities import Abilities
 from deep_research.models.fallback import Chain, OnFallback
 from deep_research.models.language_model import LanguageModel, SingleModel
 from deep_research.models.probe import Probes

@@ -19,8 +19,8 @@ from pydantic import BaseModel, Field
 from deep_research.errors import ModelError
 from deep_research.logs import get_log
 from deep_research.models import structured
+from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Message, ModelCall, ModelProvider
-from deep_research.models.capabilities import Abilities, Rung
 from deep_research.models.error_bodies import MAX_WINDOW_TOKENS, MIN_WINDOW_TOKENS
 from deep_research.models.failures import Verdict
 from deep_research.models.profiles import Profile

@@ -14,8 +14,8 @@ from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.logs import get_log, told
 from deep_research.models import key_values, repairs
+from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, StopReason, json_schema
-from deep_research.models.capabilities import Abilities, Rung
 from deep_research.models.coercion import coerced
 from deep_research.models.failures import Verdict, failure, is_too_long, names_form
 from deep_research.models.object_parser import Draft, Unreadable, read_draft, read_json

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from deep_research.capabilities.agent_state import AgentState
 from deep_research.errors import UsageError
 from deep_research.research.run_summary import RunSummary
 from deep_research.research.sessions import SessionTurn
-from deep_research.server.researcher_models import AgentState
 from deep_research.state import ParkedKind, RunStatus
 
 ASSISTANT = "deep_research"

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
+from deep_research.capabilities.agent_state import AgentState
 from deep_research.errors import RunNotFoundError, UsageError
 from deep_research.logs import get_log, told
 from deep_research.research.operations import Right
@@ -32,7 +33,7 @@ from deep_research.server.langgraph_models import (
 from deep_research.server.live_stream import EVENT_SCHEMA, KEEPALIVE, ServerStops, sequence_number, watched
 from deep_research.server.problem_responses import PROBLEMS
 from deep_research.server.problems import problem_of
-from deep_research.server.researcher_models import AgentState, AnswerMessage
+from deep_research.server.researcher_models import AnswerMessage
 from deep_research.server.researcher_routes import message_of_run
 from deep_research.server.service import Service
 from deep_research.server.users import User

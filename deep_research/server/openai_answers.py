@@ -7,23 +7,14 @@ from typing import Any
 
 from deep_research.report.reference_marks import reference_marks
 from deep_research.server.openai_models import DEFAULT_MODEL, MODEL_KEY, response_id
-from deep_research.state import AbortReason, DeepResearchState, ParkedKind, RunStatus, Source, SourceKind
-
-
-def is_waiting(state: DeepResearchState) -> bool:
-    """Whether a run is parked until somebody answers or resumes it. One that was parked as a server stopped goes on by
-    itself."""
-    parking = state.parking
-    return (
-        state.status is RunStatus.PARKED and parking is not None and parking.kind is not ParkedKind.SHUTDOWN
-    )
+from deep_research.state import AbortReason, DeepResearchState, RunStatus, Source, SourceKind
 
 
 def answer_text(state: DeepResearchState) -> str | None:
     """The report; of a run that waits what it waits for; None where there is nothing to say."""
     if state.report:
         return state.report
-    if is_waiting(state) and state.parking is not None:
+    if state.is_waiting and state.parking is not None:
         return f"The research waits for {state.parking.waiting_for}."
     return None
 
@@ -69,7 +60,7 @@ def status_of(state: DeepResearchState) -> str:
     match state.status:
         case RunStatus.COMPLETED:
             return "completed"
-        case RunStatus.PARKED if is_waiting(state):
+        case RunStatus.PARKED if state.is_waiting:
             return "incomplete"
         case RunStatus.ABORTED if state.abort is not None:
             if state.abort.reason is AbortReason.CANCELLED:

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from deep_research.errors import UnknownNameError
-from deep_research.server.chat_messages import (
+from deep_research.conversation.chat_messages import (
     MAX_INSTRUCTIONS_CHARS,
     MAX_MESSAGES,
     Message,
@@ -18,6 +17,7 @@ from deep_research.server.chat_messages import (
     question_of,
     system_of,
 )
+from deep_research.errors import UnknownNameError
 from deep_research.server.problems import RequestRefused
 from deep_research.settings import preset_values
 from deep_research.state import Budget, RunOptions

@@ -12,6 +12,9 @@ from fastapi import APIRouter, Body, Depends, Header, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel
 
+from deep_research.capabilities.agent_state import AgentState
+from deep_research.capabilities.offers import AgentOffers, offers_of_researcher
+from deep_research.capabilities.research_answer import answer_content, has_answer
 from deep_research.errors import DeepResearchError
 from deep_research.logs import get_log, told
 from deep_research.research.operations import Right
@@ -20,10 +23,7 @@ from deep_research.server.access import SCHEMES, run_with, service_of, user_with
 from deep_research.server.live_stream import EVENT_SCHEMA, KEEPALIVE, until_ended, watched
 from deep_research.server.problem_responses import PROBLEMS
 from deep_research.server.problems import RequestRefused, problem_of
-from deep_research.server.researcher_answers import answer_content, has_answer
-from deep_research.server.researcher_capabilities import Capabilities, capabilities
 from deep_research.server.researcher_models import (
-    AgentState,
     AnswerMessage,
     AnswerMetadata,
     AnswerState,
@@ -81,7 +81,7 @@ def researcher_routes() -> APIRouter:
         RUN_PATH, get_run, response_model=InvokeAnswer, responses=_PENDING, operation_id="graph_run"
     )
     router.add_api_route(
-        "/capabilities", list_capabilities, response_model=Capabilities, operation_id="capabilities"
+        "/capabilities", list_capabilities, response_model=AgentOffers, operation_id="capabilities"
     )
     return router
 
@@ -160,7 +160,7 @@ async def get_run(request: Request, run: Annotated[RunSummary, Depends(run_with(
 
 async def list_capabilities(_: _Reader) -> Response:
     """What is offered here: where to ask for it, and the schemas of request and answer."""
-    return _json(capabilities())
+    return _json(offers_of_researcher())
 
 
 async def _submit(service: Service, user: User, state: AgentState, key: str | None) -> str:

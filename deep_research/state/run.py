@@ -16,6 +16,7 @@ from deep_research.state.parts import Answered, PartVerdict, QuestionPart, answe
 from deep_research.state.phases import (
     AbortReason,
     DeepResearchPhase,
+    ParkedKind,
     RunStatus,
     SourceQuality,
     SubQueryStatus,
@@ -332,6 +333,17 @@ class DeepResearchState(Record):
     def question(self) -> Parking | None:
         """The pause whose answer the run waits for, parked there or cancelled while it was."""
         return self.parking if self.parking is not None and self.parking.asks else None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the run is parked until somebody answers or resumes it. One that was parked as its process stopped goes
+        on by itself."""
+        parking = self.parking
+        return (
+            self.status is RunStatus.PARKED
+            and parking is not None
+            and parking.kind is not ParkedKind.SHUTDOWN
+        )
 
     def current_sub_queries(self) -> tuple[SubQuery, ...]:
         """All sub-queries of the plan, without those a new plan replaced."""

@@ -10,7 +10,7 @@ from deep_research.budget.metered import ModelRoles
 from deep_research.errors import DeepResearchError
 from deep_research.limits import Gates
 from deep_research.models import Message, ModelCall
-from deep_research.models.capabilities import Abilities
+from deep_research.models.abilities import Abilities
 from deep_research.models.model_pool import ModelPool, Shared
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.retry import Persistence

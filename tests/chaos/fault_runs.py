@@ -17,7 +17,7 @@ from servers.fault_expectations import SLOW_KINDS
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.limits import Gate, Gates
-from deep_research.models.capabilities import Abilities
+from deep_research.models.abilities import Abilities
 from deep_research.models.model_pool import Shared
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Price, Profile

@@ -19,9 +19,9 @@ from servers.service import Service
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.limits import Gates
+from deep_research.models.abilities import Abilities
 from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.base import ModelProvider
-from deep_research.models.capabilities import Abilities
 from deep_research.models.model_pool import Shared
 from deep_research.models.ollama import Ollama
 from deep_research.models.openai import OpenAIResponses

@@ -12,9 +12,9 @@ from servers import FAULT_KINDS, Fault, ModelServer
 from servers.fault_table import DATA, Note
 
 from deep_research.errors import DeepResearchError
+from deep_research.models.abilities import Abilities
 from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.base import Message, ModelCall
-from deep_research.models.capabilities import Abilities
 from deep_research.models.fallback import Chain
 from deep_research.models.language_model import SingleModel
 from deep_research.models.ollama import Ollama

@@ -7,8 +7,8 @@ from pydantic import BaseModel
 from servers import Fault, ModelServer
 
 from deep_research.models import Message, ModelCall
+from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.anthropic import AnthropicMessages
-from deep_research.models.capabilities import Abilities, Rung
 from deep_research.models.clients_errors import OptionalParams
 from deep_research.models.failures import from_status, usage_of
 from deep_research.models.language_model import SingleModel

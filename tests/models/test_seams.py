@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from deep_research.errors import WindowError
 from deep_research.models import Message, ModelCall, Reply, StopReason, TokenUsage
-from deep_research.models.capabilities import Abilities
+from deep_research.models.abilities import Abilities
 from deep_research.models.continuation import joined
 from deep_research.models.language_model import SingleModel
 from deep_research.models.profiles import Profile

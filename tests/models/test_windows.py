@@ -10,7 +10,7 @@ from servers.http import Reply
 from deep_research.errors import ModelError
 from deep_research.limits import Gates
 from deep_research.models import Message, ModelCall
-from deep_research.models.capabilities import Abilities
+from deep_research.models.abilities import Abilities
 from deep_research.models.failures import Verdict, failure, is_too_long
 from deep_research.models.model_pool import ModelPool, Shared
 from deep_research.models.ollama import Ollama

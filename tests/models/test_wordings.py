@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from deep_research.errors import BudgetError, ModelError
+from deep_research.models.abilities import Abilities
 from deep_research.models.base import Form, Message, ModelCall
-from deep_research.models.capabilities import Abilities
 from deep_research.models.failures import failure, from_status
 from deep_research.models.fallback import Chain
 from deep_research.models.language_model import SingleModel

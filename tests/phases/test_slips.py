@@ -7,8 +7,8 @@ import json
 import pytest
 
 from deep_research.errors import BudgetError
+from deep_research.models.abilities import Abilities
 from deep_research.models.base import Message, ModelCall, Reply, StopReason, TokenUsage
-from deep_research.models.capabilities import Abilities
 from deep_research.models.coercion import coerced
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.language_model import SingleModel

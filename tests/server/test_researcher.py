@@ -12,10 +12,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from deep_research import DeepResearch
+from deep_research.capabilities.research_contract import ResearchContract
+from deep_research.capabilities.small_talk import small_talk
 from deep_research.server import researcher_routes
 from deep_research.server.app import create_app
-from deep_research.server.researcher_models import ResearchContract
-from deep_research.server.small_talk import small_talk
 from deep_research.server.token_file import TokenFile, add_token
 from deep_research.testing import ScriptedSearch, scripted_agents
 

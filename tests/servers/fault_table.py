@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from deep_research.errors import DeepResearchError, ModelError
+from deep_research.models.abilities import Abilities
 from deep_research.models.base import Message, ModelCall, ModelProvider, StopReason, TokenUsage
-from deep_research.models.capabilities import Abilities
 from deep_research.models.failures import usage_of
 from deep_research.models.language_model import Answer, SingleModel
 from deep_research.models.profiles import Profile

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from deep_research.capabilities.research_contract import ResearchContract, ResearchData, ResearchSummary
 from deep_research.report.reference_marks import reference_marks
 from deep_research.report.references import PARTLY, UNSUPPORTED
 from deep_research.research import ResearchResult
-from deep_research.server.openai_answers import is_waiting
-from deep_research.server.researcher_models import ResearchContract, ResearchData, ResearchSummary
 from deep_research.state import Claim, ClaimKind
 
 
 def has_answer(result: ResearchResult) -> bool:
     """Whether a run ended, or waits for its owner, so that nothing more comes by itself."""
-    return result.status.ended or is_waiting(result.state)
+    return result.status.ended or result.state.is_waiting
 
 
 def answer_content(result: ResearchResult) -> str:
@@ -21,7 +20,7 @@ def answer_content(result: ResearchResult) -> str:
     if summary is not None:
         data = ResearchData(research_summary=summary, tool_used=result.usage.searches > 0)
         return ResearchContract(data=data).model_dump_json()
-    if is_waiting(result.state):
+    if result.state.is_waiting:
         return f"The research waits for {result.message}."
     why = " ".join((result.message or "The sources bear nothing of it out.").split())
     return f"The research ended without an answer: {why}"
