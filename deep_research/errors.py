@@ -216,6 +216,20 @@ class MemoryNotFoundError(UsageError):
         )
 
 
+class PlanNotFoundError(UsageError):
+    """There is no plan of capabilities with that id."""
+
+    code = "plan_not_found"
+
+    @classmethod
+    def of(cls, plan_id: str) -> PlanNotFoundError:
+        return cls(
+            f"No plan '{bounded_line(str(plan_id), 100)}'.",
+            hint="`deep-research assist --list` shows the plans of this data directory.",
+            plan_id=str(plan_id)[:100],
+        )
+
+
 class MemoryFullError(UsageError):
     """``data["limit"]`` is how many entries one user may have."""
 
@@ -387,6 +401,12 @@ class ToolError(WorkError):
 
 class AgentError(WorkError):
     code = "agent"
+
+
+class CapabilityError(WorkError):
+    """A capability could not be asked, or what it answered cannot be used."""
+
+    code = "capability"
 
 
 class HandoffError(WorkError):

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import cache
 from types import TracebackType
 from typing import Any
@@ -25,23 +26,38 @@ MAX_ANSWER_BYTES = 256 << 20
 _PASSING = (502, 503, 504)  # statuses that another try may not have
 
 
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer as a whole. ``headers`` have small letters."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
 class Connection:
-    """Sends requests to one server. No redirect is followed: a token goes to that server alone."""
+    """Sends requests to one server. No redirect is followed: a token goes to that server alone. What can be repeated is
+    tried up to ``tries`` times; an answer of more than ``max_answer_bytes`` is refused. None for the address or the token
+    stands for that of the environment."""
 
     def __init__(
         self,
         server: str | None = None,
         token: str | None = None,
         *,
-        timeout: float = TIMEOUT_SECONDS,
+        timeout: float | httpx.Timeout = TIMEOUT_SECONDS,
+        tries: int = TRIES,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        self._tries = tries
+        self._max_answer_bytes = max_answer_bytes
         address = server or os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
         if not address.startswith(("http://", "https://")):
             raise UsageError(
                 f"'{address[:80]}' is no address of a server.", hint=f"For example {DEFAULT_SERVER}"
             )
-        token = token or os.environ.get(TOKEN_VARIABLE)
+        token = os.environ.get(TOKEN_VARIABLE) if token is None else token
         headers = {"user-agent": f"deep-research/{__version__}"}
         if token:
             headers["authorization"] = f"Bearer {token}"
@@ -83,16 +99,30 @@ class Connection:
         content: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> bytes:
+        """The body of the answer to a request. Raises as `json`."""
+        response = await self.exchange(method, path, params=params, content=content, headers=headers)
+        return response.body
+
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        content: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
         """The answer to a request. A GET, and a POST with an idempotency key, is tried again where the server was not
         reached or is busy. Raises as `json`."""
         repeats = method == "GET" or bool(headers and "idempotency-key" in headers)
-        for again in range(TRIES if repeats else 1):
-            is_last = again == TRIES - 1 or not repeats
+        for again in range(self._tries if repeats else 1):
+            is_last = again == self._tries - 1 or not repeats
             try:
                 async with self.stream(
                     method, path, params=params, content=content, headers=headers
                 ) as response:
-                    return await _read(response)
+                    body = await _read(response, self._max_answer_bytes)
+                    return Response(response.status_code, dict(response.headers), body)
             except _PassingError as error:
                 if is_last:
                     raise error.error from None
@@ -121,7 +151,7 @@ class Connection:
             response = await self._client.send(request, stream=True)
             try:
                 if response.status_code >= 300:
-                    raise await _error_of(response)
+                    raise await _error_of(response, self._max_answer_bytes)
                 yield response
             finally:
                 await response.aclose()
@@ -138,22 +168,20 @@ class _PassingError(Exception):
         self.pause = pause
 
 
-async def _read(response: httpx.Response) -> bytes:
+async def _read(response: httpx.Response, most: int) -> bytes:
     pieces, size = [], 0
     async for piece in response.aiter_bytes():
         size += len(piece)
-        if size > MAX_ANSWER_BYTES:
-            raise RemoteError(
-                f"The server's answer has more than {MAX_ANSWER_BYTES:,} bytes.", hint="Ask for less."
-            )
+        if size > most:
+            raise RemoteError(f"The server's answer has more than {most:,} bytes.", hint="Ask for less.")
         pieces.append(piece)
     return b"".join(pieces)
 
 
-async def _error_of(response: httpx.Response) -> Exception:
+async def _error_of(response: httpx.Response, most: int) -> Exception:
     """The error that a server answered with, as the class that the engine raises."""
     try:
-        problem = json.loads(await _read(response))
+        problem = json.loads(await _read(response, most))
         detail, hint, code = (str(problem.get(name) or "") for name in ("detail", "hint", "code"))
         data = problem.get("data")
     except (ValueError, AttributeError, RecursionError):

@@ -57,6 +57,10 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     from deep_research.research import DeepResearch
 
     run_command.read_question(args)
+    if args.command == "assist":
+        from deep_research.interfaces.cli import assist_command
+
+        assist_command.check(args)
     if args.command in SERVERS:
         server_command.check_extra()
     engine = (make or DeepResearch)(**engine_arguments(args))
@@ -67,6 +71,8 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     _note_folder_file(session)
     if args.command in SERVERS:
         return server_command.serve_command(session)
+    if args.command == "assist":
+        return _run_with_signals(lambda: _work(session, assist_command.assist))
     works = {
         "wake": verb_commands.perform,
         "run": run_command.run,

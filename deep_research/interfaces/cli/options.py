@@ -228,6 +228,25 @@ COMMANDS = (
         ),
     ),
     Command(
+        "assist",
+        "Carry out a request that takes more than research.",
+        f'{PROGRAM} assist "Who built Bell Rock?" --plan research,create_document --corpus docs/',
+        (("[REQUEST]", "What is wanted; - reads it from stdin."),),
+        (
+            Option("--plan", "Capabilities to use in this order, such as research,create_document.", "NAMES"),
+            Option("--agents", "File (TOML) of services with more capabilities.", "FILE"),
+            Option(
+                "--approve", "Let this capability change or send something; repeatable.", "NAME", repeats=True
+            ),
+            Option("--format", "Of a document: html or docx.", "NAME", choices=("html", "docx")),
+            Option("--out", "Write the document to FILE, which ends with .html or .docx.", "FILE", "-o"),
+            Option("--resume", "Go on with a plan.", "PLAN"),
+            Option("--list", "Print the plans of this data directory."),
+            _SAMPLE,
+            *_OF_RUN,
+        ),
+    ),
+    Command(
         "sessions",
         "List, show, rename, export and delete sessions.",
         f"{PROGRAM} sessions show towers",

@@ -39,9 +39,10 @@ _PAUSE = 0.05  # seconds
 
 
 def read_question(args: Namespace) -> None:
-    """The question from stdin, where "-" stands for it. Raises `UsageError`."""
-    if getattr(args, "question", None) == "-":
-        args.question = _from_stdin()
+    """The question, or the request, from stdin, where "-" stands for it. Raises `UsageError`."""
+    for name in ("question", "request"):
+        if getattr(args, name, None) == "-":
+            setattr(args, name, _from_stdin())
 
 
 async def run(session: Session) -> int:

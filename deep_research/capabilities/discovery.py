@@ -1,0 +1,208 @@
+"""Which capabilities there are: services are asked what they offer; what works here is beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Annotated
+
+import httpx
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from deep_research.addresses import is_loopback
+from deep_research.capabilities.capability import Capability
+from deep_research.capabilities.offers import NAME_PATTERN, AgentOffers, CapabilityOffer
+from deep_research.capabilities.remote_capability import CALL_SECONDS, MAX_ANSWER_BYTES, RemoteCapability
+from deep_research.client.connection import Connection
+from deep_research.errors import ConfigurationError, DeepResearchError
+from deep_research.files import read_regular
+from deep_research.logs import register_secret
+
+GROUP = "deep_research.capabilities"
+URL_VARIABLE, TOKEN_VARIABLE = "RESEARCHER_SERVICE_URL", "RESEARCHER_SERVICE_TOKEN"
+DEFAULT_URL = "http://localhost:8001"
+MAX_FILE_BYTES = 1_000_000
+DISCOVERY_SECONDS, PROBE_SECONDS = 10.0, 1.0
+CONNECT_SECONDS = 10.0
+CALL_TRIES = 9  # of a request to a service that is not reached: about 20 seconds, while it may start again
+
+_Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+
+
+class AgentService(BaseModel):
+    """A service with capabilities, as the user names it. ``token_variable`` is the variable of the environment with the
+    token for it. ``capabilities`` are those that are used, by name; empty: all that it offers. What it does not offer by
+    ``GET /capabilities`` is asked at ``path``. ``read_only`` are those that are asked without an approval."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: Annotated[str, Field(pattern=r"^https?://[^\s?#]+$", max_length=2_000)]
+    token_variable: str | None = None
+    capabilities: tuple[_Name, ...] = ()
+    read_only: tuple[_Name, ...] = ()
+    path: Annotated[str, Field(pattern=r"^/[\w\-./~]*$")] = "/graph/invoke"
+    seconds: Annotated[float, Field(gt=0, le=86_400)] = CALL_SECONDS
+
+
+class _ServicesFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    agents: Annotated[list[AgentService], Field(max_length=50)]
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """``capabilities`` by name; ``notes`` are lines about services that cannot be used, or not for all they offer."""
+
+    capabilities: Mapping[str, Capability]
+    notes: Sequence[str] = field(default_factory=list)
+
+    async def aclose(self) -> None:
+        """Let go of the connections to services."""
+        for capability in self.capabilities.values():
+            await capability.aclose()
+
+
+def read_services(path: Path) -> list[AgentService]:
+    """The services of a TOML file with one table ``[[agents]]`` each. Raises `ConfigurationError`.
+
+    Example:
+        [[agents]]
+        url = "http://documents.example:8002"
+        token_variable = "DOCUMENTS_TOKEN"
+        capabilities = ["create_document"]
+    """
+    try:
+        text = read_regular(path, MAX_FILE_BYTES).decode("utf-8-sig")
+        return _ServicesFile.model_validate(tomllib.loads(text)).agents
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    except (OSError, ValueError) as error:
+        problem = str(error)
+    raise ConfigurationError(f"{path} cannot be used: {problem}.", hint="See docs/capabilities.md.")
+
+
+async def discover(
+    services: Iterable[AgentService] = (), *, local: Iterable[Capability] = (), local_only: bool = False
+) -> Discovery:
+    """Ask services what they offer: first that of ``RESEARCHER_SERVICE_URL``, or whatever answers at port 8001 of this
+    machine where the variable is not set, then those that are given. Of two with one name the first one is used; the
+    ``local`` ones come last, and those that packages bring before them. Raises
+    `ConfigurationError`, also where ``local_only`` is set and a service is not on this machine.
+
+    Example:
+        found = await discover(read_services(Path("agents.toml")), local=[DocumentCreator(Path("."))])
+    """
+    named = os.environ.get(URL_VARIABLE)
+    researcher, others = _researcher(named or DEFAULT_URL), tuple(services)
+    for service in (researcher, *others):
+        if local_only and not is_loopback(service.url):
+            raise ConfigurationError(
+                f"local_only is set, and {service.url} is not on this machine.", hint="Leave one of them out."
+            )
+    found = await asyncio.gather(
+        _offered(researcher, is_probe=named is None), *(_offered(service) for service in others)
+    )
+    capabilities: dict[str, Capability] = {}
+    notes: list[str] = []
+    for each in found:
+        notes += each.notes
+        for name, capability in each.capabilities.items():
+            if name in capabilities:
+                notes.append(
+                    f"'{name}' of {capability.place} is not used: {capabilities[name].place} has it."
+                )
+                await capability.aclose()
+            else:
+                capabilities[name] = capability
+    for capability in (*_of_packages(), *local):
+        capabilities.setdefault(capability.name, capability)
+    return Discovery(capabilities, notes)
+
+
+def _researcher(url: str) -> AgentService:
+    try:
+        return AgentService(url=url, token_variable=TOKEN_VARIABLE)
+    except ValidationError:
+        raise ConfigurationError(
+            f"{URL_VARIABLE} is no address of a service: '{url[:80]}'.", hint=f"For example {DEFAULT_URL}"
+        ) from None
+
+
+async def _offered(service: AgentService, *, is_probe: bool = False) -> Discovery:
+    """Of a ``is_probe``, an address that nobody named, nothing is said where nobody answers."""
+    wanted = {name: CapabilityOffer(name=name, invoke=service.path) for name in service.capabilities}
+    try:
+        offered = await _ask(service, PROBE_SECONDS if is_probe else DISCOVERY_SECONDS)
+        offers = {offer.name: offer for offer in offered.capabilities}
+        notes = [f"{service.url} does not offer '{name}'." for name in wanted if name not in offers]
+        chosen = [offers[name] for name in wanted or offers if name in offers]
+    except (DeepResearchError, ValueError) as error:
+        why = (
+            error.problem
+            if isinstance(error, DeepResearchError)
+            else "its answer is no list of capabilities."
+        )
+        # A service of LangServe has no such list: what the user named is asked all the same.
+        notes = [] if is_probe or wanted else [f"Nothing of {service.url} is used: {why}"]
+        chosen = list(wanted.values())
+    return Discovery({offer.name: _remote(service, offer) for offer in chosen}, notes)
+
+
+async def _ask(service: AgentService, seconds: float) -> AgentOffers:
+    async with _connection(service, seconds, tries=1 if seconds == PROBE_SECONDS else 3) as connection:
+        try:
+            async with asyncio.timeout(2 * seconds):
+                body = await connection.body("GET", "/capabilities")
+        except TimeoutError:
+            raise ConfigurationError("it does not answer.", hint="Look at that service.") from None
+        return AgentOffers.model_validate_json(body)
+
+
+def _remote(service: AgentService, offer: CapabilityOffer) -> RemoteCapability:
+    read_only = offer.read_only or offer.name in service.read_only
+    connection = _connection(service, service.seconds, tries=CALL_TRIES)
+    return RemoteCapability(
+        offer.model_copy(update={"read_only": read_only}), connection, service.url, seconds=service.seconds
+    )
+
+
+def _connection(service: AgentService, seconds: float, *, tries: int) -> Connection:
+    token = os.environ.get(service.token_variable, "") if service.token_variable else ""
+    if token:
+        register_secret(token)
+    return Connection(
+        service.url,
+        token,
+        timeout=httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
+        tries=tries,
+        max_answer_bytes=MAX_ANSWER_BYTES,
+    )
+
+
+def _of_packages() -> list[Capability]:
+    """Raises `ConfigurationError`."""
+    made = []
+    for point in entry_points(group=GROUP):
+        module, _, attribute = point.value.partition(":")
+        try:
+            capability = getattr(import_module(module), attribute)()
+        except (ImportError, AttributeError, TypeError) as error:
+            raise ConfigurationError(
+                f"The capability '{point.name}' cannot be loaded: {error}.",
+                hint="Reinstall the package that brings it.",
+            ) from error
+        if not isinstance(capability, Capability):
+            raise ConfigurationError(
+                f"The capability '{point.name}' is no Capability.",
+                hint="Subclass deep_research.capabilities.Capability.",
+            )
+        made.append(capability)
+    return made

@@ -1,0 +1,40 @@
+"""Research by this engine, as a capability."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deep_research.capabilities.agent_state import AgentState
+from deep_research.capabilities.capability import (
+    AgentMessage,
+    Capability,
+    CapabilityAnswer,
+    CapabilityRequest,
+)
+from deep_research.capabilities.research_answer import answer_content
+from deep_research.capabilities.research_contract import RESEARCH
+
+if TYPE_CHECKING:
+    from deep_research.research import DeepResearch
+
+
+class LocalResearch(Capability):
+    """Researches the last message of the user. The id of its message is that of the run; a repeated call goes on with the
+    run that the first one began."""
+
+    name = RESEARCH
+    description = "Researches a question: summary, key points that sources support, and the addresses cited."
+    read_only = True
+
+    def __init__(self, engine: DeepResearch) -> None:
+        self._engine = engine
+
+    async def invoke(self, request: CapabilityRequest) -> CapabilityAnswer:
+        """Raises as `DeepResearch.run`."""
+        state = AgentState.model_validate(request.state)
+        if (reply := state.reply) is not None:
+            return CapabilityAnswer(messages=(AgentMessage(type="ai", content=reply),))
+        run_id = await self._engine.asubmit(state.question, idempotency_key=request.key, **state.options)
+        result = await self._engine.aresume(run_id)
+        message = AgentMessage(type="ai", content=answer_content(result), id=run_id)
+        return CapabilityAnswer(messages=(message,))

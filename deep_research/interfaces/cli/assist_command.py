@@ -1,0 +1,196 @@
+"""`assist`: a request that takes more than research, carried out by the capabilities that are found."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from deep_research.capabilities import (
+    Capability,
+    CapabilityPlan,
+    CapabilitySupervisor,
+    Discovery,
+    DocumentCreator,
+    LocalResearch,
+    PlanFolder,
+    PlanStatus,
+    discover,
+    read_services,
+)
+from deep_research.capabilities.document_files import FORMATS
+from deep_research.capabilities.research_contract import RESEARCH, ResearchData
+from deep_research.errors import UnknownNameError, UsageError
+from deep_research.interfaces.cli.console import Exit
+from deep_research.interfaces.cli.input_lines import InputLines
+from deep_research.interfaces.cli.plan_editor import at_a_terminal
+from deep_research.interfaces.cli.session import Session, command_line
+from deep_research.interfaces.cli.text import table
+from deep_research.models.language_model import LanguageModel
+from deep_research.presentation import phrases
+from deep_research.state import ModelRole
+
+DOCUMENTS = "documents"  # the folder of the data directory
+_EXITS = {
+    PlanStatus.COMPLETED: Exit.COMPLETED,
+    PlanStatus.WAITING: Exit.PARKED,
+    PlanStatus.FAILED: Exit.FAILED,
+}
+
+
+def check(args: Namespace) -> None:
+    """Raises `UsageError`."""
+    if args.format is not None and args.format not in FORMATS:
+        raise UnknownNameError.of("format", args.format, FORMATS)
+    if args.out is not None and Path(args.out).suffix.lstrip(".").lower() not in (*FORMATS, "htm"):
+        raise UsageError(
+            f"--out {args.out} is neither .html nor .docx.", hint="Give the file one of these endings."
+        )
+    given = [name for name in ("request", "resume", "list") if getattr(args, name)]
+    if len(given) != 1:
+        raise UsageError("assist takes a request, or --resume PLAN, or --list.", hint="Give one of them.")
+    if args.plan is not None and args.resume:
+        raise UsageError("A plan that goes on keeps its steps.", hint="Leave out --plan.")
+
+
+async def assist(session: Session) -> int:
+    """Carry out a plan, or go on with one. Raises `UsageError`, `ConfigurationError`, `StoreError`."""
+    args = session.args
+    plans = PlanFolder(session.settings.data_dir)
+    if args.list:
+        return await _list(session, plans)
+    found = await _discovered(session)
+    try:
+        supervisor = CapabilitySupervisor(
+            found.capabilities,
+            plans,
+            planner=None if args.resume or args.plan is not None else _planner(session),
+            approve=_Approval(session) if at_a_terminal(session) else None,
+            on_change=_Progress(session, found),
+        )
+        if args.resume:
+            plan = await supervisor.resume(args.resume, approve=args.approve)
+        else:
+            steps = args.plan.replace(",", " ").split() if args.plan is not None else None
+            plan = await supervisor.run(args.request, steps=steps, approve=args.approve)
+    finally:
+        await found.aclose()
+    return _conclude(session, plan)
+
+
+async def _discovered(session: Session) -> Discovery:
+    args = session.args
+    engine = session.engine
+    target = Path(os.path.abspath(args.out)) if args.out else session.settings.data_dir / DOCUMENTS
+    services = read_services(Path(args.agents)) if args.agents else []
+    research = LocalResearch(engine)
+    found = await discover(services, local=[research], local_only=session.settings.local_only)
+    # The id of a message is that of a run of this engine only where this engine made it.
+    own = found.capabilities.get(RESEARCH) is research
+    creator = DocumentCreator(target, format=args.format, report_of=engine.areport if own else None)
+    capabilities: dict[str, Capability] = {creator.name: creator, **found.capabilities}
+    for line in found.notes if session.talks else ():
+        session.console.note(line)
+    return Discovery(capabilities, found.notes)
+
+
+def _planner(session: Session) -> LanguageModel | None:
+    from deep_research.assembly import make_models
+
+    roles = make_models(session.settings)
+    chain = roles.chain_of(ModelRole.PLANNER)
+    return roles.pool.language_model(chain) if chain else None
+
+
+class _Approval:
+    """Asks at the terminal before a capability is called that changes or sends something."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def __call__(self, plan: CapabilityPlan, capability: Capability) -> bool:
+        where = "" if capability.place == "here" else f" at {capability.place}"
+        again = " An earlier call was interrupted and may have been carried out." if plan.calling else ""
+        self._session.console.note(f"{capability.name}{where}: {phrases.line(capability.description)}{again}")
+        self._session.console.draw("Go ahead? [y/N] ")
+        answer = await InputLines().next()
+        return (answer or "").strip().casefold() in ("y", "yes")
+
+
+class _Progress:
+    """A line for each step of a plan."""
+
+    def __init__(self, session: Session, found: Discovery) -> None:
+        self._session = session
+        self._found = found
+        self._shown: set[str] = set()
+
+    def __call__(self, plan: CapabilityPlan) -> None:
+        if not self._session.talks:
+            return
+        self._note("plan", f"{plan.id}: {', '.join(plan.steps) or 'nothing to do'}")
+        if plan.calling:
+            capability = self._found.capabilities[plan.next]
+            where = "" if capability.place == "here" else f" at {capability.place}"
+            again = f", again ({plan.retries[plan.next]})" if plan.retries.get(plan.next) else ""
+            self._note(f"call {plan.index} {again}", f"{plan.next}{where}{again} …")
+        elif plan.completed:
+            self._note(f"done {len(plan.completed)}", f"{plan.completed[-1]}: completed")
+
+    def _note(self, key: str, line: str) -> None:
+        if key not in self._shown:
+            self._shown.add(key)
+            self._session.console.note(line)
+
+
+async def _list(session: Session, plans: PlanFolder) -> int:
+    found = [await asyncio.to_thread(plans.read, plan_id) for plan_id in await asyncio.to_thread(plans.ids)]
+    if session.args.json:
+        kept = ("id", "request", "steps", "index", "status", "message")
+        session.console.print(json.dumps([plan.model_dump(mode="json", include=set(kept)) for plan in found]))
+    elif found:
+        rows = [(plan.id, plan.status.value, phrases.line(plan.request)) for plan in found]
+        session.console.print(
+            "\n".join(table([("PLAN", "STATUS", "REQUEST"), *rows], session.console.columns))
+        )
+    elif session.talks:
+        session.console.note("No plans yet.")
+    return Exit.COMPLETED
+
+
+def _conclude(session: Session, plan: CapabilityPlan) -> int:
+    console, args = session.console, session.args
+    if args.json:
+        console.print(plan.model_dump_json())
+    else:
+        for capability in dict.fromkeys(plan.completed):
+            console.print(_outcome(capability, plan.data(capability)))
+        if not plan.completed and plan.reply:
+            console.print(plan.reply)
+    if plan.status in (PlanStatus.WAITING, PlanStatus.FAILED):
+        flag = f" --approve {plan.next}" if plan.status is PlanStatus.WAITING else ""
+        console.note(plan.message)
+        console.note(f"Go on with: {command_line(args, 'assist', f'--resume={plan.id}')}{flag}")
+    return _EXITS.get(plan.status, Exit.FAILED)
+
+
+def _outcome(capability: str, data: dict[str, Any]) -> str:
+    """What a capability made, as text; of one that is not known here its data."""
+    if capability == RESEARCH:
+        try:
+            summary = ResearchData.model_validate(data).research_summary
+        except ValidationError:
+            pass
+        else:
+            points = [f"- {point}" for point in summary.key_points if point not in summary.summary]
+            sources = [f"[{number}] {source}" for number, source in enumerate(summary.sources, 1)]
+            parts = (summary.summary, "\n".join(points), "\n".join(sources))
+            return "\n\n".join(part for part in parts if part) + "\n"
+    if capability == DocumentCreator.name and isinstance(document := data.get("document"), dict):
+        return f"Document: {document.get('path')}"
+    return f"{capability}: {json.dumps(data, ensure_ascii=False)}"
