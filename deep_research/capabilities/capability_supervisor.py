@@ -52,7 +52,7 @@ class CapabilitySupervisor:
         *,
         planner: LanguageModel | None = None,
         approve: Approve | None = None,
-        on_change: OnChange = lambda plan: None,
+        on_change: OnChange = lambda _: None,
         max_retries: int = MAX_RETRIES,
         call_seconds: float = CALL_SECONDS,
     ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -86,7 +85,7 @@ async def assist(session: Session) -> int:
 async def _discovered(session: Session) -> Discovery:
     args = session.args
     engine = session.engine
-    target = Path(os.path.abspath(args.out)) if args.out else session.settings.data_dir / DOCUMENTS
+    target = _target(session)
     services = read_services(Path(args.agents)) if args.agents else []
     research = LocalResearch(engine)
     found = await discover(services, local=[research], local_only=session.settings.local_only)
@@ -97,6 +96,13 @@ async def _discovered(session: Session) -> Discovery:
     for line in found.notes if session.talks else ():
         session.console.note(line)
     return Discovery(capabilities, found.notes)
+
+
+def _target(session: Session) -> Path:
+    """Where documents are written: the file that is named, else a folder."""
+    if session.args.out:
+        return Path(session.args.out).absolute()
+    return session.settings.data_dir / DOCUMENTS
 
 
 def _planner(session: Session) -> LanguageModel | None:
