@@ -13,12 +13,12 @@ import functools
 import inspect
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from deep_research.errors import StopResearch
+from deep_research.errors import ReentrantCallError, StopResearch
 
 _T = TypeVar("_T")
 
@@ -32,6 +32,18 @@ async def off_loop(size: int, work: Callable[..., _T], *args: Any, **kwargs: Any
     if size <= SMALL_WORK:
         return work(*args, **kwargs)
     return await asyncio.to_thread(work, *args, **kwargs)
+
+
+def run_here(work: Coroutine[Any, Any, _T]) -> _T:
+    """The result of work, on a loop that lives as long as it. Raises `ReentrantCallError` where a loop runs already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    work.close()
+    raise ReentrantCallError(
+        "A plain call was made where an event loop runs.", hint="Await the verb with an a before its name."
+    )
 
 
 class Calls:

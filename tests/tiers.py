@@ -2,7 +2,8 @@
 case of what the first tier tries one of. In the first are the pure core and one journey for each feature."""
 
 SECOND_TIER = (
-    *("adversary", "bounds", "chaos"),
+    *("adversary", "bounds", "capabilities/test_capability_processes.py", "chaos"),
+    *("capabilities/test_remote_capability.py", "interfaces/cli/test_cli_assist.py"),
     *("control/test_bad_input.py", "control/test_more_dollars.py", "control/test_more_money.py"),
     *(
         "control/test_outliving.py",

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
         completed,
     )
     from deep_research.capabilities.capability_supervisor import CapabilitySupervisor
-    from deep_research.capabilities.discovery import AgentService, Discovery, discover, read_services
+    from deep_research.capabilities.discovery import (
+        AgentService,
+        Discovery,
+        adiscover,
+        discover,
+        read_services,
+    )
     from deep_research.capabilities.document_creator import DocumentCreator
     from deep_research.capabilities.local_research import LocalResearch
     from deep_research.capabilities.plan import CapabilityPlan, PlanStatus
@@ -34,6 +40,7 @@ __all__ = [
     "LocalResearch",
     "PlanFolder",
     "PlanStatus",
+    "adiscover",
     "completed",
     "discover",
     "read_services",
@@ -44,7 +51,7 @@ _HOMES = {
         ("AgentMessage", "Capability", "CapabilityAnswer", "CapabilityRequest", "completed"), "capability"
     ),
     "CapabilitySupervisor": "capability_supervisor",
-    **dict.fromkeys(("AgentService", "Discovery", "discover", "read_services"), "discovery"),
+    **dict.fromkeys(("AgentService", "Discovery", "adiscover", "discover", "read_services"), "discovery"),
     "DocumentCreator": "document_creator",
     "LocalResearch": "local_research",
     **dict.fromkeys(("CapabilityPlan", "PlanStatus"), "plan"),

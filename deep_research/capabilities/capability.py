@@ -73,9 +73,6 @@ class Capability(ABC):
         """Do it. The last message of the answer is a contract (see `completed`) when it is done, and a plain sentence
         when it is not. Raises `CapabilityError` when it cannot tell."""
 
-    async def aclose(self) -> None:  # noqa: B027 - many have nothing to close
-        """Let go of what the running loop has open."""
-
 
 def completed(name: str, data: Mapping[str, Any], *, message_id: str | None = None) -> CapabilityAnswer:
     """The answer of a capability that is done, with its ``data``."""

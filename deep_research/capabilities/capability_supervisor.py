@@ -7,8 +7,9 @@ import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
+from deep_research.calls import run_here
 from deep_research.capabilities.capability import AgentMessage, Capability, CapabilityAnswer
 from deep_research.capabilities.plan import FINISH, CapabilityPlan, PlanStatus, new_plan
 from deep_research.capabilities.plan_choice import checked_steps, steps_by_model, steps_by_rule
@@ -29,19 +30,28 @@ OnChange = Callable[[CapabilityPlan], None]
 log = get_log("capabilities")
 
 
+class PlanArguments(TypedDict, total=False):
+    """The options of `CapabilitySupervisor.arun`."""
+
+    steps: Sequence[str] | None
+    messages: Sequence[AgentMessage]
+    context: Mapping[str, Any] | None
+    approve: Collection[str]
+
+
 class CapabilitySupervisor:
     """Has capabilities do what a request wants, one after the other.
 
-    The plan is kept in ``plans`` after every step and before every call: `resume` goes on with one whose process died. A
+    The plan is kept in ``plans`` after every step and before every call: `aresume` goes on with one whose process died. A
     capability whose answer is kept is not called again, and a call that was under way is repeated with the same key.
     ``planner`` is the model that makes plans; without one a rule does. ``approve`` is called with the plan and a
     capability that is not read-only; without it, or where it says no, the plan waits for ``resume(…, approve=[name])``.
     A step is tried once more, or ``max_retries`` times; ``on_change`` sees every kept plan.
 
     Example:
-        found = await discover(local=[LocalResearch(engine)])
+        found = discover(local=[LocalResearch(engine)])
         supervisor = CapabilitySupervisor(found.capabilities, PlanFolder(data_dir))
-        plan = await supervisor.run("Who built Bell Rock?")
+        plan = supervisor.run("Who built Bell Rock?")
         plan.data("research")["research_summary"]["summary"]
     """
 
@@ -64,7 +74,7 @@ class CapabilitySupervisor:
         self._max_retries = max_retries
         self._call_seconds = call_seconds
 
-    async def run(
+    async def arun(
         self,
         request: str,
         *,
@@ -88,13 +98,21 @@ class CapabilitySupervisor:
             plan = plan.model_copy(update={"messages": (*plan.messages, said)})
         return await self._walk(plan, approve)
 
-    async def resume(self, plan_id: str, *, approve: Collection[str] = ()) -> CapabilityPlan:
+    async def aresume(self, plan_id: str, *, approve: Collection[str] = ()) -> CapabilityPlan:
         """Go on with a plan that was interrupted, waits or failed; a finished one is returned as it is. ``approve`` names
         capabilities that may be asked now. Raises `PlanNotFoundError`, `RunBusyError`, `StoreError`."""
         plan = await asyncio.to_thread(self._plans.read, plan_id)
         if plan.status is PlanStatus.COMPLETED:
             return plan
         return await self._walk(plan, approve)
+
+    def run(self, request: str, **options: Unpack[PlanArguments]) -> CapabilityPlan:
+        """`arun`, for callers without an event loop."""
+        return run_here(self.arun(request, **options))
+
+    def resume(self, plan_id: str, *, approve: Collection[str] = ()) -> CapabilityPlan:
+        """`aresume`, for callers without an event loop."""
+        return run_here(self.aresume(plan_id, approve=approve))
 
     async def _planned(
         self, request: str, messages: Sequence[AgentMessage], context: Mapping[str, Any] | None

@@ -16,8 +16,9 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deep_research.addresses import is_loopback
+from deep_research.calls import run_here
 from deep_research.capabilities.capability import Capability
-from deep_research.capabilities.offers import NAME_PATTERN, AgentOffers, CapabilityOffer
+from deep_research.capabilities.offers import NAME_PATTERN, AgentOffers, CapabilityOffer, OwnPath
 from deep_research.capabilities.remote_capability import CALL_SECONDS, MAX_ANSWER_BYTES, RemoteCapability
 from deep_research.client.connection import Connection
 from deep_research.errors import ConfigurationError, DeepResearchError
@@ -46,7 +47,7 @@ class AgentService(BaseModel):
     token_variable: str | None = None
     capabilities: tuple[_Name, ...] = ()
     read_only: tuple[_Name, ...] = ()
-    path: Annotated[str, Field(pattern=r"^/[\w\-./~]*$")] = "/graph/invoke"
+    path: OwnPath = "/graph/invoke"
     seconds: Annotated[float, Field(gt=0, le=86_400)] = CALL_SECONDS
 
 
@@ -62,11 +63,6 @@ class Discovery:
 
     capabilities: Mapping[str, Capability]
     notes: Sequence[str] = field(default_factory=list)
-
-    async def aclose(self) -> None:
-        """Let go of the connections to services."""
-        for capability in self.capabilities.values():
-            await capability.aclose()
 
 
 def read_services(path: Path) -> list[AgentService]:
@@ -89,7 +85,7 @@ def read_services(path: Path) -> list[AgentService]:
     raise ConfigurationError(f"{path} cannot be used: {problem}.", hint="See docs/capabilities.md.")
 
 
-async def discover(
+async def adiscover(
     services: Iterable[AgentService] = (), *, local: Iterable[Capability] = (), local_only: bool = False
 ) -> Discovery:
     """Ask services what they offer: first that of ``RESEARCHER_SERVICE_URL``, or whatever answers at port 8001 of this
@@ -98,7 +94,7 @@ async def discover(
     `ConfigurationError`, also where ``local_only`` is set and a service is not on this machine.
 
     Example:
-        found = await discover(read_services(Path("agents.toml")), local=[DocumentCreator(Path("."))])
+        found = await adiscover(read_services(Path("agents.toml")), local=[DocumentCreator(Path("."))])
     """
     named = os.environ.get(URL_VARIABLE)
     researcher, others = _researcher(named or DEFAULT_URL), tuple(services)
@@ -119,12 +115,18 @@ async def discover(
                 notes.append(
                     f"'{name}' of {capability.place} is not used: {capabilities[name].place} has it."
                 )
-                await capability.aclose()
             else:
                 capabilities[name] = capability
     for capability in (*_of_packages(), *local):
         capabilities.setdefault(capability.name, capability)
     return Discovery(capabilities, notes)
+
+
+def discover(
+    services: Iterable[AgentService] = (), *, local: Iterable[Capability] = (), local_only: bool = False
+) -> Discovery:
+    """`adiscover`, for callers without an event loop."""
+    return run_here(adiscover(services, local=local, local_only=local_only))
 
 
 def _researcher(url: str) -> AgentService:
@@ -168,9 +170,11 @@ async def _ask(service: AgentService, seconds: float) -> AgentOffers:
 
 def _remote(service: AgentService, offer: CapabilityOffer) -> RemoteCapability:
     read_only = offer.read_only or offer.name in service.read_only
-    connection = _connection(service, service.seconds, tries=CALL_TRIES)
     return RemoteCapability(
-        offer.model_copy(update={"read_only": read_only}), connection, service.url, seconds=service.seconds
+        offer.model_copy(update={"read_only": read_only}),
+        lambda: _connection(service, service.seconds, tries=CALL_TRIES),
+        service.url,
+        seconds=service.seconds,
     )
 
 

@@ -44,7 +44,8 @@ th, td {{ border: 1px solid #999; padding: .25rem .5rem; text-align: left }}
 
 
 def document_bytes(format: DocumentFormat, title: str, markdown: str, *, language: str = "en") -> bytes:
-    """The file. Of the Markdown nothing acts: HTML in it is text, images are left out, links go to http and https.
+    """The file. Of the Markdown nothing acts: HTML in it is text, of an image its words stay, links go to http and
+    https.
 
     Example:
         Path("report.html").write_bytes(document_bytes("html", "Bell Rock", report))
@@ -56,9 +57,14 @@ def document_bytes(format: DocumentFormat, title: str, markdown: str, *, languag
 def _reader() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["image", "html_block"])
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.validateLink = lambda url: url.startswith(("https://", "http://"))  # type: ignore[method-assign]
+    reader.add_render_rule("image", _words_of_image)
     return reader
+
+
+def _words_of_image(_renderer: object, tokens: Sequence[Token], place: int, *_: object) -> str:
+    return escape(tokens[place].content)
 
 
 def _html(title: str, markdown: str, language: str) -> bytes:

@@ -13,7 +13,8 @@ from deep_research.capabilities.research_contract import RESEARCH, ResearchContr
 MAX_OFFERS = 100  # of one agent
 NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,63}$"
 
-_Path = Annotated[str, Field(max_length=200, pattern=r"^/[\w\-./~]*$")]
+# Of the same server: two slashes would begin the name of another.
+OwnPath = Annotated[str, Field(max_length=200, pattern=r"^/([\w\-.~][\w\-./~]*)?$")]
 
 
 class CapabilityOffer(BaseModel):
@@ -23,9 +24,9 @@ class CapabilityOffer(BaseModel):
 
     name: Annotated[str, Field(pattern=NAME_PATTERN)]
     description: Annotated[str, Field(max_length=2_000)] = ""
-    invoke: _Path = "/graph/invoke"
-    stream: _Path | None = None
-    batch: _Path | None = None
+    invoke: OwnPath = "/graph/invoke"
+    stream: OwnPath | None = None
+    batch: OwnPath | None = None
     read_only: bool = False
     keywords: Annotated[list[Annotated[str, Field(max_length=64)]], Field(max_length=50)] = []
     input_schema: dict[str, Any] = {}

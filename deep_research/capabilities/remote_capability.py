@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,7 +32,12 @@ class RemoteCapability(Capability):
     Idempotency-Key, so that it starts nothing twice."""
 
     def __init__(
-        self, offer: CapabilityOffer, connection: Connection, place: str, *, seconds: float = CALL_SECONDS
+        self,
+        offer: CapabilityOffer,
+        connect: Callable[[], Connection],
+        place: str,
+        *,
+        seconds: float = CALL_SECONDS,
     ) -> None:
         self.name = offer.name
         self.description = offer.description
@@ -40,14 +45,14 @@ class RemoteCapability(Capability):
         self.keywords = tuple(offer.keywords)
         self.place = place
         self._path = offer.invoke
-        self._connection = connection
+        self._connect = connect
         self._seconds = seconds
 
     async def invoke(self, request: CapabilityRequest) -> CapabilityAnswer:
         """Raises `CapabilityError`."""
         try:
-            async with asyncio.timeout(self._seconds):
-                output, run_id = await self._ask(request)
+            async with asyncio.timeout(self._seconds), self._connect() as connection:
+                output, run_id = await self._ask(connection, request)
         except TimeoutError:
             raise self._error(f"did not answer within {self._seconds:g} seconds") from None
         except CapabilityError:
@@ -59,21 +64,18 @@ class RemoteCapability(Capability):
         except (ValueError, UsageError) as error:
             raise self._error(f"gave an answer that cannot be used: {error}") from None
 
-    async def aclose(self) -> None:
-        await self._connection.close()
-
-    async def _ask(self, request: CapabilityRequest) -> tuple[Any, str | None]:
+    async def _ask(self, connection: Connection, request: CapabilityRequest) -> tuple[Any, str | None]:
         """The state that came back, and the id of the run that was said to work on it."""
         headers = {"idempotency-key": request.key, "prefer": "respond-async"}
         content = {"input": request.state, "config": {}, "kwargs": {}}
-        response = await self._connection.exchange("POST", self._path, content=content, headers=headers)
+        response = await connection.exchange("POST", self._path, content=content, headers=headers)
         answer, run_id, pause = self._json(response), None, FIRST_POLL_SECONDS
         while response.status == 202:
             run_id = _text(answer.get("run_id"))
             where = self._own_path(response.headers.get("location") or _text(answer.get("location")) or "")
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_POLL_SECONDS)
-            response = await self._connection.exchange("GET", where)
+            response = await connection.exchange("GET", where)
             answer = self._json(response)
         metadata = answer.get("metadata")
         answered = _text(metadata.get("run_id")) if isinstance(metadata, Mapping) else None

@@ -19,7 +19,7 @@ from deep_research.capabilities import (
     LocalResearch,
     PlanFolder,
     PlanStatus,
-    discover,
+    adiscover,
     read_services,
 )
 from deep_research.capabilities.document_files import FORMATS
@@ -64,21 +64,18 @@ async def assist(session: Session) -> int:
     if args.list:
         return await _list(session, plans)
     found = await _discovered(session)
-    try:
-        supervisor = CapabilitySupervisor(
-            found.capabilities,
-            plans,
-            planner=None if args.resume or args.plan is not None else _planner(session),
-            approve=_Approval(session) if at_a_terminal(session) else None,
-            on_change=_Progress(session, found),
-        )
-        if args.resume:
-            plan = await supervisor.resume(args.resume, approve=args.approve)
-        else:
-            steps = args.plan.replace(",", " ").split() if args.plan is not None else None
-            plan = await supervisor.run(args.request, steps=steps, approve=args.approve)
-    finally:
-        await found.aclose()
+    supervisor = CapabilitySupervisor(
+        found.capabilities,
+        plans,
+        planner=None if args.resume or args.plan is not None else _planner(session),
+        approve=_Approval(session) if at_a_terminal(session) else None,
+        on_change=_Progress(session, found),
+    )
+    if args.resume:
+        plan = await supervisor.aresume(args.resume, approve=args.approve)
+    else:
+        steps = args.plan.replace(",", " ").split() if args.plan is not None else None
+        plan = await supervisor.arun(args.request, steps=steps, approve=args.approve)
     return _conclude(session, plan)
 
 
@@ -88,7 +85,7 @@ async def _discovered(session: Session) -> Discovery:
     target = _target(session)
     services = read_services(Path(args.agents)) if args.agents else []
     research = LocalResearch(engine)
-    found = await discover(services, local=[research], local_only=session.settings.local_only)
+    found = await adiscover(services, local=[research], local_only=session.settings.local_only)
     # The id of a message is that of a run of this engine only where this engine made it.
     own = found.capabilities.get(RESEARCH) is research
     creator = DocumentCreator(target, format=args.format, report_of=engine.areport if own else None)
