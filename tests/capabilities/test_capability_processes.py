@@ -150,7 +150,7 @@ def test_twenty_plans_of_three_processes_that_are_killed_end_as_the_undisturbed_
             process = supervisor(number)
             plans = PlanFolder(tmp_path / f"plan-{number}")
             victim = chance.choice(sorted(kills))
-            time.sleep(chance.uniform(0.2, 1.0) * seconds)
+            time.sleep(chance.uniform(0.25, 0.85) * seconds)
             if process.is_running:
                 kills[victim] += 1
                 if victim == "supervisor":
