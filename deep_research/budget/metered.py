@@ -4,6 +4,7 @@ sent, settled and written to the log."""
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -102,6 +103,7 @@ class RunModels:
         self.journal = journal
         self.purse = Purse(shared)
         self.spend = Spend(journal.state, self.purse)
+        self.mark = secrets.token_hex(8)  # around material in prompts; nobody outside knows it
         self._clock = clock
         self._wordings = Wordings()
 
@@ -226,6 +228,10 @@ class _RunModel:
     @property
     def bytes_a_token(self) -> float | None:
         return self._run.bytes_a_token(self.name)
+
+    @property
+    def mark(self) -> str:
+        return self._run.mark
 
     def room(self, output: int) -> int:
         roles, profile = self._run.roles, self.profile

@@ -62,15 +62,22 @@ def optional_params(call: ModelCall) -> dict[str, Any]:
 def request_of(model: str, call: ModelCall, optional: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of ``messages.create``; without ``max_tokens``, those of ``messages.count_tokens``."""
     mark = {name: optional[name] for name in ("cache_control",) if name in optional}
-    stable = [at for at, message in enumerate(call.messages) if message.stable and message.content]
+    pieces = [message.pieces for message in call.messages]
     # The last marks count: each keeps all that stands before it.
-    marked = stable[-(MOST_MARKS - bool(call.system)) :]
+    left = sum(stable and bool(piece) for of_one in pieces for piece, stable in of_one)
+    left -= MOST_MARKS - bool(call.system)
+    contents: list[list[dict[str, Any]]] = []
+    for of_one in pieces:
+        contents.append([])
+        for piece, stable in of_one:
+            left -= stable and bool(piece)
+            contents[-1].append(_block(piece, mark if stable and piece and left < 0 else {}))
     request: dict[str, Any] = {
         "model": model,
         "max_tokens": call.max_output,
         "messages": [
-            {"role": message.role, "content": [_block(message.content, mark if at in marked else {})]}
-            for at, message in enumerate(call.messages)
+            {"role": message.role, "content": content}
+            for message, content in zip(call.messages, contents, strict=True)
         ],
     }
     if call.system:

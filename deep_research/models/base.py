@@ -39,11 +39,21 @@ class Effort(StrEnum):
 
 class Message(Record):
     """One turn. ``stable`` marks the last turn of a beginning that later calls will repeat word for word, so that a
-    provider with prompt caching may keep all up to it."""
+    provider with prompt caching may keep all up to it. ``cuts`` are places in the content, in code points, that such a
+    beginning may end at as well; where a secret was masked since, they are off by a little."""
 
     role: Literal["user", "assistant"] = "user"
     content: str
     stable: bool = False
+    cuts: tuple[int, ...] = ()
+
+    @property
+    def pieces(self) -> tuple[tuple[str, bool], ...]:
+        """The content, cut, and of each piece whether later calls repeat all up to its end."""
+        ends = sorted({cut for cut in self.cuts if 0 < cut < len(self.content)})
+        starts = (0, *ends)
+        made = [(self.content[start:end], True) for start, end in zip(starts, ends, strict=False)]
+        return (*made, (self.content[starts[-1] :], self.stable))
 
 
 class Form(Record):

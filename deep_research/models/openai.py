@@ -178,9 +178,13 @@ def _formed(form: Form) -> dict[str, Any]:
 def _cache_key(call: ModelCall) -> str:
     """A name for the beginning that later calls repeat; empty where none is marked."""
     last = max((index for index, message in enumerate(call.messages) if message.stable), default=-1)
-    if last < 0 and not call.system:
+    kept = [f"{message.role}: {message.content}" for message in call.messages[: last + 1]]
+    if not kept and call.messages and call.messages[0].cuts:  # what grows begins the same
+        first = call.messages[0]
+        kept.append(f"{first.role}: {first.pieces[0][0]}")
+    if not kept and not call.system:
         return ""
-    kept = [call.system, *(f"{message.role}: {message.content}" for message in call.messages[: last + 1])]
+    kept.insert(0, call.system)
     digest = hashlib.sha256()
     for part in kept:
         data = part.encode("utf-8", "surrogatepass")

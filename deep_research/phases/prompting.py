@@ -99,13 +99,15 @@ class Aliases:
 @dataclass(frozen=True, slots=True)
 class Room:
     """How many ``tokens`` a message may have, how they are counted, and what may be done to what does not fit.
-    ``beside`` are those of what is sent beside it, ``answer`` those that the answer may have."""
+    ``beside`` are those of what is sent beside it, ``answer`` those that the answer may have. ``mark`` is that of the
+    run, "" for one that the message makes."""
 
     tokens: int
     counter: Counter = field(default_factory=Counter)
     rules: ContentRules = DEFAULTS
     beside: int = 0
     answer: int = 0
+    mark: str = ""
 
 
 _MARK = "9f3ac47e1b6d082c"  # as good as any
@@ -126,7 +128,7 @@ class Message:
     given in part only; ``sent`` are the items of content that it has, out of the ``available`` tokens for them."""
 
     def __init__(self, room: Room) -> None:
-        self.mark = secrets.token_hex(8)
+        self.mark = room.mark or secrets.token_hex(8)
         self.room = room.tokens
         self.count = room.counter.expected
         self.rules = room.rules
@@ -134,6 +136,11 @@ class Message:
         self.sent: list[SentItem] = []
         self.available = 0
         self._parts: list[str] = []
+        self._cuts: list[int] = []  # counts of parts
+
+    def cut(self) -> None:
+        """Later messages of this kind have the same up to here, so that a service need not read it again."""
+        self._cuts.append(len(self._parts))
 
     def add(self, text: str) -> None:
         """Words of ours."""
@@ -143,6 +150,7 @@ class Message:
     def lead(self, text: str) -> None:
         """Words of ours that stand before the others."""
         self._parts.insert(0, text)
+        self._cuts = [count + 1 for count in self._cuts]
 
     def material(self, label: str, text: str) -> None:
         """Words from outside, under a label of ours."""
@@ -204,7 +212,7 @@ class Message:
         """The call that sends it, for an answer of so many tokens at most."""
         return ModelCall(
             system=system,
-            messages=(Turn(content=str(self)),),
+            messages=(Turn(content=str(self), cuts=tuple(len(self._text(count)) for count in self._cuts)),),
             max_output=output,
             effort=effort,
             nonce=self.mark,
@@ -218,7 +226,11 @@ class Message:
         return self.count(str(self).replace(self.mark, _MARK))
 
     def __str__(self) -> str:
-        return "\n\n".join([f"MARK is {self.mark}.", *self._parts])
+        return self._text(len(self._parts))
+
+    def _text(self, count: int) -> str:
+        """The beginning with so many parts."""
+        return "\n\n".join([f"MARK is {self.mark}.", *self._parts[:count]])
 
 
 _M = TypeVar("_M", bound=Message)
@@ -310,7 +322,8 @@ async def room_for(
     """What a message may have beside the instructions and the form of the answer."""
     counter = await counter_of(model)
     beside = counter.expected(system) + (OF_FORM if form else 0) + AROUND
-    return Room(max(0, model.room(output) - beside), counter, rules, beside, output)
+    mark = getattr(model, "mark", "")
+    return Room(max(0, model.room(output) - beside), counter, rules, beside, output, mark)
 
 
 def output_for(model: LanguageModel, most: int) -> int:

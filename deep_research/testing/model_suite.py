@@ -58,6 +58,7 @@ _OF_ANY = (
 _NEEDS: dict[Callable[[Bench], object], frozenset[Ability]] = {
     model_answers.a_refusal_is_told: frozenset({Ability.REFUSAL}),
     model_counts.a_stable_beginning_is_read_from_the_cache: frozenset({Ability.CACHE}),
+    model_counts.a_message_that_grows_is_read_from_the_cache_up_to_where_it_grew: frozenset({Ability.CACHE}),
     model_counts.a_stream_that_breaks_says_what_the_prompt_cost: frozenset({Ability.FLOOR}),
     model_secrets.without_a_key_nothing_is_made: frozenset({Ability.KEY}),
     model_refusals.a_limit_that_no_waiting_lifts_is_fatal: frozenset({Ability.CODES}),

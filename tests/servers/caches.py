@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from servers.server_exchange import Segment
 
+STRETCH = 512  # bytes: 128 tokens
+
 
 def prompt_tokens(segments: Sequence[Segment]) -> int:
     """Rounded up once for the whole prompt, so that the parts of a prompt add up."""
@@ -17,7 +19,7 @@ class PrefixCache:
     """Remembers the prefixes of prompts.
 
     A service with marked prefixes keeps those that end at a breakpoint; one without (``implicit``) keeps all that end
-    with a segment. ``least``: tokens below which a prefix is not kept.
+    with a segment, or within one after so many times `STRETCH`. ``least``: tokens below which a prefix is not kept.
     """
 
     def __init__(self, *, least: int = 0) -> None:
@@ -36,16 +38,22 @@ class PrefixCache:
         running = hashlib.sha256(scope.encode())
         fresh = []
         for segment in segments:
-            running.update(len(segment.text).to_bytes(8, "big") + segment.text.encode())
-            size += len(segment.text.encode())
-            if not (implicit or segment.marked) or _rounded_up(size) < self._least:
-                continue
-            longest = _rounded_up(size)
-            if running.digest() in self._known:
-                read = longest
-            fresh.append(running.digest())
+            running.update(b"segment")
+            for stretch in _stretches(segment.text.encode()) if implicit else [segment.text.encode()]:
+                running.update(stretch)
+                size += len(stretch)
+                if not (implicit or segment.marked) or _rounded_up(size) < self._least:
+                    continue
+                longest = _rounded_up(size)
+                if running.digest() in self._known:
+                    read = longest
+                fresh.append(running.digest())
         self._known.update(fresh)
         return read, 0 if implicit else longest - read
+
+
+def _stretches(text: bytes) -> list[bytes]:
+    return [text[at : at + STRETCH] for at in range(0, len(text), STRETCH)] or [b""]
 
 
 def _rounded_up(size: int) -> int:

@@ -44,6 +44,20 @@ async def a_stable_beginning_is_read_from_the_cache(bench: Bench) -> None:
     assert second.cached < second.input
 
 
+async def a_message_that_grows_is_read_from_the_cache_up_to_where_it_grew(bench: Bench) -> None:
+    steps = [f"Step {number}. {_LONG}" for number in range(3)]
+    cached = []
+    for many in (1, 2, 3):
+        text = "".join(steps[:many])
+        cuts = tuple(sum(map(len, steps[:count])) for count in range(1, many + 1))
+        message = Message(content=f"{text}What next, after {many}?", cuts=cuts)
+        outcome = await bench.send(CALL.model_copy(update={"system": _LONG, "messages": (message,)}))
+        cached.append(outcome.answer.usage.cached)
+        assert str(outcome.served[0].body).count("ephemeral") <= 4
+    assert cached[0] == 0
+    assert cached[2] - cached[1] >= len(_LONG) * 3 // 4 // 4  # a token has four characters, about
+
+
 async def many_stable_messages_are_no_harm(bench: Bench) -> None:
     messages = tuple(Message(content=f"{n}. {_LONG}", stable=True) for n in range(9))
     for _ in range(2):
