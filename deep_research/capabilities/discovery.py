@@ -71,7 +71,7 @@ def read_services(path: Path) -> list[AgentService]:
     Example:
         [[agents]]
         url = "http://documents.example:8002"
-        token_variable = "DOCUMENTS_TOKEN"
+        token_variable = 'DOCUMENTS_TOKEN'
         capabilities = ["create_document"]
     """
     try:

@@ -52,12 +52,12 @@ _SEE = (
     r"|(?:described|explained|discussed|documented|covered|listed|given|found) (?:further )?in"
     r"|details (?:are )?in|siehe(?: auch)?|vgl\.|voir(?: aussi)?|v[ée]ase(?: tambi[ée]n)?|vedi(?: anche)?)"
 )
-_UNIT = (
+UNIT = (
     r"(?:sections?|chapters?|appendix|part|§|Abschnitt|Kapitel|Anhang|chapitre"
     r"|secci[óo]n|cap[íi]tulo|sezione|capitolo)"
 )
 _SECTION = regex(
-    rf"\b{_SEE}:?\s+(?:the\s+)?(?P<target>{_UNIT}\s*[“\"]?(?:[A-Z]?\d+(?:\.\w+)*|[A-Z](?:\.\d+)*)\b)",
+    rf"\b{_SEE}:?\s+(?:the\s+)?(?P<target>{UNIT}\s*[“\"]?(?:[A-Z]?\d+(?:\.\w+)*|[A-Z](?:\.\d+)*)\b)",
     re.IGNORECASE,
 )
 _LINK = regex(

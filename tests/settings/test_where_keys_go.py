@@ -162,8 +162,9 @@ def test_every_variable_of_a_key_that_the_code_reads_is_among_those_that_are_lis
     quoted = re.compile(r'"([A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD))"')
     texts = [path.read_text() for path in package.rglob("*.py") if "testing" not in path.parts]
     found = {name for text in texts for name in quoted.findall(text)}
-    of_the_client = "DEEP_RESEARCH_TOKEN"  # goes to its server alone: tests/client/test_connection.py
-    assert found == {*OWN_SERVERS, OF_THE_HUB, of_the_client}
+    # They go to their servers alone: tests/client/test_connection.py, tests/capabilities/test_remote_capability.py.
+    of_clients = {"DEEP_RESEARCH_TOKEN", "RESEARCHER_SERVICE_TOKEN"}
+    assert found == {*OWN_SERVERS, OF_THE_HUB, *of_clients}
 
 
 installed = cache(entry_points)  # it looks through all packages

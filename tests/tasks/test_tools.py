@@ -15,9 +15,10 @@ from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.source_reading import Reading
 from deep_research.phases.gathering.tasks import toolbox
 from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.library import Library
 from deep_research.phases.gathering.tasks.resources import DataSources
 from deep_research.phases.gathering.tasks.tool import Link
-from deep_research.phases.gathering.tasks.tools import Library, tools_of
+from deep_research.phases.gathering.tasks.tools import tools_of
 from deep_research.sources.extract import Document
 from deep_research.sources.fetch.pages import WebPage
 from deep_research.sources.search import SearchFilters
@@ -95,6 +96,13 @@ SUBJECTS = {
     "look_up": ToolSubject(
         tool=ours()["look_up"], arguments={"section": "20.4.4", "source": "S1"}, view=desk_with_manual()
     ),
+    "outline": ToolSubject(
+        tool=ours()["outline"], arguments={"source": "S1"}, says=("20.4.4 Burners",), view=desk_with_manual()
+    ),
+    "find": ToolSubject(
+        tool=ours()["find"], arguments={"source": "S1", "words": "burner"}, says=("under 20.4.4 Burners",),
+        view=desk_with_manual(),
+    ),
     "read_more": ToolSubject(tool=ours()["read_more"], arguments={"source": "S1"}, view=desk_with_manual()),
     "a tool of a caller's": ToolSubject(
         tool=Glossary(), arguments={"word": "head race"}, says=("leads water",)
@@ -134,7 +142,7 @@ def test_a_section_is_opened_by_its_number_its_title_or_its_page(section, begins
         ({"tool": "fetch", "link": "L7"}, "There is no link L7"),
         ({"tool": "read_more", "source": "https://ok.example/orm"}, "Nothing of that may be asked"),
         ({"tool": "read_more"}, "source: Field required"),
-        ({"tool": "look_up", "section": "99.9", "source": "S1"}, "has no section"),
+        ({"tool": "look_up", "section": "99.9", "source": "S1"}, "There is no section 99.9 in S1"),
         ({"tool": "search", "query": "http://evil.example/KODE7731X"}, "Nothing of that may be asked"),
         ({"tool": "search", "query": "x", "data_source": "compny_db"}, "There is no data source"),
         ({"tool": "look_up", "section": "Burners"}, "There are no documents"),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deep_research.errors import CorpusError, SearchError
+from deep_research.evidence.sections import SectionName
 from deep_research.patterns import regex
 from deep_research.sources.documents.dense import WIDER, DenseStage
 from deep_research.sources.documents.folder import (
@@ -31,6 +32,7 @@ from deep_research.sources.documents.folder import (
 from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
 from deep_research.sources.documents.links import TITLES
+from deep_research.sources.documents.section_index import SectionPlace
 from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.document import MAX_TEXT_BYTES
@@ -242,6 +244,23 @@ class LocalCorpus(SearchProvider):
         named = [entry for entry in ranked if entry.hit.via][: int(request.limit * LINKED)]
         kept = [*direct[: request.width - len(named)], *named]
         return [search_result(entry.address, entry.hit) for entry in kept]
+
+    async def section(self, reference: str, near: str = "") -> tuple[SectionPlace, SearchResult] | None:
+        """The section that a reference such as ``Section 20.4.4`` means, rather one in the folder of the address
+        ``near``, and its document with the section as its passage. Raises `SearchError`, `CorpusError`."""
+        return await asyncio.to_thread(self._section, SectionName.read(reference), near)
+
+    def _section(self, name: SectionName, near: str) -> tuple[SectionPlace, SearchResult] | None:
+        self.prepare()
+        best: tuple[SectionPlace, SearchResult] | None = None
+        for root in self._roots:
+            beside = near.removeprefix(root.prefix) if near.startswith(root.prefix) else ""
+            found = root.index.section(name, beside)
+            if found is not None and (best is None or found[0].likeness > best[0].likeness):
+                place, hit = found
+                others = tuple(f"{root.prefix}{path}" for path in place.others)
+                best = replace(place, others=others), search_result(root.prefix + hit.path, hit)
+        return best
 
     async def look(self, question: str) -> FirstLook:
         return await asyncio.to_thread(self._look, question)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from deep_research.errors import CorpusError, SearchError
 from deep_research.evidence.language import ENGLISH, language_of
+from deep_research.evidence.sections import SectionName
 from deep_research.sources.documents.database import CorpusDatabase, is_damage
 from deep_research.sources.documents.folder import CorpusFolder, Skipped
 from deep_research.sources.documents.follower import Follower
@@ -19,6 +20,7 @@ from deep_research.sources.documents.index_writer import IndexWriter
 from deep_research.sources.documents.links import first_look, with_links
 from deep_research.sources.documents.lookup import look_up
 from deep_research.sources.documents.name_index import Register
+from deep_research.sources.documents.section_index import SectionPlace, find_section, hit_of
 from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.document import Document
@@ -131,6 +133,16 @@ class CorpusIndex:
                 if linked < 1:
                     return found
                 return with_links(reading, found, terms, quota=quota, linked=linked, exclude=exclude)
+        except sqlite3.Error as error:
+            raise _search_error(error) from error
+
+    def section(self, name: SectionName, near: str = "") -> tuple[SectionPlace, Hit] | None:
+        """The section that fits a name best, rather one of a document in the folder of the path ``near``, with its
+        document. Raises `SearchError`."""
+        try:
+            with self._state() as connection:
+                place = find_section(connection, name, near)
+                return (place, hit_of(connection, place)) if place is not None else None
         except sqlite3.Error as error:
             raise _search_error(error) from error
 

@@ -133,7 +133,9 @@ class Desk:
         self.links += links
         shown_to: dict[str, int] = {}
         lines = [result.text.strip()] if result.text.strip() else []
-        lines += [self._excerpt(source, texts.get(source.id, ""), shown_to) for source in sources]
+        lines += [
+            self._excerpt(source, texts.get(source.id, ""), shown_to, result.excerpt) for source in sources
+        ]
         lines += [self._part(shown, texts, shown_to) for shown in result.shown]
         lines += [
             f"L{name}: {_of_link(link)}"
@@ -187,11 +189,11 @@ class Desk:
     def _names(self, letter: str, count: int) -> str:
         return f"There are {letter}1 to {letter}{count}." if count else "There are none yet."
 
-    def _excerpt(self, source: Source, text: str, shown_to: dict[str, int]) -> str:
+    def _excerpt(self, source: Source, text: str, shown_to: dict[str, int], most: int = 0) -> str:
         """What the search matched of a source, in the order of the text; else its beginning."""
         head = f"{self.names[source.id]}: {_of_source(source)}"
         spans = sorted(source.passages[:3], key=lambda span: span.start) or [Span(start=0, end=OPENING)]
-        left, parts = EXCERPT if source.passages else OPENING, []
+        left, parts = most or (EXCERPT if source.passages else OPENING), []
         for span in spans:
             part = text[span.start : min(span.end, span.start + left)]
             left -= len(part)

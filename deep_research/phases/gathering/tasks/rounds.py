@@ -19,6 +19,7 @@ from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, context_of, ended_by_them
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.egress import Egress
+from deep_research.phases.gathering.tasks.library import Library
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts, allowed
 from deep_research.phases.gathering.tasks.task_review import (
     ReviewInput,
@@ -28,7 +29,7 @@ from deep_research.phases.gathering.tasks.task_review import (
 )
 from deep_research.phases.gathering.tasks.task_steps import Ask, TaskSearch, Workplace
 from deep_research.phases.gathering.tasks.toolbox import Toolbox
-from deep_research.phases.gathering.tasks.tools import Library, tools_of
+from deep_research.phases.gathering.tasks.tools import tools_of
 from deep_research.phases.gathering.tasks.work import TaskWork
 from deep_research.phases.handoff import shared
 from deep_research.phases.prompting import one_line

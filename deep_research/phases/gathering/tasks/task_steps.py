@@ -24,8 +24,8 @@ from deep_research.phases.gathering.queries import Asked
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent
 from deep_research.phases.gathering.tasks.desk import Desk, Showing
 from deep_research.phases.gathering.tasks.egress import sites_of
+from deep_research.phases.gathering.tasks.library import Library
 from deep_research.phases.gathering.tasks.tool import ToolResult
-from deep_research.phases.gathering.tasks.tools import Library
 from deep_research.phases.prompting import one_line
 from deep_research.sources.search.combined_search import CORPUS, WEB
 from deep_research.state import (

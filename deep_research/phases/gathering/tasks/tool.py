@@ -33,7 +33,7 @@ from deep_research.phases.gathering.handoff import GatheredSource, Unread
 from deep_research.state import Record, Source, SourceKind, Span
 
 NAME = regex(r"[a-z][a-z0-9_]{0,39}")
-BUILT_IN = ("search", "fetch", "look_up", "read_more")  # that every task has
+BUILT_IN = ("search", "fetch", "look_up", "outline", "find", "read_more")  # that every task has
 TIMEOUT = 60.0  # seconds that one use may take, where the tool says nothing else
 
 
@@ -63,7 +63,8 @@ class Shown(Record):
 
 class ToolResult(Record):
     """What a tool found. ``text`` are its own words to the agent, which nothing can quote; ``sources`` come with their
-    texts, of which the ``passages`` are shown, else the beginning; ``shown`` are parts of sources that are known.
+    texts, of which the ``passages`` are shown, else the beginning, at most ``excerpt`` characters of each; ``shown`` are
+    parts of sources that are known.
     ``unread`` are pages that could not be read. ``private`` are the names of private sources that gave something of it.
     ``searches`` and ``fetches`` count what it asked of services, as the caps do."""
 
@@ -74,6 +75,7 @@ class ToolResult(Record):
     unread: tuple[Unread, ...] = ()
     notes: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
+    excerpt: int = Field(default=0, ge=0, description="0: as many as of what a search finds")
     searches: int = Field(default=0, ge=0)
     failed_searches: int = Field(default=0, ge=0)
     fetches: int = Field(default=0, ge=0)

@@ -1,0 +1,104 @@
+"""Which section of a text a reference means."""
+
+import pytest
+
+from deep_research.evidence.sections import (
+    Likeness,
+    SectionName,
+    best_section,
+    neighbours,
+    sections_of,
+)
+
+MANUAL = """# Chapter 20. Server Configuration
+
+Intro.
+
+## 20.4. Resource Consumption
+
+### 20.4.3. Disk
+
+A.
+
+### 20.4.4. Linux Memory Overcommit
+
+B.
+
+```
+# 20.4.5 no heading
+```
+
+## 20.10\\. Automatic Vacuuming
+
+C.
+
+# Appendix A. Error Codes
+
+## A.2. Classes
+
+# Part II. Locks and Keys
+
+# Locks
+"""
+SECTIONS = sections_of(MANUAL)
+
+
+@pytest.mark.parametrize(
+    ("reference", "name", "likeness"),
+    [
+        ("20.4.4", "20.4.4 Linux Memory Overcommit", Likeness.EXACT),
+        ("see Section 20.4.4", "20.4.4 Linux Memory Overcommit", Likeness.EXACT),
+        ("Section 20.4.4 (Linux Memory Overcommit)", "20.4.4 Linux Memory Overcommit", Likeness.EXACT),
+        ("§ 20.10.", "20.10 Automatic Vacuuming", Likeness.EXACT),
+        ("chapter 20", "20 Server Configuration", Likeness.EXACT),
+        ("Kapitel 20", "20 Server Configuration", Likeness.EXACT),
+        ("Appendix A", "A Error Codes", Likeness.EXACT),
+        ("A.2", "A.2 Classes", Likeness.EXACT),
+        ("Part II", "II Locks and Keys", Likeness.EXACT),
+        ("“automatic vacuuming”", "20.10 Automatic Vacuuming", Likeness.EXACT),
+        ("Automatic Vacuuming", "20.10 Automatic Vacuuming", Likeness.EXACT),
+        ("locks", "Locks", Likeness.EXACT),
+        ("memory overcommit", "20.4.4 Linux Memory Overcommit", Likeness.WORDS),
+        ("17.2. Automatic Vacuuming", "20.10 Automatic Vacuuming", Likeness.WORDS),
+        ("20.4.4.7", "20.4.4 Linux Memory Overcommit", Likeness.NEAR),
+        ("20.4.9", "20.4 Resource Consumption", Likeness.NEAR),
+        ("vacuuming by hand or automatic", None, None),
+        ("automatic cleaning", "20.10 Automatic Vacuuming", Likeness.NEAR),
+        ("99.9", None, None),
+        ("", None, None),
+        ("§", None, None),
+    ],
+)
+def test_a_reference_means_a_section(reference, name, likeness):
+    found = best_section(SectionName.read(reference), SECTIONS)
+    if name is None:
+        assert found is None
+    else:
+        assert (SECTIONS[found[0]].name, found[1]) == (name, likeness)
+
+
+def test_a_section_ends_where_the_next_of_its_level_begins():
+    by_number = {section.number: section for section in SECTIONS}
+    overcommit = by_number["20.4.4"]
+    assert MANUAL[overcommit.start : overcommit.end].rstrip().endswith("```")
+    assert MANUAL[by_number["20.4"].start : by_number["20.4"].end].count("###") == 2
+    assert "20.4.5" not in by_number, "code has no headings"
+
+
+def test_what_stands_around_a_section_is_named():
+    place = next(n for n, section in enumerate(SECTIONS) if section.number == "20.4.4")
+    around = {where: section.number for where, section in neighbours(SECTIONS, place).items()}
+    assert around == {"in": "20.4", "before": "20.4.3", "after": "20.10"}
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "names"),
+    [
+        ("20.10. Automatic Vacuuming", "No heading.", ["20.10 Automatic Vacuuming"]),
+        ("20.10. Automatic Vacuuming", "# 20.10. Automatic Vacuuming\n\nx", ["20.10 Automatic Vacuuming"]),
+        ("Manual", "# 1 One\n\n# 2 Two", ["Manual", "1 One", "2 Two"]),
+        ("", "No heading.", []),
+    ],
+)
+def test_the_title_of_a_text_is_the_section_that_has_all(title, text, names):
+    assert [section.name for section in sections_of(text, title)] == names
