@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
+from deep_research.budget.condense import condense
+from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules, Count
 from deep_research.evidence.words import StemFinder, coverage, question_terms
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Price
@@ -37,6 +38,7 @@ LEAST_INPUT, LEAST_OUTPUT = 3_000, 1_000
 MOST_OUTPUT = 4_000  # tokens, thoughts included
 LEAST_ROOM = 500  # tokens of what a step is made from, where a limit of its task leaves no more
 OF_CONTEXT, OF_INVENTORY = 0.15, 0.15  # of the room
+OF_CONDENSED, LEAST_CONDENSED = 0.25, 100  # of a step's tokens, and at least
 LATEST = 0.9  # the weight of what the last step showed, against 0.5 for the first: it is what is decided on
 
 SYSTEM = f"""\
@@ -196,10 +198,13 @@ class LLMTaskAgent:
         """The ``number``-th step, counted from 1; ``last``: there is none after it. None where what is ``left`` of the
         task's limits has no room for one."""
 
-        async def fitting() -> Room:
-            room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
-            return _within(room, left, model.profile.price)
+        async def whole() -> Room:
+            return await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
 
+        async def fitting() -> Room:
+            return _within(await whole(), left, model.profile.price)
+
+        half = (await whole()).tokens // 2
         room = await fitting()
         if room.tokens < LEAST_ROOM and left != Left():
             return None
@@ -209,7 +214,7 @@ class LLMTaskAgent:
             return await model.object(message.call(SYSTEM, output, label=handoff.task.id), toolbox.form)
 
         def compose(room: Room) -> Message:
-            return _told(handoff, desk, toolbox, number, last, room)
+            return _told(handoff, desk, toolbox, number, last, room, half)
 
         size = sum(len(showing.text) for _, showings in desk.showings for showing in showings)
         return await in_window(room, compose, send, size=size, again=fitting)
@@ -225,8 +230,11 @@ def _within(room: Room, left: Left, price: Price | None) -> Room:
     return replace(room, tokens=max(0, fits), answer=output)
 
 
-def _told(handoff: TaskInput, desk: Desk, toolbox: Toolbox, number: int, last: bool, room: Room) -> Message:
-    """Earlier steps are condensed where not all of them fit, the latest least."""
+def _told(
+    handoff: TaskInput, desk: Desk, toolbox: Toolbox, number: int, last: bool, room: Room, half: int
+) -> Message:
+    """What changes least comes first, and each step behind those before it: what a service read for one step it need not
+    read again for the next. ``half`` are the tokens of half the window."""
     task = handoff.task
     message = Message(room)
     opening(message, handoff)
@@ -240,25 +248,52 @@ def _told(handoff: TaskInput, desk: Desk, toolbox: Toolbox, number: int, last: b
         message.material("known", message.within(handoff.context, OF_CONTEXT, "what is known of a task"))
     message.add(f"Tools:\n{listed(toolbox.described())}")
     if "search" in toolbox.tools and len(task.data_sources) > 1:
-        message.add(f"Data sources: {', '.join(desk.data_sources) or 'none any more'}.")
-    if desk.egress.is_closed:
-        message.add("You were shown private material: nothing public is searched or opened any more.")
-    what = "what a task has found"
-    message.listing("What you have:", "names", desk.inventory(), OF_INVENTORY, what, bullet="")
-    closing = _closing(handoff, number, last)
-    if desk.showings:
-        message.add("What your steps have shown, the first one first:")
-        left = max(0, room.tokens - message.size - message.count(closing) - 40 * len(desk.showings))
-        contents = [
-            _content(place, step, shown, len(desk.showings))
-            for place, (step, shown) in enumerate(desk.showings)
-        ]
-        fitted = message.fitted(contents, left, task.question, "what the steps of a task have shown")
-        for content in contents:
-            if text := fitted.texts[content.id]:
-                message.material(content.id, text)
-    message.add(closing)
+        message.add(f"Data sources: {', '.join(task.data_sources)}.")
+    message.cut()
+    tail = _tail(handoff, desk, toolbox, number, last)
+    whole = _add_steps(message, desk, task.question, half, room.tokens - message.count(tail))
+    # The heads of sources stand in what the steps have shown, where that is there as a whole.
+    named = [line for line in desk.inventory() if f"{line.partition(':')[0]}: " not in whole]
+    message.listing("What you have beside:", "names", named, OF_INVENTORY, "what a task has found", bullet="")
+    message.add(tail)
     return message
+
+
+def _add_steps(message: Message, desk: Desk, question: str, half: int, room: int) -> str:
+    """Adds what the steps have shown, and gives the text of those that are shown whole."""
+    if not desk.showings:
+        return ""
+    message.add("What your steps have shown, the first one first:")
+    message.cut()
+    count = len(desk.showings)
+    contents = [_content(n, step, shown, count) for n, (step, shown) in enumerate(desk.showings)]
+    texts = {content.id: content.forms[0] for content in contents}
+    shown = condensed_once(list(texts.values()), half, question, message.count)
+    left = max(0, room - message.size - 40 * count)
+    if sum(map(message.count, shown)) > left and message.rules.enabled:
+        fitted = message.fitted(contents, left, question, "what the steps of a task have shown")
+        shown = [fitted.texts[content.id] for content in contents]
+    for name, text in zip(texts, shown, strict=True):
+        if text:
+            message.material(name, text)
+            message.cut()
+    return "\n".join(text for text, whole in zip(shown, texts.values(), strict=True) if text == whole)
+
+
+def condensed_once(steps: Sequence[str], most: int, question: str, count: Count) -> list[str]:
+    """The texts of steps as they are shown: whole until they have more than ``most`` tokens together; then those before
+    the latest are condensed, with regard to the question, and stay as they are then. What is shown of the first steps
+    follows from these alone, so each further step finds the same before it."""
+    shown: list[str] = []
+    condensed = 0
+    for place, text in enumerate(steps):
+        shown.append(text)
+        if place > condensed and sum(map(count, shown)) > most:
+            for earlier in range(condensed, place):
+                size = max(LEAST_CONDENSED, int(count(steps[earlier]) * OF_CONDENSED))
+                shown[earlier] = condense(steps[earlier], size, query=question, measure=count).text
+            condensed = place
+    return shown
 
 
 def _content(place: int, step: TaskStep, showings: Sequence[Showing], count: int) -> Content:
@@ -270,8 +305,16 @@ def _content(place: int, step: TaskStep, showings: Sequence[Showing], count: int
     return Content(f"step {step.number}", ("\n\n".join(lines),), weight)
 
 
-def _closing(handoff: TaskInput, number: int, last: bool) -> str:
+def _tail(handoff: TaskInput, desk: Desk, toolbox: Toolbox, number: int, last: bool) -> str:
+    """What is otherwise in each step."""
     most = handoff.task.limits.steps
+    told = []
+    if desk.egress.is_closed:
+        told.append("You were shown private material: nothing public is searched or opened any more.")
+        if "search" in toolbox.tools and len(handoff.task.data_sources) > 1:
+            told.append(f"Data sources now: {', '.join(desk.data_sources) or 'none any more'}.")
     if last:
-        return f"This is the last step: be done, with what there is. {manner(handoff)} Quotes stay in theirs."
-    return f"This is step {number} of at most {most}. What next? {manner(handoff)} Quotes stay in theirs."
+        step = "This is the last step: be done, with what there is."
+    else:
+        step = f"This is step {number} of at most {most}. What next?"
+    return "\n\n".join([*told, f"{step} {manner(handoff)} Quotes stay in theirs."])
