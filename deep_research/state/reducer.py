@@ -590,8 +590,9 @@ def _task_reviewed(state: Fold, event: ev.TaskReviewed) -> None:
 
 @_on(ev.SourcesAnalyzed)
 def _analyzed(state: Fold, event: ev.SourcesAnalyzed) -> None:
-    state.analyzed.update(event.source_ids)
-    state.analyzed_now.update(event.source_ids)
+    if not event.task_ids:  # what a task found is not all that its sources tell
+        state.analyzed.update(event.source_ids)
+        state.analyzed_now.update(event.source_ids)
     if not event.findings:
         _passed_over(state, event.source_ids)
     for finding in event.findings:

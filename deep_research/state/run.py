@@ -335,6 +335,17 @@ class DeepResearchState(Record):
         return self.parking if self.parking is not None and self.parking.asks else None
 
     @property
+    def passed_over(self) -> frozenset[str]:
+        """The sources that agents of tasks were shown and neither quoted nor named as worth reading. They are kept, since
+        what was shown of them can be looked at; nobody reads them."""
+        tasks = [task for task in self.tasks if task.settled]
+        of_tasks = {task.task.sub_query_id for task in tasks}
+        seen = {i for task in tasks for i in task.source_ids}
+        read = {i for task in tasks for i in task.sources_to_read}
+        searched = {i for s in self.sub_queries if s.id not in of_tasks for i in s.source_ids}
+        return frozenset(seen - read - searched)
+
+    @property
     def is_waiting(self) -> bool:
         """Whether the run is parked until somebody answers or resumes it. One that was parked as its process stopped goes
         on by itself."""

@@ -92,7 +92,8 @@ class TaskFinding(Record):
     """What a task came to. ``source_ids`` are all sources it found, best first; ``missing`` is what it could not find,
     and ``owner_question`` what only the owner of the run can answer. ``unlocated`` counts quotes that no source has.
     ``stopped`` says why it ended before its agent was done, ``error`` why it found nothing; both are empty as a rule.
-    ``by_search``: it is the sources of a search without a model, which are still to be read."""
+    ``by_search``: it is the sources of a search without a model. ``worth_reading`` are sources that its agent names as
+    worth reading whole, by id."""
 
     answer: str = ""
     facts: tuple[KeyFact, ...] = ()
@@ -104,6 +105,7 @@ class TaskFinding(Record):
     stopped: str = ""
     error: str = ""
     by_search: bool = False
+    worth_reading: tuple[str, ...] = ()
 
 
 class TaskReview(Record):
@@ -157,5 +159,12 @@ class TaskState(Record):
 
     @property
     def quoted_source_ids(self) -> frozenset[str]:
-        """The sources that its facts quote: nobody reads them again."""
+        """The sources that its facts quote."""
         return frozenset(quote.source_id for fact in self.outcome.facts for quote in fact.quotes)
+
+    @property
+    def sources_to_read(self) -> frozenset[str]:
+        """The sources that ANALYSIS reads: those that the agent quotes or names as worth reading; all of a search, and of
+        an agent that names none."""
+        named = self.quoted_source_ids | frozenset(self.outcome.worth_reading)
+        return named if named and not self.outcome.by_search else frozenset(self.source_ids)

@@ -9,6 +9,7 @@ from task_runs import (
     HEIGHT,
     QUESTION,
     SEARCH,
+    TEXT,
     TaskModel,
     attempt_of,
     engine,
@@ -18,7 +19,7 @@ from task_runs import (
     task_of,
 )
 
-from deep_research import Park, SupervisorHooks, TaskVerdict
+from deep_research import Park, SearchResult, SupervisorHooks, TaskVerdict
 from deep_research.errors import UnknownNameError
 from deep_research.models.failures import Verdict, failure
 from deep_research.state import SubQueryStatus
@@ -51,25 +52,54 @@ def test_a_finding_that_is_sent_back_goes_out_again_with_the_critique_and_is_app
     assert CRITIQUE in model.judged[1]
     assert [e.task.attempt for e in log if isinstance(e, TaskDispatched)] == [0, 1]
     assert [e.review.approved for e in log if isinstance(e, TaskReviewed)] == [False, True]
-    assert [f.content for f in result.findings] == [HEIGHT]
+    assert HEIGHT in [f.content for f in result.findings]
     assert result.findings[0].sub_query_id == result.state.sub_queries[0].id
     assert HEIGHT.rstrip(".") in result.report
     assert messages(result) == []
 
 
-def test_what_a_task_found_is_a_finding_of_the_run_and_its_source_is_not_read_again():
+def test_what_a_task_found_is_a_finding_of_the_run():
     model = TaskModel()
     with engine(model) as research:
         result = research.run(QUESTION)
         log = research.events(result.research_id)
-    assert not any("Read these sources" in call.messages[-1].content for call in model.calls)
-    taken = [e for e in log if e.name == "sources.analyzed"]
-    assert [e.task_ids for e in taken] == [(only(result).task.id,)]
-    quote = result.findings[0].quotes[0]
-    assert (
-        research.text(next(s for s in result.sources if s.id == quote.source_id))[quote.start : quote.end]
-        == HEIGHT
-    )
+    taken = next(e for e in log if e.name == "sources.analyzed" and e.task_ids)
+    assert taken.task_ids == (only(result).task.id,)
+    finding = next(finding for finding in result.findings if finding.content == HEIGHT)
+    quote = finding.quotes[0]
+    source = next(s for s in result.sources if s.id == quote.source_id)
+    assert research.text(source)[quote.start : quote.end] == HEIGHT
+
+
+HITS = {
+    "https://orm.example/": f"{TEXT} It is told in many words what the keepers of Orm did each day. " * 12,
+    "https://brook.example/": "Ada Brook of Hull built lights, the Orm lighthouse among them. " * 12,
+    "https://other.example/": "Nothing is told here of the height of any lighthouse but of its keepers. "
+    * 12,
+}
+
+
+@pytest.mark.parametrize(
+    ("done", "kept"),
+    [
+        ({}, ["orm"]),
+        ({"worth_reading": ["S2"]}, ["brook", "orm"]),
+        ({"worth_reading": ["S2, S9", "https://other.example/"]}, ["brook", "orm"]),
+        ({"facts": []}, ["brook", "orm", "other"]),
+        ({"facts": [], "worth_reading": ["S3"]}, ["other"]),
+    ],
+    ids=["quoted", "named", "unknown names", "none named", "named alone"],
+)
+def test_only_what_a_task_quotes_or_names_is_read(done, kept):
+    found = [SearchResult(address=url, title=url.split("//")[1], text=text) for url, text in HITS.items()]
+    model = TaskModel((SEARCH, FOUND | done))
+    with engine(model, search=[ScriptedSearch(lambda request: found)], max_task_retries=0) as research:
+        result = research.run(QUESTION)
+    over = {source.url for source in result.sources if source.id in result.state.passed_over}
+    assert over == {url for url in HITS if url.split("//")[1].split(".")[0] not in kept}
+    shown = [c.messages[-1].content for c in model.calls if "Read these sources" in c.messages[-1].content]
+    assert [url for url in over if url.split("//")[1] in "".join(shown)] == []
+    assert not over or "% of the sources" not in " ".join(limit.message for limit in result.notices)
 
 
 def test_a_task_that_ends_without_a_fact_is_sent_back_by_rules_and_its_reviewer_is_not_asked():
@@ -144,7 +174,7 @@ def test_a_reviewer_that_fails_rejects_nothing_and_it_is_said():
         result = research.run(QUESTION)
     task = only(result)
     assert (task.review.approved, task.review.by) == (True, "nobody")
-    assert [f.content for f in result.findings] == [HEIGHT]
+    assert HEIGHT in [f.content for f in result.findings]
     (told,) = messages(result)
     assert "was not reviewed" in told
 
@@ -195,7 +225,7 @@ def test_the_last_step_is_told_to_be_the_last():
     with engine(model, max_task_steps=3) as research:
         result = research.run(QUESTION)
     assert [("This is the last step" in said) for said in model.asked] == [False, False, True]
-    assert [f.content for f in result.findings] == [HEIGHT]
+    assert HEIGHT in [f.content for f in result.findings]
 
 
 def test_quotes_that_no_source_has_are_told_once_and_the_task_goes_on():
@@ -204,7 +234,7 @@ def test_quotes_that_no_source_has_are_told_once_and_the_task_goes_on():
     with engine(model) as research:
         result = research.run(QUESTION)
     assert "Nobody ever measured" in model.asked[2]
-    assert [f.content for f in result.findings] == [HEIGHT]
+    assert HEIGHT in [f.content for f in result.findings]
     assert len(model.asked) == 3
 
 

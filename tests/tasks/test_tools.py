@@ -156,7 +156,7 @@ def test_a_use_that_cannot_be_is_told_to_the_agent_who_goes_on(use, said):
     (task,) = result.state.tasks
     assert task.steps[1].uses[0].failed
     assert said in model.asked[2]
-    assert [f.content for f in result.findings] == [HEIGHT]
+    assert HEIGHT in [f.content for f in result.findings]
 
 
 class Odd(Tool):
@@ -216,7 +216,7 @@ def test_whatever_a_tool_does_the_agent_is_told_within_bounds(name):
     assert tool.uses == uses
     assert said in model.asked[2]
     assert len(model.asked[2]) < 60_000
-    assert [f.content for f in result.findings] == [HEIGHT]
+    assert HEIGHT in [f.content for f in result.findings]
     if name == "gives 10 MB":
         assert any("its text is longer than" in notice.message for notice in result.notices)
 
@@ -231,7 +231,7 @@ def test_a_tool_that_hangs_is_given_up_at_its_deadline():
     with engine(model, tools=[tool]) as research:
         result = research.run(QUESTION)
     assert "odd gave nothing within 0.01 s" in model.asked[2]
-    assert [f.content for f in result.findings] == [HEIGHT]
+    assert HEIGHT in [f.content for f in result.findings]
 
 
 def test_what_a_tool_of_a_caller_brings_can_be_quoted():

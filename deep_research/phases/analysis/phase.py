@@ -40,7 +40,6 @@ from deep_research.phases.analysis.recorded_findings import (
     Findings,
     analyzed,
     as_answer,
-    quoted_by_tasks,
     taken_now,
     untaken,
 )
@@ -111,7 +110,7 @@ def validate_analysis(state: DeepResearchState) -> ValidationResult:
     if count and not strong:
         issues.append("No finding is of high confidence.")
     cited = {source_id for f in state.findings for source_id in f.source_ids}
-    share = len(cited) / max(1, len(state.sources))
+    share = len(cited) / max(1, len(state.sources) - len(state.passed_over))
     if share < MIN_COVERAGE:
         issues.append(f"Findings cite only {share:.0%} of the sources.")
     return judged(blocking, issues, count * 2.0 + strong)
@@ -142,11 +141,11 @@ class AnalysisPhase(Phase):
         texts = Texts(journal, self.limits.batch_bytes)
         taken = await self._take_tasks(texts, models)
         state = journal.state
-        quoted = quoted_by_tasks(state)
         read_on = state.reading.read_on if state.reading is not None else frozenset()
         earlier = (state.analyzed - state.analyzed_now) | read_on
-        sources = [s for s in state.sources if s.id not in earlier | quoted and s.content_hash]
-        again = [s for s in found_again(state) if s.id not in quoted]
+        passed_over = state.passed_over
+        sources = [s for s in state.sources if s.id not in earlier | passed_over and s.content_hash]
+        again = [s for s in found_again(state) if s.id not in passed_over]
         plan, counter = await self._plan(sources, again, state, texts, models)
         total = len(plan.portions)
         remaining = [p for p in plan.portions if unread(p, plan, state)]

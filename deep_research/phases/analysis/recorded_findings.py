@@ -358,11 +358,6 @@ def taken_now(state: DeepResearchState) -> int:
     return sum(t.taken and bool(t.outcome.facts) and t.task.sub_query_id in now for t in state.tasks)
 
 
-def quoted_by_tasks(state: DeepResearchState) -> frozenset[str]:
-    """The sources that settled tasks quote: nobody reads them again."""
-    return frozenset(i for task in state.tasks if task.settled for i in task.quoted_source_ids)
-
-
 def as_answer(stands: TaskState, sub_query: SubQuery) -> AnalyzerOutput:
     """A task's facts with their quotes, and a gap for each thing that it could not find, or that only the owner knows."""
     findings = tuple(

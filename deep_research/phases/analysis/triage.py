@@ -4,9 +4,10 @@ it is not sure of a model does where one is asked, which is shown titles, headin
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -72,7 +73,8 @@ Decide = Callable[[DoubtInput], Awaitable[DoubtOutput | None]]
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What is known of a source before it is read: the ``extent`` and reason, or its scanned sections."""
+    """What is known of a source before it is read: the ``extent`` and reason, or its scanned sections. ``first``: its
+    best section is read in any case; ``places`` are those that a task quotes."""
 
     id: str
     length: int
@@ -80,6 +82,7 @@ class Looked:
     extent: Extent | None = None
     because: str = ""
     scanned: Scanned | None = None
+    places: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,23 +110,45 @@ def questions_of(handoff: AnalyzerInput) -> Questions:
     )
 
 
+def named_places(state: DeepResearchState) -> dict[str, tuple[Span, ...]]:
+    """The sources that tasks quote or name as worth reading, by id, each with the places that they quote."""
+    places: dict[str, list[Span]] = {}
+    for task in state.tasks:
+        if task.settled and not task.outcome.by_search:
+            for source_id in task.outcome.worth_reading:
+                places.setdefault(source_id, [])
+            for fact in task.outcome.facts:
+                for quote in fact.quotes:
+                    places.setdefault(quote.source_id, []).append(Span(start=quote.start, end=quote.end))
+    return {source_id: tuple(spans) for source_id, spans in places.items()}
+
+
 def look(
     sources: Iterable[Source],
     texts: Mapping[str, str],
     questions: Questions,
     *,
     protected: frozenset[str] = frozenset(),
+    named: Mapping[str, Sequence[Span]] = MappingProxyType({}),
 ) -> list[Looked]:
-    """Each source by itself; ``protected`` are the ids of those that are read whole. Takes time linear in the texts."""
+    """Each source by itself; ``protected`` are the ids of those that are read whole, ``named`` the `named_places`. Takes
+    time linear in the texts."""
     asked_in = written_in(" ".join(questions.asked))
-    return [_looked(source, texts[source.id], questions, protected, asked_in) for source in sources]
+    return [_looked(source, texts[source.id], questions, protected, named, asked_in) for source in sources]
 
 
 def _looked(
-    source: Source, text: str, questions: Questions, protected: frozenset[str], asked_in: str
+    source: Source,
+    text: str,
+    questions: Questions,
+    protected: frozenset[str],
+    named: Mapping[str, Sequence[Span]],
+    asked_in: str,
 ) -> Looked:
+    is_first = source.rank == 0 or source.id in named
+
     def made(extent: Extent, because: str) -> Looked:
-        return Looked(source.id, len(text), source.rank == 0, extent, because)
+        return Looked(source.id, len(text), is_first, extent, because)
 
     if source.id in protected:
         return made(Extent.WHOLE, PROTECTED)
@@ -133,7 +158,13 @@ def _looked(
     if language and asked_in and language != asked_in:
         return made(Extent.WHOLE, OTHER_LANGUAGE)
     scanned = questions.scan(source.id, source.title, text)
-    return Looked(source.id, len(text), source.rank == 0, scanned=scanned)
+    places = tuple(sorted({_place_of(scanned, span) for span in named.get(source.id, ())}))
+    return Looked(source.id, len(text), is_first, scanned=scanned, places=places)
+
+
+def _place_of(scanned: Scanned, span: Span) -> int:
+    """The passage in which a span begins."""
+    return max(0, bisect_right([passage.start for passage in scanned.passages], span.start) - 1)
 
 
 def triaged(looked: Sequence[Looked], questions: Questions, rules: ContentRules) -> tuple[Triage, ...]:
@@ -149,7 +180,8 @@ def triaged(looked: Sequence[Looked], questions: Questions, rules: ContentRules)
 def _triage(item: Looked, values: Sequence[float], rules: ContentRules) -> Triage:
     if item.scanned is None:
         return _of(item, item.extent or Extent.WHOLE, item.because)
-    places = [n for n, value in enumerate(values) if value >= rules.section_relevance]
+    near = [n for n, value in enumerate(values) if value >= rules.section_relevance]
+    places = sorted({*near, *item.places})
     if not places and item.first and values:
         places = [max(range(len(values)), key=lambda n: (values[n], -n))]
     if not places:
@@ -331,11 +363,13 @@ async def chosen(
     texts: Texts,
     rules: ContentRules,
     decide: Decide,
+    named: Mapping[str, Sequence[Span]] = MappingProxyType({}),
 ) -> Chosen:
-    """How much is read of new ``sources``, and what further of ``known`` ones, of which the journal has what was read."""
+    """How much is read of new ``sources``, and what further of ``known`` ones, of which the journal has what was read.
+    ``named`` are the `named_places`."""
     questions = questions_of(told)
     protected = frozenset(s.id for s in sources if told.weights.is_protected(s))
-    looked = await _looked_at(sources, texts, questions, protected)
+    looked = await _looked_at(sources, texts, questions, protected, named)
     choice = await _of_new(sources, looked, told, texts, questions, rules, decide)
     if not known:
         return choice
@@ -347,13 +381,17 @@ async def chosen(
 
 
 async def _looked_at(
-    sources: Sequence[Source], texts: Texts, questions: Questions, protected: frozenset[str] = frozenset()
+    sources: Sequence[Source],
+    texts: Texts,
+    questions: Questions,
+    protected: frozenset[str] = frozenset(),
+    named: Mapping[str, Sequence[Span]] = MappingProxyType({}),
 ) -> list[Looked]:
     """What can be told of each source before a model reads it."""
     made: list[Looked] = []
     for batch in texts.batches(sources):
         held = await texts.of(batch)
-        made += await off_loop(work_of(held), look, batch, held, questions, protected=protected)
+        made += await off_loop(work_of(held), look, batch, held, questions, protected=protected, named=named)
     return made
 
 

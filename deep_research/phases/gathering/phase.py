@@ -66,7 +66,7 @@ MIN_COMPLETION = 0.5
 
 def validate_gathering(state: DeepResearchState) -> ValidationResult:
     """Pure. No source at all blocks; all else is advice."""
-    count = len(state.sources)
+    count = len(state.sources) - len(state.passed_over)
     issues: list[str] = []
     blocking: list[str] = []
     if not count:

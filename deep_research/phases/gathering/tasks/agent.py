@@ -56,6 +56,7 @@ Be done as soon as the task is answered, or when what is left is not to be found
 - the facts it rests on: each a statement understandable by itself, the source that carries it, and the words of the \
 source it follows from, copied letter by letter, one to three sentences. A fact whose quote is not in its source is \
 thrown away. Several sources of one fact are several facts with the same statement;
+- the sources that tell more of the matter than you quote, and should be read whole for the report;
 - what is missing;
 - where everything hangs on something that only the person who ordered the research can know, the question to ask them.
 

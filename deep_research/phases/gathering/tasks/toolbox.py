@@ -53,6 +53,10 @@ class Step(BaseModel):
     facts: list[Fact] = Field(
         default_factory=list, description="with done: the facts it rests on, each with a quote"
     )
+    worth_reading: list[str] = Field(
+        default_factory=list,
+        description="with done: names of sources, such as S1, that should be read whole for the report",
+    )
     missing: list[str] = Field(default_factory=list, description="with done: what could not be found")
     ask_owner: str | None = Field(
         default=None,

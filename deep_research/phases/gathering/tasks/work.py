@@ -56,6 +56,7 @@ MAX_REPEATS = 2  # times that a step is made: the second time it is refused
 MOST_FACTS = 40
 LONGEST_FACT, LONGEST_ANSWER = 1_000, 4_000  # characters
 MOST_MISSING = 10
+MOST_WORTH_READING = 10
 _NEVER_HERE = (Verdict.FATAL, Verdict.PARK, Verdict.TRANSIENT)  # what another step cannot mend
 _UNIT = 2_000  # characters of texts that quotes are looked for in, in the time of one small item
 
@@ -331,6 +332,7 @@ class TaskWork:
             ),
             owner_question=one_line(said.ask_owner or "")[:LONGEST_FACT],
             unlocated=len(lost),
+            worth_reading=Aliases("S", list(self.desk.names)).all(said.worth_reading)[:MOST_WORTH_READING],
         )
         return finding, lost
 
