@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import APIRouter, FastAPI, Request
@@ -84,10 +85,11 @@ def create_app(
 
 
 def _routers(routes: Routes, *, with_users: bool) -> tuple[APIRouter, ...]:
+    researcher = (_health_routes(), researcher_routes(), langgraph_routes(), *_a2a_routes())
     if routes == "researcher":
-        return (_health_routes(), researcher_routes(), langgraph_routes())
+        return researcher
     return (
-        _health_routes(),
+        *researcher,
         metric_routes(),
         plain_routes(with_users=with_users),
         run_routes(with_users=with_users),
@@ -95,9 +97,16 @@ def _routers(routes: Routes, *, with_users: bool) -> tuple[APIRouter, ...]:
         memory_routes(with_users=with_users),
         openai_routes(),
         upload_routes(),
-        researcher_routes(),
-        langgraph_routes(),
     )
+
+
+def _a2a_routes() -> tuple[APIRouter, ...]:
+    """Those of the A2A protocol, where the extra ``a2a`` is installed."""
+    if find_spec("a2a") is None:
+        return ()
+    from deep_research.server.a2a_routes import a2a_routes
+
+    return (a2a_routes(),)
 
 
 def _health_routes() -> APIRouter:
