@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from a2a.types import (
 )
 from a2a.utils.errors import (
     ContentTypeNotSupportedError,
+    InternalError,
     InvalidParamsError,
     TaskNotCancelableError,
     TaskNotFoundError,
@@ -36,6 +38,7 @@ from fastapi.testclient import TestClient
 from server_process import PATIENCE, ServerProcess, server
 
 from deep_research import DeepResearch
+from deep_research.server.app import create_app
 
 pytestmark = pytest.mark.timed
 
@@ -246,3 +249,51 @@ def test_a_request_that_does_not_fit_is_refused_in_words(
     assert answer.status_code == 200
     assert answer.json()["error"]["message"]
     assert "Traceback" not in json.dumps(answer.json())
+
+
+@pytest.mark.parametrize("package", ["a2a", "sse_starlette"])
+def test_without_the_extra_its_routes_are_not_there(
+    engine: DeepResearch, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    """Of an extra that is there in part too."""
+    monkeypatch.setattr("deep_research.server.app.find_spec", lambda name: None if name == package else name)
+    with TestClient(create_app(engine), base_url="http://127.0.0.1") as client:
+        assert client.get("/.well-known/agent-card.json").status_code == 404
+        assert client.post("/a2a", json={}).status_code == 404
+
+
+def test_with_a_version_that_does_not_fit_the_server_goes_without(
+    engine: DeepResearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "deep_research.server.a2a_routes", None)
+    with TestClient(create_app(engine), base_url="http://127.0.0.1") as client:
+        assert client.get("/.well-known/agent-card.json").status_code == 404
+        assert client.get("/readyz").status_code == 200
+
+
+@pytest.mark.parametrize("method", ["SendStreamingMessage", "SendMessage"])
+def test_while_the_server_stops_nothing_is_begun(
+    engine: DeepResearch, guarded: TestClient, tokens: dict[str, str], method: str
+) -> None:
+    guarded.app.state.service.closing.set()
+    params = {"message": {"role": "ROLE_USER", "messageId": "m", "parts": [{"text": "Who?"}]}}
+    assert ask(guarded, tokens["runner"], method, params).status_code == 503
+    assert not engine.list()
+
+
+def test_a_stream_ends_with_an_error_when_the_server_stops(tmp_path: Path) -> None:
+    async def follow(process: ServerProcess) -> None:
+        async with connected(process) as client:
+            events = client.send_message(request(QUESTION))
+            task = (await anext(events)).task
+            await asyncio.to_thread(process.wait_for_report)
+            process.signal(signal.SIGTERM)
+            with pytest.raises(InternalError, match="Take the stream up again"):
+                await events_of(events)
+            assert task.id
+
+    with server(tmp_path, pause=600, drain_seconds=0.1) as process:
+        asyncio.run(follow(process))
+        code, log = process.wait()
+    assert code == 0
+    assert "Traceback" not in log
