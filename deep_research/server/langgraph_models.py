@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
@@ -11,7 +11,7 @@ from deep_research.capabilities.agent_state import AgentState
 from deep_research.errors import UsageError
 from deep_research.research.run_summary import RunSummary
 from deep_research.research.sessions import SessionTurn
-from deep_research.state import ParkedKind, RunStatus
+from deep_research.state import AbortReason, ParkedKind, RunStatus
 
 ASSISTANT = "deep_research"
 NODE = "researcher"  # whose updates are streamed
@@ -56,6 +56,18 @@ class ThreadRequest(BaseModel):
     metadata: dict[str, Any] | None = None
 
 
+class Checkpoint(BaseModel):
+    """A place in a thread: behind the run with this id, or at its end."""
+
+    checkpoint_id: Annotated[str, Field(max_length=MAX_THREAD_CHARS)] | None = None
+
+
+class CheckpointRequest(BaseModel):
+    """Of which place of a thread the state is asked for."""
+
+    checkpoint: Checkpoint = Checkpoint()
+
+
 def modes_of(given: StreamModes) -> list[str]:
     return [given] if isinstance(given, str) else given
 
@@ -70,7 +82,7 @@ def run_status(run: RunSummary) -> Literal["pending", "running", "success", "err
         case RunStatus.COMPLETED:
             return "success"
         case RunStatus.ABORTED:
-            return "error"
+            return "interrupted" if run.reason is AbortReason.CANCELLED else "error"
         case RunStatus.PARKED if run.parked_kind is not ParkedKind.SHUTDOWN:
             return "interrupted"
         case RunStatus.QUEUED | RunStatus.PARKED:
@@ -96,13 +108,14 @@ def thread_object(thread_id: str) -> dict[str, Any]:
     return {"thread_id": thread_id, "metadata": {}, "status": "idle", "values": None}
 
 
-def state_object(thread_id: str, turns: Sequence[SessionTurn]) -> dict[str, Any]:
-    """The conversation of a thread, each turn as two messages."""
+def state_object(thread_id: str, turns: Sequence[SessionTurn], answers: Mapping[str, str]) -> dict[str, Any]:
+    """The conversation of a thread, each turn as two messages. ``answers`` are the contents of those that runs added, by
+    their ids."""
     messages: list[dict[str, Any]] = []
     for turn in turns:
         messages.append({"type": "human", "content": turn.asked, "id": f"{turn.research_id}-question"})
-        if turn.answer:
-            messages.append({"type": "ai", "content": turn.answer, "id": turn.research_id})
+        if answer := answers[turn.research_id]:
+            messages.append({"type": "ai", "content": answer, "id": turn.research_id})
     checkpoint: dict[str, Any] = {
         "thread_id": thread_id,
         "checkpoint_ns": "",

@@ -13,15 +13,17 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from deep_research.capabilities.agent_state import AgentState
-from deep_research.errors import RunNotFoundError, UsageError
+from deep_research.errors import LogDamagedError, RunNotFoundError, StoreVersionError, UsageError
 from deep_research.logs import get_log, told
 from deep_research.research.operations import Right
 from deep_research.research.run_summary import RunSummary
+from deep_research.research.sessions import SessionTurn
 from deep_research.server.access import SCHEMES, service_of, user_with
 from deep_research.server.langgraph_models import (
     MAX_MODES,
     MAX_THREAD_CHARS,
     NODE,
+    CheckpointRequest,
     GraphRunRequest,
     StreamMode,
     ThreadRequest,
@@ -32,7 +34,7 @@ from deep_research.server.langgraph_models import (
 )
 from deep_research.server.live_stream import EVENT_SCHEMA, KEEPALIVE, ServerStops, sequence_number, watched
 from deep_research.server.problem_responses import PROBLEMS
-from deep_research.server.problems import problem_of
+from deep_research.server.problems import RequestRefused, problem_of
 from deep_research.server.researcher_models import AnswerMessage
 from deep_research.server.researcher_routes import message_of_run
 from deep_research.server.service import Service
@@ -67,6 +69,7 @@ def langgraph_routes() -> APIRouter:
         ("POST", f"{PREFIX}/runs/wait", wait_for_run),
         ("POST", f"{PREFIX}/threads", create_thread),
         ("GET", f"{THREAD}/state", thread_state),
+        ("POST", f"{THREAD}/state/checkpoint", thread_state_at),
         ("POST", f"{THREAD}/runs", create_thread_run),
         ("POST", f"{THREAD}/runs/stream", stream_thread_run),
         ("POST", f"{THREAD}/runs/wait", wait_for_thread_run),
@@ -103,11 +106,38 @@ async def create_thread(_: _Creator, given: ThreadRequest) -> Response:
 
 async def thread_state(request: Request, user: _Reader, thread_id: _Thread) -> Response:
     """The conversation of a thread."""
+    return await _state(service_of(request), user, thread_id, None)
+
+
+async def thread_state_at(
+    request: Request, user: _Reader, thread_id: _Thread, given: CheckpointRequest
+) -> Response:
+    """The conversation of a thread as it was after a run, whose id is that of the checkpoint; without one all of it."""
+    return await _state(service_of(request), user, thread_id, given.checkpoint.checkpoint_id)
+
+
+async def _state(service: Service, user: User, thread_id: str, last: str | None) -> Response:
+    """Raises `RunNotFoundError` where the ``last`` run is none of the thread."""
     try:
-        turns = await service_of(request).engine.asession_turns(thread_id, user_id=user.name)
+        turns = await service.engine.asession_turns(thread_id, user_id=user.name)
     except RunNotFoundError:  # it has no run yet
         turns = ()
-    return JSONResponse(state_object(thread_id, turns))
+    if last is not None:
+        places = [turn.research_id for turn in turns]
+        if last not in places:
+            raise RunNotFoundError.of(last)
+        turns = turns[: places.index(last) + 1]
+    answers = {turn.research_id: await _answer(service, turn) for turn in turns}
+    return JSONResponse(state_object(thread_id, turns, answers))
+
+
+async def _answer(service: Service, turn: SessionTurn) -> str:
+    """The content of the message that a run added; of one that goes on, or whose log cannot be read, the words that the
+    turn has."""
+    try:
+        return (await message_of_run(service, turn.research_id)).content
+    except (RequestRefused, LogDamagedError, StoreVersionError):
+        return turn.answer
 
 
 async def create_thread_run(
@@ -164,7 +194,8 @@ async def join_run(request: Request, user: _Reader, thread_id: _Thread, run_id: 
     run = await _run_of(service, user, thread_id, run_id)
     service.refuse_closing()
     service.streams.check(user.name)
-    return StreamingResponse(_values(service, user, run), 200, dict(HEADERS), JSON)
+    values = _values(service, user, run)
+    return StreamingResponse(values, 200, {**HEADERS, **_places(run, "join", ())}, JSON)
 
 
 async def cancel_run(request: Request, user: _Controller, thread_id: _Thread, run_id: str) -> Response:
@@ -231,7 +262,8 @@ async def _frames(
     after: int = 0,
 ) -> AsyncIterator[bytes]:
     """The events of a run behind one. Only what is final is sent: the client takes the last values for the answer. Where
-    the server stops, the stream ends without ``end``, and the client comes again."""
+    the server stops, the answer breaks off and the client comes again; of one that only ended without ``end`` it asks how
+    the run stands, and takes a run that has ended meanwhile for an answer that it got. Raises `ServerStops`."""
     try:
         if after < 1:
             yield _frame(1, "metadata", {"run_id": run and run.research_id, "attempt": 1})
@@ -252,18 +284,21 @@ async def _frames(
                 yield _frame(number, *event)
         yield b"event: end\ndata: null\n\n"
     except ServerStops:
-        return
+        raise
     except Exception as error:
         yield _frame(None, "error", _error(error))
 
 
 async def _values(service: Service, user: User, run: RunSummary) -> AsyncIterator[bytes]:
-    """The state that a run adds, as JSON behind blank lines that keep the connection open."""
+    """The state that a run adds, as JSON behind blank lines that keep the connection open. Raises `ServerStops`: from an
+    answer that breaks off the client goes on."""
     try:
         async for _ in _pings(service, user, run):
             yield b"\n"
         message = await message_of_run(service, run.research_id)
         yield json.dumps(_update(message)).encode()
+    except ServerStops:
+        raise
     except Exception as error:  # too late for a status
         yield json.dumps({"__error__": _error(error)}).encode()
 

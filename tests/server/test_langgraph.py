@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from cutting_proxy import CuttingProxy
 from fastapi.testclient import TestClient
-from server_process import ServerProcess, server
+from server_process import PATIENCE, ServerProcess, server
 
 from deep_research import DeepResearch
 from deep_research.server.app import create_app
@@ -75,9 +79,16 @@ def test_a_thread_is_a_session(served: TestClient) -> None:
     assert served.get(f"{path}/runs/{run['run_id']}").json()["status"] == "success"
     follow_up = {"input": {"messages": [{"role": "user", "content": "And how old is it?"}]}}
     assert is_contract(served.post(f"{path}/runs/wait", json=follow_up).json())
-    messages = served.get(f"{path}/state").json()["values"]["messages"]
+    state = served.get(f"{path}/state").json()
+    messages = state["values"]["messages"]
     assert [message["type"] for message in messages] == ["human", "ai"] * 2
     assert [message["content"] for message in messages][::2] == [QUESTION, "And how old is it?"]
+    assert messages[1] == served.get(f"{path}/runs/{run['run_id']}/join").json()["messages"][0]
+    for place, seen in ((run["run_id"], messages[:2]), (None, messages)):
+        body = {"checkpoint": {"thread_id": thread, "checkpoint_id": place}, "subgraphs": False}
+        assert served.post(f"{path}/state/checkpoint", json=body).json()["values"]["messages"] == seen
+    lost = {"checkpoint": {"checkpoint_id": "deepres-000000000000"}}
+    assert served.post(f"{path}/state/checkpoint", json=lost).status_code == 404
     (session,) = served.get("/v1/sessions").json()["data"]
     assert session["session_id"] == thread
 
@@ -128,12 +139,12 @@ def test_what_is_not_done_is_refused(served: TestClient, body: Any) -> None:
     assert served.get("/v1/runs").json()["data"] == []
 
 
-def test_a_run_that_is_cancelled_is_an_error_with_a_reason(client: TestClient) -> None:
+def test_a_run_that_is_cancelled_is_interrupted_with_a_reason(client: TestClient) -> None:
     """No worker takes it up."""
     run = client.post("/langgraph/threads/lights/runs", json=STATE).json()
     assert run["status"] == "pending"
     path = f"/langgraph/threads/lights/runs/{run['run_id']}"
-    assert client.post(f"{path}/cancel?wait=0&action=interrupt").json()["status"] == "error"
+    assert client.post(f"{path}/cancel?wait=0&action=interrupt").json()["status"] == "interrupted"
     (message,) = client.get(f"{path}/join").json()["messages"]
     assert message["content"].startswith("The research ended without an answer: ")
 
@@ -175,6 +186,9 @@ def test_a_thread_of_the_client_is_a_conversation(remote: ServerProcess, graph: 
     with remote.client() as http:
         turns = http.get("/v1/sessions/turns", params={"session_id": "lights"}).json()["data"]
     assert [turn["question"] for turn in turns][1].startswith("How old is Cape Hatteras")
+    messages = graph.get_state(config).values["messages"]
+    assert [message["type"] for message in messages] == ["human", "ai"] * 2
+    assert is_contract({"messages": messages[1:2]})
 
 
 def test_a_local_graph_gets_one_message_from_it(graph: Any) -> None:
@@ -194,3 +208,77 @@ def test_the_sdk_waits_and_joins(sdk: Any) -> None:
     assert is_contract(sdk.runs.join(thread, run["run_id"]))
     assert sdk.runs.get(thread, run["run_id"])["status"] == "success"
     assert len(sdk.threads.get_state(thread)["values"]["messages"]) == 2
+
+
+def through(proxy: CuttingProxy) -> Any:
+    """The client behind a proxy, and as a graph."""
+    from langgraph_sdk import get_sync_client
+
+    return get_sync_client(url=f"{proxy.address}/langgraph", api_key="none")
+
+
+def as_graph(sdk: Any) -> Any:
+    from langgraph.pregel.remote import RemoteGraph
+
+    return RemoteGraph("deep_research", sync_client=sdk)
+
+
+@pytest.mark.parametrize(
+    ("mark", "more", "reset", "last_id"),
+    [
+        (b'"attempt": 1}\n\n', 0, False, "1"),
+        (b'"attempt": 1}\n\n', 0, True, "1"),
+        (b"event: values", 60, False, "1"),
+        (b"event: updates", 0, False, "2"),
+        (b"event: end", 0, False, "3"),
+    ],
+    ids=["behind the run", "broken off", "in the values", "behind the values", "before the end"],
+)
+def test_the_client_goes_on_behind_a_cut(
+    remote: ServerProcess, mark: bytes, more: int, reset: bool, last_id: str
+) -> None:
+    with CuttingProxy(remote.port, mark, more, reset=reset) as proxy, through(proxy) as sdk:
+        assert is_contract(as_graph(sdk).invoke(STATE["input"]))
+    assert proxy.cuts == 1
+    posts, resumed = ([head for head in proxy.heads if head.startswith(way)] for way in ("POST", "GET"))
+    assert len(posts) == 1
+    (again,) = (head.lower() for head in resumed if "/stream?" in head)
+    assert f"last-event-id: {last_id}" in again
+
+
+@pytest.mark.filterwarnings("ignore:Request failed, attempting reconnect")
+@pytest.mark.parametrize("waits", [False, True], ids=["streams", "waits"])
+def test_the_client_goes_on_when_the_server_is_started_again(tmp_path: Path, waits: bool) -> None:
+    with ExitStack() as stack:
+        first = stack.enter_context(server(tmp_path, pause=1.0))
+        proxy = stack.enter_context(CuttingProxy(first.port))
+        sdk = stack.enter_context(through(proxy))
+        pool = stack.enter_context(ThreadPoolExecutor())
+        if waits:
+            answer = pool.submit(sdk.runs.wait, None, "deep_research", input=STATE["input"])
+        else:
+            answer = pool.submit(as_graph(sdk).invoke, STATE["input"])
+        first.wait_for_report()
+        first.signal(signal.SIGTERM)
+        assert first.wait()[0] == 0
+        second = stack.enter_context(server(tmp_path, port=first.port, pause=0.1))
+        state = answer.result(PATIENCE)
+        assert is_contract(state)
+        with second.client() as http:
+            (run,) = http.get("/v1/runs").json()["data"]
+        assert run["status"] == "completed"
+        assert state == sdk.runs.join(run["research_id"], run["research_id"])
+
+
+@pytest.mark.parametrize("view", ["stream", "wait"])
+def test_an_answer_breaks_off_when_the_server_stops(tmp_path: Path, view: str) -> None:
+    """Of one that only ended the client would ask how the run stands, and take one that has ended for answered."""
+    with server(tmp_path, pause=1.0) as process, process.client() as http:
+        with http.stream("POST", f"/langgraph/runs/{view}", json=STATE) as answer:
+            process.wait_for_report()
+            process.signal(signal.SIGTERM)
+            with pytest.raises(httpx.RemoteProtocolError):
+                answer.read()
+        code, log = process.wait()
+    assert code == 0
+    assert "Traceback" not in log
