@@ -30,7 +30,6 @@ SECOND_TIER = (
     *("security/test_bombs.py", "security/test_injection.py", "security/test_leaks.py"),
     *("security/test_task_egress.py", "security/test_task_injection.py", "security/test_web_injection.py"),
     *(
-        "server/test_a2a.py",
         "server/test_bodies.py",
         "server/test_hosts.py",
         "server/test_openapi.py",

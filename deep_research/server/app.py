@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import APIRouter, FastAPI, Request
@@ -13,7 +12,6 @@ from pydantic import BaseModel
 
 from deep_research import __version__
 from deep_research.errors import StoreError
-from deep_research.logs import get_log, told
 from deep_research.server.access import service_of
 from deep_research.server.langgraph_routes import langgraph_routes
 from deep_research.server.memory_routes import memory_routes
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 
 Routes = Literal["all", "researcher"]
 READY_SECONDS = 5.0  # for the store to be read
-A2A_PACKAGES = ("a2a", "sse_starlette")  # the second is in an extra of the first
-log = get_log("server")
 
 
 class Health(BaseModel):
@@ -88,7 +84,7 @@ def create_app(
 
 
 def _routers(routes: Routes, *, with_users: bool) -> tuple[APIRouter, ...]:
-    researcher = (_health_routes(), researcher_routes(), langgraph_routes(), *_a2a_routes())
+    researcher = (_health_routes(), researcher_routes(), langgraph_routes())
     if routes == "researcher":
         return researcher
     return (
@@ -101,18 +97,6 @@ def _routers(routes: Routes, *, with_users: bool) -> tuple[APIRouter, ...]:
         openai_routes(),
         upload_routes(),
     )
-
-
-def _a2a_routes() -> tuple[APIRouter, ...]:
-    """Those of the A2A protocol, where the extra ``a2a`` is installed."""
-    if any(find_spec(name) is None for name in A2A_PACKAGES):
-        return ()
-    try:
-        from deep_research.server.a2a_routes import a2a_routes
-    except ImportError as error:
-        log.warning("a2a_not_served", error=told(error), hint="pip install 'deep-research[a2a]'")
-        return ()
-    return (a2a_routes(),)
 
 
 def _health_routes() -> APIRouter:

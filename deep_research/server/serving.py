@@ -69,7 +69,6 @@ async def serve(
     logging.getLogger("python_multipart").setLevel(
         logging.ERROR
     )  # a malformed form is the client's to hear of
-    logging.getLogger("a2a").setLevel(logging.CRITICAL)  # it logs what requests say
     hosts = (*LOOPBACK_HOSTS, _in_url(options.host), *options.allowed_hosts)
     app = create_app(
         engine, options.tokens, allowed_hosts=hosts, limits=options.limits, routes=options.routes

@@ -82,8 +82,6 @@ EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
     ("GET", f"{THREAD}/runs/{{run_id}}/stream"): READ,
     ("GET", f"{THREAD}/runs/{{run_id}}/join"): READ,
     ("POST", f"{THREAD}/runs/{{run_id}}/cancel"): (401, 401, 403, 404, 200, 200),
-    ("GET", "/.well-known/agent-card.json"): OPEN,
-    ("POST", "/a2a"): (401, 401, 403, 200, 200, 200),
     ("POST", "/graph/invoke"): (401, 401, 403, 200, 200, 200),
     ("POST", "/graph/stream"): (401, 401, 403, 200, 200, 200),
     ("POST", "/graph/batch"): (401, 401, 403, 200, 200, 200),
@@ -103,15 +101,6 @@ BODIES: dict[str, Any] = {
     **{f"{THREAD}/runs{view}": {"input": STATE} for view in ("", "/stream", "/wait")},
     "/langgraph/threads": {},
     f"{THREAD}/state/checkpoint": {"checkpoint": {"thread_id": "lights"}},
-    "/a2a": {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "SendMessage",
-        "params": {
-            "message": {"role": "ROLE_USER", "messageId": "m", "parts": [{"text": "Who built Skerryvore?"}]},
-            "configuration": {"returnImmediately": True},
-        },
-    },
     "/graph/stream": STATE,
     "/graph/batch": {"inputs": [STATE]},
     "/v1/sessions/title": {"session_id": "lights", "user_id": "alice", "title": "Lights"},
@@ -178,7 +167,7 @@ def test_a_route_answers_each_role_as_the_table_says(
     for role in ROLES:
         token = {"none": None, "unknown": "dr_" + "x" * 43}.get(role, tokens.get(role))
         for header in ("authorization", "x-api-key"):
-            sent = {"a2a-version": "1.0"}
+            sent: dict[str, str] = {}
             if token is not None:
                 sent[header] = f"Bearer {token}" if header == "authorization" else token
             body = {"files": UPLOAD} if path == CORPUS and method == "PUT" else {"json": BODIES.get(path)}

@@ -416,8 +416,7 @@ def test_alone_it_has_its_own_routes_and_no_others(engine: DeepResearch) -> None
         assert client.get("/v1/runs").status_code == 404
         offer = client.get("/capabilities").json()
     graph = {"/graph/invoke", "/graph/stream", "/graph/batch", "/graph/runs/{research_id}"}
-    a2a = {"/a2a", "/.well-known/agent-card.json"}
-    assert paths == {*graph, *a2a, "/capabilities", "/healthz", "/readyz"}
+    assert paths == {*graph, "/capabilities", "/healthz", "/readyz"}
     (capability,) = offer["capabilities"]
     assert capability["name"] == "research"
     assert {capability[name] for name in ("invoke", "stream", "batch")} == graph - {
