@@ -65,7 +65,7 @@ class _Handlers:
         self._error_line = error_line
 
     async def list_tools(self, context: _Context, given: _Paged) -> mcp_types.ListToolsResult:
-        return mcp_types.ListToolsResult(tools=[_described(tool) for tool in TOOLS.values()])
+        return mcp_types.ListToolsResult(tools=[described(tool) for tool in TOOLS.values()])
 
     async def call_tool(
         self, context: _Context, given: mcp_types.CallToolRequestParams
@@ -103,7 +103,7 @@ class _Handlers:
         )
 
     async def list_templates(self, context: _Context, given: _Paged) -> mcp_types.ListResourceTemplatesResult:
-        return mcp_types.ListResourceTemplatesResult(resource_templates=_TEMPLATES)
+        return mcp_types.ListResourceTemplatesResult(resource_templates=TEMPLATES)
 
     async def read_resource(
         self, context: _Context, given: mcp_types.ReadResourceRequestParams
@@ -118,7 +118,7 @@ class _Handlers:
         return mcp_types.ReadResourceResult(contents=[contents])
 
 
-_TEMPLATES = [
+TEMPLATES = [
     mcp_types.ResourceTemplate(
         name="report",
         title="Report of a run",
@@ -138,11 +138,11 @@ _TEMPLATES = [
 
 def _input_schema(name: str) -> dict[str, Any] | None:
     tool = TOOLS.get(name)
-    return None if tool is None else _described(tool).input_schema
+    return None if tool is None else described(tool).input_schema
 
 
 @cache
-def _described(tool: Tool) -> mcp_types.Tool:
+def described(tool: Tool) -> mcp_types.Tool:
     is_reading = tool.right is Right.READ
     return mcp_types.Tool(
         name=tool.name,

@@ -196,8 +196,9 @@ _TOOLS = (
         "research",
         "run",
         "Research a question in the server's documents, and on the web where it is set up for it: gives a report whose"
-        " citations are checked against saved texts. Waits for the end, which may take minutes; a cancelled call leaves"
-        " the run resumable by research_answer. A run that is parked with a question gives that.",
+        " citations are checked against saved texts. Waits for the end, which may take minutes; after a cancelled call"
+        " research_list shows the run, and research_answer goes on with one that was interrupted. A run that is parked"
+        " with a question gives that.",
         QuestionArguments,
         Tools.research,
     ),
