@@ -44,6 +44,8 @@ def mcp_routes(allowed_hosts: Sequence[str]) -> APIRouter:
         service = service_of(request)
         service.streams.check(user.name)
         body = await request.body()
+        if not body:
+            raise RequestRefused(400, "no_message", "The request has no body.", "Send a message of JSON-RPC.")
         return _McpResponse(exchange, Tools(UserRuns(service, user)), body)
 
     router = APIRouter(dependencies=list(SCHEMES), responses=PROBLEMS, tags=["mcp"])

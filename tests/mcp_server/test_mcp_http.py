@@ -180,6 +180,11 @@ def test_a_body_that_is_no_message_is_refused(client, body, version):
     assert answer.json()["error"]["code"] < 0
 
 
+def test_a_request_without_a_body_is_refused(client):
+    answer = client.post("/mcp", headers=ACCEPT)
+    assert (answer.status_code, answer.json()["code"]) == (400, "no_message")
+
+
 def test_a_body_has_the_bounds_of_every_other_route(client):
     answer = client.post("/mcp", json={**CALL, "params": {"text": "x" * (1 << 20)}}, headers=ACCEPT)
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
