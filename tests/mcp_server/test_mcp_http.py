@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from mcp_server_process import PATIENCE, TOWER, connected_to, data, refusal, until_reached
 from server_process import server
@@ -21,9 +22,9 @@ from server_process import server
 from deep_research import DeepResearch
 from deep_research.errors import StoreFullError, UsageError
 from deep_research.mcp_server.http_exchange import transport_security
-from deep_research.server import mcp_routes
 from deep_research.server.app import create_app
 from deep_research.server.mcp_runs import user_error_line
+from deep_research.server.streams import Streams
 from deep_research.server.token_file import add_token
 
 pytestmark = pytest.mark.timed
@@ -190,14 +191,55 @@ def test_a_body_has_the_bounds_of_every_other_route(client):
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 
 
-def test_a_server_without_the_extra_says_how_to_have_it(monkeypatch):
-    monkeypatch.setattr(mcp_routes, "find_spec", lambda name: None)
+WITHOUT_EXTRA = """
+import sys
+sys.modules["mcp"] = sys.modules["mcp_types"] = None
+from fastapi.testclient import TestClient
+from deep_research import DeepResearch
+from deep_research.server.app import create_app
+with DeepResearch(local_only=True) as engine:
+    client = TestClient(create_app(engine), base_url="http://127.0.0.1")
+    print(client.get("/healthz").status_code)
+    answer = client.post("/mcp", json={"jsonrpc": "2.0"})
+    print(answer.status_code, answer.json()["code"], answer.json()["hint"])
+"""
+
+
+def test_a_server_without_the_extra_says_how_to_have_it(tmp_path):
+    env = {**os.environ, "DEEP_RESEARCH_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", WITHOUT_EXTRA], capture_output=True, text=True, env=env
+    )
+    assert done.stdout.splitlines() == [
+        "200",
+        "501 missing_extra Its owner runs pip install 'deep-research[mcp]'.",
+    ], done.stderr
+
+
+@pytest.mark.parametrize("tool", ["research", "research_start"])
+def test_a_server_that_stops_starts_no_run(client, tool):
+    client.app.state.service.closing.set()
+    params = {"name": tool, "arguments": {"question": TOWER}}
+    answer = client.post("/mcp", json={**CALL, "method": "tools/call", "params": params}, headers=ACCEPT)
+    assert "The server stops." in answer.text
+    assert client.get("/v1/runs").json()["data"] == []
+
+
+def test_a_user_with_too_many_streams_waits(client):
+    client.app.state.service.streams = Streams(most=0)
+    answer = client.post("/mcp", json=CALL, headers=ACCEPT)
+    assert (answer.status_code, answer.json()["code"]) == (429, "quota")
+
+
+def test_an_application_that_is_mounted_has_the_tools_too():
     with DeepResearch(local_only=True) as engine:
-        client = TestClient(create_app(engine), base_url="http://127.0.0.1")
-        answer = client.post("/mcp", json=CALL, headers=ACCEPT)
-        assert client.get("/healthz").status_code == 200
-    assert (answer.status_code, answer.json()["code"]) == (501, "missing_extra")
-    assert "pip install 'deep-research[mcp]'" in answer.json()["hint"]
+        parent = FastAPI()
+        parent.mount("/research", create_app(engine))
+        answer = TestClient(parent, base_url="http://127.0.0.1").post(
+            "/research/mcp", json=CALL, headers=ACCEPT
+        )
+    assert answer.status_code == 200
+    assert '"research_start"' in answer.text
 
 
 def test_a_user_is_told_of_errors_without_what_is_of_the_server_alone():
@@ -220,6 +262,8 @@ def test_a_call_that_its_client_cancels_leaves_the_run_going(tmp_path, mode):
 
     with server(tmp_path, pause=1) as process:
         asyncio.run(journey(process.address))
+        process.signal(signal.SIGTERM)
+        assert process.wait() == (0, "")
 
 
 @pytest.mark.parametrize("version", ["", "2026-07-28"], ids=["legacy", "modern"])
@@ -251,6 +295,8 @@ def test_a_connection_that_is_cut_leaves_the_run_going(tmp_path, version):
             assert any("Run deepres-" in line for line in answer.iter_lines())
             process.wait_for_report()
         asyncio.run(journey(process.address))
+        process.signal(signal.SIGTERM)
+        assert process.wait() == (0, "")
 
 
 async def ended(client: Any, run_id: str) -> dict[str, Any]:
