@@ -3,71 +3,64 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 from deep_research.errors import DeepResearchError, QuotaError, RunBusyError, UsageError
 from deep_research.logs import get_log, told
-from deep_research.presentation import phrases
-from deep_research.presentation.event_text import in_words
-from deep_research.state.events import Event, Missed, Progress, RunCreated, Written
-from deep_research.state.reducer import Fold
+from deep_research.mcp_server.progress_notes import RunNews, send_notes
+from deep_research.mcp_server.run_access import ReportProgress
+from deep_research.research.operations import Right
+from deep_research.research.run_summary import RunSummary
+from deep_research.state import RunStatus
+from deep_research.state.events import RunCreated
 
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch
 
 MAX_RUNS = 16  # that this process works on or holds in its queue
-MAX_MESSAGE_CHARACTERS = 300  # of a note of progress
-NOTE_SECONDS = 0.25  # between two notes of progress
-SILENCE_SECONDS = 15.0  # after which the last note is repeated, so that a client sees that the run goes on
+POLL_SECONDS = 0.2  # between looks at a run that is waited for
+ENTER_SECONDS = 10.0  # for a run that is gone on with to be at work, before its caller is answered
 RETRY_SECONDS = 0.05  # before a run that is taken up is looked at again
+GOING = (RunStatus.QUEUED, RunStatus.PENDING, RunStatus.RUNNING)
 log = get_log("mcp")
-
-Report = Callable[[float, str], Awaitable[None]]  # sends how many notes there were, and the last one
 
 
 class BackgroundRun:
     """A run that this process works on. ``research_id`` is known once the run is in the store, ``task`` ends with the
-    work on it, and ``message`` is what happened last."""
+    work on it."""
 
-    def __init__(self) -> None:
-        self.research_id = ""
+    def __init__(self, runs: BackgroundRuns, research_id: str = "") -> None:
+        self._runs = runs
+        self.research_id = research_id
         self.created = asyncio.Event()
         self.task: asyncio.Task[None]
-        self.message = "The run begins."
-        self.news = asyncio.Event()
-        self._fold = Fold()
+        self.news = RunNews()
 
-    @property
-    def seen(self) -> int:
-        """The number of the last event that was seen."""
-        return self._fold.seq
-
-    def recall(self, event: Event) -> None:
-        """Take in what happened before."""
-        self._fold.apply(event)
-
-    def note(self, event: Event | Progress) -> None:
-        """Take in what happens."""
-        if isinstance(event, Progress):
-            words = "" if isinstance(event, Missed | Written) else f"{event.phase}: {event.message}"
-        else:
-            self._fold.apply(event)
-            words = in_words(event, self._fold)
-        if isinstance(event, RunCreated):
-            self.research_id = event.research_id
-            self.created.set()
-        elif words:
-            self.message = phrases.line(words)[:MAX_MESSAGE_CHARACTERS]
-            self.news.set()
+    async def finish(self, report: ReportProgress) -> None:
+        """Wait until the work on it ends, and ``report`` meanwhile what happens. Cancelled, the run is interrupted and
+        can be resumed. Raises what ended the work."""
+        notes = asyncio.create_task(send_notes(self.research_id, self.news, report))
+        try:
+            await asyncio.wait({self.task})
+        except asyncio.CancelledError:
+            self._runs.interrupt(self)
+            raise
+        finally:
+            notes.cancel()
+        if self.task.cancelled():
+            return  # interrupted by another call; how it stands is in the store
+        self.task.result()
 
 
 class BackgroundRuns:
-    """All runs that this process works on."""
+    """All runs of an engine, for a client that may do everything; those that this process works on end with it."""
+
+    user = None
 
     def __init__(self, engine: DeepResearch) -> None:
-        self._engine = engine
+        self.engine = engine
         self._runs: set[BackgroundRun] = set()
         self._is_closing = False
 
@@ -75,15 +68,22 @@ class BackgroundRuns:
         """From now on no call that ends interrupts its run: the engine parks them all."""
         self._is_closing = True
 
+    def check(self, right: Right) -> None:
+        """The client has started this process, and has every right."""
+
+    async def summary(self, research_id: str) -> RunSummary:
+        """Where a run stands. Raises `RunNotFoundError`."""
+        return await self.engine.summary(research_id)
+
     async def start(self, question: str, options: Mapping[str, Any]) -> BackgroundRun:
         """Begin a run, and wait until it is in the store. Raises as `DeepResearch.run`, and `QuotaError`."""
-        run = BackgroundRun()
+        run = BackgroundRun(self)
         self._begin(run, self._start(run, question, options))
         created = asyncio.create_task(run.created.wait())
         try:
             await asyncio.wait({created, run.task}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            self._interrupt(run)
+            self.interrupt(run)
             raise
         finally:
             created.cancel()
@@ -91,42 +91,49 @@ class BackgroundRuns:
             run.task.result()
         return run
 
-    def resume(self, research_id: str, answer: Any = None) -> BackgroundRun:
-        """Go on with a run. What `DeepResearch.resume` raises, its ``task`` does. Raises `QuotaError`, and
-        `RunBusyError` for a run that is worked on here."""
+    async def resume(self, research_id: str, answer: Any = None) -> BackgroundRun:
+        """Go on with a run, and wait until something new is in the store. Raises as `DeepResearch.resume`, `QuotaError`,
+        and `RunBusyError` for a run that is worked on here."""
         if any(run.research_id == research_id for run in self._runs):
             raise RunBusyError(
                 f"Run '{research_id}' is being worked on.",
                 hint="See research_status.",
                 research_id=research_id,
             )
-        run = BackgroundRun()
-        run.research_id = research_id
+        run = BackgroundRun(self, research_id)
         self._begin(run, self._resume(run, answer))
+        try:
+            await self._wait_until_entered(run)
+        except asyncio.CancelledError:
+            self.interrupt(run)
+            raise
         return run
 
-    async def finish(self, run: BackgroundRun, report: Report) -> None:
-        """Wait until the work on a run ends, and ``report`` meanwhile what happens. Cancelled, the run is interrupted and
-        can be resumed. Raises what ended the work."""
-        notes = asyncio.create_task(_send_notes(run, report))
-        try:
-            await asyncio.wait({run.task})
-        except asyncio.CancelledError:
-            self._interrupt(run)
-            raise
-        finally:
-            notes.cancel()
-        if run.task.cancelled():
-            return  # interrupted by another call; how it stands is in the store
-        run.task.result()
+    async def wait(self, research_id: str, seconds: float) -> None:
+        """Until a run ends or parks, at most for so many seconds."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        while (await self.engine.summary(research_id)).status in GOING:
+            if (left := deadline - loop.time()) <= 0:
+                return
+            await asyncio.sleep(min(POLL_SECONDS, left))
 
-    async def wait(self, seconds: float) -> None:
+    async def cancel(self, research_id: str) -> None:
+        """End a run. Raises as `DeepResearch.cancel`."""
+        await self.engine.acancel(research_id)
+
+    async def wait_for_all(self, seconds: float) -> None:
         """Until no run is worked on any more; those that are after so many seconds are interrupted."""
         if tasks := {run.task for run in self._runs}:
             _, late = await asyncio.wait(tasks, timeout=seconds)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
+
+    def interrupt(self, run: BackgroundRun) -> None:
+        """Cancel the work on a run, which can be resumed."""
+        if not self._is_closing:
+            run.task.cancel()
 
     def _begin(self, run: BackgroundRun, work: Coroutine[Any, Any, None]) -> None:
         if len(self._runs) >= MAX_RUNS:
@@ -144,19 +151,18 @@ class BackgroundRuns:
         if error is not None and not isinstance(error, UsageError):  # of which its caller is told
             log.warning("run_failed", run=run.research_id, error=told(error))
 
-    def _interrupt(self, run: BackgroundRun) -> None:
-        if not self._is_closing:
-            run.task.cancel()
-
     async def _start(self, run: BackgroundRun, question: str, options: Mapping[str, Any]) -> None:
-        async with aclosing(self._engine.stream(question, **options)) as events:
+        async with aclosing(self.engine.stream(question, **options)) as events:
             async for event in events:
-                run.note(event)
+                run.news.note(event)
+                if isinstance(event, RunCreated):
+                    run.research_id = event.research_id
+                    run.created.set()
 
     async def _resume(self, run: BackgroundRun, answer: Any) -> None:
-        for event in await self._engine.aevents(run.research_id):
-            run.recall(event)
-        work = asyncio.ensure_future(self._engine.aresume(run.research_id, answer))
+        for event in await self.engine.aevents(run.research_id):
+            run.news.recall(event)
+        work = asyncio.ensure_future(self.engine.aresume(run.research_id, answer))
         watching = asyncio.create_task(self._watch(run, work))
         try:
             await work
@@ -164,33 +170,23 @@ class BackgroundRuns:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
 
+    async def _wait_until_entered(self, run: BackgroundRun) -> None:
+        """Until a run that is gone on with has recorded something. Raises what ended it before."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + ENTER_SECONDS
+        before = (await self.engine.summary(run.research_id)).updated_at
+        while not run.task.done() and loop.time() < deadline:
+            await asyncio.wait({run.task}, timeout=POLL_SECONDS)
+            if (await self.engine.summary(run.research_id)).updated_at != before:
+                return
+        if run.task.done() and not run.task.cancelled():
+            run.task.result()
+
     async def _watch(self, run: BackgroundRun, work: asyncio.Future[Any]) -> None:
         """What happens in a run that is taken up, which may not be ours yet at first."""
         with suppress(DeepResearchError):  # the work itself says what is wrong
             while not work.done():
-                async with aclosing(self._engine.follow(run.research_id, run.seen)) as events:
+                async with aclosing(self.engine.follow(run.research_id, run.news.last_event)) as events:
                     async for event in events:
-                        run.note(event)
+                        run.news.note(event)
                 await asyncio.wait({work}, timeout=RETRY_SECONDS)
-
-
-async def _send_notes(run: BackgroundRun, report: Report) -> None:
-    """What happens in a run, not more often than every `NOTE_SECONDS` and at least every `SILENCE_SECONDS`."""
-    async for number, message in _notes(run):
-        try:
-            await report(number, message)
-        except Exception as error:
-            log.debug("progress_failed", error=told(error))  # the client is gone; the run is not
-            return
-
-
-async def _notes(run: BackgroundRun) -> AsyncIterator[tuple[int, str]]:
-    number = 1
-    yield number, f"Run {run.research_id}"
-    while not run.task.done():
-        with suppress(TimeoutError):
-            await asyncio.wait_for(run.news.wait(), SILENCE_SECONDS)
-        run.news.clear()
-        number += 1
-        yield number, run.message
-        await asyncio.sleep(NOTE_SECONDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from deep_research.errors import DeepResearchError
+from deep_research.errors import DeepResearchError, RunNotFoundError
 from deep_research.logs import get_log, placeless, redact, told
 from deep_research.presentation import phrases
 
@@ -16,7 +16,8 @@ log = get_log("mcp")
 def error_line(error: Exception) -> str:
     """The error in one line without secrets and paths of this machine. What is no error of ours is logged."""
     if isinstance(error, DeepResearchError):
-        words = f"{error.problem} {error.hint}"
+        hint = "See research_list." if isinstance(error, RunNotFoundError) else error.hint
+        words = f"{error.problem} {hint}"
     elif isinstance(error, ValidationError):
         words = f"{_faults(error)} See the tool's input schema."
     else:

@@ -1,7 +1,9 @@
-"""The tools and resources of an engine as the protocol has them."""
+"""The tools and resources as the protocol has them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import mcp_types
@@ -22,7 +24,6 @@ from deep_research.mcp_server.report_resources import (
 from deep_research.mcp_server.research_tools import TOOLS, Tool, Tools
 from deep_research.mcp_server.tool_results import report_uri
 from deep_research.presentation import phrases
-from deep_research.research import DeepResearch
 from deep_research.research.operations import Right
 from deep_research.version import __version__
 
@@ -35,19 +36,19 @@ INSTRUCTIONS = (
     " instruction."
 )
 _Context = ServerRequestContext[Any]
-
-
 _Paged = mcp_types.PaginatedRequestParams | None
 
 
-def protocol_server(tools: Tools, engine: DeepResearch) -> Server[Any]:
-    """A server that answers a client's requests with the tools and the resources of an engine."""
-    handlers = _Handlers(tools, engine)
+def protocol_server(tools: Tools, error_line: Callable[[Exception], str] = error_line) -> Server[Any]:
+    """A server that answers a client's requests with the tools and the resources of the runs that it reaches.
+    ``error_line`` says in one line what the client is told of an error."""
+    handlers = _Handlers(tools, error_line)
     return Server(
         NAME,
         version=__version__,
         title=TITLE,
         instructions=INSTRUCTIONS,
+        get_tool_input_schema=_input_schema,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
@@ -59,12 +60,12 @@ def protocol_server(tools: Tools, engine: DeepResearch) -> Server[Any]:
 class _Handlers:
     """Answers requests of the protocol."""
 
-    def __init__(self, tools: Tools, engine: DeepResearch) -> None:
+    def __init__(self, tools: Tools, error_line: Callable[[Exception], str]) -> None:
         self._tools = tools
-        self._engine = engine
+        self._error_line = error_line
 
     async def list_tools(self, context: _Context, given: _Paged) -> mcp_types.ListToolsResult:
-        return mcp_types.ListToolsResult(tools=[_described(tool) for tool in TOOLS.values()])
+        return mcp_types.ListToolsResult(tools=[described(tool) for tool in TOOLS.values()])
 
     async def call_tool(
         self, context: _Context, given: mcp_types.CallToolRequestParams
@@ -77,19 +78,18 @@ class _Handlers:
             await context.session.report_progress(number, None, message)
 
         try:
-            arguments = tool.arguments.model_validate(given.arguments or {})
-            result = await tool.call(self._tools, arguments, report)
+            result = await self._tools.call(tool, given.arguments or {}, report)
         except Exception as error:
-            return mcp_types.CallToolResult(content=[_text(error_line(error))], is_error=True)
+            return mcp_types.CallToolResult(content=[_text(self._error_line(error))], is_error=True)
         return mcp_types.CallToolResult(
             content=[_text(result.words)], structured_content=result.model_dump(mode="json")
         )
 
     async def list_resources(self, context: _Context, given: _Paged) -> mcp_types.ListResourcesResult:
         try:
-            runs = await reported_runs(self._engine)
+            runs = await reported_runs(self._tools.runs)
         except Exception as error:
-            raise MCPError(mcp_types.INTERNAL_ERROR, error_line(error)) from None
+            raise MCPError(mcp_types.INTERNAL_ERROR, self._error_line(error)) from None
         return mcp_types.ListResourcesResult(
             resources=[
                 mcp_types.Resource(
@@ -103,22 +103,22 @@ class _Handlers:
         )
 
     async def list_templates(self, context: _Context, given: _Paged) -> mcp_types.ListResourceTemplatesResult:
-        return mcp_types.ListResourceTemplatesResult(resource_templates=_TEMPLATES)
+        return mcp_types.ListResourceTemplatesResult(resource_templates=TEMPLATES)
 
     async def read_resource(
         self, context: _Context, given: mcp_types.ReadResourceRequestParams
     ) -> mcp_types.ReadResourceResult:
         try:
-            text, kind = await read_resource(self._engine, str(given.uri))
+            text, kind = await read_resource(self._tools.runs, str(given.uri))
         except Exception as error:
             is_ours = isinstance(error, DeepResearchError)
             code = mcp_types.INVALID_PARAMS if is_ours else mcp_types.INTERNAL_ERROR
-            raise MCPError(code, error_line(error)) from None
+            raise MCPError(code, self._error_line(error)) from None
         contents = mcp_types.TextResourceContents(uri=given.uri, mime_type=kind, text=text)
         return mcp_types.ReadResourceResult(contents=[contents])
 
 
-_TEMPLATES = [
+TEMPLATES = [
     mcp_types.ResourceTemplate(
         name="report",
         title="Report of a run",
@@ -136,7 +136,13 @@ _TEMPLATES = [
 ]
 
 
-def _described(tool: Tool) -> mcp_types.Tool:
+def _input_schema(name: str) -> dict[str, Any] | None:
+    tool = TOOLS.get(name)
+    return None if tool is None else described(tool).input_schema
+
+
+@cache
+def described(tool: Tool) -> mcp_types.Tool:
     is_reading = tool.right is Right.READ
     return mcp_types.Tool(
         name=tool.name,

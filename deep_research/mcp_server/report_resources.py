@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from deep_research.errors import ContentMissingError, RunStateError, UsageError
+from deep_research.mcp_server.run_access import RunAccess
 from deep_research.mcp_server.tool_results import Piece, report_uri, source_uri
 from deep_research.patterns import regex
 from deep_research.presentation import phrases
+from deep_research.research.operations import Right
 from deep_research.research.run_summary import RunSummary
 from deep_research.state import RunStatus
-
-if TYPE_CHECKING:
-    from deep_research.research import DeepResearch
 
 MARKDOWN, PLAIN = "text/markdown", "text/plain"
 MAX_RESOURCES = 50  # that are listed: the reports of the newest completed runs
@@ -23,27 +21,31 @@ MAX_URI_CHARACTERS = 300
 _URI = regex(r"\Aresearch://([a-z0-9-]{1,60})/(report|source/([a-z0-9-]{1,60}))(?:\?([a-z0-9=&]{1,100}))?\Z")
 
 
-async def reported_runs(engine: DeepResearch) -> list[RunSummary]:
-    """The runs whose reports are listed, newest first."""
-    return list(await engine.alist(status=RunStatus.COMPLETED.value, limit=MAX_RESOURCES))
+async def reported_runs(runs: RunAccess) -> list[RunSummary]:
+    """The runs whose reports are listed, newest first. Raises `RightError`."""
+    runs.check(Right.READ)
+    status = RunStatus.COMPLETED.value
+    return list(await runs.engine.alist(status=status, user=runs.user, limit=MAX_RESOURCES))
 
 
-async def read_resource(engine: DeepResearch, uri: str) -> tuple[str, str]:
+async def read_resource(runs: RunAccess, uri: str) -> tuple[str, str]:
     """The text of a resource and its media type. Of a text without ``start`` and ``end`` it is the first piece, with a
     last line that says how long it is.
 
-    Raises `UsageError` for an address of another form, `RunNotFoundError`, `RunStateError` for a run without a report,
-    `ContentMissingError` for a source without a text.
+    Raises `RightError`, `UsageError` for an address of another form, `RunNotFoundError`, `RunStateError` for a run
+    without a report, `ContentMissingError` for a source without a text.
 
     Example:
-        await read_resource(engine, "research://deepres-0123456789ab/report?start=20000")
+        await read_resource(runs, "research://deepres-0123456789ab/report?start=20000")
     """
     match = _URI.match(uri) if len(uri) <= MAX_URI_CHARACTERS else None
     if match is None:
         raise _unknown(uri)
     research_id, _, source_id, query = match.groups()
     start, end = _bounds(uri, query or "")
-    result = await engine.aresult(research_id)
+    runs.check(Right.READ)
+    await runs.summary(research_id)
+    result = await runs.engine.aresult(research_id)
     if source_id is None:
         if result.report is None:
             raise RunStateError(
@@ -56,7 +58,7 @@ async def read_resource(engine: DeepResearch, uri: str) -> tuple[str, str]:
             f"Run '{research_id}' has no text of a source '{source_id}'.",
             hint="research_report names the sources.",
         )
-    return _shown(Piece.of(await engine.atext(source), start, end)), PLAIN
+    return _shown(Piece.of(await runs.engine.atext(source), start, end)), PLAIN
 
 
 def _shown(piece: Piece) -> str:

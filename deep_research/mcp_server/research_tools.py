@@ -1,15 +1,13 @@
-"""The tools: what each does with the engine."""
+"""The tools: what each does with the runs that its client reaches."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from deep_research.errors import ContentMissingError, RightError, RunStateError
-from deep_research.mcp_server.background_runs import BackgroundRun, BackgroundRuns
-from deep_research.mcp_server.background_runs import Report as ReportProgress
+from deep_research.mcp_server.run_access import ActiveRun, ReportProgress, RunAccess
 from deep_research.mcp_server.tool_arguments import (
     CAPS,
     AnswerArguments,
@@ -29,11 +27,6 @@ from deep_research.state.parking import value_of
 
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch
-    from deep_research.settings import Settings
-
-POLL_SECONDS = 0.2  # between looks at a run that is waited for
-ENTER_SECONDS = 10.0  # for a run that is gone on with to be at work, before its caller is answered
-GOING = (RunStatus.QUEUED, RunStatus.PENDING, RunStatus.RUNNING)
 
 
 class Result(Protocol):
@@ -61,19 +54,27 @@ class Tool:
 
 
 class Tools:
-    """The tools of an engine, and the ``runs`` that they started or went on with."""
+    """The tools over the ``runs`` that a client reaches."""
 
-    def __init__(self, engine: DeepResearch) -> None:
-        self._engine = engine
-        self.runs = BackgroundRuns(engine)
+    def __init__(self, runs: RunAccess) -> None:
+        self.runs = runs
 
     @property
-    def _settings(self) -> Settings:
-        return self._engine.settings.settings
+    def _engine(self) -> DeepResearch:
+        return self.runs.engine
+
+    async def call(self, tool: Tool, given: Mapping[str, Any], report: ReportProgress) -> Result:
+        """What a tool gives. Raises `RightError`, `ValidationError` for arguments that do not fit, `RunNotFoundError`
+        also for a run that the client may not see, and what the engine raises."""
+        self.runs.check(tool.right)
+        arguments = tool.arguments.model_validate(given)
+        if isinstance(arguments, RunArguments):
+            await self.runs.summary(arguments.research_id)
+        return await tool.call(self, arguments, report)
 
     async def research(self, given: QuestionArguments, report: ReportProgress) -> Report:
         run = await self._start(given)
-        await self.runs.finish(run, report)
+        await run.finish(report)
         return await self._report(run.research_id)
 
     async def start(self, given: QuestionArguments, report: ReportProgress) -> StatusOfRun:
@@ -81,12 +82,8 @@ class Tools:
         return await self._status(run.research_id)
 
     async def status(self, given: StatusArguments, report: ReportProgress) -> StatusOfRun:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + given.wait_seconds
-        while (await self._engine.summary(given.research_id)).status in GOING:
-            if (left := deadline - loop.time()) <= 0:
-                break
-            await asyncio.sleep(min(POLL_SECONDS, left))
+        if given.wait_seconds:
+            await self.runs.wait(given.research_id, given.wait_seconds)
         return await self._status(given.research_id)
 
     async def report(self, given: ReportArguments, report: ReportProgress) -> Report:
@@ -102,9 +99,7 @@ class Tools:
     async def answer(self, given: AnswerArguments, report: ReportProgress) -> Report:
         run = await self._go_on(given.research_id, given.answer)
         if given.wait:
-            await self.runs.finish(run, report)
-        else:
-            await self._wait_until_entered(run)
+            await run.finish(report)
         return await self._report(run.research_id)
 
     async def steer(self, given: SteerArguments, report: ReportProgress) -> StatusOfRun:
@@ -114,11 +109,14 @@ class Tools:
         return await self._status(given.research_id)
 
     async def cancel(self, given: RunArguments, report: ReportProgress) -> StatusOfRun:
-        await self._engine.acancel(given.research_id)
+        await self.runs.cancel(given.research_id)
         return await self._status(given.research_id)
 
     async def list(self, given: ListArguments, report: ReportProgress) -> RunList:
+        if given.after is not None:
+            await self.runs.summary(given.after)
         runs = await self._engine.alist(
+            user=self.runs.user,
             limit=given.limit + 1,
             after=given.after,
             status=given.status.value if given.status is not None else None,
@@ -149,7 +147,7 @@ class Tools:
             hint="research_report names the sources.",
         )
 
-    async def _start(self, given: QuestionArguments) -> BackgroundRun:
+    async def _start(self, given: QuestionArguments) -> ActiveRun:
         options = given.options()
         caps = {name: options.pop(name) for name in CAPS & options.keys()}
         self._check_caps(caps)
@@ -157,7 +155,7 @@ class Tools:
             options["budget"] = Budget(**caps)
         return await self.runs.start(given.question, options)
 
-    async def _go_on(self, research_id: str, answer: Any) -> BackgroundRun:
+    async def _go_on(self, research_id: str, answer: Any) -> ActiveRun:
         """Raises `RunStateError` for a run that waits for an answer where none is given."""
         result = await self._engine.aresult(research_id)
         question = result.state.question
@@ -173,37 +171,24 @@ class Tools:
             limits = answer.get("limits")
             self._check_caps(answer)
             self._check_caps(limits if isinstance(limits, Mapping) else {})
-        return self.runs.resume(research_id, answer)
+        return await self.runs.resume(research_id, answer)
 
     def _check_caps(self, caps: Mapping[str, Any]) -> None:
         """Raises `RightError` for a cap that is wider than that of the server."""
-        for name in CAPS & caps.keys():
-            most, wanted = getattr(self._settings, name), caps[name]
+        settings = self._engine.settings.settings
+        for name in sorted(CAPS & caps.keys()):
+            most, wanted = getattr(settings, name), caps[name]
             if most is not None and not (isinstance(wanted, int | float) and wanted <= most):
                 raise RightError(
                     f"This server allows a run {name}={most:g}.", hint="Ask for no more than that."
                 )
-
-    async def _wait_until_entered(self, run: BackgroundRun) -> None:
-        """Until a run that is gone on with has recorded something. Raises what ended it before."""
-        loop = asyncio.get_running_loop()
-        before = (await self._engine.summary(run.research_id)).updated_at
-        deadline = loop.time() + ENTER_SECONDS
-        while not run.task.done() and loop.time() < deadline:
-            await asyncio.wait({run.task}, timeout=POLL_SECONDS)
-            if (await self._engine.summary(run.research_id)).updated_at != before:
-                return
-        if run.task.done() and not run.task.cancelled():
-            run.task.result()
 
     async def _report(self, research_id: str, start: int = 0, end: int | None = None) -> Report:
         return Report.of(await self._engine.aresult(research_id), start=start, end=end)
 
     async def _status(self, research_id: str) -> StatusOfRun:
         run = await self._engine.astatus(research_id)
-        is_parked = run.status is RunStatus.PARKED
-        parking = (await self._engine.aresult(research_id)).state.parking if is_parked else None
-        return StatusOfRun.of_detail(run, parking)
+        return StatusOfRun.of_detail(run, (await self._engine.aresult(research_id)).state)
 
 
 _TOOLS = (
@@ -211,15 +196,17 @@ _TOOLS = (
         "research",
         "run",
         "Research a question in the server's documents, and on the web where it is set up for it: gives a report whose"
-        " citations are checked against saved texts. Waits for the end, which may take minutes; a cancelled call leaves"
-        " the run resumable by research_answer. A run that is parked with a question gives that.",
+        " citations are checked against saved texts. Waits for the end, which may take minutes; after a cancelled call"
+        " research_list shows the run, and research_answer goes on with one that was interrupted. A run that is parked"
+        " with a question gives that.",
         QuestionArguments,
         Tools.research,
     ),
     Tool(
         "research_start",
         "start",
-        "Begin research and give the id of the run at once. See research_status, then research_report.",
+        "Begin research and give the id of the run at once, with the caps that hold. See research_status, then"
+        " research_report.",
         QuestionArguments,
         Tools.start,
     ),

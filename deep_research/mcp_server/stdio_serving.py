@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from deep_research.logs import get_log, told
+from deep_research.mcp_server.background_runs import BackgroundRuns
 from deep_research.mcp_server.protocol_server import protocol_server
 from deep_research.mcp_server.research_tools import Tools
 from deep_research.mcp_server.standard_streams import Wire
@@ -31,34 +32,34 @@ async def serve(engine: DeepResearch, wire: Wire) -> None:
     Runs are parked then before their next unit, for which they have `DRAIN_SECONDS`; the rest is interrupted. All of them
     can be resumed. A second signal ends the process at once.
     """
-    tools = Tools(engine)
-    serving = asyncio.create_task(_answer(tools, engine, wire))
-    _end_on_signals(serving, tools.runs.close)
+    runs = BackgroundRuns(engine)
+    serving = asyncio.create_task(_answer(runs, wire))
+    _end_on_signals(serving, runs.close)
     try:
         await asyncio.wait({serving})
     finally:
-        tools.runs.close()
-        await _park(tools, engine)
+        runs.close()
+        await _park(runs)
     if not serving.cancelled():
         serving.result()
 
 
-async def _answer(tools: Tools, engine: DeepResearch, wire: Wire) -> None:
-    server = protocol_server(tools, engine)
-    async with message_streams(wire, on_end=tools.runs.close) as (incoming, outgoing):
+async def _answer(runs: BackgroundRuns, wire: Wire) -> None:
+    server = protocol_server(Tools(runs))
+    async with message_streams(wire, on_end=runs.close) as (incoming, outgoing):
         try:
             await server.run(incoming, outgoing, server.create_initialization_options())
         except* (anyio.BrokenResourceError, anyio.ClosedResourceError):
             log.debug("client_gone")
 
 
-async def _park(tools: Tools, engine: DeepResearch) -> None:
+async def _park(runs: BackgroundRuns) -> None:
     try:
-        parked = await engine.adrain(DRAIN_SECONDS)
+        parked = await runs.engine.adrain(DRAIN_SECONDS)
         log.info("drained", parked=parked)
     except Exception as error:
         log.error("drain_failed", error=told(error))
-    await tools.runs.wait(DRAIN_SECONDS)
+    await runs.wait_for_all(DRAIN_SECONDS)
 
 
 def _end_on_signals(serving: asyncio.Task[None], close: Callable[[], None]) -> None:

@@ -14,11 +14,13 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager
 from queue import SimpleQueue
+from typing import Any
 
 import anyio
 import mcp_types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from deep_research.mcp_server.standard_streams import Wire
 
@@ -29,10 +31,20 @@ _Incoming = SessionMessage | Exception
 _Streams = tuple[MemoryObjectReceiveStream[_Incoming], MemoryObjectSendStream[SessionMessage]]
 
 
+class _LineError(ValueError):
+    """A line that is no message: the code of JSON-RPC for it, and the id of what was asked, where there is one."""
+
+    def __init__(self, code: int, problem: str, request: mcp_types.RequestId | None = None) -> None:
+        super().__init__(problem)
+        self.code = code
+        self.request = request
+
+
 @asynccontextmanager
 async def message_streams(wire: Wire, on_end: Callable[[], None]) -> AsyncIterator[_Streams]:
     """The messages of the client, until it closes its end, and where those for it are put. ``on_end`` is called before
-    the messages end. A line that is no message, or is longer than `MAX_MESSAGE_BYTES`, comes as an exception."""
+    the messages end. A line that is no message, or is longer than `MAX_MESSAGE_BYTES`, is answered here with an error of
+    JSON-RPC."""
     incoming, received = anyio.create_memory_object_stream[_Incoming](0)
     to_send, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -40,7 +52,8 @@ async def message_streams(wire: Wire, on_end: Callable[[], None]) -> AsyncIterat
         on_end()
         incoming.close()
 
-    of_reader = (wire.input, incoming, end, asyncio.get_running_loop())
+    replies = to_send.clone()
+    of_reader = (wire.input, incoming, replies, end, asyncio.get_running_loop())
     reader = threading.Thread(target=_read, args=of_reader, name="mcp-stdin", daemon=True)
     writer = _Writer(wire.output)
     reader.start()
@@ -49,6 +62,7 @@ async def message_streams(wire: Wire, on_end: Callable[[], None]) -> AsyncIterat
         yield received, to_send
     finally:
         to_send.close()
+        replies.close()
         await asyncio.wait({sending}, timeout=1.0)  # what was answered last is on its way
         sending.cancel()
         received.close()
@@ -58,13 +72,18 @@ async def message_streams(wire: Wire, on_end: Callable[[], None]) -> AsyncIterat
 def _read(
     descriptor: int,
     incoming: MemoryObjectSendStream[_Incoming],
+    replies: MemoryObjectSendStream[SessionMessage],
     end: Callable[[], None],
     loop: asyncio.AbstractEventLoop,
 ) -> None:
     """In a thread: a message is read when the one before is taken."""
     try:
         for line in _lines(descriptor):
-            asyncio.run_coroutine_threadsafe(incoming.send(_parsed(line)), loop).result()
+            try:
+                sending = incoming.send(_parsed(line))
+            except _LineError as error:
+                sending = replies.send(_error_reply(error))
+            asyncio.run_coroutine_threadsafe(sending, loop).result()
     except (OSError, RuntimeError, CancelledError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         pass  # the server ends, or its stdin is gone: either way nothing more is read
     finally:
@@ -90,27 +109,45 @@ def _lines(descriptor: int) -> Iterator[bytes]:
             is_long = len(line) > MAX_MESSAGE_BYTES
 
 
-def _parsed(line: bytes) -> _Incoming:
+def _parsed(line: bytes) -> SessionMessage:
+    """Raises `_LineError`."""
     if len(line) > MAX_MESSAGE_BYTES:
-        return ValueError(f"A message has more than {MAX_MESSAGE_BYTES:,} bytes.")
+        raise _LineError(mcp_types.INVALID_REQUEST, f"A message has at most {MAX_MESSAGE_BYTES:,} bytes.")
     try:
         return _message(line)
-    except ValueError as error:
-        try:
-            return _message(_mended(line))
-        except (ValueError, RecursionError):
-            return error
+    except ValidationError:
+        pass  # it may be one with half characters
+    try:
+        content = json.loads(line.decode("utf-8", "replace"))
+        mended = _mended(content)
+    except (ValueError, RecursionError):
+        raise _LineError(mcp_types.PARSE_ERROR, "This line is no JSON.") from None
+    try:
+        return _message(mended)
+    except ValidationError:
+        problem = "This line is no message of JSON-RPC 2.0."
+        raise _LineError(mcp_types.INVALID_REQUEST, problem, _request_id(content)) from None
+
+
+def _request_id(content: Any) -> mcp_types.RequestId | None:
+    """The id under which the sender of a malformed request waits for an answer."""
+    number = content.get("id") if isinstance(content, dict) and "method" in content else None
+    return number if isinstance(number, int | str) and not isinstance(number, bool) else None
+
+
+def _error_reply(error: _LineError) -> SessionMessage:
+    data = mcp_types.ErrorData(code=error.code, message=str(error))
+    return SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=error.request, error=data))
 
 
 def _message(line: bytes) -> SessionMessage:
     return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
 
 
-def _mended(line: bytes) -> bytes:
-    """With half characters replaced: JavaScript writes them where a text was cut within an emoji, and a request that is
-    dropped for one leaves its sender waiting."""
-    message = json.loads(line.decode("utf-8", "replace"))
-    return json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
+def _mended(content: Any) -> bytes:
+    """JSON with half characters replaced: JavaScript writes them where a text was cut within an emoji, and a request that
+    is dropped for one leaves its sender waiting."""
+    return json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
 
 
 async def _send(

@@ -66,6 +66,9 @@ class QuestionArguments(Arguments):
         Strict(),
         Field(ge=0, le=1e6, allow_inf_nan=False, description="Cap on the run's dollars."),
     ] = None
+    max_tokens: Annotated[
+        int | None, Strict(), Field(ge=0, le=10**12, description="Cap on the tokens of the run's models.")
+    ] = None
     max_searches: Annotated[
         int | None, Strict(), Field(ge=0, le=10**6, description="Cap on the run's searches.")
     ] = None

@@ -13,7 +13,7 @@ from deep_research.mcp_server.tool_arguments import MAX_PAGE_CHARACTERS, PAGE_CH
 from deep_research.presentation import phrases
 from deep_research.research.result import ResearchResult
 from deep_research.research.run_summary import RunDetail, RunSummary
-from deep_research.state import Parking, RunStatus, Source
+from deep_research.state import DeepResearchState, Parking, RunStatus, Source
 from deep_research.state.answers import QuestionAnswer
 
 MAX_LINE_CHARACTERS = 500  # of a question, an answer or a message
@@ -156,7 +156,7 @@ class AnswerSoFar(BaseModel):
 
 
 class StatusOfRun(ListedRun):
-    """Where a run stands."""
+    """Where a run stands. ``budget`` are the caps that hold for it, by name."""
 
     phase: str
     iteration: int
@@ -164,12 +164,14 @@ class StatusOfRun(ListedRun):
     sources: int | None = None
     findings: int | None = None
     cost_usd: float | None = None
+    budget: dict[str, int | float] = Field(default_factory=dict)
     answers: list[AnswerSoFar] = Field(default_factory=list)
     notices: list[str] = Field(default_factory=list)
     parked: ParkedQuestion | None = None
 
     @classmethod
-    def of_detail(cls, run: RunDetail, parking: Parking | None) -> StatusOfRun:
+    def of_detail(cls, run: RunDetail, state: DeepResearchState) -> StatusOfRun:
+        parking = state.parking if run.status is RunStatus.PARKED else None
         return cls(
             **dict(ListedRun.of(run)),
             phase=run.phase,
@@ -178,6 +180,7 @@ class StatusOfRun(ListedRun):
             sources=run.sources,
             findings=run.findings,
             cost_usd=run.cost_usd,
+            budget=state.options.budget.model_dump(exclude_none=True),
             answers=[AnswerSoFar.of(answer) for answer in run.answers[:MAX_ITEMS]],
             notices=[_short(notice.line) for notice in (*run.limits, *run.notices)[:MAX_ITEMS]],
             parked=ParkedQuestion.of(parking) if parking is not None else None,
@@ -188,6 +191,9 @@ class StatusOfRun(ListedRun):
         lines = [f"Run {self.research_id} is {self.status} ({self.phase}, iteration {self.iteration})."]
         if self.message and self.parked is None:
             lines.append(phrases.ended(self.message))
+        if self.budget:
+            caps = ", ".join(f"{name} {cap:g}" for name, cap in self.budget.items())
+            lines.append(f"Caps: {caps}.")
         lines += [f"- {each.question} [{each.state}] {each.text}".rstrip() for each in self.answers]
         lines += [f"Note: {notice}" for notice in self.notices]
         return "\n".join([*lines, *([self.parked.words] if self.parked is not None else [])])

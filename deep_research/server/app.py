@@ -14,6 +14,7 @@ from deep_research import __version__
 from deep_research.errors import StoreError
 from deep_research.server.access import service_of
 from deep_research.server.langgraph_routes import langgraph_routes
+from deep_research.server.mcp_routes import mcp_routes
 from deep_research.server.memory_routes import memory_routes
 from deep_research.server.metrics import metric_routes
 from deep_research.server.openai_routes import openai_routes
@@ -75,7 +76,7 @@ def create_app(
         limits=limits or RequestLimits(),
         count=service.count_answer,
     )
-    routers = _routers(routes, with_users=tokens is not None)
+    routers = _routers(routes, allowed_hosts, with_users=tokens is not None)
     add_error_handlers(app, [*app.routes, *(route for router in routers for route in router.routes)])
     for router in routers:
         app.include_router(router)
@@ -83,7 +84,7 @@ def create_app(
     return app
 
 
-def _routers(routes: Routes, *, with_users: bool) -> tuple[APIRouter, ...]:
+def _routers(routes: Routes, allowed_hosts: Sequence[str], *, with_users: bool) -> tuple[APIRouter, ...]:
     researcher = (_health_routes(), researcher_routes(), langgraph_routes())
     if routes == "researcher":
         return researcher
@@ -96,6 +97,7 @@ def _routers(routes: Routes, *, with_users: bool) -> tuple[APIRouter, ...]:
         memory_routes(with_users=with_users),
         openai_routes(),
         upload_routes(),
+        mcp_routes(allowed_hosts),
     )
 
 

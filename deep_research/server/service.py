@@ -200,7 +200,9 @@ def _check_dollars(user: User, run: RunSummary, caps: Budget | Any) -> None:
     if user.max_usd is None or caps is None:
         return
     wanted = caps.max_usd if isinstance(caps, Budget) else None
-    if run.parked_kind is ParkedKind.BUDGET and isinstance(caps, Mapping):
+    if run.parked_kind is ParkedKind.PLAN and isinstance(caps, Mapping):
+        caps = caps.get("limits")
+    if run.parked_kind in (ParkedKind.BUDGET, ParkedKind.PLAN) and isinstance(caps, Mapping):
         wanted = caps.get("max_usd")
     if isinstance(wanted, int | float) and not wanted <= user.max_usd:
         raise RightError(

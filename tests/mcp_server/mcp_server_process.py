@@ -1,4 +1,4 @@
-"""A server of the protocol in a process of its own, with the client of the package ``mcp`` or with bare lines."""
+"""A server of the protocol in a process of its own; clients of the package ``mcp`` over stdio and HTTP; bare lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 SCRIPT = Path(__file__).with_name("scripted_mcp_server.py")
 CORPUS = Path(__file__).parents[2] / "docs" / "examples" / "corpus"
@@ -47,6 +49,33 @@ async def connected(arguments: list[str], mode: str = "auto") -> AsyncIterator[C
     server = StdioServerParameters(command=sys.executable, args=arguments, env=environment())
     async with Client(server, mode=mode, read_timeout_seconds=PATIENCE) as client:
         yield client
+
+
+@asynccontextmanager
+async def connected_to(address: str, token: str = "", mode: str = "auto") -> AsyncIterator[Client]:
+    """A client of a server that listens at an address."""
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE, trust_env=False) as http:
+        transport = streamable_http_client(f"{address}/mcp", http_client=http)
+        async with Client(transport, mode=mode, read_timeout_seconds=PATIENCE) as client:
+            yield client
+
+
+async def data(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """What a call gives, which is no error."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    found: dict[str, Any] = result.structured_content
+    return found
+
+
+async def refusal(client: Client, tool: str, **arguments: Any) -> str:
+    """The line of a call that is refused."""
+    result = await client.call_tool(tool, arguments)
+    (content,) = result.content
+    assert result.is_error, result.structured_content
+    assert "\n" not in content.text
+    return str(content.text)
 
 
 async def until_reached(home: Path) -> None:
@@ -83,13 +112,13 @@ class Lines:
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         self.send(json.dumps(message).encode())
 
-    def answer(self, number: int) -> dict[str, Any]:
-        """The answer to a request; what comes before it is kept too."""
+    def answer(self, number: int | None) -> dict[str, Any]:
+        """The answer to a request, None to what has no number; what comes before it is kept too."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self.received.append(line)
             message: dict[str, Any] = json.loads(line)
-            if message.get("id") == number:
+            if message.get("id", "") == number:
                 return message
         raise AssertionError("the server ended")
 

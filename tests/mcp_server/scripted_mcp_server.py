@@ -1,8 +1,8 @@
 """`deep-research mcp` over an engine whose agents answer from a script: ``python scripted_mcp_server.py HOME``.
 
 The second argument is JSON: ``pause``, seconds that writing the first report takes, before which the file ``reached`` of
-HOME is made; ``noisy``: the writer prints in every way there is; ``fails``: it raises; ``stuck``: a thread of it does not
-end.
+HOME is made; ``noisy``: the writer and a hook print in every way there is; ``fails``: the writer raises; ``stuck``: a
+thread of it does not end. The file ``pid`` has the number of the process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from deep_research import DeepResearch
+from deep_research import DeepResearch, SupervisorHooks
 from deep_research.interfaces.cli.main import main
 from deep_research.state import AgentRole
 from deep_research.testing import ScriptedSearch, scripted_agents
@@ -57,11 +57,14 @@ def engine(home: Path, given: dict[str, Any], settings: dict[str, Any]) -> DeepR
         make_noise()
     agents = scripted_agents(without=["gatherer"])
     agents[AgentRole.SYNTHESIZER] = written(agents[AgentRole.SYNTHESIZER], home, given)
-    return DeepResearch(**settings, search=[ScriptedSearch()], agents=agents)
+    hooks = SupervisorHooks(after_phase=print) if given.get("noisy") else None
+    return DeepResearch(**settings, search=[ScriptedSearch()], agents=agents, hooks=hooks)
 
 
 if __name__ == "__main__":
     folder, asked = Path(sys.argv[1]), json.loads(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pid").write_text(str(os.getpid()))
     sys.exit(
         main(["mcp", "--data-dir", str(folder)], engine=lambda **settings: engine(folder, asked, settings))
     )

@@ -165,27 +165,47 @@ def test_an_agent_that_crashes_is_told_as_a_result_and_the_server_goes_on(tmp_pa
         assert json.loads(line)["jsonrpc"] == "2.0"
 
 
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
+
+
 @pytest.mark.parametrize(
-    "line",
+    ("line", "number", "code"),
     [
-        pytest.param(b"no JSON", id="no JSON"),
-        pytest.param(b"\xff\xfe\x00", id="no text"),
-        pytest.param(b'{"jsonrpc": "2.0"', id="cut"),
-        pytest.param(b"[" * 100_000, id="deep"),
-        pytest.param(b'{"jsonrpc": "2.0", "id": 7, "method": "no/such"}', id="unknown method"),
-        pytest.param(b"x" * (2 * MAX_MESSAGE_BYTES), id="too long"),
-        pytest.param(b"\r\n \n", id="white space"),
+        pytest.param(b"no JSON", None, PARSE_ERROR, id="no JSON"),
+        pytest.param(b"\xff\xfe\x00", None, PARSE_ERROR, id="no text"),
+        pytest.param(b'{"jsonrpc": "2.0"', None, PARSE_ERROR, id="cut"),
+        pytest.param(b"[" * 100_000, None, PARSE_ERROR, id="deep"),
+        pytest.param(b"x" * (2 * MAX_MESSAGE_BYTES), None, INVALID_REQUEST, id="too long"),
+        pytest.param(b"[]", None, INVALID_REQUEST, id="no object"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": 7}', None, INVALID_REQUEST, id="no message"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": 7, "method": 1}', 7, INVALID_REQUEST, id="no method"),
+        pytest.param(
+            b'{"jsonrpc": "2.0", "id": 7, "method": "no/such"}', 7, METHOD_NOT_FOUND, id="unknown method"
+        ),
     ],
 )
-def test_a_line_that_is_no_message_of_the_protocol_costs_nothing_but_itself(tmp_path, line):
+def test_a_line_that_is_no_request_of_the_protocol_has_an_error_and_the_session_goes_on(
+    tmp_path, line, number, code
+):
     with lines(keyless(tmp_path)) as client:
         client.begin()
         client.send(line)
+        error = client.answer(number)
+        assert error["error"]["code"] == code
         client.call(1, "research_list")
         assert client.answer(1)["result"]["structuredContent"]["runs"] == []
         client.leave()
         code, err = client.wait()
         assert code == 0, err
+
+
+def test_white_space_between_messages_is_no_message(tmp_path):
+    with lines(keyless(tmp_path)) as client:
+        client.begin()
+        client.send(b"\r\n \n")
+        client.call(1, "research_list")
+        assert client.answer(1)["result"]["structuredContent"]["runs"] == []
+        assert len(client.received) == 2
 
 
 @pytest.mark.parametrize("text", [b"half of a \\ud83d", b"\\udc00", b"no \xff text"])

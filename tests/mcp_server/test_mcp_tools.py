@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
 
 import pytest
-from mcp import Client
 from mcp.shared.exceptions import MCPError
-from mcp_server_process import TOWER, connected, keyless
+from mcp_server_process import TOWER, connected, data, keyless, refusal
 
 pytestmark = pytest.mark.timed
 
@@ -18,23 +16,6 @@ NAMES = {
     *("research_steer", "research_cancel", "research_list", "source_text"),
 }
 MAX_TOOLS_CHARACTERS = 12_000  # of all descriptions together: a client puts them before its model
-
-
-async def data(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    """What a call gives, which is no error."""
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    found: dict[str, Any] = result.structured_content
-    return found
-
-
-async def refusal(client: Client, tool: str, **arguments: Any) -> str:
-    """The line of a call that is refused."""
-    result = await client.call_tool(tool, arguments)
-    (content,) = result.content
-    assert result.is_error
-    assert "\n" not in content.text
-    return str(content.text)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -162,6 +143,7 @@ REFUSED = [
     ("research", {"question": TOWER, "max_usd": "1"}, "max_usd: Input should be a valid number"),
     ("research", {"question": TOWER, "max_usd": True}, "max_usd: Input should be a valid number"),
     ("research", {"question": TOWER, "max_searches": -1}, "max_searches"),
+    ("research", {"question": TOWER, "max_tokens": 1.5}, "max_tokens"),
     ("research", {"question": TOWER, "max_searches": 21}, "This server allows a run max_searches=20"),
     ("research", {"question": TOWER, "corpora": ["../.."]}, "Unknown corpus"),
     ("research_start", {"question": TOWER, "report_words": 10**9}, "report_words"),
@@ -171,7 +153,7 @@ REFUSED = [
     ("research_report", {"research_id": UNKNOWN, "start": -1}, "start"),
     ("research_report", {"research_id": UNKNOWN, "end": 2**70}, "end"),
     ("research_answer", {"research_id": UNKNOWN, "answer": "yes"}, "No run"),
-    ("research_steer", {"research_id": UNKNOWN}, "The guidance is empty"),
+    ("research_steer", {"research_id": UNKNOWN}, "No run"),
     ("research_steer", {"research_id": UNKNOWN, "text": "x", "since": "soon"}, "since"),
     ("research_cancel", {"research_id": UNKNOWN}, "No run"),
     ("research_list", {"limit": 10**6}, "limit"),

@@ -1,8 +1,8 @@
 """A server of a process of its own, over an engine whose agents answer from a script: ``python scripted_server.py HOME``.
 
 The arguments after HOME are the fields of `ServerOptions` and of `RequestLimits` as JSON; ``pause``: seconds that writing
-a report takes; ``corpus``: documents to answer from in place of the script; ``witness``: a file in which all calls are
-noted; ``wait``: seconds that a response is waited for.
+a report takes, or ``pause_once`` the first one of HOME alone; ``corpus``: documents to answer from in place of the
+script; ``witness``: a file in which all calls are noted; ``wait``: seconds that a response is waited for.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from deep_research.testing import ScriptedSearch, scripted_agents
 CALL_SECONDS = 0.15
 
 
-def slowly(agent: Any, pause: float, reached: Path) -> Any:
-    """An agent that takes its time; the file ``reached`` says that it began."""
+def slowly(agent: Any, pause: float, reached: Path, *, once: bool = False) -> Any:
+    """An agent that takes its time, or ``once`` its first time; the file ``reached`` says that it began."""
 
     async def answer(handoff: Any) -> Any:
+        is_quick = once and reached.exists()
         reached.touch()
-        await asyncio.sleep(pause)
+        await asyncio.sleep(0 if is_quick else pause)
         return await agent(handoff)
 
     answer.deterministic = True  # type: ignore[attr-defined]
@@ -60,6 +61,9 @@ async def main(home: Path, given: dict[str, Any]) -> None:
     corpus, witness = given.pop("corpus", None), given.pop("witness", None)
     if pause := given.pop("pause", 0):
         agents[AgentRole.SYNTHESIZER] = slowly(agents[AgentRole.SYNTHESIZER], pause, home / "reached")
+    if pause := given.pop("pause_once", 0):
+        writer = agents[AgentRole.SYNTHESIZER]
+        agents[AgentRole.SYNTHESIZER] = slowly(writer, pause, home / "reached", once=True)
     if "tokens" in given:
         given["tokens"] = TokenFile(Path(given["tokens"]))
     if wait := given.pop("wait", None):

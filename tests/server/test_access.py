@@ -69,6 +69,7 @@ EXPECTED: dict[tuple[str, str], tuple[int, ...]] = {
     ("GET", RESPONSE): READ,
     ("POST", f"{RESPONSE}/cancel"): (401, 401, 403, 404, 200, 200),
     ("DELETE", RESPONSE): (401, 401, 403, 404, 200, 404),
+    ("POST", "/mcp"): OWN,  # what a tool may do, tests/mcp_server/test_mcp_http.py has
     ("GET", "/capabilities"): OWN,
     ("POST", "/langgraph/runs/stream"): (401, 401, 403, 200, 200, 200),
     ("POST", "/langgraph/runs/wait"): (401, 401, 403, 200, 200, 200),
@@ -96,6 +97,7 @@ BODIES: dict[str, Any] = {
     "/v1/estimate": {"query": "Who built Skerryvore?"},
     "/v1/responses": {"input": "Who built Skerryvore?", "background": True},
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "Who built Skerryvore?"}]},
+    "/mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
     "/graph/invoke": STATE,
     **{f"/langgraph/runs/{view}": {"input": STATE} for view in ("stream", "wait")},
     **{f"{THREAD}/runs{view}": {"input": STATE} for view in ("", "/stream", "/wait")},
