@@ -76,6 +76,7 @@ TABLE = {
     "gathering": Row(
         extractive=tasks.how_sub_queries_are_worked_on, model=tasks.how_sub_queries_are_worked_on
     ),
+    "max_waves": Row(model=tasks.waves_of_tasks, told=tasks.limits_of_tasks_without_any, because=NO_TASKS),
     "max_task_steps": Row(
         model=tasks.steps_of_a_task, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
     ),

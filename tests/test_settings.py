@@ -28,6 +28,7 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
     ("max_concurrent", 5, 1, 32, 0, 33),
     ("gate_retries", 1, 0, 3, -1, 4),
     ("max_supervisor_retries", 2, 0, 10, -1, 11),
+    ("max_waves", 3, 1, 10, 0, 11),
     ("max_task_steps", 8, 0, 100, -1, 101),
     ("max_task_retries", None, 0, 10, -1, 11),
     ("max_task_tokens", None, 0, None, -1, None),

@@ -248,7 +248,7 @@ def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | N
     look = found.gatherer.look if found.gatherer.looks else None
     conversation = Conversation(store, look=look, tokens=settings.session_tokens)
     phases = _phases(agents, found, roles, limits, settings, tasks, conversation)
-    roles = used(roles, phases, settings)
+    roles = used(roles, phases)
     gates = policies(given.gates)
     return Parts(
         settings=settings,

@@ -96,13 +96,12 @@ def _is_here(given: Named, provider: ModelProvider) -> bool:
     return provider.service == "replay" or not isinstance(given, str)
 
 
-def used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase], settings: Settings) -> ModelRoles:
+def used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase]) -> ModelRoles:
     """The same, with which roles are asked. A model that nobody asks would be a mistake that costs nothing and
     surprises. Raises `ConfigurationError`."""
     users = {ModelRole(p.role.value) for p in phases.values() if p.spec.uses_model}
-    supervises = settings.reflection != "never" or settings.clarify != "never"
-    asked = users | ({ModelRole.SUPERVISOR} if supervises else set())
-    asked |= {ModelRole.JUDGE, ModelRole.TASK_AGENT, ModelRole.REVIEWER}  # the last two in runs with tasks
+    # The last three in runs with tasks.
+    asked = users | {ModelRole.JUDGE, ModelRole.TASK_AGENT, ModelRole.REVIEWER, ModelRole.SUPERVISOR}
     if ModelRole.ANALYZER in users:
         asked.add(ModelRole.SUMMARIZER)
     idle = [role.value for role in roles.by_role if role not in asked and role not in _SIMPLE]

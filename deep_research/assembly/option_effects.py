@@ -36,7 +36,7 @@ def _reasons(parts: Parts, options: RunOptions) -> Iterator[tuple[str, str]]:
     if options.gathering != "agents":
         words = "sub-queries are searched, and not worked on as tasks"
         for name in RunOptions.model_fields:
-            if name.startswith(("max_task_", "task_")) and name != "max_task_seconds":
+            if name.startswith(("max_task_", "max_waves", "task_")) and name != "max_task_seconds":
                 yield name, words
     if not _keeps_language(parts):
         yield "source_language", "nothing that is searched can be asked for a language"

@@ -43,7 +43,7 @@ from deep_research.state import (
 from deep_research.state.events import PlanMade, RunCreated
 from deep_research.state.journal import MemoryJournal
 from deep_research.state.run import AUTO, MAX_SUB_QUERIES
-from deep_research.supervisor import reflection
+from deep_research.supervisor import lead, reflection
 
 OF_SOURCES = 0.7  # of the room of a request that reads
 LEAST_QUERIES = 2  # of a plan
@@ -191,7 +191,8 @@ def _searches(parts: Parts, work: Work) -> Range:
     first_look = int(bool(parts.models.chain_of(ModelRole.PLANNER)) and parts.sources.gatherer.asks_web)
     planned, again = work.iterations * work.queries, work.settings.max_rewordings * work.queries
     if options.gathering == "agents":
-        planned, again = planned * options.max_task_steps * USES * (1 + options.task_retries), 0
+        tries = options.max_waves * (1 + options.task_retries)
+        planned, again = planned * options.max_task_steps * USES * tries, 0
     high = _capped(first_look + planned + again * bool(parts.sources.services), options.budget.max_searches)
     return Range(low=min(1, high), high=high)
 
@@ -222,7 +223,8 @@ def _roles(parts: Parts, options: RunOptions) -> Iterator[ModelRole]:
         if phase is not DeepResearchPhase.GATHERING and worker.spec.uses_model
     ]
     yield from thinking
-    if parts.settings.reflection != "never" or options.clarify != "never":
+    leads = options.gathering == "agents" and options.max_waves > 1
+    if parts.settings.reflection != "never" or options.clarify != "never" or leads:
         yield ModelRole.SUPERVISOR
     if ModelRole.ANALYZER in thinking and parts.models.by_role.get(ModelRole.SUMMARIZER):
         yield ModelRole.SUMMARIZER
@@ -261,5 +263,5 @@ def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
         ModelRole.SYNTHESIZER: report,
         ModelRole.JUDGE: judge.MOST_OUTPUT,
         ModelRole.REFINER: refining.MOST_OUTPUT,
-        ModelRole.SUPERVISOR: reflection.MOST_OUTPUT,
+        ModelRole.SUPERVISOR: max(reflection.MOST_OUTPUT, lead.MAX_OUTPUT_TOKENS),
     }

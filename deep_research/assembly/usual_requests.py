@@ -21,7 +21,7 @@ from deep_research.phases.synthesis import judge, repair, revision, sections
 from deep_research.phases.synthesis import llm as writing
 from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, ModelRole, RunOptions
-from deep_research.supervisor import clarifying, reflection
+from deep_research.supervisor import clarifying, lead, reflection
 
 P, R = DeepResearchPhase, ModelRole
 
@@ -127,13 +127,17 @@ class UsualRequests:
 
     def _tasks(self, part: float) -> Iterator[Requests]:
         work, end = self.work, self.end
-        tries = part * work.queries * (1 + (work.options.task_retries if end.reviews else 0))
+        waves = work.options.max_waves if end.reviews else 1
+        tries = part * work.queries * waves * (1 + (work.options.task_retries if end.reviews else 0))
         steps = min(work.options.max_task_steps, STEPS[end.reviews])
         shown = 400 + steps * SHOWN / 2
         yield from self._request(
             P.GATHERING, R.TASK_AGENT, agent.SYSTEM, shown, 3 * end.answer, calls=tries * steps
         )
         yield from self._request(P.GATHERING, R.REVIEWER, task_review.SYSTEM, SHOWN, end.answer, calls=tries)
+        if work.options.max_waves > 1:
+            results = part * work.queries * end.finding
+            yield from self._request(P.GATHERING, R.SUPERVISOR, lead.SYSTEM, results, end.answer, calls=waves)
 
     def _reading(self, part: float, number: int, findings: float) -> Iterator[Requests]:
         work, end = self.work, self.end

@@ -9,7 +9,7 @@ from deep_research.state import DeepResearchPhase, DeepResearchState, Gap, Guida
 from deep_research.state.events import Event, NoticeAdded, SubQueriesAdded
 from deep_research.state.identity import sub_query_id
 from deep_research.state.notices import NOT_FOLLOWED, NOT_SEARCHED, guidance_notice, short_guidance
-from deep_research.state.records import GATE
+from deep_research.state.records import GATE, LEAD
 
 MAX_SEARCHES = 2  # further ones of an iteration
 _GAP = "Asked for: "  # opens the gap that a refiner makes of a steer
@@ -49,7 +49,7 @@ async def plan_searches(
 def add_searches(guidance: Sequence[Guidance], state: DeepResearchState) -> list[Event]:
     """At most two further sub-queries an iteration, the latest guidance first. Where the plan has no room, they take the
     places of what is least important and not searched yet, but of one; of what finds no room there is a notice."""
-    plan = [s for s in state.current_sub_queries() if s.iteration == state.iteration]
+    plan = [s for s in state.current_sub_queries() if s.iteration == state.iteration and s.origin != LEAD]
     pending = sorted(
         (s for s in plan if s.status is SubQueryStatus.PENDING), key=lambda s: (s.priority, s.index)
     )

@@ -36,6 +36,7 @@ class CommonArguments(TypedDict, total=False):
     source_language: str | None
     protected: str | Sequence[str] | None
     gathering: Literal["search", "agents"] | None
+    max_waves: int | None
     max_task_steps: int | None
     max_task_retries: int | None
     max_task_tokens: int | None

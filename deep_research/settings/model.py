@@ -80,6 +80,13 @@ class Settings(BaseModel):
         description="How sub-queries are worked on: `search`, by one search each; `agents`, as tasks of agents that use "
         "tools step by step and are reviewed.",
     )
+    max_waves: int = Field(
+        default=3,
+        ge=1,
+        le=10,
+        description="Waves of tasks in an iteration: after each the supervisor's model looks at all answers and may send "
+        "out further tasks; `1`: the plan's alone.",
+    )
     max_task_steps: int = Field(
         default=8, ge=0, le=100, description="Steps that an agent may take at one attempt at a task."
     )

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deep_research.state.admission import Admission, Depth, Permissions, UserContext
+    from deep_research.state.admission import Admission, Depth, Permissions, Scope, UserContext
     from deep_research.state.claims import (
         Aspect,
         Claim,
@@ -163,6 +163,7 @@ __all__ = [
     "Resolution",
     "RunOptions",
     "RunStatus",
+    "Scope",
     "Sending",
     "SentItem",
     "SetUp",
@@ -192,7 +193,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    "admission": "Admission Depth Permissions UserContext",
+    "admission": "Admission Depth Permissions Scope UserContext",
     "claims": (
         "Aspect Claim ClaimBasis ClaimCounts ClaimKind ClaimVerdict Discrepancy Draft Judgement "
         "PartJudgement Repair RepairKind merge_parts"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
+from math import ceil
 
 from pydantic import Field
 
@@ -18,6 +19,27 @@ class Depth(StrEnum):
     QUICK = "quick"
     STANDARD = "standard"
     DEEP = "deep"
+
+
+class Scope(StrEnum):
+    """What a question asks for: a few facts; a comparison of several things; an account of a whole field. Of the tasks,
+    steps and words that the settings allow a run of agents takes `OF_SCOPE`."""
+
+    LOOKUP = "lookup"
+    COMPARISON = "comparison"
+    SURVEY = "survey"
+
+
+OF_SCOPE = {Scope.LOOKUP: 0.5, Scope.COMPARISON: 0.75, Scope.SURVEY: 1.0}
+
+
+def scaled(most: int, scope: Scope | None) -> int:
+    """So much of what the settings allow as a question of this scope needs.
+
+    Example:
+        scaled(8, Scope.LOOKUP)  # 4
+    """
+    return most if scope is None else ceil(most * OF_SCOPE[scope])
 
 
 class Permissions(Record):

@@ -21,7 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from deep_research.errors import LogDamagedError, StoreVersionError
 from deep_research.logs import holds_secret, masked, masked_value, placeless
 from deep_research.secret_values import cut
-from deep_research.state.admission import Admission, Depth
+from deep_research.state.admission import Admission, Depth, Scope
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
 from deep_research.state.memory_refs import MemoryRef
 from deep_research.state.parking import Parking
@@ -149,17 +149,18 @@ class PhaseStarted(Event):
 
 class PlanMade(Event):
     """A plan; it supersedes the sub-queries that were not searched yet. ``parts`` are those of the question,
-    ``first_look`` is what it was made with."""
+    ``first_look`` is what it was made with, ``scope`` what the question asks for, where the planner says so."""
 
     type: Literal["plan.made"] = "plan.made"
     research_brief: str
     sub_queries: tuple[SubQuery, ...]
     first_look: FirstLook | None = None
     parts: tuple[QuestionPart, ...] = ()
+    scope: Scope | None = None
 
 
 class SubQueriesAdded(Event):
-    """Guidance adds searches. ``replaced`` are sub-queries that were not
+    """Guidance adds searches, or the lead tasks. ``replaced`` are sub-queries that were not
     searched yet and whose places they take, where the plan has no more room."""
 
     type: Literal["sub_queries.added"] = "sub_queries.added"

@@ -59,7 +59,8 @@ class FirstLook(Record):
 class SubQuery(Record):
     """One question to search for. ``index`` is its place among all sub-queries of the run; ``wordings`` are the other
     words in which it was asked as well, since it found nothing to the point. ``part_id`` is the part of the question that
-    it serves, None for all of it; ``origin`` who asked for it, where that is not the plan: hook, answer, supervisor.
+    it serves, None for all of it; ``origin`` who asked for it, where that is not the plan: hook, answer, supervisor,
+    lead.
     ``data_sources`` are the names of what a task may search for it, empty: all that the run may."""
 
     id: str
@@ -297,6 +298,7 @@ class AgentDecision(Record):
 GATE = "gate"  # the origin of advice that our own rules give
 EVIDENCE = "evidence"  # asks for a phase again where what was read does not answer
 ANSWERED = "answer"  # of what the owner answers to a question of the supervisor, or says of its plan
+LEAD = "lead"  # the origin of tasks that the supervisor's model adds
 STEERED = "steer"  # of what the owner of the run says while it goes
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from deep_research.errors import LogDamagedError
 from deep_research.state import events as ev
-from deep_research.state.admission import Admission, Depth
+from deep_research.state.admission import Admission, Depth, Scope
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair, merge_parts
 from deep_research.state.memory_refs import MemoryRef
 from deep_research.state.parking import Parking
@@ -97,6 +97,7 @@ class Fold:
     memories: tuple[MemoryRef, ...]
     remembered: tuple[MemoryRef, ...]
     depth: Depth
+    scope: Scope | None
     status: RunStatus
     phase: DeepResearchPhase
     iteration: int
@@ -441,6 +442,7 @@ def _planned(state: Fold, event: ev.PlanMade) -> None:
         _count_searches(state, 1, fetches=0)
     state.first_look = look
     state.parts = event.parts
+    state.scope = event.scope
     known = {part.id for part in event.parts}
     state.verdicts = tuple(v for v in state.verdicts if v.part_id in known)
     _add_sub_queries(state, event.sub_queries)

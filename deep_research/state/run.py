@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from deep_research.state.admission import Admission, Depth, Permissions
+from deep_research.state.admission import Admission, Depth, Permissions, Scope, scaled
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
 from deep_research.state.memory_refs import MemoryRef
 from deep_research.state.parking import Parking
@@ -67,7 +67,8 @@ class RunOptions(Record):
     report's claims that must be supported; ``depth`` is how thoroughly the question is researched, ``auto``: as it
     seems to need. ``provider_id`` is the model (a name such as ``anthropic:MODEL``) of all agents of this run,
     before those of the engine; ``corpora`` are names of documents (setting ``named_corpora``) that it searches in
-    place of the engine's. ``gathering`` is how sub-queries are worked on; the ``max_task_…`` are limits of one
+    place of the engine's. ``gathering`` is how sub-queries are worked on, ``max_waves`` how many waves of tasks go out in
+    an iteration; the ``max_task_…`` are limits of one
     attempt at a task, and ``max_task_retries`` None is as many as ``max_supervisor_retries``; ``task_sources`` and
     ``task_tools`` are the names of what tasks may use, empty: all there is; ``task_public_after_private`` lets those
     that were shown something of a private source search others too. ``approve_plan``: the run waits for its owner's
@@ -104,6 +105,7 @@ class RunOptions(Record):
     provider_id: str | None = Field(default=None, min_length=1)
     corpora: Annotated[tuple[str, ...], BeforeValidator(_one_or_many)] = Field(default=(), max_length=8)
     gathering: Literal["search", "agents"] = "search"
+    max_waves: int = Field(default=3, ge=1, le=10)
     max_task_steps: int = Field(default=8, ge=0, le=100)
     max_task_retries: int | None = Field(default=None, ge=0, le=10)
     max_task_tokens: int | None = Field(default=None, ge=0)
@@ -181,6 +183,7 @@ class DeepResearchState(Record):
     memories: tuple[MemoryRef, ...] = ()
     remembered: tuple[MemoryRef, ...] = ()
     depth: Depth = Depth.STANDARD
+    scope: Scope | None = None
     status: RunStatus = RunStatus.PENDING
     phase: DeepResearchPhase = DeepResearchPhase.PLANNING
     iteration: int = 1
@@ -287,7 +290,7 @@ class DeepResearchState(Record):
         own = self.options.max_sub_queries
         if self.depth is Depth.QUICK:
             return 1
-        return MAX_SUB_QUERIES if own == AUTO else own
+        return MAX_SUB_QUERIES if own == AUTO else max(MIN_SUB_QUERIES, scaled(own, self.scope))
 
     @property
     def max_follow_ups(self) -> int:
@@ -301,7 +304,12 @@ class DeepResearchState(Record):
     def report_words(self) -> int:
         """The length that the report aims at."""
         own = self.options.report_words
-        return min(own, QUICK_WORDS) if self.depth is Depth.QUICK else own
+        return min(own, QUICK_WORDS) if self.depth is Depth.QUICK else scaled(own, self.scope)
+
+    @property
+    def task_steps(self) -> int:
+        """The steps that an agent may take at one attempt at a task."""
+        return scaled(self.options.max_task_steps, self.scope)
 
     @property
     def metadata(self) -> dict[str, Any]:

@@ -99,6 +99,7 @@ from deep_research.supervisor.hooks import (
     overridden,
 )
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
+from deep_research.supervisor.lead import Lead
 from deep_research.supervisor.opening import Stopwatch, journal_of
 from deep_research.supervisor.phase_choice import Agents, extractive_phases, phases_of
 from deep_research.supervisor.plan_approval import PlanEstimate, ask_for_approval
@@ -629,10 +630,13 @@ class SupervisorOrchestrator:
             await journal.record(LimitReached(limit=limit))
 
     async def _search(self, worker: Phase, journal: Journal) -> None:
-        """What a task found is shown to the hook that may overrule its review."""
-        has_say = isinstance(worker, GatheringPhase) and overridden(self._hooks, "review")
-        if not has_say or journal.state.options.gathering != "agents":
+        """What a task found is shown to the hook that may overrule its review; what all of them found to the lead."""
+        if not isinstance(worker, GatheringPhase) or journal.state.options.gathering != "agents":
             await worker.run(journal.state, journal, self._models)
+            return
+        lead = Lead(self._models, self._clock) if self._models is not None else None
+        if not overridden(self._hooks, "review"):
+            await worker.run(journal.state, journal, self._models, lead=lead)
             return
 
         async def overrule(
@@ -645,7 +649,7 @@ class SupervisorOrchestrator:
             return None if verdict is None else TaskReview(approved=True, critique=str(verdict), by=BY_HOOK)
 
         assert isinstance(worker, GatheringPhase)
-        await worker.run(journal.state, journal, self._models, overrule)
+        await worker.run(journal.state, journal, self._models, overrule, lead)
 
     async def _review(self, journal: Journal, phase: DeepResearchPhase) -> Review:
         """The gate and the hooks after a phase: what to do, and what to tell the next agent."""

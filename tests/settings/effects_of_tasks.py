@@ -8,6 +8,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tasks"))
 from task_runs import FOUND, QUESTION, SEARCH, TaskModel, engine, number_of, orm
 
 from deep_research.assembly.option_effects import OPTION
+from deep_research.phases.gathering.tasks.tool import BUILT_IN
 
 REJECTED = {"approved": False, "critique": "Look again."}
 
@@ -31,6 +32,16 @@ def how_sub_queries_are_worked_on(tmp_path):
         for gathering, tasks in (("search", False), ("agents", True)):
             with engine(model, gathering=gathering, data_dir=tmp_path) as research:
                 assert bool(research.run(QUESTION).state.tasks) is tasks
+
+
+def waves_of_tasks(tmp_path):
+    def wave(said):
+        return {"is_enough": False, "tasks": [{"question": f"How old is lamp {len(said)} of Orm?"}]}
+
+    for most in (1, 2, 4):
+        model = TaskModel(_found, waves=wave)
+        with engine(model, data_dir=tmp_path, max_waves=most) as research:
+            assert len(research.run(QUESTION).state.tasks) == most
 
 
 def steps_of_a_task(tmp_path):
@@ -72,7 +83,7 @@ def what_tasks_may_search(tmp_path):
 
 
 def tools_that_tasks_may_use(tmp_path):
-    for wanted, names in ((("search",), ("search",)), ((), ("search", "fetch", "look_up", "read_more"))):
+    for wanted, names in ((("search",), ("search",)), ((), BUILT_IN)):
         assert _worked(tmp_path, _found, task_tools=wanted).task.tools == names
 
 
@@ -86,7 +97,13 @@ def whether_tasks_search_others_after_private_sources(tmp_path):
 
 
 def limits_of_tasks_without_any(tmp_path):
-    given = {"max_task_steps": 3, "max_task_retries": 1, "max_task_tokens": 9, "max_task_usd": 1.0}
+    given = {
+        "max_waves": 2,
+        "max_task_steps": 3,
+        "max_task_retries": 1,
+        "max_task_tokens": 9,
+        "max_task_usd": 1.0,
+    }
     given |= {"task_tools": ["search"], "task_sources": ["web"], "task_public_after_private": True}
     with engine(None, gathering="search", data_dir=tmp_path) as research:
         result = research.run(QUESTION, **given)

@@ -1,4 +1,5 @@
-"""A run whose two sub-queries are tasks: one is sent back once, the other takes five steps; killed at chosen commits.
+"""A run whose two sub-queries are tasks: one is sent back once, the other takes five steps; then a third one goes out in
+a second wave. It is killed at chosen commits.
 What a child of a `WarmParent` does."""
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from deep_research.testing.doubles import FakeClock, page, results
 
 QUESTION = "What is known of the keepers of the light?"
 PLAN = ("keepers of the first light", "keepers of the second light")
+SECOND_WAVE = "keepers of the third light"
 
 
 class Worker(TaskModel):
     """Searches, reads on, is done; what it is asked is witnessed first."""
 
     def __init__(self, witness: str) -> None:
-        super().__init__(_step, _review, plan=PLAN)
+        super().__init__(_step, _review, plan=PLAN, waves=_wave)
         self._witness = Witness(witness)
 
     def answer(self, call: ModelCall) -> str:
@@ -45,6 +47,16 @@ def _step(said: str) -> dict[str, Any]:
     quote = page(f"{task} {attempt_of(said)}", 0, size=0)
     fact = {"content": quote, "source": "S1", "quote": quote}
     return {"actions": [DONE], "answer": quote, "facts": [fact], "missing": ["what they earned"]}
+
+
+def _wave(said: str) -> dict[str, Any]:
+    if "Wave 1 of" in said:
+        return {
+            "is_enough": False,
+            "thought": "The third is not known.",
+            "tasks": [{"question": SECOND_WAVE}],
+        }
+    return {"is_enough": True, "thought": "That is all."}
 
 
 def _review(said: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ FOUND = {
 }
 SEARCH = {"actions": [{"tool": "search", "query": "Orm lighthouse height"}]}
 APPROVED = {"approved": True}
+ENOUGH = {"is_enough": True, "thought": "All is known."}
 
 
 def number_of(said: str) -> int:
@@ -45,7 +46,8 @@ def attempt_of(said: str) -> int:
 
 class TaskModel(ReadingModel):
     """``steps`` and ``reviews`` are answers one after the other, the last again and again, or functions of the prompt;
-    exceptions are raised. ``asked`` and ``judged`` hold the prompts. One sub-query is planned, or ``plan``."""
+    exceptions are raised. ``waves`` are what the lead says of each, "enough" by default. ``asked``, ``judged`` and
+    ``led`` hold the prompts. One sub-query is planned, or ``plan``."""
 
     def __init__(
         self,
@@ -53,13 +55,17 @@ class TaskModel(ReadingModel):
         reviews: Sequence[Any] | Callable[[str], Any] = (APPROVED,),
         *,
         plan: Sequence[str] = (QUESTION,),
+        waves: Sequence[Any] | Callable[[str], Any] = (ENOUGH,),
+        scope: str = "survey",
         model: str = "m",
         **more: Any,
     ) -> None:
         super().__init__(model, **more)
         self.asked: list[str] = []
         self.judged: list[str] = []
+        self.led: list[str] = []
         self._steps, self._reviews, self._plan = steps, reviews, plan
+        self._waves, self._scope = waves, scope
 
     def answer(self, call: ModelCall) -> str:
         fields = (call.form.json_schema.get("properties") or {}) if call.form else {}
@@ -70,9 +76,13 @@ class TaskModel(ReadingModel):
         if "approved" in fields:
             self.judged.append(said)
             return _given(self._reviews, said, len(self.judged))
+        if "is_enough" in fields:
+            self.led.append(said)
+            return _given(self._waves, said, len(self.led))
         if "sub_queries" in fields:
             queries = [{"query": q, "rationale": "asked", "priority": 1} for q in self._plan]
-            return json.dumps({"research_brief": "It is looked into.", "sub_queries": queries})
+            made = {"research_brief": "It is looked into.", "sub_queries": queries}
+            return json.dumps(made | ({"scope": self._scope} if "scope" in fields else {}))
         return super().answer(call)
 
 

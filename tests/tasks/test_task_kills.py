@@ -34,8 +34,9 @@ def whole(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
     answer = runs.research(folder).ok()
     asked, searched = units(folder), units(folder, "calls-searches")
     assert answer["status"] == "completed", answer["message"]
-    assert answer["events"].count("task.dispatched") == 3
-    assert answer["events"].count("task.reviewed") == 3
+    assert answer["events"].count("task.dispatched") == 4
+    assert answer["events"].count("task.reviewed") == 4
+    assert "sub_queries.added" in answer["events"]
     assert len(asked) == len(set(asked))
     assert len(searched) == len(set(searched))
     made = in_steps(copied(folder / "runs.db", folder / "copy"))
@@ -75,7 +76,9 @@ def killed(runs: Runs, whole: dict[str, Any], tmp_path: Path, commit: int) -> tu
     return last, length, ""
 
 
-@pytest.mark.parametrize("event", ["task.dispatched", "task.step", "task.finished", "task.reviewed"])
+@pytest.mark.parametrize(
+    "event", ["task.dispatched", "task.step", "task.finished", "task.reviewed", "sub_queries.added"]
+)
 def test_a_run_killed_between_dispatch_and_review_goes_on_where_it_was(
     runs: Runs, whole: dict[str, Any], tmp_path: Path, event: str
 ) -> None:

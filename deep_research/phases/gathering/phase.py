@@ -60,6 +60,7 @@ from deep_research.state.journal import Journal
 from deep_research.state.records import NO_HIGH_QUALITY, PAGES
 
 MIN_SOURCES = 3
+Lead = Callable[[DeepResearchState], Awaitable[Sequence[Event]]]
 Recall = Callable[[DeepResearchState], Awaitable[Sequence[GatheredSource]]]
 MIN_COMPLETION = 0.5
 
@@ -138,8 +139,10 @@ class GatheringPhase(Phase):
         journal: Journal,
         models: RunModels | None = None,
         overrule: Overrule | None = None,
+        lead: Lead | None = None,
     ) -> None:
-        """``overrule`` has the last word on what a task found."""
+        """``overrule`` has the last word on what a task found; ``lead`` decides on a further wave of tasks when all are
+        settled."""
         self.check_place(state)
         # Only earlier iterations count as known: siblings finish in any order, and order must not show.
         earlier = {i for s in state.sub_queries if s.iteration < state.iteration for i in s.source_ids}
@@ -160,7 +163,11 @@ class GatheringPhase(Phase):
             asked |= {s.id for s in pending}
             pending = tuple(s for s in pending if s.id in begun or s in waiting[:allowed])
             if not pending:
-                break
+                decided = await lead(journal.state) if lead is not None else ()
+                if not decided:
+                    break
+                await journal.record(*decided)
+                continue
             if state.options.gathering == "agents":
                 await self._tasks(pending, journal, models, overrule, known, apply_guidance)
             else:

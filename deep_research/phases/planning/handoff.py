@@ -8,17 +8,19 @@ from pydantic import Field
 
 from deep_research.phases.agent_contract import Operation
 from deep_research.phases.handoff import Change, Handoff, Proposal
-from deep_research.state import FirstLook, Record
+from deep_research.state import FirstLook, Record, Scope
 
 
 class PlannerInput(Handoff):
     """``max_sub_queries`` is how many a plan may have; ``decides``: the planner decides how many the question needs.
     ``asked`` are queries already searched in this run, when planning again; ``first_look`` is what the corpus says of
-    the question, where there is one. ``may_be_quick``: the planner says whether one search will do."""
+    the question, where there is one. ``may_be_quick``: the planner says whether one search will do; ``tells_scope``: and
+    what the question asks for."""
 
     max_sub_queries: int
     decides: bool = False
     may_be_quick: bool = False
+    tells_scope: bool = False
     asked: tuple[str, ...] = ()
     first_look: FirstLook | None = None
 
@@ -42,12 +44,13 @@ class PlannedQuery(Record):
 class PlannerOutput(Proposal):
     """``parts`` are those of the question; where there are none, it is read for them. ``notes`` are what a reader of the
     report should know, such as that the question did not fit the window. ``is_quick``: one search, the first,
-    will do."""
+    will do; ``scope`` is what the question asks for, None: unknown."""
 
     research_brief: str
     parts: tuple[PlannedPart, ...] = ()
     sub_queries: tuple[PlannedQuery, ...]
     is_quick: bool = False
+    scope: Scope | None = None
 
     def with_queries(self, change: Change) -> Self:
         changed = (item.model_copy(update={"query": change(item.query)}) for item in self.sub_queries)

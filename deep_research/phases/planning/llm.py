@@ -26,7 +26,7 @@ from deep_research.phases.prompting import (
     one_line,
     today,
 )
-from deep_research.state import FirstLook
+from deep_research.state import FirstLook, Scope
 
 MOST_OUTPUT = 2_500  # tokens, thoughts included
 MOST_TITLES = 20
@@ -84,6 +84,30 @@ class PlanWithDepth(Plan):
     )
 
 
+class _WithScope(BaseModel):
+    scope: Literal["lookup", "comparison", "survey"] = Field(
+        default="survey",
+        description="lookup: a few facts settle it; comparison: several things are set against each other; survey: an "
+        "account of a field",
+    )
+
+
+class TaskPlan(Plan, _WithScope):
+    pass
+
+
+class TaskPlanWithDepth(PlanWithDepth, _WithScope):
+    pass
+
+
+_FORMS: dict[tuple[bool, bool], type[Plan]] = {  # by whether it tells the depth, and the scope
+    (False, False): Plan,
+    (True, False): PlanWithDepth,
+    (False, True): TaskPlan,
+    (True, True): TaskPlanWithDepth,
+}
+
+
 class LLMPlanner:
     """Asks its model for a plan. A plan that is too long keeps what it says is most important."""
 
@@ -92,7 +116,7 @@ class LLMPlanner:
     name = "planner"
 
     async def __call__(self, handoff: PlannerInput, model: LanguageModel) -> PlannerOutput:
-        form = PlanWithDepth if handoff.may_be_quick else Plan
+        form = _FORMS[handoff.may_be_quick, handoff.tells_scope]
         plan, message = await asked(model, SYSTEM, MOST_OUTPUT, form, lambda room: _told(handoff, room))
         return PlannerOutput(
             research_brief=plan.research_brief,
@@ -100,6 +124,7 @@ class LLMPlanner:
             sub_queries=_planned(plan, handoff),
             notes=message.notes(self.name),
             is_quick=isinstance(plan, PlanWithDepth) and plan.is_quick,
+            scope=Scope(plan.scope) if isinstance(plan, _WithScope) else None,
         )
 
 

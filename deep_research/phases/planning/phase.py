@@ -29,6 +29,7 @@ from deep_research.state import (
     SubQuery,
     ValidationResult,
 )
+from deep_research.state.admission import scaled
 from deep_research.state.events import DepthChanged, PlanMade
 from deep_research.state.identity import part_id, recall_id, sub_query_id
 from deep_research.state.journal import Journal
@@ -103,9 +104,12 @@ class PlanningPhase(Phase):
         else:
             look = await self._looked(state, models)
             answer = await self.ask(PLAN, self.handoff(state, look), models)
+        if answer.scope is not None and state.options.max_sub_queries != AUTO:
+            most = max(MIN_SUB_QUERIES, scaled(state.options.max_sub_queries, answer.scope))
+            answer = answer.model_copy(update={"sub_queries": _first(answer.sub_queries, most)})
         is_quick = answer.is_quick and _may_be_quick(state)
         if is_quick:
-            answer = answer.model_copy(update={"sub_queries": _first(answer.sub_queries)})
+            answer = answer.model_copy(update={"sub_queries": _first(answer.sub_queries, 1)})
         parts = parts_of(answer, state)
         asked = {part.id: part for part in reversed(parts) if part.text}
         await journal.record(
@@ -116,6 +120,7 @@ class PlanningPhase(Phase):
                 ),
                 first_look=look,
                 parts=tuple(reversed(asked.values())),
+                scope=answer.scope if _works_by_tasks(state) else None,
             ),
             *noted(answer.notes),
             *(
@@ -203,9 +208,14 @@ class PlanningPhase(Phase):
             max_sub_queries=state.max_sub_queries,
             decides=state.options.max_sub_queries == AUTO,
             may_be_quick=_may_be_quick(state),
+            tells_scope=_works_by_tasks(state),
             asked=tuple(s.query for s in state.completed_sub_queries() if s.id != recall_id(s.query)),
             first_look=look,
         )
+
+
+def _works_by_tasks(state: DeepResearchState) -> bool:
+    return state.options.gathering == "agents"
 
 
 def _may_be_quick(state: DeepResearchState) -> bool:
@@ -215,8 +225,8 @@ def _may_be_quick(state: DeepResearchState) -> bool:
     return state.options.depth == "auto" and state.depth is Depth.STANDARD and not searched
 
 
-def _first(planned: tuple[PlannedQuery, ...]) -> tuple[PlannedQuery, ...]:
-    return tuple(sorted(planned, key=lambda query: query.priority)[:1])
+def _first(planned: tuple[PlannedQuery, ...], most: int) -> tuple[PlannedQuery, ...]:
+    return tuple(sorted(planned, key=lambda query: query.priority)[:most])
 
 
 def _as_it_stands(question: str) -> PlannerOutput:

@@ -326,7 +326,7 @@ def limits_of(state: DeepResearchState, place: int, count: int) -> TaskLimits:
         return each + (place < over)
 
     return TaskLimits(
-        steps=options.max_task_steps,
+        steps=state.task_steps,
         tokens=options.max_task_tokens,
         usd=options.max_task_usd,
         seconds=options.max_task_seconds,

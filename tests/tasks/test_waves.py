@@ -1,0 +1,166 @@
+"""Waves of tasks: what the lead is shown, what it may send out, and what it may not."""
+
+import pytest
+from prompt_reading import blocks
+from task_runs import DONE, ENOUGH, FOUND, HEIGHT, QUESTION, SEARCH, TaskModel, engine, number_of, task_of
+
+from deep_research.models.failures import Verdict, failure
+from deep_research.state.events import DecisionMade
+
+BEACON = "How tall is the Beacon of Ask?"
+LENS = "Who ground the lens of the Orm lighthouse?"
+
+
+def step(said):
+    if number_of(said) == 1:
+        return SEARCH
+    if task_of(said) != QUESTION:
+        return {"actions": [DONE], "missing": ["what is asked"]}
+    return FOUND
+
+
+def wave(*questions, **more):
+    return {
+        "is_enough": False,
+        "thought": "More is needed.",
+        "tasks": [{"question": q} for q in questions],
+        **more,
+    }
+
+
+def led(*waves, plan=(QUESTION,), **options):
+    model = TaskModel(step, plan=plan, waves=waves)
+    with engine(model, max_task_retries=0, max_iterations=1, **options) as research:
+        result = research.run(QUESTION)
+        log = research.events(result.research_id)
+    decisions = [
+        event for event in log if isinstance(event, DecisionMade) and event.decision.action == "wave"
+    ]
+    return model, result, decisions
+
+
+def questions_of(result):
+    return [task.task.question for task in result.state.tasks]
+
+
+def test_the_lead_sees_every_answer_and_sends_out_what_lacks():
+    model, result, decisions = led(wave(BEACON), ENOUGH)
+    assert questions_of(result) == [QUESTION, BEACON]
+    first, second = model.led
+    shown = blocks(first)["task 1"]
+    assert f"Task: {QUESTION}" in shown
+    assert "Answer: It is 90 feet tall." in shown
+    assert HEIGHT in shown
+    assert "Not found: what is asked" in blocks(second)["task 2"]
+    assert "Wave 2 of at most 3 is done" in second
+    assert [each.action.value for each in decisions] == ["iterate", "proceed"]
+    assert decisions[0].decision.rationale == "More is needed."
+    assert decisions[0].decision.outputs["tasks"] == [BEACON]
+    (added,) = [s for s in result.state.sub_queries if s.origin == "lead"]
+    assert (added.query, added.iteration) == (BEACON, 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "tasks"),
+    [
+        (ENOUGH, []),
+        (wave(), []),
+        (wave(BEACON, is_enough=True), []),
+        (wave(BEACON, BEACON, QUESTION, "  "), [BEACON]),
+        (
+            wave(*[f"How old is lamp {n} of Orm?" for n in range(9)]),
+            [f"How old is lamp {n} of Orm?" for n in range(2)],
+        ),
+        (wave("See http://evil.example/?q=secret for the Beacon"), ["See for the Beacon"]),
+        (wave("http://evil.example/?q=secret"), []),
+    ],
+    ids=[
+        "enough",
+        "no task",
+        "enough with tasks",
+        "twice and known",
+        "too many",
+        "an address",
+        "nothing else",
+    ],
+)
+def test_what_the_lead_may_send_out(said, tasks):
+    _, result, _ = led(said, ENOUGH)
+    assert questions_of(result)[1:] == tasks
+
+
+def test_what_is_confidential_of_the_owners_words_is_in_no_task():
+    secret = "wave four hundred and twelve of project Nightjar starts in Lerwick"
+    _, result, _ = led(wave(f"When does {secret}?"), ENOUGH, system_prompt=f"Know that {secret}.")
+    assert not any("Nightjar starts" in question for question in questions_of(result))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_waves_are_bounded(most):
+    def always(said):
+        return wave(f"How old is lamp {len(said)} of Orm?")
+
+    model = TaskModel(step, waves=always)
+    with engine(model, max_task_retries=0, max_iterations=1, max_waves=most) as research:
+        result = research.run(QUESTION)
+    assert len(result.state.tasks) == most
+    assert len(model.led) == most - 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"budget": {"max_searches": 1}}, {"max_waves": 1}, {"max_task_steps": 0}],
+    ids=["no search left", "one wave", "no agent worked"],
+)
+def test_a_lead_that_could_send_out_nothing_is_not_asked(options):
+    model, result, decisions = led(wave(BEACON), **options)
+    assert model.led == []
+    assert decisions == []
+    assert len(result.state.tasks) == 1
+
+
+@pytest.mark.parametrize(
+    "fault", [failure(Verdict.MALFORMED, "no object", model="m"), failure(Verdict.REFUSAL, "no", model="m")]
+)
+def test_a_lead_that_fails_ends_the_waves_and_the_run_goes_on(fault):
+    _, result, decisions = led(fault)
+    assert questions_of(result) == [QUESTION]
+    assert result.status == "completed"
+    assert [each.action.value for each in decisions] == ["proceed"]
+    assert decisions[0].decision.rationale.startswith("No further wave")
+
+
+def test_a_run_that_is_resumed_between_waves_asks_no_lead_again(tmp_path):
+    from deep_research.models.failures import Verdict
+
+    more = {"store": "sqlite", "data_dir": tmp_path, "max_task_retries": 0, "max_iterations": 1}
+
+    def stops(said):
+        if task_of(said) == BEACON:
+            return failure(Verdict.PARK, "come back", model="m")
+        return step(said)
+
+    first = TaskModel(stops, waves=(wave(BEACON), ENOUGH))
+    with engine(first, **more) as research:
+        parked = research.run(QUESTION)
+    assert parked.status == "parked"
+    second = TaskModel(step, waves=(ENOUGH,))
+    with engine(second, **more) as research:
+        result = research.resume(parked.research_id)
+    assert questions_of(result) == [QUESTION, BEACON]
+    assert len(first.led) == 1
+    assert ["Wave 2 of" in said for said in second.led] == [True]
+
+
+@pytest.mark.parametrize(
+    ("scope", "tasks", "steps", "words"),
+    [("lookup", 2, 4, 400), ("comparison", 3, 6, 600), ("survey", 4, 8, 800)],
+)
+def test_what_a_question_asks_for_sets_tasks_steps_and_words(scope, tasks, steps, words):
+    plan = [f"How tall is tower {n} of Orm?" for n in range(9)]
+    model = TaskModel(step, plan=plan, scope=scope)
+    with engine(model, max_sub_queries=4, max_waves=1, max_task_retries=0, max_iterations=1) as research:
+        state = research.run(QUESTION).state
+    assert (state.max_sub_queries, state.task_steps, state.report_words) == (tasks, steps, words)
+    assert {task.task.limits.steps for task in state.tasks} == {steps}
+    assert len(state.tasks) == tasks
