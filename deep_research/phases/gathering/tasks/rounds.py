@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from deep_research.budget.metered import RunModels
 from deep_research.calls import off_loop
@@ -57,6 +58,9 @@ from deep_research.state.identity import task_id
 from deep_research.state.journal import Content, Journal
 from deep_research.state.tasks import BY_NOBODY
 
+if TYPE_CHECKING:
+    from deep_research.phases.gathering.tasks.mcp_tools import Offer
+
 PHASE = DeepResearchPhase.GATHERING
 TASK = "task"  # the name of the notices that tell of tasks
 LONGEST = 160  # characters of a question or critique that a line tells
@@ -76,6 +80,7 @@ class TaskRounds:
     handoff: Callable[[SubQuery, DeepResearchState], GathererInput]
     overrule: Overrule | None
     apply_guidance: Callable[[], Awaitable[None]]
+    _offer: Offer | None = None
 
     def __post_init__(self) -> None:
         self._place = Workplace(
@@ -91,6 +96,7 @@ class TaskRounds:
         """Works on these sub-queries until each is settled. Raises `ModelError` where no model can be reached,
         `StoreError`, and what a hook raises to park or stop the run."""
         ids = [sub_query.id for sub_query in pending]
+        await self._look_at_servers()
         retries = self.journal.state.options.task_retries
         for _ in range(retries + 2):  # a resumed one may begin with what is left of a round
             await self._dispatch(ids)
@@ -100,6 +106,25 @@ class TaskRounds:
             again = await self._settle(ids)
             if not again:
                 return
+
+    async def _look_at_servers(self) -> None:
+        """What MCP servers offer now; why some of it is not there is told."""
+        if self._place.model is None or not self.parts.servers:
+            return
+        from deep_research.phases.gathering.tasks.mcp_tools import (
+            offer_of,
+        )  # who has no server needs none of it
+
+        known = {name: of for task in self.journal.state.tasks for name, of in task.task.tool_hashes.items()}
+        self._offer = await offer_of(self.parts.servers, self._tool_names(), known)
+        new = [note for note in self._offer.notes if note not in self._place.told]
+        self._place.told.update(new)
+        if new:
+            await self.journal.record(*(NoticeAdded(notice=Notice(name=TASK, message=note)) for note in new))
+
+    def _tool_names(self) -> tuple[str, ...]:
+        wanted = [n for n in self.journal.state.options.task_tools if n in self.parts.tool_names]
+        return allowed(wanted, self.parts.tool_names, "tool")
 
     def _open(self, ids: Sequence[str]) -> list[TaskState]:
         state = self.journal.state
@@ -140,11 +165,8 @@ class TaskRounds:
                 sub_query_id=sub_query.id,
                 question=sub_query.query,
                 data_sources=self._sources_of(sub_query, state),
-                tools=allowed(
-                    [n for n in state.options.task_tools if n in self.parts.tool_names],
-                    self.parts.tool_names,
-                    "tool",
-                ),
+                tools=self._tool_names(),
+                tool_hashes=self._offer.hashes if self._offer is not None else {},
                 context_hash=context.hash if context.body else None,
                 private=tuple(dict.fromkeys(name for task in state.tasks for name in task.private)),
                 limits=limits_of(state, place, len(fresh)),
@@ -178,7 +200,9 @@ class TaskRounds:
         desk.known(by_id[i] for i in dict.fromkeys(found_before) if i in by_id)
         await desk.replay(stands.steps, by_id)
         library = self._library(stands, told)
-        tools = {t.name: t for t in (*tools_of(library), *self.parts.tools) if t.name in task.tools}
+        served = self._offer.tools.values() if self._offer is not None else ()
+        every = (*tools_of(library), *self.parts.tools, *served)
+        tools = {t.name: t for t in every if t.name in task.tools}
         toolbox = Toolbox(tools, self.limits.calls, self.limits.operation_timeout)
         context = await self.journal.texts([task.context_hash]) if task.context_hash else [""]
         handoff = TaskInput(
