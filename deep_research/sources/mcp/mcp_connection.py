@@ -7,6 +7,7 @@ A task of the loop opens the connection, holds it and closes it, whoever asks fo
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -19,7 +20,7 @@ from pydantic import SecretStr
 
 from deep_research.calls import first
 from deep_research.errors import ConfigurationError, MissingKeyError, RemoteError
-from deep_research.logs import get_log, told
+from deep_research.logs import get_log
 from deep_research.models.clients import PerLoop, secret_key
 from deep_research.settings.mcp_servers import McpServer
 from deep_research.sources.mcp.mcp_listing import ListedTool, refusal
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 CLOSE_SECONDS = 3.0  # for a connection to end; then its task is cancelled
 MAX_PAGES, MAX_TOOLS = 20, 1_000  # of a listing
 _PACKAGE = "mcp"  # of the extra
+_SILENT = logging.NullHandler()
 log = get_log("mcp")
 
 
@@ -176,11 +178,10 @@ class _Session:
                     tools = await _listing(client)
                 ready.set_result(_Open(client, tools))
                 await closing.wait()
-        except TimeoutError as error:
-            failure = self._error(f"no connection within {self.server.timeout:g} s")
-            log.debug("connection_failed", server=self.name, error=told(error))
         except Exception as error:  # of the package, whose errors come in groups
-            failure = self._failure(first(error), heard)
+            cause = first(error)
+            late = f"no connection within {self.server.timeout:g} s"
+            failure = self._error(late) if isinstance(cause, TimeoutError) else self._failure(cause, heard)
             log.debug("connection_failed", server=self.name, error=str(failure))
         finally:
             closing.set()
@@ -192,6 +193,8 @@ class _Session:
         from mcp import Client
         from mcp_types import Implementation
 
+        # What the package logs quotes what the server sent: without a handler it would go to the terminal.
+        logging.getLogger(_PACKAGE).addHandler(_SILENT)
         transport: Any = self._streams(heard, closing)
         who = Implementation(name="deep-research", version="1")
         return Client(transport, cache=None, client_info=who)

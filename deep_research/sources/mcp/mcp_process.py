@@ -27,6 +27,7 @@ CHUNK_BYTES = 64 << 10
 MAX_WAITING = 64  # messages to a server that reads none
 END_SECONDS = 1.0  # for the server to end by itself once its stdin is closed
 TERM_SECONDS = 0.5  # after SIGTERM
+WATCH_SECONDS = 0.1  # between looks whether the process is there
 # What of this environment every server gets; nothing in it is a key.
 INHERITED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 log = get_log("mcp")
@@ -71,6 +72,7 @@ async def process_streams(
     tasks = [
         asyncio.create_task(_read(process, incoming, on_end)),
         asyncio.create_task(_write(process, outgoing, on_end)),
+        asyncio.create_task(_watch(process, incoming, on_end)),
     ]
     try:
         yield received, to_send
@@ -133,6 +135,19 @@ async def _write(
             process.stdin.write(line.encode() + b"\n")
             await process.stdin.drain()
     on_end("")
+
+
+async def _watch(
+    process: asyncio.subprocess.Process,
+    incoming: MemoryObjectSendStream[_Incoming],
+    on_end: Callable[[str], None],
+) -> None:
+    """Ends the messages with the process: a child of it may hold its stdout open."""
+    while process.returncode is None:  # noqa: ASYNC110 - `Process.wait` also waits for the pipes
+        await asyncio.sleep(WATCH_SECONDS)
+    await asyncio.sleep(WATCH_SECONDS)  # what it wrote last is read
+    on_end("")
+    incoming.close()
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:

@@ -9,10 +9,9 @@ from deep_research.errors import DeepResearchError, RemoteError, bounded_line
 from deep_research.logs import told
 from deep_research.settings.mcp_servers import McpServer
 
-MAX_WORDS_CHARS = 300  # that are told of what a server says
-MAX_RETRY_DIGITS = 7
+MAX_WORDS_CHARS = 200  # that are told of what a server says
 CONNECTION_CLOSED, INVALID_REQUEST, INTERNAL_ERROR = -32000, -32600, -32603  # codes of JSON-RPC
-_REFUSED, _QUOTA = (401, 403, 404), (402, 429)
+_PASSING = (408, 409, 425, 429)  # statuses
 _UNREACHED = ("ConnectError", "ConnectTimeout")
 
 
@@ -27,8 +26,8 @@ class Heard:
 
 
 def remote_error(name: str, problem: str, *, hint: str = "", **data: Any) -> RemoteError:
-    """``data`` has ``trouble``, as of searches (transient, quota, refused), and where it is known ``status``,
-    ``retry_after`` (seconds) and ``unreached``."""
+    """``data`` has ``trouble``: transient, refused, or request, where only this request is refused; and where it is known
+    ``status``, ``retry_after`` as the server wrote it, and ``unreached``."""
     return RemoteError(f"mcp:{name}: {bounded_line(problem, MAX_WORDS_CHARS)}.", hint=hint, **data)
 
 
@@ -44,10 +43,8 @@ def failure_of(name: str, server: McpServer, error: BaseException, heard: Heard)
         return _of_status(name, server, heard)
     code = getattr(error, "code", None)
     if isinstance(code, int) and code != CONNECTION_CLOSED:
-        passing = (
-            {"trouble": "transient"} if code == INTERNAL_ERROR else {"trouble": "refused", "status": 400}
-        )
-        return remote_error(name, f"it answered with an error: {told(error)}", **passing)
+        trouble = "transient" if code == INTERNAL_ERROR else "request"
+        return remote_error(name, f"it answered with an error: {told(error)}", trouble=trouble)
     if type(error).__name__ in _UNREACHED:
         return remote_error(
             name, "the server cannot be reached", hint="Is it running?", trouble="transient", unreached=True
@@ -58,17 +55,14 @@ def failure_of(name: str, server: McpServer, error: BaseException, heard: Heard)
 
 
 def _of_status(name: str, server: McpServer, heard: Heard) -> RemoteError:
-    status, wait = heard.status, _seconds(heard.retry_after)
-    trouble = "refused" if status in _REFUSED else "quota" if status in _QUOTA else "transient"
-    hints = dict.fromkeys(
-        (401, 403), f"Check {server.token_variable or 'whether it needs a token (token_variable)'}."
+    status = heard.status
+    key = f"Check {server.token_variable or 'whether it needs a token (token_variable)'}."
+    hint = key if status in (401, 403) else "Check its url." if 300 <= status < 500 else ""
+    return remote_error(
+        name,
+        f"the server did not answer (status {status})",
+        hint=hint,
+        trouble="transient" if status >= 500 or status in _PASSING else "refused",
+        status=status,
+        retry_after=heard.retry_after,
     )
-    hint = hints.get(status, "Check its url." if status < 500 and trouble == "refused" else "")
-    more = {} if wait is None else {"retry_after": wait}
-    problem = f"the server did not answer (status {status})"
-    return remote_error(name, problem, hint=hint, trouble=trouble, status=status, **more)
-
-
-def _seconds(text: str | None) -> float | None:
-    is_number = text is not None and text.isascii() and text.isdigit() and len(text) <= MAX_RETRY_DIGITS
-    return float(text) if text is not None and is_number else None

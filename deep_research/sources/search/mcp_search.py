@@ -19,6 +19,7 @@ from deep_research.sources.search.base import (
 )
 from deep_research.sources.search.fields import shortened
 from deep_research.sources.search.mcp_results import ResultItem, items_of
+from deep_research.sources.search.service_failures import refusal
 from deep_research.state.identity import sha256_hex
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 MAX_QUERY_CHARS = 400
 MAX_TITLE_CHARS = 80  # of a title that is made of a text
 MAX_ADDRESS_DIGITS = 16
+MAX_ERROR_CHARS = 200  # that are told of what a tool says of its failure
+BAD_REQUEST = 400
 
 
 class McpSearch(SearchProvider):
@@ -64,12 +67,12 @@ class McpSearch(SearchProvider):
         try:
             answer = await self._answer(request)
         except RemoteError as error:
-            raise _search_error(error) from None
+            raise _search_error(self.name, error) from None
         size = sum(len(getattr(block, "text", "")) for block in answer.content) // TEXT_UNIT
         items = await off_loop(size, items_of, answer.structured_content, answer.content)
         if answer.is_error:
             words = bounded_line(
-                next((item.text for item in items), "it says nothing of it"), MAX_QUERY_CHARS
+                next((item.text for item in items), "it says nothing of it"), MAX_ERROR_CHARS
             )
             raise search_failure(Trouble.TRANSIENT, f"{self.name}: {self._tool} failed: {words}")
         found: dict[str, SearchResult] = {}
@@ -95,17 +98,21 @@ class McpSearch(SearchProvider):
         return await connection.call(self._tool, {argument or "": query}, connection.server.timeout)
 
     def _result(self, item: ResultItem) -> SearchResult:
-        digest = sha256_hex(f"{item.title}\n{item.text}".encode())[:MAX_ADDRESS_DIGITS]
-        where = item.url or f"{self.name}/{digest}"
         return SearchResult(
-            address=where,
-            title=item.title or titled(item.text) or where,
+            address=address_of(item, self.name),
+            title=item.title or titled(item.text) or item.url or self.name,
             snippet=item.snippet,
-            text=None if item.url else item.text,
-            extract=item.text or None if item.url else None,
+            text=item.text or None,
+            text_at=item.url if item.text else None,  # the page may have more of it
             published=item.published,
             provider=self.name,
         )
+
+
+def address_of(item: ResultItem, service: str) -> str:
+    """Where an item is: its own address, else one that is made of what it says."""
+    digest = sha256_hex(f"{item.title}\n{item.text}".encode())[:MAX_ADDRESS_DIGITS]
+    return item.url or f"{service}/{digest}"
 
 
 def titled(text: str) -> str:
@@ -114,9 +121,18 @@ def titled(text: str) -> str:
     return shortened(" ".join(first.strip("#*_= ").split()), MAX_TITLE_CHARS, "…")
 
 
-def _search_error(error: RemoteError) -> SearchError:
+def _search_error(name: str, error: RemoteError) -> SearchError:
     """The same as the failure of a search."""
-    data = {name: error.data[name] for name in ("retry_after", "status", "unreached") if name in error.data}
+    trouble, status = error.data.get("trouble"), error.data.get("status")
+    if status is not None:
+        headers = {"retry-after": error.data.get("retry_after") or ""}
+        told = refusal(name, status, None, headers=headers, hint=error.hint)
+        return SearchError(error.problem, hint=told.hint, **told.data)
+    if trouble == "request":  # it says nothing of the next one
+        return search_failure(Trouble.REFUSED, error.problem, hint=error.hint, status=BAD_REQUEST)
     return search_failure(
-        Trouble(error.data.get("trouble", Trouble.TRANSIENT)), error.problem, hint=error.hint, **data
+        Trouble.REFUSED if trouble == "refused" else Trouble.TRANSIENT,
+        error.problem,
+        hint=error.hint,
+        unreached=bool(error.data.get("unreached")),
     )

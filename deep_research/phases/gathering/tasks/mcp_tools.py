@@ -24,7 +24,7 @@ from deep_research.phases.gathering.tasks.tool import Link, TaskView, Tool, Tool
 from deep_research.sources.mcp.mcp_connection import McpConnection
 from deep_research.sources.mcp.mcp_listing import ListedTool, kind_of, refusal
 from deep_research.sources.search.mcp_results import ResultItem, items_of
-from deep_research.sources.search.mcp_search import titled
+from deep_research.sources.search.mcp_search import address_of, titled
 
 MAX_DESCRIPTION_CHARS = 600  # of what a server says of a tool
 MAX_ARGUMENT_CHARS = 160  # and of each of its arguments
@@ -126,7 +126,7 @@ class _McpTool(Tool):
         told = {"provider": service} | ({"read": EXTRACT} if item.url else {})
         return GatheredSource(
             title=item.title or titled(item.text),
-            url=item.url,
+            url=address_of(item, service),
             snippet=item.snippet,
             content=item.text,
             published=item.published,
