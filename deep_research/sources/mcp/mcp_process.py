@@ -21,15 +21,19 @@ from mcp.shared.message import SessionMessage
 
 from deep_research.errors import RemoteError
 from deep_research.logs import get_log
+from deep_research.models.clients_bodies import read_json
+from deep_research.unpacking import BodyError
 
 MAX_MESSAGE_BYTES = 5_000_000  # of one message of the server
 CHUNK_BYTES = 64 << 10
+MAX_VALUES = 250_000  # in one that is none of the protocol
 MAX_WAITING = 64  # messages to a server that reads none
 END_SECONDS = 1.0  # for the server to end by itself once its stdin is closed
 TERM_SECONDS = 0.5  # after SIGTERM
 WATCH_SECONDS = 0.1  # between looks whether the process is there
 # What of this environment every server gets; nothing in it is a key.
 INHERITED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+NO_MESSAGE = "its answer is no message of the protocol"
 log = get_log("mcp")
 
 _Incoming = SessionMessage | Exception
@@ -113,13 +117,19 @@ async def _read(
 
 
 def _message(line: bytearray) -> SessionMessage | None:
-    """None for what is no message: some servers print other lines as well."""
+    """None for what is no message: some servers print other lines as well. One that names a request answers it all the
+    same, so that nobody waits for another."""
     if not line.strip():
         return None
     try:
         return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(bytes(line), by_name=False))
     except (ValueError, RecursionError):
         log.debug("no_message", bytes=len(line))
+    try:
+        number = read_json(line, values=MAX_VALUES)["id"]
+        error = mcp_types.ErrorData(code=mcp_types.PARSE_ERROR, message=NO_MESSAGE)
+        return SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=number, error=error))
+    except (BodyError, LookupError, TypeError, ValueError):
         return None
 
 

@@ -105,7 +105,6 @@ class McpSearch(SearchProvider):
             text=item.text or None,
             text_at=item.url if item.text else None,  # the page may have more of it
             published=item.published,
-            provider=self.name,
         )
 
 
