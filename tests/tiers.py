@@ -27,6 +27,7 @@ SECOND_TIER = (
     *("report/test_inert.py", "report/test_inert_javascript.py", "report/test_render_fuzz.py"),
     *("research/test_estimate.py", "research/test_nothing_dropped.py"),
     *("security/test_bombs.py", "security/test_injection.py", "security/test_leaks.py"),
+    *("security/test_mcp_hostile.py", "sources/mcp/test_mcp_connection.py", "tasks/test_mcp_tools.py"),
     *("security/test_task_egress.py", "security/test_task_injection.py", "security/test_web_injection.py"),
     *("server/test_bodies.py", "server/test_hosts.py", "server/test_openapi.py", "server/test_serving.py"),
     *("server/test_server_kills.py", "server/test_server_page.py", "server/test_several_servers.py"),

@@ -7,6 +7,7 @@ killed when the connection ends, when its loop is gone, or with this process. It
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import weakref
@@ -122,15 +123,29 @@ def _message(line: bytearray) -> SessionMessage | None:
     if not line.strip():
         return None
     try:
-        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(bytes(line), by_name=False))
+        return _parsed(bytes(line))
     except (ValueError, RecursionError):
         log.debug("no_message", bytes=len(line))
     try:
-        number = read_json(line, values=MAX_VALUES)["id"]
-        error = mcp_types.ErrorData(code=mcp_types.PARSE_ERROR, message=NO_MESSAGE)
-        return SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=number, error=error))
-    except (BodyError, LookupError, TypeError, ValueError):
+        value = read_json(line, values=MAX_VALUES)
+        number = value["id"] if "method" not in value else None
+        # JavaScript writes half characters where it cuts a text within an emoji.
+        mended = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    except (BodyError, LookupError, TypeError, ValueError, RecursionError):
         return None
+    try:
+        return _parsed(mended)
+    except (ValueError, RecursionError):
+        return _failed(number) if isinstance(number, int | str) else None
+
+
+def _parsed(line: bytes) -> SessionMessage:
+    return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+
+
+def _failed(number: int | str) -> SessionMessage:
+    error = mcp_types.ErrorData(code=mcp_types.PARSE_ERROR, message=NO_MESSAGE)
+    return SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=number, error=error))
 
 
 async def _write(

@@ -22,7 +22,6 @@ TOOLS = [
     {"name": "search", "description": "Searches.", "inputSchema": QUERY, "annotations": READS},
     {"name": "wipe", "description": "Wipes.", "inputSchema": QUERY, "annotations": READS},
 ]
-calls = 0
 
 
 def log(line: str) -> None:
@@ -41,8 +40,6 @@ def answer(message: dict[str, Any], result: Any) -> None:
 
 
 def called(message: dict[str, Any]) -> None:
-    global calls
-    calls += 1
     log("call " + json.dumps(message["params"], sort_keys=True))
     if "hang-call" in DEEDS or ("hang-first-call" in DEEDS and not os.path.exists(os.environ["ODD_ONCE"])):
         if "ODD_ONCE" in os.environ:
@@ -59,6 +56,8 @@ def called(message: dict[str, Any]) -> None:
     if path := os.environ.get("ODD_RESULTS"):
         with open(path) as file:
             results = json.load(file)
+        with open(os.environ["ODD_LOG"]) as file:  # of all processes: some results end one
+            calls = sum(line.startswith("call ") for line in file)
         result = results[(calls - 1) % len(results)]
         if isinstance(result, str):
             say(result.replace("ID", json.dumps(message["id"])))
