@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Collection, Mapping
 from functools import partial
@@ -42,8 +43,7 @@ class McpConnections:
         """End the connections of the running loop."""
         with self._gate:
             made = list(self._made.values())
-        for connection in made:
-            await connection.aclose()
+        await asyncio.gather(*(connection.aclose() for connection in made))
 
 
 def tool_servers(
@@ -67,7 +67,8 @@ def tool_servers(
                     hint="Call the server something else in mcp_servers.",
                 )
             seen.add(name)
-            if permissions.tools is None or name in permissions.tools:
+            may_ask = permissions.may_search(f"mcp:{server}")
+            if may_ask and (permissions.tools is None or name in permissions.tools):
                 tools[name] = own
         if tools:
             servers.append(

@@ -119,8 +119,8 @@ def make_sources(
         corpus=corpus,
         extractor=extractor,
         per_loop=[
+            connections.aclose,  # all at once
             *(provider.aclose for provider in found.made),
-            connections.aclose,
             *([own.aclose] if own else []),
         ],
     )

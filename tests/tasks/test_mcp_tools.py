@@ -103,13 +103,19 @@ def test_what_the_owner_approves_is_offered(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("allowed", "offered"),
-    [({"task_tools": ["search"]}, False), ({"task_tools": ["notes_read_note", "search"]}, True)],
+    [
+        ({"task_tools": ["search"]}, False),
+        ({"task_tools": ["notes_read_note", "search"]}, True),
+        ({"task_sources": ["web"]}, True),
+        ({"task_sources": ["company_db"]}, False),  # kept to it, a task asks nobody else
+        ({"task_sources": ["company_db"], "task_tools": ["notes_read_note", "search"]}, True),
+    ],
 )
 def test_a_run_may_keep_its_tasks_to_some_tools(
     allowed: dict[str, Any], offered: bool, tmp_path: Path
 ) -> None:
     model = TaskModel((SEARCH, FOUND))
-    run(model, tmp_path, {"notes": notes(tmp_path)}, **allowed)
+    run(model, tmp_path, {"notes": notes(tmp_path)}, data_sources={"company_db": orm()}, **allowed)
     assert ("notes_read_note" in model.asked[0]) is offered
     assert bool(pids(tmp_path, "notes.log")) is offered  # what nobody may use is not started
 
@@ -122,16 +128,26 @@ class Directory:
         return UserContext(name=user_id, permissions=self.permissions)
 
 
-def test_a_user_who_may_not_use_a_tool_is_not_offered_it(tmp_path: Path) -> None:
+PERMITTED = [
+    (Permissions(), {"notes_search_notes", "notes_read_note"}),
+    (Permissions(tools=("search", "notes_search_notes")), {"notes_search_notes"}),
+    (Permissions(tools=()), set()),
+    (Permissions(sources=("web",)), {"notes_search_notes", "notes_read_note"}),
+    (Permissions(sources=("scripted", "mcp:notes")), {"notes_search_notes", "notes_read_note"}),
+    (Permissions(sources=("scripted",)), set()),
+]
+
+
+@pytest.mark.parametrize(("permissions", "offered"), PERMITTED)
+def test_a_user_is_offered_the_tools_that_they_may_use(
+    permissions: Permissions, offered: set[str], tmp_path: Path
+) -> None:
     model = TaskModel((SEARCH, FOUND))
-    given = {
-        "mcp_servers": {"notes": notes(tmp_path)},
-        "users": Directory(Permissions(tools=("notes_search_notes",))),
-    }
+    given = {"mcp_servers": {"notes": notes(tmp_path)}, "users": Directory(permissions)}
     with engine(model, data_dir=tmp_path / "data", max_task_retries=0, **given) as research:
         research.run(QUESTION, user_id="ann")
-    assert "notes_search_notes" in model.asked[0]
-    assert "notes_read_note" not in model.asked[0]
+    assert {name for name in ("notes_search_notes", "notes_read_note") if name in model.asked[0]} == offered
+    assert bool(pids(tmp_path, "notes.log")) is bool(offered)
 
 
 def test_nothing_is_started_where_nothing_may_leave_this_machine(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
@@ -20,8 +21,9 @@ from pydantic import SecretStr
 
 from deep_research.calls import first
 from deep_research.errors import ConfigurationError, MissingKeyError, RemoteError
-from deep_research.logs import get_log
+from deep_research.logs import get_log, register_secret
 from deep_research.models.clients import PerLoop, secret_key
+from deep_research.patterns import regex
 from deep_research.settings.mcp_servers import McpServer
 from deep_research.sources.mcp.mcp_listing import ListedTool, refusal
 from deep_research.sources.mcp.mcp_trouble import (
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 CLOSE_SECONDS = 3.0  # for a connection to end; then its task is cancelled
 MAX_PAGES, MAX_TOOLS = 20, 1_000  # of a listing
 _PACKAGE = "mcp"  # of the extra
+_SECRET_NAME = regex(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)  # of a variable
 _SILENT = logging.NullHandler()
 log = get_log("mcp")
 
@@ -78,9 +81,10 @@ class McpConnection:
         self.name = name
         self.server = server
         self._token = secret_key(None, variable=server.token_variable) if server.token_variable else None
-        for value in (*server.env.values(), *(os.environ[each] for each in server.variables)):
-            if _may_be_key(value):
-                secret_key(value)
+        given = {each: os.environ[each] for each in server.variables} | server.env
+        for variable, value in given.items():
+            if _SECRET_NAME.search(variable):
+                register_secret(value.strip())
         self._sessions = PerLoop(self._session, _Session.aclose)
 
     async def tools(self) -> Mapping[str, ListedTool]:
@@ -243,11 +247,3 @@ async def _listing(client: Client) -> dict[str, ListedTool]:
         if not cursor or len(found) >= MAX_TOOLS:
             break
     return found
-
-
-def _may_be_key(value: str) -> bool:
-    """Whether a value given to a process may be a secret: a word of some length that is no path and no number."""
-    plain = value.strip()
-    return (
-        len(plain) >= 16 and plain.isascii() and "/" not in plain and " " not in plain and not plain.isdigit()
-    )

@@ -79,7 +79,7 @@ def test_a_server_at_an_address_is_searched_with_its_token(
     caplog.set_level(logging.DEBUG)
     with real_server(heard, TOKEN) as url:
         (found,) = searched(connection(table(url, token_variable="NOTES_TOKEN"), "notes"))
-    assert (found.title, found.snippet, found.provider) == ("Orm", TEXT, "mcp:notes")
+    assert (found.title, found.snippet) == ("Orm", TEXT)
     assert {headers["authorization"] for headers in heard} == {f"Bearer {TOKEN}"}
     assert TOKEN not in caplog.text
     assert all(TOKEN not in str(vars(record)) for record in caplog.records)

@@ -89,8 +89,12 @@ class TaskParts:
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        served = (name for server in self.servers for name in server.tools)
-        return (*BUILT_IN, *(tool.name for tool in self.tools), *served)
+        return (*BUILT_IN, *(tool.name for tool in self.tools), *self.served_names)
+
+    @property
+    def served_names(self) -> tuple[str, ...]:
+        """Those that the servers may offer."""
+        return tuple(name for server in self.servers for name in server.tools)
 
     def check(self, sources: Sequence[str], tools: Sequence[str]) -> None:
         """Raises `UnknownNameError` for a data source or a tool that there is not."""

@@ -4,7 +4,7 @@ with the critique, as often as the run allows. A step, a finding, a verdict are 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, 
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.egress import Egress
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts, allowed
+from deep_research.phases.gathering.tasks.task_limits import is_worked_on, limits_of, rest_of
 from deep_research.phases.gathering.tasks.task_review import (
     ReviewInput,
     nothing_found,
@@ -33,6 +34,7 @@ from deep_research.phases.gathering.tasks.tools import Library, tools_of
 from deep_research.phases.gathering.tasks.work import TaskWork
 from deep_research.phases.handoff import shared
 from deep_research.phases.prompting import one_line
+from deep_research.sources.search.combined_search import WEB
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -122,14 +124,21 @@ class TaskRounds:
         if new:
             await self.journal.record(*(NoticeAdded(notice=Notice(name=TASK, message=note)) for note in new))
 
-    def _tool_names(self) -> tuple[str, ...]:
-        wanted = [n for n in self.journal.state.options.task_tools if n in self.parts.tool_names]
-        return allowed(wanted, self.parts.tool_names, "tool")
+    def _tool_names(self, data_sources: Sequence[str] = ()) -> tuple[str, ...]:
+        """What a task may use that is kept to these data sources. Tools of servers are of the web: where it may not be
+        searched they are used only if the run names them."""
+        options = self.journal.state.options
+        wanted = [n for n in options.task_tools if n in self.parts.tool_names]
+        names = allowed(wanted, self.parts.tool_names, "tool")
+        chosen = data_sources or options.task_sources
+        if not chosen or WEB in chosen:
+            return names
+        return tuple(n for n in names if n in wanted or n not in self.parts.served_names)
 
     def _open(self, ids: Sequence[str]) -> list[TaskState]:
         state = self.journal.state
         tasks = (state.task_of(i) for i in ids)
-        return [t for t in tasks if t is not None and _is_worked_on(t, state)]
+        return [t for t in tasks if t is not None and is_worked_on(t, state)]
 
     async def _each(self, do: Callable[[TaskState], Awaitable[None]], tasks: Sequence[TaskState]) -> None:
         async def unit(task: TaskState) -> None:
@@ -165,7 +174,7 @@ class TaskRounds:
                 sub_query_id=sub_query.id,
                 question=sub_query.query,
                 data_sources=self._sources_of(sub_query, state),
-                tools=self._tool_names(),
+                tools=self._tool_names(sub_query.data_sources),
                 tool_hashes=self._offer.hashes if self._offer is not None else {},
                 context_hash=context.hash if context.body else None,
                 private=tuple(dict.fromkeys(name for task in state.tasks for name in task.private)),
@@ -233,7 +242,7 @@ class TaskRounds:
         return Desk(stands.task.question, stands.task.data_sources, self.journal, egress)
 
     def _library(self, stands: TaskState, told: GathererInput) -> Library:
-        left = _rest(stands.task.limits.fetches, sum(step.fetches for step in stands.steps))
+        left = rest_of(stands.task.limits.fetches, sum(step.fetches for step in stands.steps))
         fetching = Fetching(left, self._place.purse)
         return Library(self.parts.sources, self.parts.reading, told, fetching)
 
@@ -333,47 +342,6 @@ def _again(stands: TaskState, limits: TaskLimits) -> Task:
             "limits": limits,
         }
     )
-
-
-def limits_of(state: DeepResearchState, place: int, count: int) -> TaskLimits:
-    """Those of the ``place``-th of ``count`` tasks that go out together: each has an even part of what the caps of the
-    run leave beside what tasks under way hold, settled before any of them begins, so that who comes first does not
-    show."""
-    options, budget = state.options, state.options.budget
-    under_way = [t for t in state.tasks if t.finding is None and _is_worked_on(t, state)]
-
-    def part(cap: int | None, used: int, held: Iterable[int | None]) -> int | None:
-        if cap is None:
-            return None
-        each, over = divmod(max(0, cap - used - sum(most or 0 for most in held)), count)
-        return each + (place < over)
-
-    return TaskLimits(
-        steps=options.max_task_steps,
-        tokens=options.max_task_tokens,
-        usd=options.max_task_usd,
-        seconds=options.max_task_seconds,
-        searches=part(
-            budget.max_searches,
-            state.usage.searches,
-            (_rest(t.task.limits.searches, sum(s.searches for s in t.steps)) for t in under_way),
-        ),
-        fetches=part(
-            budget.max_fetches,
-            state.usage.fetches,
-            (_rest(t.task.limits.fetches, sum(s.fetches for s in t.steps)) for t in under_way),
-        ),
-    )
-
-
-def _rest(most: int | None, used: int) -> int | None:
-    return None if most is None else max(0, most - used)
-
-
-def _is_worked_on(stands: TaskState, state: DeepResearchState) -> bool:
-    """One whose sub-query was dropped is worked on no more, unless it has something already."""
-    gone = {s.id for s in state.sub_queries if s.status is SubQueryStatus.SUPERSEDED}
-    return not stands.settled and (stands.task.sub_query_id not in gone or bool(stands.steps))
 
 
 def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
