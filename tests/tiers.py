@@ -21,6 +21,7 @@ SECOND_TIER = (
     "interfaces/cli/test_cli_requests.py",
     *("mcp_server/test_mcp_process.py", "memory/test_memory_processes.py"),
     *("journeys/test_dialects.py", "journeys/test_large_runs.py", "journeys/test_local_only.py"),
+    "journeys/test_mcp_search.py",
     *("journeys/test_owner.py", "journeys/test_reading_within_caps.py", "journeys/test_guidance.py"),
     *("models/test_canaries.py", "models/test_faults.py", "models/test_providers.py"),
     *("packs/test_changed_packs.py", "phases/test_brief.py", "phases/test_reading_to_fit.py"),
