@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,24 +110,27 @@ class McpConnection:
 
 @dataclass(eq=False)
 class _Session:
-    """The connection of one loop. ``busy`` counts calls under way."""
+    """The connection of one loop. ``busy`` counts calls under way; ``_holders`` are the tasks that hold it, or
+    still close one that broke."""
 
     name: str
     server: McpServer
     token: SecretStr | None
     heard: Heard = field(default_factory=Heard)
     busy: int = 0
-    _holder: asyncio.Task[None] | None = None
+    _holders: set[asyncio.Task[None]] = field(default_factory=set)
     _ready: asyncio.Future[_Open] | None = None
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def opened(self) -> _Open:
         """The open connection. All who ask while it is being opened wait for the same one. Raises `RemoteError`."""
-        if self._holder is None or self._ready is None or self._holder.done() or self._closing.is_set():
+        if self._ready is None or self._closing.is_set():
             self._ready = asyncio.get_running_loop().create_future()
             self._closing, self.heard = asyncio.Event(), Heard()
             hold = self._hold(self._ready, self._closing, self.heard)
-            self._holder = asyncio.create_task(hold, name=f"mcp {self.name}")
+            holder = asyncio.create_task(hold, name=f"mcp {self.name}")
+            self._holders.add(holder)
+            holder.add_done_callback(partial(self._gone, self._ready, self._closing))
         return await asyncio.shield(self._ready)
 
     async def call(
@@ -160,21 +164,21 @@ class _Session:
             self.busy -= 1
 
     async def aclose(self) -> None:
-        holder, self._holder = self._holder, None
-        if holder is None or holder.done():
-            return
         self._closing.set()
-        if self._ready is not None and not self._ready.done():
-            holder.cancel()
+        holders = set(self._holders)
+        if self._ready is not None and not self._ready.done():  # it is being opened
+            for holder in holders:
+                holder.cancel()
         try:
-            await asyncio.wait({holder}, timeout=CLOSE_SECONDS)
+            if holders:
+                await asyncio.wait(holders, timeout=CLOSE_SECONDS)
         finally:
-            if not holder.done():
+            for holder in holders:
                 holder.cancel()
 
     async def _hold(self, ready: asyncio.Future[_Open], closing: asyncio.Event, heard: Heard) -> None:
         """Opens the connection, holds it until it is to be closed, and closes it."""
-        failure: BaseException | None = None
+        failure: RemoteError | None = None
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self.server.timeout):
@@ -187,11 +191,16 @@ class _Session:
             late = f"no connection within {self.server.timeout:g} s"
             failure = self._error(late) if isinstance(cause, TimeoutError) else self._failure(cause, heard)
             log.debug("connection_failed", server=self.name, error=str(failure))
-        finally:
-            closing.set()
-            if not ready.done():
-                ready.set_exception(failure or self._error("the connection was closed"))
-                ready.exception()  # whoever asked may be gone
+        if failure is not None and not ready.done():
+            ready.set_exception(failure)
+
+    def _gone(self, ready: asyncio.Future[_Open], closing: asyncio.Event, holder: asyncio.Task[None]) -> None:
+        """Nobody waits for a task that has ended, also where it was cancelled before it began."""
+        self._holders.discard(holder)
+        closing.set()
+        if not ready.done():
+            ready.set_exception(self._error("the connection was closed"))
+        ready.exception()  # whoever asked may be gone
 
     def _client(self, heard: Heard, closing: asyncio.Event) -> AbstractAsyncContextManager[Client]:
         from mcp import Client
