@@ -68,6 +68,7 @@ folder had a part in it.
 | `openai:` or `anthropic:` with an address, in any setting of models | its key goes there | refused |
 | `openai-compatible:` or `ollama:` with an address | no key goes there | on this machine alone, without a key |
 | an address in `search_urls` | the key of that service goes there | refused |
+| a server in `mcp_servers` | its token goes to its address; its command is started | refused |
 | a proxy in `fetch_proxy` | its own password goes there | `off` and `environment` alone |
 | a path (`corpus`, `data_dir`, files, `replay:FILE`) | anywhere | inside of the folder alone |
 | `dense_model` | a name or a folder | a name alone |

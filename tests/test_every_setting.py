@@ -193,6 +193,7 @@ TABLE = {
     "dense_model": Row(anyway=searching.an_order_by_meaning),
     "search": Row(anyway=searching.providers_by_name),
     "search_urls": Row(anyway=searching.where_services_are),
+    "mcp_servers": Row(anyway=searching.servers_to_search_with, model=tasks.servers_whose_tools_tasks_use),
     "search_fanout": Row(anyway=searching.services_that_each_search_asks),
     "search_requests_per_minute": Row(anyway=searching.requests_to_one_service_in_a_minute),
     "max_rewordings": Row(anyway=searching.other_wordings_of_a_search),

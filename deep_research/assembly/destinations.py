@@ -45,7 +45,13 @@ def destinations(
     them where they say where they ask. Raises as `ModelPool.provider`."""
     return tuple(
         _joined(
-            (*_of_models(roles), *_of_searches(services), *_of_pages(settings, services), *_of_hub(settings))
+            (
+                *_of_models(roles),
+                *_of_searches(services),
+                *_of_mcp_servers(settings),
+                *_of_pages(settings, services),
+                *_of_hub(settings),
+            )
         )
     )
 
@@ -80,6 +86,13 @@ def _of_searches(services: Sequence[Service]) -> Iterator[Destination]:
             str(getattr(service.provider, name, "") or "") for name in ("base_url", "url", "sent_key")
         )
         yield from _at(base_url, own_url, key, service.name)
+
+
+def _of_mcp_servers(settings: Settings) -> Iterator[Destination]:
+    """Those whose tools agents of tasks may use. A program that is started here says nothing of where it asks."""
+    for name, server in settings.mcp_servers.items():
+        if server.url and server.callable_tools and not settings.local_only:
+            yield from _at(server.url, server.url, server.token_variable or "", f"tools of {name}")
 
 
 def _of_pages(settings: Settings, services: Sequence[Service]) -> Iterator[Destination]:

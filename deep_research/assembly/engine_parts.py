@@ -10,6 +10,7 @@ from typing import Any
 from deep_research.assembly.content import content_rules, make_archive, tidy
 from deep_research.assembly.destinations import Destination, destinations
 from deep_research.assembly.given import Given, MakeSupervisor, checked_supervisor, chosen_hooks
+from deep_research.assembly.mcp_choice import McpConnections, tool_servers
 from deep_research.assembly.model_choice import make_models, ready, used
 from deep_research.assembly.set_up import class_name, set_up
 from deep_research.assembly.source_choice import Sources, make_extractor, make_sources
@@ -89,6 +90,7 @@ class Parts:
     archive: Archive | None = None
     conversation: Conversation | None = None
     memory: UserMemory | None = None
+    connections: McpConnections = field(default_factory=lambda: McpConnections({}))
     keyring: Keyring = field(default_factory=Keyring)
 
     def ready(self) -> None:
@@ -234,6 +236,7 @@ def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | N
     }
     tools = [each for each in given.tools or () if may.tools is None or each.name in may.tools]
     given = replace(given, data_sources=data_sources or None, tools=tools or None)
+    connections = beside.connections if beside else McpConnections(settings.mcp_servers)
     found = make_sources(
         settings,
         given.search or settings.search,
@@ -243,8 +246,9 @@ def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | N
         calls=calls,
         extractor=beside.sources.extractor if beside else make_extractor(settings),
         permissions=given.permissions,
+        connections=connections,
     )
-    tasks = _make_tasks(settings, given, found, roles, calls)
+    tasks = _make_tasks(settings, given, found, roles, calls, connections)
     look = found.gatherer.look if found.gatherer.looks else None
     conversation = Conversation(store, look=look, tokens=settings.session_tokens)
     phases = _phases(agents, found, roles, limits, settings, tasks, conversation)
@@ -284,6 +288,7 @@ def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | N
         archive=archive,
         conversation=conversation,
         memory=memory,
+        connections=connections,
     )
 
 
@@ -343,7 +348,12 @@ def _agent(phase: DeepResearchPhase, roles: ModelRoles, rules: ContentRules) -> 
 
 
 def _make_tasks(
-    settings: Settings, given: Given, found: Sources, roles: ModelRoles, calls: Calls
+    settings: Settings,
+    given: Given,
+    found: Sources,
+    roles: ModelRoles,
+    calls: Calls,
+    connections: McpConnections,
 ) -> TaskParts:
     """Raises `ConfigurationError` for a tool or a data source that cannot be used."""
     own = {}
@@ -363,10 +373,12 @@ def _make_tasks(
                 hint="Leave it out, or leave local_only out.",
             )
         own[name] = Service.of(provider, calls=calls, timeout=settings.operation_timeout * _ONE_REQUEST)
+    tools = checked_tools(given.tools or ())
     return TaskParts(
         sources=DataSources(pool=found.gatherer.pool, own=own),
         reading=found.gatherer.reading,
-        tools=checked_tools(given.tools or ()),
+        tools=tools,
+        servers=tool_servers(settings, connections, given.permissions, [tool.name for tool in tools]),
         rules=content_rules(settings),
         by_model=bool(roles.chain_of(ModelRole.TASK_AGENT)),
     )

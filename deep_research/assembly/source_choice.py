@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from deep_research.assembly.mcp_choice import McpConnections
 from deep_research.calls import Calls
 from deep_research.errors import ConfigurationError, MissingKeyError, SettingsError, UnknownNameError
 from deep_research.evidence.quality import QualityLists
@@ -87,11 +88,12 @@ def make_sources(
     calls: Calls,
     extractor: Extractor,
     permissions: Permissions,
+    connections: McpConnections,
 ) -> Sources:
     """``beside`` is what tasks alone search, whose pages are read too; ``pages`` is what reads pages in place of our
     own. What the ``permissions`` do not name is not there. Raises `UnknownNameError`, `ConfigurationError`."""
     corpus = make_corpus(settings, extractor) if _may_read(permissions) else None
-    found = _permitted(_services(settings, search, calls), permissions)
+    found = _permitted(_services(settings, search, calls, connections), permissions)
     web = any(not getattr(each, "local", True) for each in (*found.services, *beside))
     own = make_pages(settings, store, extractor) if web and settings.fetch_pages else None
     if pages is not None and not callable(getattr(pages, "read", None)):
@@ -116,7 +118,11 @@ def make_sources(
         missing=found.missing,
         corpus=corpus,
         extractor=extractor,
-        per_loop=[*(provider.aclose for provider in found.made), *([own.aclose] if own else [])],
+        per_loop=[
+            connections.aclose,  # all at once
+            *(provider.aclose for provider in found.made),
+            *([own.aclose] if own else []),
+        ],
     )
 
 
@@ -174,7 +180,12 @@ def _hosts(at_once: int) -> Hosts:
     return Hosts(at_once=at_once)
 
 
-def _services(settings: Settings, search: Sequence[SearchProvider | str], calls: Calls) -> Chosen:
+def _services(
+    settings: Settings,
+    search: Sequence[SearchProvider | str],
+    calls: Calls,
+    connections: McpConnections,
+) -> Chosen:
     if settings.local_only:
         for each in search:
             if each != CORPUS and not getattr(each, "local", False):
@@ -191,6 +202,7 @@ def _services(settings: Settings, search: Sequence[SearchProvider | str], calls:
         timeout=settings.operation_timeout * _ONE_REQUEST,
         per_minute=settings.search_requests_per_minute,
         contact=settings.contact,
+        connect=connections.connection,
     )
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from deep_research.budget.shared_budget import SharedBudget
+from deep_research.settings.mcp_servers import McpServer
 from deep_research.state import Budget, Exchange
 
 
@@ -128,6 +129,7 @@ class SettingArguments(CommonArguments, total=False):
     dense_model: str | None
     local_only: bool | None
     search_urls: Mapping[str, str] | None
+    mcp_servers: Mapping[str, Mapping[str, Any] | McpServer] | None
     search_fanout: int | None
     search_requests_per_minute: float | None
     max_rewordings: int | None

@@ -1,7 +1,8 @@
 """The bounds of a settings file that nobody named: the `deep-research.toml` of the current folder.
 
-A folder may come from anybody. Its file changes how a run works, but sends no key and no document to another place, and
-reaches no file outside of the folder. The same holds for what it names: a file of models, and the runs of a database.
+A folder may come from anybody. Its file changes how a run works, but sends no key and no document to another place,
+starts no program, and reaches no file outside of the folder. The same holds for what it names: a file of models, and the
+runs of a database.
 """
 
 from __future__ import annotations
@@ -42,6 +43,11 @@ class FolderFile:
         not in the file itself."""
         source = source or self.where
         for name, value in values.items():
+            if name == "mcp_servers" and value:
+                what = "a program that would be started, or a server to which questions would go"
+                raise self._refusal(
+                    name, ", ".join(value) if isinstance(value, Mapping) else "", what, source
+                )
             for text in _texts(value):
                 if name in self.path_settings:
                     self._check_path(name, text, source)

@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from deep_research.errors import SettingsError, UnknownNameError
+from deep_research.settings.mcp_servers import McpServers
 from deep_research.settings.values import (
     EVERY_SETTING,
     Addresses,
@@ -395,6 +396,11 @@ class Settings(BaseModel):
         description="Where search services are, instead of at their usual place; in a variable "
         "`searxng=http://127.0.0.1:8888`.",
     )
+    mcp_servers: McpServers = Field(
+        default_factory=dict,
+        description="Servers of the Model Context Protocol by name, for searches and as tools of tasks: see docs/mcp.md; "
+        "in a variable as JSON.",
+    )
     search_fanout: int = Field(
         default=1,
         ge=1,
@@ -557,6 +563,7 @@ _FORMS = {
     "fetch_proxy": "off, environment or the address of an HTTP proxy, http://HOST:PORT",
     "search_urls": "a table of addresses by service",
     "named_corpora": "a table of paths by name",
+    "mcp_servers": "a table of servers by name, each a table",
     "models": "a table of model names by role",
     "model_context_overrides": "a table of tokens, 1,000 at least, by model",
 }

@@ -31,7 +31,8 @@ class TaskLimits(Record):
 
 
 class Task(Record):
-    """One attempt at a sub-query. ``data_sources`` and ``tools`` are the names of what it may use; ``context_hash`` is
+    """One attempt at a sub-query. ``data_sources`` and ``tools`` are the names of what it may use; ``tool_hashes`` are
+    those of tools of MCP servers, as the servers described them when the task was made; ``context_hash`` is
     the saved text of what the run knew of its question; ``attempt`` counts from 0, and ``critique`` is what the reviewer
     said of the attempt before. ``private`` are the names of private sources of which the run knew something when the task
     was made."""
@@ -41,6 +42,7 @@ class Task(Record):
     question: str
     data_sources: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    tool_hashes: dict[str, str] = Field(default_factory=dict)
     context_hash: str | None = None
     attempt: int = 0
     critique: str = ""

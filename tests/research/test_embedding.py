@@ -17,6 +17,7 @@ from deep_research.models.clients import tls
 from deep_research.report.report_blocks import answer_of
 from deep_research.research.arguments import RunArguments, SettingArguments
 from deep_research.settings import Settings
+from deep_research.settings.mcp_servers import McpServer
 from deep_research.sources.documents.sample import sample_corpus
 from deep_research.state import Exchange
 from deep_research.testing import ScriptedSearch, scripted_agents
@@ -90,6 +91,8 @@ def accepted(kind):
         return {kind for each in inner for kind in accepted(each)}
     if origin is Literal:
         return {str(kind)}
+    if kind is McpServer:
+        return {"Mapping[str, typing.Any]", f"{McpServer.__module__}.McpServer"}
     if origin is tuple and inner[0] is Exchange:
         return {f"Sequence[{Exchange.__module__}.Exchange | Mapping[str, str]]"}
     if origin is tuple:

@@ -4,7 +4,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tasks"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "sources" / "mcp"))
 
+from mcp_runs import odd
 from task_runs import FOUND, QUESTION, SEARCH, TaskModel, engine, number_of, orm
 
 from deep_research.assembly.option_effects import OPTION
@@ -63,6 +65,14 @@ def dollars_of_a_task(tmp_path):
     for most, steps in ((1e-9, 1), (10.0, 3)):
         more = {"model_file": prices, "max_task_steps": 3, "max_task_retries": 0}
         assert len(_worked(tmp_path, _searching, max_task_usd=most, **more).steps) == steps
+
+
+def servers_whose_tools_tasks_use(tmp_path):
+    for servers, is_there in (({}, False), ({"odd": odd(tmp_path)}, True)):
+        model = TaskModel((SEARCH, FOUND))
+        with engine(model, data_dir=tmp_path, mcp_servers=servers) as research:
+            research.run(QUESTION)
+        assert ("odd_search" in model.asked[0]) is is_there
 
 
 def seconds_of_a_task(tmp_path):

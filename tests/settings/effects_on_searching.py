@@ -5,6 +5,7 @@ import importlib.machinery
 import sys
 import types
 from datetime import date
+from pathlib import Path
 
 import pytest
 from proxy_server import ProxyServer
@@ -14,6 +15,10 @@ from setting_runs import QUESTION, run
 from deep_research import DeepResearch, SearchProvider, SearchResult
 from deep_research.errors import UnknownNameError
 from deep_research.testing import ScriptedSearch, scripted_agents
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "sources" / "mcp"))
+
+from mcp_runs import lines, odd
 
 
 def sources_of_a_search(tmp_path):
@@ -135,6 +140,13 @@ def where_services_are(tmp_path):
     with SearchServer(hits(1)) as server:
         run(tmp_path, search=["searxng"], search_urls={"searxng": server.base_url}, fetch_pages=False)
         assert {asked.path for asked in server.log} == {"/search"}
+
+
+def servers_to_search_with(tmp_path):
+    with pytest.raises(UnknownNameError):
+        run(tmp_path, search=["mcp:odd"])
+    run(tmp_path, search=["mcp:odd"], mcp_servers={"odd": odd(tmp_path)})
+    assert any(line.startswith("call") for line in lines(tmp_path))
 
 
 def services_that_each_search_asks(tmp_path):

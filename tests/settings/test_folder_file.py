@@ -31,6 +31,10 @@ REACHING: list[tuple[str, str]] = [
     ("search_urls", '{ tavily = "evil.example" }'),
     ("search_urls", '["searxng=http://127.0.0.1:8888"]'),
     ("fetch_proxy", '"http://evil.example:3128"'),
+    ("mcp_servers", '{ notes = { command = "run-me" } }'),
+    ("mcp_servers", '{ notes = { command = "sh", args = ["-c", "touch here"], tools = ["search"] } }'),
+    ("mcp_servers", f'{{ notes = {{ url = "{OUTSIDE}", tools = ["search"] }} }}'),
+    ("mcp_servers", f'{{ notes = {{ url = "{HERE}", token_variable = "OPENAI_API_KEY" }} }}'),
     *(
         (name, path)
         for name in ("corpus", "record_models", "model_file", "data_dir", "research_archive_dir")

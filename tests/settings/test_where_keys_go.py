@@ -92,6 +92,7 @@ def of_paths(inside: str = '"kept/x"', outside: str = '"../outside/x"', **more: 
     return [Row(value=inside, more=more), Row(value=outside, folder=REFUSED, more=more)]
 
 
+_SEARCHES = 'tools = ["search"], search_tool = "search" } }'
 NO_NAME = [Row(value='"{url}"', named=REFUSED, folder=REFUSED)]
 TABLE: dict[str, list[Row]] = {
     "model": [*of_models(), Row(value='"replay:../outside/none.jsonl"', named=REFUSED, folder=REFUSED)],
@@ -133,6 +134,18 @@ TABLE: dict[str, list[Row]] = {
     "research_archive_dir": of_paths(),
     "data_dir": of_paths(),
     "dense_model": [Row(value='"kept"', folder=REFUSED), Row(value='"some-model"')],
+    "mcp_servers": [
+        Row(
+            value='{ notes = { url = "{url}", token_variable = "OPENAI_API_KEY", ' + _SEARCHES,
+            named=frozenset({"OPENAI_API_KEY"}),
+            folder=REFUSED,
+            more={"search": ["mcp:notes"]},
+        ),
+        Row(value='{ notes = { url = "{url}", ' + _SEARCHES, folder=REFUSED, more={"search": ["mcp:notes"]}),
+        Row(value='{ notes = { command = "true" } }', folder=REFUSED),
+        Row(value='{ notes = { command = "true", url = "{url}" } }', named=REFUSED, folder=REFUSED),
+        Row(value='{ notes = { url = "http://me:word@{server}" } }', named=REFUSED, folder=REFUSED),
+    ],
     "search": NO_NAME,
     "memory": NO_NAME,
     "preset": NO_NAME,

@@ -10,7 +10,7 @@ from task_runs import FOUND, QUESTION, SEARCH, TEXT, TaskModel, engine, number_o
 from deep_research import SearchResult, SharedBudget, Tool, ToolResult
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.gathering.handoff import GathererOutput
-from deep_research.phases.gathering.tasks.rounds import limits_of
+from deep_research.phases.gathering.tasks.task_limits import limits_of
 from deep_research.sources.extract import Document
 from deep_research.sources.fetch.pages import WebPage
 from deep_research.state import (

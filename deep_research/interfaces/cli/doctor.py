@@ -33,6 +33,7 @@ from deep_research.interfaces.cli.doctor_checks import (
     search,
     tokens,
 )
+from deep_research.interfaces.cli.mcp_checks import mcp_servers
 from deep_research.interfaces.cli.session import folder_file_line, setting_arguments
 from deep_research.logs import get_log, redact, redact_value, told
 from deep_research.presentation import phrases
@@ -62,6 +63,7 @@ def doctor(args: Namespace, console: Console) -> int:
             checks += _run_check(name, partial(look, found.settings))
         checks += _run_check("corpus", partial(_corpus, found.settings, all_files=args.skipped))
         checks += _run_check("search", partial(search, found.settings, probe=args.probe))
+        checks += _run_check("mcp", partial(mcp_servers, found.settings, probe=args.probe))
         checks += _run_check("models", partial(models, found.settings, probe=args.probe))
         checks += _run_check("requests", partial(requests, found.settings))
         checks += _run_check("tokens", partial(tokens, found.settings))

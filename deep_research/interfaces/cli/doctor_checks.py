@@ -150,6 +150,7 @@ def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
 
 def chosen_services(settings: Settings) -> Chosen:
     """What a run would ask. Raises `UnknownNameError`, `ConfigurationError`."""
+    from deep_research.assembly.mcp_choice import McpConnections
     from deep_research.calls import Calls
     from deep_research.sources.search.service_choice import chosen
 
@@ -160,6 +161,7 @@ def chosen_services(settings: Settings) -> Chosen:
         calls=Calls(),
         timeout=settings.operation_timeout,
         per_minute=settings.search_requests_per_minute,
+        connect=McpConnections(settings.mcp_servers).connection,
     )
 
 

@@ -254,6 +254,7 @@ class Reading:
             told = {"quality": "; ".join(judgement.signals)}
             told |= {"primary": why} if why else {}
             told |= {"read": "abstract"} if facts.abstract_only and source.content else {}
+            told |= {"read": EXTRACT} if facts.extract_only else {}
             known["metadata"] = source.metadata | told
         if source.kind is SourceKind.WEB and (text := source.content):
             if not source.passages:
@@ -306,6 +307,10 @@ def _facts(
     result: SearchResult, source: GatheredSource, page: Page | None, question: str, today: date
 ) -> SourceFacts:
     record = result.scholarly or Scholarly()
+    # A text that its service gave of a page which could not be read.
+    stands_in = (
+        page is None and result.scholarly is None and result.text is not None and result.text_at is not None
+    )
     author = page.document.author if page else ""
     return SourceFacts(
         address=result.address,
@@ -314,7 +319,7 @@ def _facts(
         authors=result.authors or ((author,) if author else ()),
         length=len(source.content) if source.content is not None else None,
         abstract_only=result.scholarly is not None and page is None,
-        extract_only=result.metadata.get("read") == EXTRACT,
+        extract_only=stands_in or result.metadata.get("read") == EXTRACT,
         today=today,
         stated=result.quality,
         venue=record.venue,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deep_research.calls import Calls
 from deep_research.errors import ConfigurationError, MissingKeyError
@@ -12,8 +13,12 @@ from deep_research.sources.search.base import SearchProvider
 from deep_research.sources.search.policy import Service
 from deep_research.sources.search.providers import known_providers, make_provider, needs
 
+if TYPE_CHECKING:
+    from deep_research.sources.mcp import McpConnection
+
 WEB = "web"  # among the names: all services that are ready
 CORPUS = "corpus"  # among the names: the user's documents, which need no service
+MCP = "mcp:"  # begins the name of a service that an MCP server is
 _KEY = "_API_KEY"
 
 
@@ -51,10 +56,12 @@ def chosen(
     timeout: float,
     per_minute: float | None = None,
     contact: str | None = None,
+    connect: Callable[[str], McpConnection] | None = None,
 ) -> Chosen:
     """The services that ``names`` stand for. Without names it is none where there are ``documents``, else those that
     have a key. ``timeout`` is in seconds, for one request; ``urls`` says where services are by name;
-    ``contact`` is told to services that want one.
+    ``contact`` is told to services that want one; ``connect`` gives the connection to an MCP server by its name, for
+    services such as ``mcp:notes``.
 
     A service that lacks its key is passed over and told. Raises `UnknownNameError`, `ConfigurationError`.
     """
@@ -74,7 +81,7 @@ def chosen(
             services.append(Service.of(_checked(each), calls=calls, timeout=timeout, per_minute=per_minute))
             continue
         try:
-            made = make_provider(each, base_url=urls.get(each))
+            made = _made(each, urls, connect)
         except MissingKeyError as error:
             if each in names:
                 missing.append(error)
@@ -87,6 +94,16 @@ def chosen(
             Service.of(made, calls=calls, timeout=timeout, per_minute=per_minute, endpoint=endpoint)
         )
     return Chosen(tuple(services), tuple(missing), tuple(providers))
+
+
+def _made(
+    name: str, urls: Mapping[str, str], connect: Callable[[str], McpConnection] | None
+) -> SearchProvider:
+    if connect is None or not name.startswith(MCP):
+        return make_provider(name, base_url=urls.get(name))
+    from deep_research.sources.search.mcp_search import McpSearch  # who has no server needs nothing of it
+
+    return McpSearch(connect(name.removeprefix(MCP)))
 
 
 def _checked(provider: SearchProvider) -> SearchProvider:

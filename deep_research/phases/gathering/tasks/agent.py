@@ -248,6 +248,9 @@ def _told(
         message.add("What is known already:")
         message.material("known", message.within(handoff.context, OF_CONTEXT, "what is known of a task"))
     message.add(f"Tools:\n{listed(toolbox.described())}")
+    outside = toolbox.outside_descriptions()
+    what = "what others say of their tools"
+    message.listing(f"{what.capitalize()}:", "tool descriptions", outside, OF_INVENTORY, what)
     if "search" in toolbox.tools and len(task.data_sources) > 1:
         message.add(f"Data sources: {', '.join(task.data_sources)}.")
     message.cut()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.errors import SearchError, UnknownNameError
@@ -15,6 +16,9 @@ from deep_research.sources.search.combined_search import CORPUS, WEB, Found, Sea
 from deep_research.sources.search.fusion import fused
 from deep_research.sources.search.policy import Service
 from deep_research.state import DeepResearchState, TaskFinding, TaskReview, TaskState
+
+if TYPE_CHECKING:
+    from deep_research.phases.gathering.tasks.mcp_tools import ToolServer
 
 Overrule = Callable[[DeepResearchState, TaskState, TaskFinding], Awaitable[TaskReview | None]]
 
@@ -73,17 +77,24 @@ class DataSources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskParts:
-    """``rules`` are those of content that does not fit a window; ``by_model`` says that a model works on tasks."""
+    """``servers`` may offer further tools; ``rules`` are those of content that does not fit a window; ``by_model`` says
+    that a model works on tasks."""
 
     sources: DataSources = field(default_factory=DataSources)
     reading: Reading = field(default_factory=Reading)
     tools: Sequence[Tool] = ()
+    servers: Sequence[ToolServer] = ()
     rules: ContentRules = DEFAULTS
     by_model: bool = False
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        return (*BUILT_IN, *(tool.name for tool in self.tools))
+        return (*BUILT_IN, *(tool.name for tool in self.tools), *self.served_names)
+
+    @property
+    def served_names(self) -> tuple[str, ...]:
+        """Those that the servers may offer."""
+        return tuple(name for server in self.servers for name in server.tools)
 
     def check(self, sources: Sequence[str], tools: Sequence[str]) -> None:
         """Raises `UnknownNameError` for a data source or a tool that there is not."""

@@ -4,9 +4,10 @@ with the critique, as often as the run allows. A step, a finding, a verdict are 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from deep_research.budget.metered import RunModels
 from deep_research.calls import off_loop
@@ -21,6 +22,7 @@ from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.egress import Egress
 from deep_research.phases.gathering.tasks.library import Library
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts, allowed
+from deep_research.phases.gathering.tasks.task_limits import is_worked_on, limits_of, rest_of
 from deep_research.phases.gathering.tasks.task_review import (
     ReviewInput,
     nothing_found,
@@ -33,6 +35,7 @@ from deep_research.phases.gathering.tasks.tools import tools_of
 from deep_research.phases.gathering.tasks.work import TaskWork
 from deep_research.phases.handoff import shared
 from deep_research.phases.prompting import one_line
+from deep_research.sources.search.combined_search import WEB
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -58,6 +61,9 @@ from deep_research.state.identity import task_id
 from deep_research.state.journal import Content, Journal
 from deep_research.state.tasks import BY_NOBODY
 
+if TYPE_CHECKING:
+    from deep_research.phases.gathering.tasks.mcp_tools import Offer
+
 PHASE = DeepResearchPhase.GATHERING
 TASK = "task"  # the name of the notices that tell of tasks
 LONGEST = 160  # characters of a question or critique that a line tells
@@ -77,6 +83,7 @@ class TaskRounds:
     handoff: Callable[[SubQuery, DeepResearchState], GathererInput]
     overrule: Overrule | None
     apply_guidance: Callable[[], Awaitable[None]]
+    _offer: Offer | None = None
 
     def __post_init__(self) -> None:
         self._place = Workplace(
@@ -92,6 +99,7 @@ class TaskRounds:
         """Works on these sub-queries until each is settled. Raises `ModelError` where no model can be reached,
         `StoreError`, and what a hook raises to park or stop the run."""
         ids = [sub_query.id for sub_query in pending]
+        await self._look_at_servers()
         retries = self.journal.state.options.task_retries
         for _ in range(retries + 2):  # a resumed one may begin with what is left of a round
             await self._dispatch(ids)
@@ -102,10 +110,36 @@ class TaskRounds:
             if not again:
                 return
 
+    async def _look_at_servers(self) -> None:
+        """What MCP servers offer now; why some of it is not there is told."""
+        if self._place.model is None or not self.parts.servers:
+            return
+        from deep_research.phases.gathering.tasks.mcp_tools import (
+            offer_of,
+        )  # who has no server needs none of it
+
+        known = {name: of for task in self.journal.state.tasks for name, of in task.task.tool_hashes.items()}
+        self._offer = await offer_of(self.parts.servers, self._tool_names(), known)
+        new = [note for note in self._offer.notes if note not in self._place.told]
+        self._place.told.update(new)
+        if new:
+            await self.journal.record(*(NoticeAdded(notice=Notice(name=TASK, message=note)) for note in new))
+
+    def _tool_names(self, data_sources: Sequence[str] = ()) -> tuple[str, ...]:
+        """What a task may use that is kept to these data sources. Tools of servers are of the web: where it may not be
+        searched they are used only if the run names them."""
+        options = self.journal.state.options
+        wanted = [n for n in options.task_tools if n in self.parts.tool_names]
+        names = allowed(wanted, self.parts.tool_names, "tool")
+        chosen = data_sources or options.task_sources
+        if not chosen or WEB in chosen:
+            return names
+        return tuple(n for n in names if n in wanted or n not in self.parts.served_names)
+
     def _open(self, ids: Sequence[str]) -> list[TaskState]:
         state = self.journal.state
         tasks = (state.task_of(i) for i in ids)
-        return [t for t in tasks if t is not None and _is_worked_on(t, state)]
+        return [t for t in tasks if t is not None and is_worked_on(t, state)]
 
     async def _each(self, do: Callable[[TaskState], Awaitable[None]], tasks: Sequence[TaskState]) -> None:
         async def unit(task: TaskState) -> None:
@@ -141,11 +175,8 @@ class TaskRounds:
                 sub_query_id=sub_query.id,
                 question=sub_query.query,
                 data_sources=self._sources_of(sub_query, state),
-                tools=allowed(
-                    [n for n in state.options.task_tools if n in self.parts.tool_names],
-                    self.parts.tool_names,
-                    "tool",
-                ),
+                tools=self._tool_names(sub_query.data_sources),
+                tool_hashes=self._offer.hashes if self._offer is not None else {},
                 context_hash=context.hash if context.body else None,
                 private=tuple(dict.fromkeys(name for task in state.tasks for name in task.private)),
                 limits=limits_of(state, place, len(fresh)),
@@ -179,7 +210,9 @@ class TaskRounds:
         desk.known(by_id[i] for i in dict.fromkeys(found_before) if i in by_id)
         await desk.replay(stands.steps, by_id)
         library = self._library(stands, told)
-        tools = {t.name: t for t in (*tools_of(library), *self.parts.tools) if t.name in task.tools}
+        served = self._offer.tools.values() if self._offer is not None else ()
+        every = (*tools_of(library), *self.parts.tools, *served)
+        tools = {t.name: t for t in every if t.name in task.tools}
         toolbox = Toolbox(tools, self.limits.calls, self.limits.operation_timeout)
         context = await self.journal.texts([task.context_hash]) if task.context_hash else [""]
         handoff = TaskInput(
@@ -210,7 +243,7 @@ class TaskRounds:
         return Desk(stands.task.question, stands.task.data_sources, self.journal, egress)
 
     def _library(self, stands: TaskState, told: GathererInput) -> Library:
-        left = _rest(stands.task.limits.fetches, sum(step.fetches for step in stands.steps))
+        left = rest_of(stands.task.limits.fetches, sum(step.fetches for step in stands.steps))
         fetching = Fetching(left, self._place.purse)
         return Library(self.parts.sources, self.parts.reading, told, fetching)
 
@@ -310,47 +343,6 @@ def _again(stands: TaskState, limits: TaskLimits) -> Task:
             "limits": limits,
         }
     )
-
-
-def limits_of(state: DeepResearchState, place: int, count: int) -> TaskLimits:
-    """Those of the ``place``-th of ``count`` tasks that go out together: each has an even part of what the caps of the
-    run leave beside what tasks under way hold, settled before any of them begins, so that who comes first does not
-    show."""
-    options, budget = state.options, state.options.budget
-    under_way = [t for t in state.tasks if t.finding is None and _is_worked_on(t, state)]
-
-    def part(cap: int | None, used: int, held: Iterable[int | None]) -> int | None:
-        if cap is None:
-            return None
-        each, over = divmod(max(0, cap - used - sum(most or 0 for most in held)), count)
-        return each + (place < over)
-
-    return TaskLimits(
-        steps=state.task_steps,
-        tokens=options.max_task_tokens,
-        usd=options.max_task_usd,
-        seconds=options.max_task_seconds,
-        searches=part(
-            budget.max_searches,
-            state.usage.searches,
-            (_rest(t.task.limits.searches, sum(s.searches for s in t.steps)) for t in under_way),
-        ),
-        fetches=part(
-            budget.max_fetches,
-            state.usage.fetches,
-            (_rest(t.task.limits.fetches, sum(s.fetches for s in t.steps)) for t in under_way),
-        ),
-    )
-
-
-def _rest(most: int | None, used: int) -> int | None:
-    return None if most is None else max(0, most - used)
-
-
-def _is_worked_on(stands: TaskState, state: DeepResearchState) -> bool:
-    """One whose sub-query was dropped is worked on no more, unless it has something already."""
-    gone = {s.id for s in state.sub_queries if s.status is SubQueryStatus.SUPERSEDED}
-    return not stands.settled and (stands.task.sub_query_id not in gone or bool(stands.steps))
 
 
 def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:

@@ -107,7 +107,8 @@ class Tool(ABC):
     """``arguments`` is a model of plain fields (texts, numbers, truth values), each with a description; ``timeout`` is in
     seconds; ``searches`` and ``fetches`` are what one use may ask of services, which has to fit the caps before it
     begins. ``reads_on``: used again with the same arguments it shows more, until it raises `ToolError`. ``private``: what
-    it gives is the owner's alone, and what it is asked stays with them."""
+    it gives is the owner's alone, and what it is asked stays with them. ``outside_description`` is what somebody
+    else says of it, such as its server: agents are shown it as words from outside."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -118,6 +119,7 @@ class Tool(ABC):
     fetches: ClassVar[int] = 0
     reads_on: ClassVar[bool] = False
     private: ClassVar[bool] = False
+    outside_description: ClassVar[str] = ""
 
     @abstractmethod
     async def __call__(self, arguments: Any, view: TaskView) -> ToolResult:

@@ -131,6 +131,14 @@ class Toolbox:
             for tool in self.tools.values()
         ]
 
+    def outside_descriptions(self) -> list[str]:
+        """A line for each tool of which somebody else says what it does."""
+        return [
+            f"{tool.name}: {tool.outside_description}"
+            for tool in self.tools.values()
+            if tool.outside_description
+        ]
+
     def arguments(self, action: BaseModel) -> tuple[Tool, BaseModel]:
         """The tool that an action names, and its arguments. Raises `ToolError`."""
         name = str(getattr(action, "tool", ""))
