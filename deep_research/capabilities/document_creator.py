@@ -13,7 +13,7 @@ from deep_research.capabilities.capability import (
     CapabilityRequest,
     completed,
 )
-from deep_research.capabilities.completion import completed_capability
+from deep_research.capabilities.completion_contract import completed_capability
 from deep_research.capabilities.document_files import FORMATS, DocumentFormat, document_bytes
 from deep_research.capabilities.research_contract import RESEARCH, ResearchContract, ResearchSummary
 from deep_research.errors import CapabilityError

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from deep_research.capabilities.capability import AgentMessage, CapabilityAnswer, CapabilityRequest
-from deep_research.capabilities.completion import completed_capability, contract_fields
+from deep_research.capabilities.completion_contract import completed_capability, contract_fields
 from deep_research.state import Record
 
 FINISH = "FINISH"

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deep_research.capabilities import AgentMessage, Capability, CapabilityAnswer, CapabilityRequest
-from deep_research.capabilities.completion import completed_capability
+from deep_research.capabilities.completion_contract import completed_capability
 from deep_research.capabilities.offers import NAME_PATTERN
 from deep_research.errors import DeepResearchError
 from deep_research.testing.promises import Check as Promise

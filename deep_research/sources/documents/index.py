@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from deep_research.errors import CorpusError, SearchError
+from deep_research.evidence.headings import SectionName
 from deep_research.evidence.language import ENGLISH, language_of
-from deep_research.evidence.sections import SectionName
 from deep_research.sources.documents.database import CorpusDatabase, is_damage
 from deep_research.sources.documents.folder import CorpusFolder, Skipped
 from deep_research.sources.documents.follower import Follower

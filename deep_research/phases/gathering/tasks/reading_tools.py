@@ -10,9 +10,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.calls import off_loop
 from deep_research.errors import ToolError
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.ranking import matching
-from deep_research.evidence.sections import (
+from deep_research.evidence.headings import (
     Likeness,
     Section,
     SectionName,
@@ -20,6 +18,8 @@ from deep_research.evidence.sections import (
     neighbours,
     sections_of,
 )
+from deep_research.evidence.passages import sentences
+from deep_research.evidence.ranking import matching
 from deep_research.evidence.words import StemFinder, question_terms
 from deep_research.phases.gathering.source_reading import TEXT_UNIT
 from deep_research.phases.gathering.tasks.desk import PART

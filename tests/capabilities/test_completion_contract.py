@@ -6,7 +6,7 @@ import pytest
 from scripted_capabilities import Scripted, by_name, sentence
 
 from deep_research.capabilities import CapabilitySupervisor, PlanFolder, PlanStatus
-from deep_research.capabilities.completion import completed_capability
+from deep_research.capabilities.completion_contract import completed_capability
 
 CONTRACT = '{"completed_capability": "research", "data": {"topic": "Bell Rock"}}'
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deep_research.evidence.sections import (
+from deep_research.evidence.headings import (
     Likeness,
     SectionName,
     best_section,
