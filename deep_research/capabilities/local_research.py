@@ -13,6 +13,7 @@ from deep_research.capabilities.capability import (
 )
 from deep_research.capabilities.research_answer import answer_content
 from deep_research.capabilities.research_contract import RESEARCH
+from deep_research.errors import CapabilityError
 
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch
@@ -30,11 +31,16 @@ class LocalResearch(Capability):
         self._engine = engine
 
     async def invoke(self, request: CapabilityRequest) -> CapabilityAnswer:
-        """Raises as `DeepResearch.run`."""
+        """Raises `CapabilityError` for a run that waits for its owner, and as `DeepResearch.run`."""
         state = AgentState.model_validate(request.state)
         if (reply := state.reply) is not None:
             return CapabilityAnswer(messages=(AgentMessage(type="ai", content=reply),))
         run_id = await self._engine.asubmit(state.question, idempotency_key=request.key, **state.options)
         result = await self._engine.aresume(run_id)
+        if result.state.is_waiting:  # another try would begin another run, and wait as well
+            raise CapabilityError(
+                f"Run '{run_id}' waits for {result.message}.",
+                hint=f"`deep-research answer {run_id}`, then go on with the plan.",
+            )
         message = AgentMessage(type="ai", content=answer_content(result), id=run_id)
         return CapabilityAnswer(messages=(message,))

@@ -230,7 +230,7 @@ COMMANDS = (
     Command(
         "assist",
         "Carry out a request that takes more than research.",
-        f'{PROGRAM} assist "Who built Bell Rock?" --plan research,create_document --corpus docs/',
+        f'{PROGRAM} assist "Who built Bell Rock?" --plan research,create_document',
         (("[REQUEST]", "What is wanted; - reads it from stdin."),),
         (
             Option("--plan", "Capabilities to use in this order, such as research,create_document.", "NAMES"),
