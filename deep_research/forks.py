@@ -1,4 +1,4 @@
-"""What has to happen around a fork, which copies memory and nothing else: neither threads nor file locks.
+"""Care around a fork, which copies memory but neither threads nor file locks.
 
 SQLite keeps its file locks per process and remembers them in memory: a child's connections would believe in locks that
 it does not hold, and the parent, closing, would remove the write-ahead log under them. So whoever holds connections lets

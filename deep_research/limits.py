@@ -1,5 +1,4 @@
-"""How many requests at a time, and how many a minute, a service or a site is asked by this process: by all runs, in
-all loops.
+"""Rate and concurrency limits of this process, per service or site, for all runs and loops.
 
 A `Gate` may be entered from any loop and thread. Who waits is called in the order of asking. The wait has no end of its
 own: each who is inside has a deadline, and the places of loops that are gone are taken back.

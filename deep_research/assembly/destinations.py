@@ -1,4 +1,4 @@
-"""Where the requests of a set-up go, and which keys with them."""
+"""The servers that a set-up sends requests to, and the keys that go with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an embedder hands over beside settings: objects, which no name can make, and names in their place."""
+"""The arguments of the engine beside settings: objects, and names that stand for them."""
 
 from __future__ import annotations
 

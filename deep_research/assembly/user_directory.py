@@ -1,4 +1,4 @@
-"""Who a run works for, and what they may: a directory of users, by default a TOML file."""
+"""Directory of users and their permissions; by default a TOML file."""
 
 from __future__ import annotations
 

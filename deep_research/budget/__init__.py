@@ -1,1 +1,1 @@
-"""What a run may use of a model's window and of its owner's money, and the only way to a model from above."""
+"""Budgets: the caps of a run, the window of a model, and metered access to models."""

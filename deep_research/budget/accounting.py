@@ -1,4 +1,4 @@
-"""What a run was allowed, what it spent and where, and how much of what it found its models were given. Pure."""
+"""Account of a run: its caps, its spending by phase and role, and how much of its material models were given. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of each item is sent when not all of them fit. Pure.
+"""Allocation of tokens to items that do not all fit. Pure.
 
 Chosen is what keeps the most *weight*: the sum over the items of priority times the share of its tokens that is kept.
 Weight is linear in tokens, so that with a set of kept items given, filling them up by weight a token is best. What is

@@ -1,4 +1,4 @@
-"""What was left out of a prompt, kept on disk for a while: one file a text, named by the sha256 of the text.
+"""Archive of texts left out of prompts: one file a text, named by its SHA-256, deleted after a while.
 
 The folder is its owner's alone. A file is whole or not there, a symbolic link in the folder is never followed, and
 files of other names are never touched. Processes that share a folder agree by a lock on it.

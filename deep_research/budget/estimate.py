@@ -1,4 +1,4 @@
-"""What a run may take, told before anything is spent. Pure.
+"""Estimate of a run's requests, tokens and dollars. Pure.
 
 The low end is one round with short answers and few findings, the high end a second round as well, a revision and full
 answers. Neither is a bound: an outage can take more, and a run that finds nothing takes less. What holds are the caps.

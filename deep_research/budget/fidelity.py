@@ -1,4 +1,4 @@
-"""How much of what was found an agent was given: the record of each item, and the totals. Pure.
+"""Fidelity: the share of the gathered material that agents were given. Pure.
 
 Fidelity is the share of the tokens of all items that was sent, measured on the texts as they were sent and not on what
 was planned for them. The ratio of a level is its upper bound: an item at a level has any share of its tokens from that

@@ -1,4 +1,4 @@
-"""How a cap is split over the iterations and the phases of a run. Pure.
+"""Split of a cap over the iterations and phases of a run. Pure.
 
 What is left of a cap when an iteration begins, less what the report needs, is divided by the iterations left; of that
 part 10 % are for planning, 40 % for analysis, 35 % for synthesis and 15 % for refinement; in the last iteration, which

@@ -1,4 +1,4 @@
-"""How much an item matters when not all of it fits: the spec's formula and what each part of it is made from. Pure."""
+"""Priority of items that do not all fit: the spec's formula and its parts. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What could be done so that a run like one that was made is given more of what it found. Pure."""
+"""Recommendations that would give the next run more of its material. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of a request that a cap or a share did not allow. Pure."""
+"""Messages about requests that a cap or a share refuses. Pure."""
 
 from __future__ import annotations
 

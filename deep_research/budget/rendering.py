@@ -1,4 +1,4 @@
-"""How the kept pieces of a text are written down, so that each stands there word for word. Pure."""
+"""Rendering of the kept pieces of a text, each word for word. Pure."""
 
 from __future__ import annotations
 

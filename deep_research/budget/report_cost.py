@@ -1,4 +1,4 @@
-"""What the writing of a report takes of a model."""
+"""Cost of writing a report with a model."""
 
 from __future__ import annotations
 

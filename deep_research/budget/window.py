@@ -1,4 +1,4 @@
-"""How much of a model's window is there for what we send. Pure."""
+"""Window of a model: the tokens that a request may have. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an agent says that it did what it was asked: its message is a JSON object with ``completed_capability``."""
+"""The completion contract: a message that is a JSON object with ``completed_capability``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which capabilities there are: services are asked what they offer; what works here is beside it."""
+"""Discovery of capabilities: asks services for their offers, and adds those of packages and of this engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent offers, for those that look for agents."""
+"""Offers: the capabilities that an agent names to those that look for one."""
 
 from __future__ import annotations
 

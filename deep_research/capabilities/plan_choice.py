@@ -1,4 +1,4 @@
-"""Which capabilities a request wants, and in which order: by the planner's model, or by a rule."""
+"""Choice of the capabilities for a request, by the planner's model or by a rule."""
 
 from __future__ import annotations
 

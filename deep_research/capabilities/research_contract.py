@@ -1,4 +1,4 @@
-"""What a researcher answers when its research is done."""
+"""The contract of a researcher: the data of a finished research."""
 
 from __future__ import annotations
 

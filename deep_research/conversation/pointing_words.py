@@ -1,4 +1,4 @@
-"""How a language points back to what was spoken of, by the tables ``following`` of `languages.toml`."""
+"""Words with which a language points back, from the tables ``following`` of `languages.toml`."""
 
 from __future__ import annotations
 

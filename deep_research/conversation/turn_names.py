@@ -1,4 +1,4 @@
-"""What the turns of a conversation speak of: names as they write them, and the words that lead up to them. Pure."""
+"""Names in the turns of a conversation, and the words that lead up to them. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of the user of a run: what its agents are shown, and what the run leaves behind."""
+"""The user's memory in a run: the entries that agents are shown, and those that the run writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be quoted of the sources: sentences, list items, rows of tables and pieces of code, each with where it stands.
+"""Candidates for quotes: sentences, list items, table rows and code, each with its place in the source.
 
 Pure. A source is cut once, whatever is asked; only what a question needs of its words is read for a question. Offsets are
 code points of the saved text.

@@ -1,5 +1,5 @@
-"""What two statements say differently of one thing: other values, numbers, dates, or a yes against a no; and the figures
-that several sources give for it, side by side. Pure.
+"""Comparison of two statements: values, numbers, dates and polarity, and the figures of several sources side by side.
+Pure.
 
 Statements are compared sentence by sentence, in two ways. Sentences in nearly the same words are aligned, and what one
 has in place of a part of the other is the difference (`deep_research.evidence.discrepancies`). Measured values, and years

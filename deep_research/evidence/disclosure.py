@@ -1,4 +1,4 @@
-"""What of the owner's instructions may not go out with a search or stand in a report. Pure.
+"""Filter for searches and reports: keeps the confidential words of the owner's instructions inside. Pure.
 
 A page can order a model to hand on what its prompt says, and some model obeys. So words of the instructions that look
 like a code are withheld wherever a model wrote them, and so are their sentences in a search. A word looks like a code if

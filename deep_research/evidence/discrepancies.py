@@ -1,4 +1,4 @@
-"""Where a statement and a sentence of a text say different things of the same. Pure.
+"""Discrepancies between a statement and a sentence of a text. Pure.
 
 Both are aligned by the words that they share, and what stands between two shared words of the one is set against what
 stands there in the other.

@@ -1,4 +1,4 @@
-"""What a statement becomes where two parts of it that may have changed places are put back. Pure."""
+"""Exchanges: a statement with two of its parts swapped back. Pure."""
 
 from __future__ import annotations
 

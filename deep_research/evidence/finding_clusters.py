@@ -1,4 +1,4 @@
-"""Which findings say the same, and how sure that makes them. Pure."""
+"""Clusters of findings that say the same, and the confidence that follows. Pure."""
 
 from __future__ import annotations
 

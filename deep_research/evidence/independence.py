@@ -1,5 +1,5 @@
-"""How many independent voices carry a statement, and which side of a contradiction they bear out better: a copied text is
-no second witness, nor is an older version. Pure."""
+"""Independence of sources: the number of independent voices behind a statement, and the better side of a
+contradiction. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a question asks: its terms, the names among them, its parts, the kind of answer that it expects, and whether a
-text holds something of that kind. Pure."""
+"""Analysis of a question: its terms, names, parts and the kind of answer that it expects. Pure."""
 
 from __future__ import annotations
 

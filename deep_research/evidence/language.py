@@ -1,5 +1,4 @@
-"""Which language a text is in, and what is known of each: its function words, the stems of its words (Snowball's), how
-its questions open, what its denials are. Pure.
+"""Detection of a text's language, and the vocabulary of each: function words, stems, question words, negations. Pure.
 
 A text is in the language that it has most function words of; English when nothing speaks clearly for another.
 """

@@ -1,5 +1,4 @@
-"""Which texts are copies of one another or versions of one document, told from a few characters kept of each, and which
-sets of words are nearly the same. Pure.
+"""Detection of copies and versions of a text, from a few characters kept of each. Pure.
 
 Of all runs of five words of a text, hashed, the smallest `KEPT` are kept: a sample that is drawn alike from every text,
 so that what two samples share tells what the texts share.

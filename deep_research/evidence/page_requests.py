@@ -1,4 +1,5 @@
-"""What a page asks of its reader before it shows anything: to log in, to run scripts, to be human. Pure.
+"""Detection of pages that only ask something of their reader: to log in, to run scripts, to prove that they are
+human. Pure.
 
 Many an honest page has a notice of cookies, and many a text is about such pages. So a request counts that is made in a
 sentence of its own, and against it what else is said. The wordings of each language are in `page_requests.toml`.

@@ -1,4 +1,4 @@
-"""How good a source is, judged from what is known of it, and why: every signal is kept with its effect. Pure.
+"""Rating of a source by known signals, each kept with its effect. Pure.
 
 The effects are summed: from `HIGH` on a source is high, from `MEDIUM` on medium, below it low. Where all effects
 together, whatever their signs, weigh less than `ENOUGH`, there is nothing to go on and the quality is unknown. A work

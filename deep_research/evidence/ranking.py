@@ -1,5 +1,4 @@
-"""Which passages of the sources speak to a question: term weights by rarity, BM25, coverage, and each passage against the
-best that any source of a round has. Pure.
+"""Ranking of passages against questions: term weights by rarity, BM25, coverage. Pure.
 
 Terms are stems. Texts are scanned once with one compiled pattern, and only passages with a hit are looked at. What is
 kept of a source is where its passages are and which words they have, so that its text need not be held.

@@ -1,4 +1,4 @@
-"""Whether a statement restates a sentence: the same words in the same order. Pure.
+"""Restatement: whether a statement repeats a sentence, with the same words in the same order. Pure.
 
 What may differ is the form of a word, a small word, the unit of a value, the place of a clause that a conjunction or
 preposition opens, and the subject, which may stand in the sentence before. A whole clause of the sentence may be left

@@ -1,4 +1,4 @@
-"""How much each sentence of a text matters, by itself and to a query. Pure.
+"""Salience of each sentence of a text, by itself and for a query. Pure.
 
 Four things are known of a sentence without understanding it: how many of the query's words it and its neighbours have,
 the rare ones counting more; how many of the words that the text is about; where it stands; and whether it tells

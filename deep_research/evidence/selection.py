@@ -1,4 +1,4 @@
-"""Which candidates a report shows: the best one first, then each next for its score and for what it adds. Pure.
+"""Selection of the candidates that a report shows, each next one for its score and for what it adds. Pure.
 
 A chosen sentence is shown as a passage: after the sentence that its first word points back to, before the items that it
 announces, and with its neighbours in the section where it is short.

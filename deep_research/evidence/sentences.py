@@ -1,4 +1,4 @@
-"""Where sentences end inside one paragraph."""
+"""Sentence ends within a paragraph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether texts carry a statement: how much of it a few of their sentences hold, and what they say otherwise. Pure.
+"""Support of a statement by texts: how much of it a few sentences hold, and what they contradict. Pure.
 
 A text is cut into sentences and filed by its words once, for all statements that are checked against it. A word leads to
 a bounded number of sentences, so that the cost is linear in the texts and in the number of statements.

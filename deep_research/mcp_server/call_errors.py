@@ -1,4 +1,4 @@
-"""What a client is told of a call that failed: one line, with what to do."""
+"""Messages to an MCP client about a failed call: one line, with the next step."""
 
 from __future__ import annotations
 

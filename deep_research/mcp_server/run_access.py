@@ -1,4 +1,4 @@
-"""What the tools of a client work on: the runs of an engine in this process, or those of a user of a server."""
+"""Access of MCP tools to runs: those of an engine in this process, or of a user of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tools answer with: bounded, as data and in words."""
+"""Results of MCP tools: bounded, as data and in words."""
 
 from __future__ import annotations
 

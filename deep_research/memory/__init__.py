@@ -1,5 +1,4 @@
-"""What is remembered of users between runs: the contract of a memory, and two memories. Names are loaded when first
-used."""
+"""Memory of users between runs: the contract, and two memories. Names are loaded when first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which entries speak of what a text does: by the stems of their words, the rare ones before the common."""
+"""Relevance of memory entries to a text, by the stems of their words."""
 
 from __future__ import annotations
 

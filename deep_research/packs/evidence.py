@@ -1,4 +1,4 @@
-"""What is verified: the members of a run, in a pack or as a store would have them packed."""
+"""Members of a run to verify, from a pack or from a store."""
 
 from __future__ import annotations
 

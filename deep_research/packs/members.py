@@ -1,4 +1,4 @@
-"""What is in a pack, and how it follows from the log of a run. Pure."""
+"""Members of a pack, derived from the log of a run. Pure."""
 
 from __future__ import annotations
 

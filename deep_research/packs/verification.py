@@ -1,4 +1,4 @@
-"""Whether a run is as it was recorded: hashes, spans, the fold of its log, and verdicts, all made again, offline.
+"""Verification of a run: repeats hashes, spans, the fold of the log and verdicts, offline.
 
 It shows damage, not who made the pack: whoever changes a run and packs it anew has a pack that verifies.
 """

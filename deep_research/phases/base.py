@@ -1,4 +1,4 @@
-"""What all phases share: how an agent is asked for one of its operations, and what it is to be done again."""
+"""Base of all phases: calls of agents, and retries."""
 
 from __future__ import annotations
 

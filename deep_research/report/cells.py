@@ -1,4 +1,4 @@
-"""Whether a cell of a report stands in the column that its source has it in. Pure.
+"""Check of table cells: each stands under the column that its source has it in. Pure.
 
 A table of a source says of each value what it is of (the row) and what it is (the heading of its column). A cell of a
 report whose row and heading name such a value says what the source says where it has that very value, whatever its

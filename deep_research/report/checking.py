@@ -1,4 +1,4 @@
-"""What carries each claim of a draft: its words are set against the saved texts of the sources that it cites. Pure.
+"""Check of the claims of a draft against the saved texts of the sources that it cites. Pure.
 
 A claim that cites nothing is set against what is cited next to it, then against the findings that it repeats; one that
 tells of the research itself, against the log of the run. What a quote says word for word needs no more looking.

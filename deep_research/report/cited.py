@@ -1,5 +1,4 @@
-"""What a report may rest on: the findings, the quotes and the saved texts of one run, and what they say of a statement.
-Pure."""
+"""Citable evidence of a run: findings, quotes and saved texts, and their support for a statement. Pure."""
 
 from __future__ import annotations
 

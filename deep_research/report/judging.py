@@ -1,4 +1,4 @@
-"""Which verdict counts: that of code, or that of the judge's model where texts back it. Pure."""
+"""Choice of the verdict that counts: that of code, or that of the judge's model where texts back it. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a report says of the research itself: lines that code puts there, which the log of the run bears out, and before
-its first sentence where it rests on little. Pure."""
+"""Lines that code adds to a report about the research itself, each borne out by the log. Pure."""
 
 from __future__ import annotations
 

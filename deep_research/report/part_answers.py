@@ -1,4 +1,4 @@
-"""Which parts of the question a report answers, and by which of its claims. Pure.
+"""Answers to the parts of the question, and the claims that give them. Pure.
 
 A claim tells of a part where its own words hold the kind of answer that the part expects. The judge says which claims
 answer; code holds it to that only where they have the names of the part, in their words, their passages, or what these

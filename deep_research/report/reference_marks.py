@@ -1,4 +1,4 @@
-"""Where the numbers of a finished report's references stand. Pure."""
+"""Places of the reference numbers in a finished report. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a run stands: by its row, as a list shows it, and by its log."""
+"""Summary of a run: from its row, as a list shows it, and from its log."""
 
 from __future__ import annotations
 

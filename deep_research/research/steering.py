@@ -1,4 +1,5 @@
-"""What a user gives a run: guidance, answers, raised caps. Checked before they are queued, and as events of its log."""
+"""Input of a user to a run: guidance, answers and raised caps, checked and turned into events. Checked before they
+are queued, and as events of its log."""
 
 from __future__ import annotations
 

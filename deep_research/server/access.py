@@ -1,4 +1,4 @@
-"""Who sends a request, and what of the engine it may reach: the dependencies of every route."""
+"""Authentication of requests and the rights of their user: the dependencies of every route."""
 
 from __future__ import annotations
 

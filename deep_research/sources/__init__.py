@@ -1,1 +1,1 @@
-"""Where evidence comes from: search providers, and folders of documents."""
+"""Sources of evidence: search providers, and folders of documents."""

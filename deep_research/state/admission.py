@@ -1,4 +1,4 @@
-"""Whether a run is let in, for whom, and what that user may."""
+"""Admission of a run: its user, their permissions, and the depth and scope of the research."""
 
 from __future__ import annotations
 

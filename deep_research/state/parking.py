@@ -1,5 +1,4 @@
-"""Why a run is parked, as data: what it asks, in what form it wants to be answered, what happens when nobody does, and
-whether an answer is of that form."""
+"""Parking of a run as data: the question, the form of an answer, and the default."""
 
 from __future__ import annotations
 

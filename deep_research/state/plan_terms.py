@@ -1,4 +1,4 @@
-"""What the owner of a run changes of its options together with its plan."""
+"""Changes of a run's options that come with an approved plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run knows: frozen records, the entries of the state and of its events.
+"""Records of a run's state and events, all frozen.
 
 Records never change; a new version of one replaces the old under the same id. Ids are a function of what the
 record is about (see `deep_research.state.identity`), so a resumed run issues the same ones.

@@ -1,4 +1,4 @@
-"""What a phase was given of all that there was for it."""
+"""Record of the material that a phase was given, out of all that there was."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a run was set up with, as names and resolved values: enough to go on with it as it began, and to notice what is
-otherwise. It holds no secret, no object and no path of the machine that it was made on."""
+"""Set-up of a run, as names and resolved values: enough to resume it, and to notice changes. It holds no secret, no
+object and no path of the machine that it was made on."""
 
 from __future__ import annotations
 

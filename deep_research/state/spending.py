@@ -1,4 +1,4 @@
-"""What a run may spend, and what it spent: caps, and the books of its searches and model requests.
+"""Caps of a run, and the books of its searches and model requests.
 
 Books are kept by adding, never by counting again: `Usage.charged` is the one place where a request is booked.
 """

@@ -1,4 +1,4 @@
-"""Where runs live: logs, saved texts, ownership. The store alone writes. Names are loaded when first used."""
+"""Stores of runs: logs, saved texts, ownership. The store alone writes. Names are loaded when first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which runs are looked for, and where a page of them begins."""
+"""Filters and pages of a list of runs."""
 
 from __future__ import annotations
 

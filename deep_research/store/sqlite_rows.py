@@ -1,7 +1,6 @@
-"""What stands in the SQLite database and what sqlite3 raises, as the store's own records and errors; and the list of runs
-as SQL. What is looked for is bound and never part of a statement; what SQL cannot know, whether a process lives and what
-a letter is in another case, it asks.
-"""
+"""Rows and errors of SQLite as the store's own records and errors, and the list of runs as SQL. What is looked for is
+bound and never part of a statement; what SQL cannot know, whether a process lives and what a letter is in another
+case, it asks."""
 
 from __future__ import annotations
 

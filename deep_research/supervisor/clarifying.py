@@ -1,4 +1,4 @@
-"""Whether it is clear what is asked, before anything is searched: one question back, by rule or from a model.
+"""Clarification before the first search: one question to the owner, by rule or from a model.
 
 By rule a question is not clear where it says nothing that can be searched, where it names what several documents are
 named, and where what it asks and what the run may search exclude each other.

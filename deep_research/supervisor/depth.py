@@ -1,4 +1,4 @@
-"""How thoroughly a question is researched: as its owner says, or by what it asks. Pure."""
+"""Depth of the research: as the owner says, or by the question. Pure."""
 
 from __future__ import annotations
 

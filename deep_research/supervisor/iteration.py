@@ -1,4 +1,4 @@
-"""Whether a further iteration is worth it, and what it would search. Pure."""
+"""Decision on a further iteration, and its searches. Pure."""
 
 from __future__ import annotations
 

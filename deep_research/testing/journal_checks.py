@@ -1,4 +1,4 @@
-"""What a run's journal must do over every store, one function a promise."""
+"""Checks of a run's journal over every store, one function a promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store must do when runs are looked for. The first line of each says the promise."""
+"""Checks of listing runs, for every store. The first line of each says the promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check of the memory suite works with: memories over one place, and entries for them."""
+"""Bench of the memory suite: memories over one place, and entries for them."""
 
 from __future__ import annotations
 

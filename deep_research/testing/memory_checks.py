@@ -1,4 +1,4 @@
-"""What every memory must do, one function a promise. The name of each says the promise."""
+"""Checks of every memory, one function a promise. The name of each says the promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long something takes, on a machine that may stand still meanwhile."""
+"""Measures of CPU time that hold on a machine that stands still for a while."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store that remembers pages must do, one function a promise."""
+"""Checks of stores that remember pages, one function a promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What conformance suites are made of: checks, each one promise, found by name in the modules that hold them."""
+"""Checks as data: each one promise, found by name in its module."""
 
 from __future__ import annotations
 

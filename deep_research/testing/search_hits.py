@@ -1,4 +1,4 @@
-"""What a search service on loopback has to find, whatever its format."""
+"""Hits of a search service on loopback, whatever its format."""
 
 from __future__ import annotations
 

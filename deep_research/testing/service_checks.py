@@ -1,5 +1,4 @@
-"""What every provider of a service keeps, of models and of searches: connections are reused, belong to their loop and are
-let go, and no key is shown."""
+"""Checks of connections and keys, for providers of models and of searches."""
 
 from __future__ import annotations
 

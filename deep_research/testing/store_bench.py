@@ -1,4 +1,4 @@
-"""What a check of the store suite works with: stores over one place, a clock to move, owners alive and dead."""
+"""Bench of the store suite: stores over one place, a movable clock, owners alive and dead."""
 
 from __future__ import annotations
 

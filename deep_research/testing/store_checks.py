@@ -1,4 +1,4 @@
-"""What every store must do, one function a promise. The first line of each says the promise."""
+"""Checks of every store, one function a promise. The first line of each says the promise."""
 
 from __future__ import annotations
 

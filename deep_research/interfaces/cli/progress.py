@@ -1,4 +1,4 @@
-"""What a run does, as it does it: redrawn in place on a terminal, plain lines elsewhere."""
+"""Progress of a run: redrawn in place on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command works with, and the translation of its arguments into those of the engine."""
+"""Context of a command, and the translation of its arguments into those of the engine."""
 
 from __future__ import annotations
 

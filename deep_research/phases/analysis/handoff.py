@@ -1,4 +1,4 @@
-"""What the analyzer is given and what it answers."""
+"""Input and output of the analyzer."""
 
 from __future__ import annotations
 

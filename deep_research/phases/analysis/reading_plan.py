@@ -1,5 +1,4 @@
-"""What a pass of ANALYSIS has a model read, in which calls, and what of the sources that leaves out: so much of each as
-it matters, and as can be paid for."""
+"""Reading plan of a pass of ANALYSIS: which parts of which sources a model reads, in which calls."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How much of each source a model reads, chosen before it reads any: all of it, the sections that speak of what is asked,
-or nothing; and the further sections of a source that a search of a later round finds again. Code chooses; of sources that
-it is not sure of a model does where one is asked, which is shown titles, headings and best passages in one request."""
+"""Triage of sources before a model reads them: whole, in sections, or not at all; and further sections of known
+sources. Code chooses; of sources that it is not sure of a model does where one is asked, which is shown titles,
+headings and best passages in one request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the gatherer is given and what it answers."""
+"""Input and output of the gatherer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the planner is given and what it answers."""
+"""Input and output of the planner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the refiner is given and what it answers."""
+"""Input and output of the refiner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often words occur in an open index, and what that makes them tell."""
+"""Word frequencies of an open index, and the weights that follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which passages a search need not score, because their words cannot make a score that is high enough.
+"""Pruning of passages whose words cannot reach a score that is high enough.
 
 To find a passage takes a twentieth of the time of scoring it, so a search scores those that can be among the best and
 shows afterwards that no other can (the idea of MaxScore, in expressions that FTS5 understands).

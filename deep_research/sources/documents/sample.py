@@ -1,4 +1,4 @@
-"""Where the sample documents are: inside an installed package, else beside the one in a checkout."""
+"""Location of the sample documents: in an installed package, or in a checkout."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a page keeps apart from its running text and a visitor reads all the same: notes in its main part, and the folded
-parts that one of its buttons opens."""
+"""Asides of a page: notes in its main part, and folded parts that one of its buttons opens."""
 
 from __future__ import annotations
 

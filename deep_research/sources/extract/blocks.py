@@ -1,5 +1,4 @@
-"""What a reader of markup writes into: headings, paragraphs, items, rows and code, in the light structure that
-`evidence.passages` cuts and `evidence.rows` reads back."""
+"""Writer of the light structure that readers of markup produce: headings, paragraphs, items, rows and code."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What comes out of an extraction, and the last step of every reader: what it found becomes a document, or it is said why
-there is none.
-"""
+"""The extracted document, and the last step of every reader."""
 
 from __future__ import annotations
 

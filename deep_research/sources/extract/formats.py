@@ -1,4 +1,4 @@
-"""What a document is written in: by what it is, else by what a server says of it, else by its name. Pure.
+"""Detection of a document's format: by content, then by the server's type, then by name. Pure.
 
 Content decides where it is plain, so that neither a header nor a name that lies leads to the wrong parser, and what
 begins as one format and goes on as another is the first.

@@ -1,4 +1,4 @@
-"""What an element's own attributes and style keep from a reader's eyes. Pure, in linear time.
+"""Detection of elements that their own attributes and style hide from a reader. Pure, in linear time.
 
 Text that nobody sees is no evidence, and is where orders to programs are put. Only what stands on the element itself is
 looked at: what style sheets hide is not known here. What may be unfolded (``max-height: 0``) and white letters, whose

@@ -1,6 +1,5 @@
-"""What the two processes say to each other: pieces of bytes, each behind its length (8 bytes, big-endian); and documents
-as JSON. What comes back is checked: it was written by a process that read what nobody vouches for.
-"""
+"""Messages between the engine and its extraction process: pieces of bytes with their length, and documents as JSON.
+What comes back is checked: it was written by a process that read what nobody vouches for."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the head of a web page tells of it, marked as such: title, author, day. Nothing is guessed from the text. And
-which manual it is part of, by its links to the next and previous page and to the index."""
+"""Metadata in the head of a web page: title, author, day, and the manual that it belongs to. Nothing is guessed from
+the text. And which manual it is part of, by its links to the next and previous page and to the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What directives and roles of reStructuredText say, docutils' own as well as Sphinx's and all others.
+"""Directives and roles of reStructuredText, those of docutils, of Sphinx and unknown ones.
 
 None of docutils' directives that can read a file or an address is ever run: each name leads to `_Directive`, which looks
 at nothing but the lines below it.

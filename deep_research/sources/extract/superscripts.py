@@ -1,5 +1,5 @@
-"""What formats say to be raised or lowered, told as such where it is an exponent: ``10⁶`` and ``m²``, where ``106`` is
-another number. Pure."""
+"""Superscripts and subscripts as text, where they are exponents: ``10⁶`` and ``m²``, since ``106`` is another number.
+Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page is called, of what its head and its headings call it: mostly the same, with the site's name beside."""
+"""Title of a page, chosen among its head and headings."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a document is called and who wrote it, by what its file says and by how its first page looks. Programs fill in
-names of files, of machines and of themselves: no title, and the file's name stands there, or a right one. Pure."""
+"""Title and author of a document, from the fields of its file and the look of its first page. Programs fill in names
+of files, of machines and of themselves: no title, and the file's name stands there, or a right one. Pure."""
 
 from __future__ import annotations
 

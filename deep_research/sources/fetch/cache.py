@@ -1,4 +1,4 @@
-"""Whether a page that was saved may be used instead of asking for it again, by what its server said. Pure.
+"""Cache rules: whether a saved page may be used instead of a new request. Pure.
 
 This is the cache of one user, so what is private may be used again. What may not be stored (``no-store``) is still kept
 as the evidence of its run; it is only never used for another.

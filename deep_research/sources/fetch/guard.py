@@ -1,4 +1,4 @@
-"""Which addresses may be fetched: public ones, whatever a name, a redirect or a resolver says.
+"""Guard against addresses that are not public, whatever a name, a redirect or a resolver says.
 
 The check that counts is made where a connection is made: every address that a name resolves to must be public, and the
 connection goes to the one that was checked, so that a second answer of a resolver changes nothing.

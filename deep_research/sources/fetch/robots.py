@@ -1,4 +1,4 @@
-"""What a site asks of programs in its robots.txt (RFC 9309), and keeping to it.
+"""Rules of a site's robots.txt (RFC 9309).
 
 A site whose file is not there, or not for us to see (4xx), allows everything. One that cannot be reached or answers with
 a fault of its own (5xx) allows nothing for a while: `UNREACHED` or `FAULTY` seconds.

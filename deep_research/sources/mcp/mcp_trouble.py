@@ -1,4 +1,4 @@
-"""What it means when a server cannot be reached, refuses or breaks off: one `RemoteError` for each."""
+"""Errors of MCP servers that cannot be reached, refuse or break off, as `RemoteError`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What services send, as the fields of a result: plain text within bounds, addresses, days. Pure."""
+"""Fields of results as plain text within bounds, from what services send. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which results a search may give: the caller's filters, whatever the service made of them. Pure."""
+"""The caller's filters, applied to results whatever the service made of them. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which variables of the environment a search provider wants, told without making one."""
+"""Environment variables that search providers want."""
 
 from __future__ import annotations
 

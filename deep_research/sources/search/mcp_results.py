@@ -1,4 +1,4 @@
-"""What a tool of an MCP server gives, as items: of its structured content, of JSON in its texts, else its texts. Pure.
+"""Results of an MCP tool as items: from structured content, from JSON in its texts, or from the texts. Pure.
 
 Servers agree on no form. An item is an object with a text, an address or a title under one of the names below; a list of
 such objects is looked for in the answer itself, and below its names.

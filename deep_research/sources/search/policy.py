@@ -1,4 +1,4 @@
-"""How one search service is asked: at its rate, again where that may help, and not at all while it rests.
+"""Request policy of a search service: rate, retries, and rest after failures.
 
 Gates and breakers belong to the process: a service counts requests by key, not by run. Engines with different keys have
 different ones: a key that is refused or used up says nothing of another.

@@ -1,4 +1,4 @@
-"""Which services are searched: by name, or all that are ready."""
+"""Choice of the search services: by name, or all that are ready."""
 
 from __future__ import annotations
 

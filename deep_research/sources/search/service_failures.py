@@ -1,4 +1,4 @@
-"""What a service's refusal means: ask again, wait, give up. Pure.
+"""Classification of a search service's failures: ask again, wait, give up. Pure.
 
 | answer | trouble |
 |---|---|

@@ -1,4 +1,4 @@
-"""What providers of web services share: one client a loop, a deadline, bounds, and one meaning for every failure.
+"""Base of web search services: one client a loop, a deadline, bounds, and one meaning for every failure.
 
 Nothing is repeated here: whoever asked decides that.
 """

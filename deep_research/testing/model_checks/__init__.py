@@ -1,1 +1,1 @@
-"""What every model provider must do, one function a promise. `model_suite` gathers them."""
+"""Checks of every model provider, one function a promise. `model_suite` gathers them."""

@@ -1,4 +1,4 @@
-"""What is said arrives: texts, turns, streams and the ends of answers."""
+"""Checks of answers: texts, turns, streams and ends arrive."""
 
 from __future__ import annotations
 

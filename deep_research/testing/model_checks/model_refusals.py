@@ -1,4 +1,4 @@
-"""What an error status means, in whatever words it comes, and how long to wait."""
+"""Checks of error statuses, in whatever words they come, and of waiting times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call says reaches the service, or is left out as the provider says."""
+"""Checks of requests: a call reaches the service whole, or a part is left out as the provider says."""
 
 from __future__ import annotations
 

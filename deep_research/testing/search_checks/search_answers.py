@@ -1,4 +1,4 @@
-"""What is asked for is what comes: so many, in their order, well formed."""
+"""Checks of search answers: count, order, form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a service's refusal means is the same for all: ask again, wait, give up."""
+"""Checks of a search service's refusals: ask again, wait, give up."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a task has in front of it: its sources and links by the names that the agent knows them by, and what each step
-showed. All of it follows from the task's steps in the log, so that a resumed task has the same."""
+"""Context of a task: its sources and links by the names that the agent knows, and the output of each step. All of it
+follows from the task's steps in the log, so that a resumed task has the same."""
 
 from __future__ import annotations
 

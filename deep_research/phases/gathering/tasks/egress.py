@@ -1,4 +1,4 @@
-"""What sites and services can learn of a task from what it asks of them. Pure.
+"""Egress rules of a task: what sites and services can learn from its requests. Pure.
 
 A page can order a model to follow those of its links that spell a secret, and a model may obey. So code decides: of one
 site at most two links that no search found are offered to a task, the best by the words of its question, and they are

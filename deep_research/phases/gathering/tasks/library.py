@@ -1,4 +1,4 @@
-"""What the tools of one task work with: what is searched, how pages are read, and what it may still ask for."""
+"""Library of a task: search, reading of pages, and the requests that it may still make."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What tasks work with, whatever the run: what they may search, by name (the run's documents, its services of the web,
-and sources of the caller's own), reading, tools of the caller, rules for what does not fit."""
+"""Resources of all tasks: data sources by name, reading, tools of the caller, rules for what does not fit."""
 
 from __future__ import annotations
 
