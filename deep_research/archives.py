@@ -10,19 +10,19 @@ import zlib
 from dataclasses import dataclass
 from typing import BinaryIO
 
-SMALL = 100_000  # bytes; what unpacks to less may be packed as well as it likes
+MAX_SMALL_BYTES = 100_000  # bytes; what unpacks to less may be packed as well as it likes
 _LOCAL_HEADER = 30
 _LOCAL = struct.Struct("<4s5H3L2H")  # what stands before each entry
-_ENTRY_HEADER = 46  # bytes of the directory for each entry, beside its name
+_ENTRY_HEADER_BYTES = 46  # bytes of the directory for each entry, beside its name
 _END = struct.Struct("<4s4H2LH")  # the record at the end of an archive
 _LARGE_END = struct.Struct(
     "<40xQ28x"
 )  # the same of the larger kind, with its locator, which stands before it
 _BEGINNING, _END_MARK, _LARGE_MARK = b"PK\x03\x04", b"PK\x05\x06", b"PK\x06\x07"
-_LONGEST_COMMENT = 65_535
+_MAX_COMMENT_BYTES = 65_535
 _LARGE_LOCATOR = 20
 _UNSAID = 0xFFFFFFFF  # the size of a directory that the larger record says
-_ENTRY_AT_MOST = 1_000  # bytes of the directory for each entry
+_MAX_ENTRY_BYTES = 1_000  # bytes of the directory for each entry
 _ENCRYPTED = 0x1
 _UTF8 = 0x800
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -101,7 +101,7 @@ def foreign_bytes(archive: zipfile.ZipFile, file: BinaryIO) -> str:
         if not _is_filled(entry, file.read(entry.compress_size)):
             return f"within {entry.filename}"
         end += _LOCAL_HEADER + len(name) + entry.compress_size
-        directory += _ENTRY_HEADER + len(name)
+        directory += _ENTRY_HEADER_BYTES + len(name)
     if archive.start_dir != end:
         return "before its directory"
     return "" if file.seek(0, 2) == end + directory + _END.size else "behind its entries"
@@ -143,7 +143,7 @@ def _is_filled(entry: zipfile.ZipInfo, packed: bytes) -> bool:
 def _check_end(file: BinaryIO, bounds: Bounds) -> None:
     """The directory is read as a whole: one that is larger than so many entries need is not begun."""
     length = file.seek(0, 2)
-    file.seek(max(0, length - _END.size - _LONGEST_COMMENT - _LARGE_END.size))
+    file.seek(max(0, length - _END.size - _MAX_COMMENT_BYTES - _LARGE_END.size))
     tail = file.read()
     place = tail.rfind(_END_MARK)
     if place < 0 or len(tail) - place < _END.size:
@@ -154,7 +154,7 @@ def _check_end(file: BinaryIO, bounds: Bounds) -> None:
     large = place - _LARGE_END.size
     if large >= 0 and tail[place - _LARGE_LOCATOR :].startswith(_LARGE_MARK):
         directory = max(directory % _UNSAID, _LARGE_END.unpack_from(tail, large)[0])
-    if directory > bounds.entries * _ENTRY_AT_MOST:
+    if directory > bounds.entries * _MAX_ENTRY_BYTES:
         raise _too_many(bounds)
 
 
@@ -178,7 +178,7 @@ def _check(entry: zipfile.ZipInfo, bounds: Bounds) -> None:
         raise ArchiveError("an archive with names that lead outside")
     if entry.file_size > bounds.entry:
         raise ArchiveError(f"an archive with an entry of more than {bounds.entry:,} bytes", bound=True)
-    if entry.file_size > SMALL and entry.file_size > bounds.ratio * max(1, entry.compress_size):
+    if entry.file_size > MAX_SMALL_BYTES and entry.file_size > bounds.ratio * max(1, entry.compress_size):
         raise ArchiveError(f"an archive packed more than {bounds.ratio} to 1", bound=True)
 
 

@@ -22,14 +22,14 @@ from deep_research.errors import ReentrantCallError, StopResearch
 
 _T = TypeVar("_T")
 
-THREADS = 16
-SMALL_WORK = 40  # items that take well under a millisecond: a thread would cost more than the work
-TEXT_UNIT = 500  # characters that are parsed in the time of one small item
+MAX_THREADS = 16
+MAX_SMALL_ITEMS = 40  # items that take well under a millisecond: a thread would cost more than the work
+TEXT_UNIT_CHARS = 500  # characters that are parsed in the time of one small item
 
 
 async def off_loop(size: int, work: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
     """Text work of ``size`` items, in a thread unless it is small."""
-    if size <= SMALL_WORK:
+    if size <= MAX_SMALL_ITEMS:
         return work(*args, **kwargs)
     return await asyncio.to_thread(work, *args, **kwargs)
 
@@ -49,7 +49,7 @@ def run_here(work: Coroutine[Any, Any, _T]) -> _T:
 class Calls:
     """A pool for plain callables. Threads are started when first needed; safe to use from several loops."""
 
-    def __init__(self, threads: int = THREADS) -> None:
+    def __init__(self, threads: int = MAX_THREADS) -> None:
         self._threads = threads
         self._gate = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None

@@ -9,6 +9,7 @@
     │   ├── RunNotFoundError        no run of that id
     │   ├── RunBusyError            another live process owns the run
     │   ├── RunStateError           the verb does not fit the run's status
+    │   ├── PlanNotFoundError       no plan of capabilities with that id
     │   ├── MemoryNotFoundError     a user's memory has no entry of that id
     │   ├── MemoryFullError         a user's memory has no room for more
     │   ├── SetUpError              a run is to go on with another set-up than it has
@@ -43,6 +44,7 @@
     │   ├── WindowError             what is to be sent does not fit the model's window
     │   ├── BudgetError             a request would pass a cap of the run
     │   ├── ToolError               a tool of a task could not do what it was asked
+    │   ├── CapabilityError         a capability could not be asked, or its answer not be used
     │   ├── AgentError              an agent raised
     │   └── HandoffError            an agent answered with something else than its output
     └── ResearchAbortedError        raised only by ``ResearchResult.raise_for_status()``

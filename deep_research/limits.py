@@ -14,9 +14,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-_SOON = 0.001  # seconds until who is ahead has gone in
-MOST_GATES = 4_096  # of services and keys
-LOOK_AGAIN = 5.0  # seconds after which who waits looks whether a loop inside is gone, which nobody would tell
+_SOON_SECONDS = 0.001  # seconds until who is ahead has gone in
+MAX_GATES = 4_096  # of services and keys
+LOOK_AGAIN_SECONDS = (
+    5.0  # seconds after which who waits looks whether a loop inside is gone, which nobody would tell
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -107,7 +109,7 @@ class Gate:
             else:
                 self._inside.add(place)
                 return place
-        timer = place.loop.call_later(LOOK_AGAIN, self._look_again, place)
+        timer = place.loop.call_later(LOOK_AGAIN_SECONDS, self._look_again, place)
         try:
             await place.called
         except BaseException:  # it may have been called already: the place goes to the next
@@ -123,7 +125,7 @@ class Gate:
             return
         with self._lock:
             self._admit()
-        place.loop.call_later(LOOK_AGAIN, self._look_again, place)
+        place.loop.call_later(LOOK_AGAIN_SECONDS, self._look_again, place)
 
     def _leave(self, place: Place) -> None:
         with self._lock:
@@ -165,7 +167,7 @@ class Gate:
                 self._line.popleft()
                 self._next = max(self._next, now) + spacing
             elif wait <= 0:
-                return _SOON
+                return _SOON_SECONDS
             return wait
 
 
@@ -187,7 +189,7 @@ def _check(at_once: int, per_minute: float | None) -> None:
 
 
 class Gates:
-    """The gates of a process by name, made when first asked for. Thread-safe. Beyond `MOST_GATES` those that nobody is at
+    """The gates of a process by name, made when first asked for. Thread-safe. Beyond `MAX_GATES` those that nobody is at
     are forgotten, the oldest first."""
 
     def __init__(self) -> None:
@@ -199,7 +201,7 @@ class Gates:
         with self._lock:
             gate = self._gates.get(name)
             if gate is None:
-                if len(self._gates) >= MOST_GATES:
+                if len(self._gates) >= MAX_GATES:
                     self._forget()
                 gate = self._gates[name] = Gate(at_once, per_minute, burst=burst)
                 return gate
@@ -209,7 +211,7 @@ class Gates:
     def _forget(self) -> None:
         """The lock is held."""
         idle = [name for name, gate in self._gates.items() if not (gate.inside or gate.waiting)]
-        for name in idle[: len(self._gates) - MOST_GATES + 1]:
+        for name in idle[: len(self._gates) - MAX_GATES + 1]:
             del self._gates[name]
 
     def renew(self) -> None:

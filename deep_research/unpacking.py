@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 CODINGS = "gzip, deflate"  # others unpack without a bound, or cannot be unpacked piece by piece
-_CHUNK = 65_536
+_CHUNK_BYTES = 65_536
 _GZIP = b"\x1f"  # what each member of a gzip file begins with
 
 
@@ -43,10 +43,10 @@ class Unpacker:
         while left or more:
             if (self._zlib is None or self._zlib.eof) and not self._begun(left):
                 return
-            made = self._zlib.decompress(left, _CHUNK)
+            made = self._zlib.decompress(left, _CHUNK_BYTES)
             ended = self._zlib.eof
             left = self._zlib.unused_data if ended else self._zlib.unconsumed_tail
-            more = not ended and len(made) == _CHUNK  # there may be some that needs no more input
+            more = not ended and len(made) == _CHUNK_BYTES  # there may be some that needs no more input
             yield made
 
     def _begun(self, left: bytes) -> bool:

@@ -117,7 +117,7 @@ def test_the_places_of_a_loop_that_died_are_taken_back():
 
 @pytest.mark.timed
 def test_who_waits_finds_out_that_the_loop_inside_died(monkeypatch):
-    monkeypatch.setattr(limits, "LOOK_AGAIN", 0.01)
+    monkeypatch.setattr(limits, "LOOK_AGAIN_SECONDS", 0.01)
     gate, dead = Gate(1), asyncio.new_event_loop()
     entered = gate.entered()
     dead.run_until_complete(entered.__aenter__())

@@ -54,7 +54,7 @@ from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 from deep_research.supervisor.phase_choice import EXTRACTIVE_AGENTS, PHASE_TYPES, checked_agents
 
 log = get_log("assembly")
-CORPUS_AGE = 2.0  # seconds after which a new run looks for changed documents
+CORPUS_AGE_SECONDS = 2.0  # seconds after which a new run looks for changed documents
 
 # Loaded for a role that has a model: runs without one need nothing of them.
 _THINKING: dict[DeepResearchPhase, tuple[str, str]] = {
@@ -63,7 +63,7 @@ _THINKING: dict[DeepResearchPhase, tuple[str, str]] = {
     DeepResearchPhase.SYNTHESIS: ("deep_research.phases.synthesis.llm", "LLMSynthesizer"),
     DeepResearchPhase.REFINEMENT: ("deep_research.phases.refinement.llm", "LLMRefiner"),
 }
-_ONE_REQUEST = 0.4  # of the time that one operation may take
+_ONE_REQUEST_SHARE = 0.4  # of the time that one operation may take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -108,7 +108,7 @@ class Parts:
         self.sources.check_certificates()
         if self.sources.corpus is not None:
             with self.keyring.scope():
-                self.sources.corpus.prepare(max_age=CORPUS_AGE)
+                self.sources.corpus.prepare(max_age=CORPUS_AGE_SECONDS)
 
     @property
     def set_up_now(self) -> SetUp:
@@ -154,7 +154,7 @@ class Parts:
     def skipped(self) -> Sequence[Skipped]:
         """Which local documents cannot be read. Blocking. Raises `CorpusError`."""
         corpus = self.sources.corpus
-        return corpus.prepare(max_age=CORPUS_AGE).skipped if corpus is not None else ()
+        return corpus.prepare(max_age=CORPUS_AGE_SECONDS).skipped if corpus is not None else ()
 
     def supervisor(self, **parts: Any) -> SupervisorOrchestrator:
         """One that walks a run of this set-up. Raises `ConfigurationError` where whoever makes it does not."""
@@ -372,7 +372,7 @@ def _make_tasks(
                 f"local_only is set, and the data source '{name}' is not on this machine.",
                 hint="Leave it out, or leave local_only out.",
             )
-        own[name] = Service.of(provider, calls=calls, timeout=settings.operation_timeout * _ONE_REQUEST)
+        own[name] = Service.of(provider, calls=calls, timeout=settings.operation_timeout * _ONE_REQUEST_SHARE)
     tools = checked_tools(given.tools or ())
     return TaskParts(
         sources=DataSources(pool=found.gatherer.pool, own=own),

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from deep_research.assembly.content import content_rules
-from deep_research.assembly.engine_parts import CORPUS_AGE, Parts
+from deep_research.assembly.engine_parts import CORPUS_AGE_SECONDS, Parts
 from deep_research.assembly.usual_requests import HIGH, LOW, UsualRequests, Work, tokens_of
 from deep_research.budget.estimate import Estimate, Range, RoleModel, estimate
 from deep_research.budget.report_cost import AT_ONCE, text_output
@@ -45,11 +45,11 @@ from deep_research.state.journal import MemoryJournal
 from deep_research.state.run import AUTO, MAX_SUB_QUERIES
 from deep_research.supervisor import lead, reflection
 
-OF_SOURCES = 0.7  # of the room of a request that reads
-LEAST_QUERIES = 2  # of a plan
+SOURCES_SHARE = 0.7  # of the room of a request that reads
+MIN_QUERIES = 2  # of a plan
 USUAL_TOKENS = (250, 900)  # that are read of a page of the web, at the low and the high end
-MORE_READ = 1.3  # times as much as code foresees, at the high end: a model plans otherwise
-LESS_READ = 0.5
+MORE_READ_RATIO = 1.3  # times as much as code foresees, at the high end: a model plans otherwise
+LESS_READ_RATIO = 0.5
 SPARE = 2  # times as many pages are looked at as are wanted
 USES = 4  # of tools in a step of a task
 log = get_log("estimate")
@@ -75,10 +75,10 @@ async def estimated(
         options=options,
         settings=parts.settings,
         queries=planned,
-        call=min(reading.CALL_TOKENS, int(reader.room * OF_SOURCES)) if reader else 0,
+        call=min(reading.CALL_TOKENS, int(reader.room * SOURCES_SHARE)) if reader else 0,
         prompt=tokens_of(question) + tokens_of(options.system_prompt or ""),
     )
-    shorter = replace(work, queries=planned if sub_queries else LEAST_QUERIES)
+    shorter = replace(work, queries=planned if sub_queries else MIN_QUERIES)
     return estimate(
         list(UsualRequests(_with_material(shorter, parts, rehearsal, at_most=False), models, LOW)),
         list(UsualRequests(_with_material(work, parts, rehearsal, at_most=True), models, HIGH)),
@@ -100,7 +100,7 @@ async def _planned(parts: Parts, question: str, options: RunOptions) -> int:
     corpus, calls = parts.sources.corpus, parts.calls
     try:
         if corpus is not None:
-            await calls(partial(corpus.prepare, max_age=CORPUS_AGE))
+            await calls(partial(corpus.prepare, max_age=CORPUS_AGE_SECONDS))
         journal = MemoryJournal()
         await journal.record(RunCreated(research_id="", query=question, options=options))
         await journal.enter(DeepResearchPhase.PLANNING)
@@ -140,7 +140,7 @@ async def _foresee(
     if parts.sources.corpus is None:
         return None
     try:
-        await parts.calls(partial(parts.sources.corpus.prepare, max_age=CORPUS_AGE))
+        await parts.calls(partial(parts.sources.corpus.prepare, max_age=CORPUS_AGE_SECONDS))
         return await _rehearse(parts, question, options, sub_queries)
     except (ConfigurationError, WorkError) as error:  # the run will say so
         log.info("not_foreseen", error=told(error))
@@ -174,7 +174,10 @@ def _with_material(work: Work, parts: Parts, rehearsal: Rehearsal | None, *, at_
     """The work with what is read in the first round: of documents as rehearsed, of other sources as usual."""
     options, settings, sources, tokens = work.options, work.settings, 0, 0.0
     if rehearsal is not None:
-        sources, tokens = rehearsal.sources, rehearsal.tokens * (MORE_READ if at_most else LESS_READ)
+        sources, tokens = (
+            rehearsal.sources,
+            rehearsal.tokens * (MORE_READ_RATIO if at_most else LESS_READ_RATIO),
+        )
     if parts.sources.services or rehearsal is None:
         queries = _capped(work.queries, options.budget.max_searches)
         others = queries * options.max_sources_per_query if at_most else queries

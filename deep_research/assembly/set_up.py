@@ -23,7 +23,7 @@ from deep_research.supervisor.gates import GatePolicy
 from deep_research.supervisor.hooks import DECISION_HOOKS, SupervisorHooks
 from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
-_LONGEST = 200  # characters of a name that somebody else made
+_MAX_NAME_CHARS = 200  # characters of a name that somebody else made
 
 
 def set_up(
@@ -112,4 +112,4 @@ def class_name(own: Any) -> str:
 
 
 def _name(name: object) -> str:
-    return kept(" ".join(str(name).split())[:_LONGEST])
+    return kept(" ".join(str(name).split())[:_MAX_NAME_CHARS])

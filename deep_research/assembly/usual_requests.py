@@ -44,7 +44,7 @@ class End:
 
 LOW = End(650, 70, 150, 30, 20, further=0.0, reviews=False)
 HIGH = End(340, 100, 200, 150, 65, further=0.4, reviews=True)
-FILLED = 0.75  # of a call that reads, as a rule: the next source has to fit whole
+FILLED_SHARE = 0.75  # of a call that reads, as a rule: the next source has to fit whole
 AROUND_SOURCE, AROUND = 100, 150  # tokens beside a source, and of the question and the plan in each prompt
 TOKENS_A_WORD = 1.4
 STEPS, SHOWN = (1, 4), 1_500  # of a task, and tokens that each shows
@@ -142,7 +142,7 @@ class UsualRequests:
     def _reading(self, part: float, number: int, findings: float) -> Iterator[Requests]:
         work, end = self.work, self.end
         tokens, sources = part * work.tokens, part * work.sources
-        calls = max(1, ceil((tokens + AROUND_SOURCE * sources) / (FILLED * max(1, work.call))))
+        calls = max(1, ceil((tokens + AROUND_SOURCE * sources) / (FILLED_SHARE * max(1, work.call))))
         calls += end.reviews and calls > 2  # a source that is large leaves the one before it emptier
         answer = 60 + tokens / end.evidence * end.finding / calls
         yield from self._request(P.ANALYSIS, R.ANALYZER, reading.SYSTEM, tokens / calls, answer, calls=calls)

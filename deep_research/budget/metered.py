@@ -19,7 +19,7 @@ from deep_research.budget.spend import Spend
 from deep_research.budget.spend_ledger import unpriced
 from deep_research.budget.tokens import Counter
 from deep_research.budget.window import Window
-from deep_research.calls import TEXT_UNIT, contained, off_loop
+from deep_research.calls import TEXT_UNIT_CHARS, contained, off_loop
 from deep_research.errors import AgentError, BudgetError, ModelError, WindowError
 from deep_research.logs import get_log, masked, told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, TokenUsage
@@ -274,7 +274,7 @@ class _RunModel:
 
 
 async def _cleared(echoes: Echoes, value: _Value) -> _Value:
-    return await off_loop(text_size(value) // TEXT_UNIT, echoes.cleared, value)
+    return await off_loop(text_size(value) // TEXT_UNIT_CHARS, echoes.cleared, value)
 
 
 @dataclass(frozen=True, slots=True)

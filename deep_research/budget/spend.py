@@ -11,7 +11,7 @@ from deep_research.budget.phase_allocation import Allowance
 from deep_research.budget.shared_budget import Purse, Waiter, desk
 from deep_research.budget.spend_ledger import Ledger
 from deep_research.errors import BudgetError
-from deep_research.limits import LOOK_AGAIN
+from deep_research.limits import LOOK_AGAIN_SECONDS
 from deep_research.state import DeepResearchState, Reservation
 
 Allowed = Callable[[], Allowance | None]
@@ -95,7 +95,7 @@ class Spend:
     def _look_later(self, waiter: Waiter) -> None:
         if waiter.timer is not None:
             waiter.timer.cancel()
-        waiter.timer = waiter.place.loop.call_later(LOOK_AGAIN, self._look, waiter)
+        waiter.timer = waiter.place.loop.call_later(LOOK_AGAIN_SECONDS, self._look, waiter)
 
     def _look(self, waiter: Waiter) -> None:
         """Now and then, as long as somebody waits, since nobody tells of a loop that is gone."""

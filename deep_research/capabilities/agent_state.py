@@ -53,6 +53,12 @@ def _sendable(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+def sender_of(message: Mapping[str, Any]) -> str:
+    """Who a message is of: ``user``, ``assistant``, ``system``, or another name as it came, "" without one."""
+    name = message.get("role") or message.get("type")
+    return _ROLES.get(name, name) if isinstance(name, str) else ""
+
+
 class StatePart(BaseModel):
     """A piece of the content of a message. Only text is read."""
 
@@ -77,8 +83,7 @@ class StateMessage(BaseModel):
     @property
     def sender(self) -> str:
         """``user``, ``assistant``, ``system``, or another name as it came."""
-        name = self.role or self.type or ""
-        return _ROLES.get(name, name)
+        return sender_of({"role": self.role, "type": self.type})
 
     @property
     def text(self) -> str:

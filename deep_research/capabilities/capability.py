@@ -22,8 +22,8 @@ class AgentMessage(Record):
 
 
 class CapabilityRequest(Record):
-    """What a capability is asked. ``key`` is the same when a call is repeated after a crash, and another for every new
-    try: an agent that starts work remembers it, and starts nothing twice."""
+    """What a capability is asked. ``key`` is the same when a call is repeated since its answer did not arrive, and
+    another one after an answer: an agent that starts work remembers it, and starts nothing twice."""
 
     capability: str
     messages: tuple[AgentMessage, ...]

@@ -7,6 +7,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 from deep_research.calls import run_here
@@ -15,15 +16,23 @@ from deep_research.capabilities.plan import FINISH, CapabilityPlan, PlanStatus, 
 from deep_research.capabilities.plan_choice import checked_steps, steps_by_model, steps_by_rule
 from deep_research.capabilities.plan_folder import PlanFolder
 from deep_research.capabilities.small_talk import small_talk
-from deep_research.errors import CapabilityError, DeepResearchError, StoreError, UsageError
-from deep_research.logs import get_log, masked, masked_value, told
+from deep_research.errors import (
+    CapabilityError,
+    ConfigurationError,
+    DeepResearchError,
+    StoreError,
+    UnknownNameError,
+    UsageError,
+)
+from deep_research.logs import get_log, masked, told
+from deep_research.models.characters import in_all_texts
 from deep_research.models.language_model import LanguageModel
 from deep_research.supervisor.opening import checked_question
 
 MAX_RETRIES = 1  # calls of a step after the first one
 CALL_SECONDS = 7_200.0
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 8.0
-MAX_CONTEXT_BYTES = 1 << 20
+MAX_CONTEXT_BYTES, MAX_ANSWER_BYTES, MAX_PLAN_BYTES = 1 << 20, 4 << 20, 24 << 20
 
 Approve = Callable[[CapabilityPlan, Capability], bool | Awaitable[bool]]
 OnChange = Callable[[CapabilityPlan], None]
@@ -37,6 +46,17 @@ class PlanArguments(TypedDict, total=False):
     messages: Sequence[AgentMessage]
     context: Mapping[str, Any] | None
     approve: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The ``plan`` after a call; the ``problem`` of one that did not complete it, "" otherwise. ``permanent``: another
+    try would come to the same; ``waits``: for its user."""
+
+    plan: CapabilityPlan
+    problem: str = ""
+    permanent: bool = False
+    waits: bool = False
 
 
 class CapabilitySupervisor:
@@ -87,7 +107,8 @@ class CapabilitySupervisor:
         capabilities; ``messages`` is the conversation before the request; ``approve`` as in `resume`.
 
         Raises `UsageError`, `StoreError`."""
-        request = checked_question(request)
+        request, names = checked_question(request), self._approvals(approve)
+        _check_json(context or {}, "the context")
         if steps is None:
             plan = await self._planned(request, messages, context)
         else:
@@ -96,15 +117,25 @@ class CapabilitySupervisor:
         if plan.next == FINISH and (reply := small_talk(request)) is not None:
             said = AgentMessage(type="ai", content=reply)
             plan = plan.model_copy(update={"messages": (*plan.messages, said)})
-        return await self._walk(plan, approve)
+        with self._plans.work_on(plan.id):
+            return await self._walk(plan, names)
+
+    def _approvals(self, approve: Collection[str]) -> tuple[str, ...]:
+        if isinstance(approve, str):
+            raise UsageError("approve is a list of names.", hint=f"For example: approve=[{approve!r}]")
+        for name in approve:
+            if name not in self._capabilities:
+                raise UnknownNameError.of("capability", name, self._capabilities)
+        return tuple(approve)
 
     async def aresume(self, plan_id: str, *, approve: Collection[str] = ()) -> CapabilityPlan:
-        """Go on with a plan that was interrupted, waits or failed; a finished one is returned as it is. ``approve`` names
-        capabilities that may be asked now. Raises `PlanNotFoundError`, `RunBusyError`, `StoreError`."""
-        plan = await asyncio.to_thread(self._plans.read, plan_id)
-        if plan.status is PlanStatus.COMPLETED:
-            return plan
-        return await self._walk(plan, approve)
+        """Go on with a plan that was interrupted, waits or failed; a finished one is returned as it is. Each name in
+        ``approve`` lets that capability be called once, where it is offered now. Raises `UnknownNameError`,
+        `PlanNotFoundError`, `RunBusyError`, `StoreError`."""
+        names = self._approvals(approve)
+        with self._plans.work_on(plan_id):
+            plan = await asyncio.to_thread(self._plans.read, plan_id)
+            return plan if plan.status is PlanStatus.COMPLETED else await self._walk(plan, names)
 
     def run(self, request: str, **options: Unpack[PlanArguments]) -> CapabilityPlan:
         """`arun`, for callers without an event loop."""
@@ -128,55 +159,65 @@ class CapabilitySupervisor:
         steps = steps_by_rule(request, self._capabilities)
         return new_plan(request, steps, origin="rule", messages=messages, context=context)
 
-    async def _walk(self, plan: CapabilityPlan, approve: Collection[str] = ()) -> CapabilityPlan:
-        with self._plans.work_on(plan.id):
-            if plan.status is not PlanStatus.COMPLETED:
-                plan = plan.again()
-                for name in approve:
-                    plan = plan.approve(name)
-            await self._keep(plan)
-            fresh = frozenset(approve)  # given after whatever call is under way began
-            while plan.status is PlanStatus.RUNNING:
-                plan = await self._step(plan, fresh)
-                await self._keep(plan)
-                fresh = frozenset()
-            return plan
+    async def _walk(self, plan: CapabilityPlan, approve: Collection[str]) -> CapabilityPlan:
+        """Raises `StoreError`. The caller works on the plan alone."""
+        if plan.status is not PlanStatus.COMPLETED:
+            plan = plan.again().approve(f"{name} at {self._capabilities[name].place}" for name in approve)
+        plan = await self._keep(plan)
+        while plan.status is PlanStatus.RUNNING:
+            plan = await self._keep(await self._step(plan))
+        return plan
 
-    async def _step(self, plan: CapabilityPlan, fresh: Collection[str]) -> CapabilityPlan:
+    async def _step(self, plan: CapabilityPlan) -> CapabilityPlan:
         """The plan after one call of its next capability, or as it ends without."""
         capability = self._capabilities.get(plan.next)
         if capability is None:
             return plan.failed(f"Nobody offers '{plan.next}'.")
-        if not capability.read_only:
-            approved = plan.next in (fresh if plan.calling else plan.approved)
-            if not approved and not await self._is_approved(plan, capability):
-                again = (
-                    " A call of it was interrupted, and may have been carried out." if plan.calling else ""
-                )
-                return plan.waiting(f"'{plan.next}' at {capability.place} needs an approval.{again}")
-            plan = plan.approve(plan.next)
-        plan = plan.calls()
-        await self._keep(plan)
-        try:
-            async with asyncio.timeout(self._call_seconds):
-                answer = await capability.invoke(plan.asking())
-            after = plan.answered(_checked(answer, plan))
-            problem = f"'{plan.next}' did not complete: {' '.join(after.reply.split())[:300]}"
-        except StoreError:
-            raise
-        except TimeoutError:
-            after, problem = plan.tried(), f"'{plan.next}' did not answer in {self._call_seconds:g} seconds."
-        except DeepResearchError as error:
-            after, problem = plan.tried(), str(error)
-        except Exception as error:  # a capability may be anybody's
-            after, problem = plan.tried(), f"'{plan.next}' failed: {told(error)}."
-        if (tries := after.retries.get(plan.next, 0)) == 0:
+        mark = "" if capability.read_only else f"{plan.next} at {capability.place}"
+        if mark and mark not in plan.approved and not await self._is_approved(plan, capability):
+            again = " A call of it was interrupted, and may have been carried out." if plan.calling else ""
+            return plan.waiting(f"'{plan.next}' at {capability.place} needs an approval.{again}")
+        plan = await self._keep(plan.calls(mark))
+        outcome = await self._called(capability, plan)
+        after, problem = outcome.plan, outcome.problem
+        if not problem:
             return after
         log.warning("capability_not_completed", plan=plan.id, capability=plan.next, problem=problem)
-        if tries > self._max_retries:
+        if outcome.waits:
+            return after.waiting(problem)
+        if mark:  # whether it did something nobody knows: only its user may have it done again
+            return after.waiting(f"{problem} Another try needs another approval.")
+        tries = after.retries.get(plan.next, 0)
+        if outcome.permanent or tries > self._max_retries:
             return after.failed(problem)
         await asyncio.sleep(min(FIRST_PAUSE_SECONDS * 2 ** (tries - 1), MAX_PAUSE_SECONDS))
         return after
+
+    async def _called(self, capability: Capability, plan: CapabilityPlan) -> _Outcome:
+        """One call, whatever comes of it. Raises `StoreError`."""
+        try:
+            async with asyncio.timeout(self._call_seconds) as limit:
+                answer = await capability.invoke(plan.asking())
+            after = plan.answered(_checked(answer, plan))
+            if after.index > plan.index:
+                return _Outcome(after)
+            return _Outcome(after, f"'{plan.next}' did not complete: {' '.join(after.reply.split())[:300]}")
+        except StoreError:
+            raise
+        except CapabilityError as error:
+            is_clear = bool(error.data.get("refused"))
+            return _Outcome(
+                plan.tried(is_over=is_clear), str(error), is_clear, waits=bool(error.data.get("waits"))
+            )
+        except DeepResearchError as error:
+            is_clear = isinstance(error, UsageError | ConfigurationError)
+            return _Outcome(plan.tried(is_over=is_clear), str(error), is_clear)
+        except Exception as error:  # a capability may be anybody's
+            if isinstance(error, TimeoutError) and limit.expired():
+                return _Outcome(
+                    plan.tried(), f"'{plan.next}' did not answer in {self._call_seconds:g} seconds."
+                )
+            return _Outcome(plan.tried(), f"'{plan.next}' failed: {told(error)}.")
 
     async def _is_approved(self, plan: CapabilityPlan, capability: Capability) -> bool:
         if self._approve is None:
@@ -184,13 +225,16 @@ class CapabilitySupervisor:
         answer = self._approve(plan, capability)
         return bool(await answer if inspect.isawaitable(answer) else answer)
 
-    async def _keep(self, plan: CapabilityPlan) -> None:
+    async def _keep(self, plan: CapabilityPlan) -> CapabilityPlan:
+        """The plan as it is kept: without secrets of ours."""
+        plan = in_all_texts(plan, masked)
         await asyncio.to_thread(self._plans.write, plan)
         self._on_change(plan)
+        return plan
 
 
 def _checked(answer: object, plan: CapabilityPlan) -> CapabilityAnswer:
-    """An answer without secrets of ours. Raises `CapabilityError` for what is none, repeats a message or is too large."""
+    """Raises `CapabilityError` for what is no answer, repeats a message, cannot be kept or is too large."""
     if not isinstance(answer, CapabilityAnswer):
         raise CapabilityError(
             f"'{plan.next}' answered with {type(answer).__name__}.", hint="Return a CapabilityAnswer."
@@ -199,17 +243,32 @@ def _checked(answer: object, plan: CapabilityPlan) -> CapabilityAnswer:
     if any(message.id in known for message in answer.messages):
         raise CapabilityError(f"'{plan.next}' gave an earlier answer again.", hint="Look at that service.")
     try:
-        size = len(json.dumps({**plan.context, **answer.context}, allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise CapabilityError(
-            f"What '{plan.next}' shares is no JSON: {error}.", hint="Share plain values."
-        ) from None
-    if size > MAX_CONTEXT_BYTES:
-        raise CapabilityError(
-            f"What '{plan.next}' shares is larger than {MAX_CONTEXT_BYTES:,} bytes.",
-            hint="Share addresses, not contents.",
+        context = _check_json({**plan.context, **answer.context}, f"what '{plan.next}' shares")
+        added = _check_json(
+            [message.model_dump() for message in answer.messages], f"the answer of '{plan.next}'"
         )
-    messages = tuple(
-        message.model_copy(update={"content": masked(message.content)}) for message in answer.messages
-    )
-    return CapabilityAnswer(messages=messages, context=masked_value(answer.context))
+    except UsageError as error:
+        raise CapabilityError(error.problem, hint=error.hint) from None
+    kept = sum(len(message.content) for message in plan.messages)
+    for size, most in (
+        (context, MAX_CONTEXT_BYTES),
+        (added, MAX_ANSWER_BYTES),
+        (kept + added, MAX_PLAN_BYTES),
+    ):
+        if size > most:
+            raise CapabilityError(
+                f"What '{plan.next}' answers is larger than {most:,} bytes.",
+                hint="Share addresses, not contents.",
+                refused=True,
+            )
+    return answer
+
+
+def _check_json(value: object, what: str) -> int:
+    """The bytes of a value as JSON. Raises `UsageError` for one that cannot be kept."""
+    try:
+        return len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{what[:1].upper()}{what[1:]} cannot be kept as JSON: {told(error)}.", hint="Use plain values."
+        ) from None

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Annotated
 
 import httpx
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from deep_research.addresses import is_loopback
 from deep_research.calls import run_here
 from deep_research.capabilities.capability import Capability
 from deep_research.capabilities.offers import NAME_PATTERN, AgentOffers, CapabilityOffer, OwnPath
 from deep_research.capabilities.remote_capability import CALL_SECONDS, MAX_ANSWER_BYTES, RemoteCapability
+from deep_research.capabilities.research_contract import RESEARCH
 from deep_research.client.connection import Connection
 from deep_research.errors import ConfigurationError, DeepResearchError
 from deep_research.files import read_regular
@@ -31,9 +32,24 @@ DEFAULT_URL = "http://localhost:8001"
 MAX_FILE_BYTES = 1_000_000
 DISCOVERY_SECONDS, PROBE_SECONDS = 10.0, 1.0
 CONNECT_SECONDS = 10.0
-CALL_TRIES = 9  # of a request to a service that is not reached: about 20 seconds, while it may start again
+MAX_CALL_TRIES = (
+    9  # of a request to a service that is not reached: about 20 seconds, while it may start again
+)
 
 _Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+
+
+def _address(url: str) -> str:
+    """Raises `ValueError`."""
+    try:
+        parts = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise ValueError(str(error)) from None
+    if parts.scheme not in ("http", "https") or not parts.host or parts.query or parts.fragment:
+        raise ValueError("It is no address such as http://localhost:8001.")
+    if parts.userinfo:
+        raise ValueError("A password has no place in an address: name a token_variable.")
+    return url
 
 
 class AgentService(BaseModel):
@@ -43,7 +59,7 @@ class AgentService(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    url: Annotated[str, Field(pattern=r"^https?://[^\s?#]+$", max_length=2_000)]
+    url: Annotated[str, AfterValidator(_address), Field(max_length=2_000)]
     token_variable: str | None = None
     capabilities: tuple[_Name, ...] = ()
     read_only: tuple[_Name, ...] = ()
@@ -88,24 +104,22 @@ def read_services(path: Path) -> list[AgentService]:
 async def adiscover(
     services: Iterable[AgentService] = (), *, local: Iterable[Capability] = (), local_only: bool = False
 ) -> Discovery:
-    """Ask services what they offer: first that of ``RESEARCHER_SERVICE_URL``, or whatever answers at port 8001 of this
-    machine where the variable is not set, then those that are given. Of two with one name the first one is used; the
-    ``local`` ones come last, and those that packages bring before them. Raises
-    `ConfigurationError`, also where ``local_only`` is set and a service is not on this machine.
+    """Ask services what they offer: first that of ``RESEARCHER_SERVICE_URL``, then those that are given. Of two with one
+    name the first one is used; the ``local`` ones come last, and those that packages bring before them. Where nobody
+    offers research and the variable is not set, what answers at port 8001 of this machine is asked for it, without a
+    token. Raises `ConfigurationError`, also where ``local_only`` is set and a service is not on this machine.
 
     Example:
         found = await adiscover(read_services(Path("agents.toml")), local=[DocumentCreator(Path("."))])
     """
-    named = os.environ.get(URL_VARIABLE)
-    researcher, others = _researcher(named or DEFAULT_URL), tuple(services)
-    for service in (researcher, *others):
+    url = os.environ.get(URL_VARIABLE)
+    named = [*([_researcher(url)] if url else []), *services]
+    for service in named:
         if local_only and not is_loopback(service.url):
             raise ConfigurationError(
                 f"local_only is set, and {service.url} is not on this machine.", hint="Leave one of them out."
             )
-    found = await asyncio.gather(
-        _offered(researcher, is_probe=named is None), *(_offered(service) for service in others)
-    )
+    found = await asyncio.gather(*map(_offered, named))
     capabilities: dict[str, Capability] = {}
     notes: list[str] = []
     for each in found:
@@ -119,6 +133,9 @@ async def adiscover(
                 capabilities[name] = capability
     for capability in (*_of_packages(), *local):
         capabilities.setdefault(capability.name, capability)
+    if not url and RESEARCH not in capabilities:
+        usual = AgentService(url=DEFAULT_URL, capabilities=(RESEARCH,))
+        capabilities |= (await _offered(usual, is_probe=True)).capabilities
     return Discovery(capabilities, notes)
 
 
@@ -139,7 +156,7 @@ def _researcher(url: str) -> AgentService:
 
 
 async def _offered(service: AgentService, *, is_probe: bool = False) -> Discovery:
-    """Of a ``is_probe``, an address that nobody named, nothing is said where nobody answers."""
+    """Of a ``is_probe``, an address that nobody named, nothing is said or used where nobody offers anything."""
     wanted = {name: CapabilityOffer(name=name, invoke=service.path) for name in service.capabilities}
     try:
         offered = await _ask(service, PROBE_SECONDS if is_probe else DISCOVERY_SECONDS)
@@ -153,15 +170,16 @@ async def _offered(service: AgentService, *, is_probe: bool = False) -> Discover
             else "its answer is no list of capabilities."
         )
         # A service of LangServe has no such list: what the user named is asked all the same.
-        notes = [] if is_probe or wanted else [f"Nothing of {service.url} is used: {why}"]
-        chosen = list(wanted.values())
+        chosen = [] if is_probe else list(wanted.values())
+        notes = [] if is_probe or chosen else [f"Nothing of {service.url} is used: {why}"]
+        notes += [f"{service.url} does not say what it offers: {why}"] * bool(chosen)
     return Discovery({offer.name: _remote(service, offer) for offer in chosen}, notes)
 
 
 async def _ask(service: AgentService, seconds: float) -> AgentOffers:
     async with _connection(service, seconds, tries=1 if seconds == PROBE_SECONDS else 3) as connection:
         try:
-            async with asyncio.timeout(2 * seconds):
+            async with asyncio.timeout(seconds):
                 body = await connection.body("GET", "/capabilities")
         except TimeoutError:
             raise ConfigurationError("it does not answer.", hint="Look at that service.") from None
@@ -172,7 +190,8 @@ def _remote(service: AgentService, offer: CapabilityOffer) -> RemoteCapability:
     read_only = offer.read_only or offer.name in service.read_only
     return RemoteCapability(
         offer.model_copy(update={"read_only": read_only}),
-        lambda: _connection(service, service.seconds, tries=CALL_TRIES),
+        # What may change something is sent once: not every service remembers the key of a call.
+        lambda: _connection(service, service.seconds, tries=MAX_CALL_TRIES if read_only else 1),
         service.url,
         seconds=service.seconds,
     )

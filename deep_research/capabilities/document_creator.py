@@ -14,7 +14,7 @@ from deep_research.capabilities.capability import (
     completed,
 )
 from deep_research.capabilities.completion_contract import completed_capability
-from deep_research.capabilities.document_files import FORMATS, DocumentFormat, document_bytes
+from deep_research.capabilities.document_files import FORMATS, DocumentFormat, document_bytes, is_document
 from deep_research.capabilities.research_contract import RESEARCH, ResearchContract, ResearchSummary
 from deep_research.errors import CapabilityError
 from deep_research.files import whole
@@ -46,7 +46,11 @@ class DocumentCreator(Capability):
     async def invoke(self, request: CapabilityRequest) -> CapabilityAnswer:
         """Raises `CapabilityError`."""
         message = next(
-            (each for each in reversed(request.messages) if completed_capability(each.content) == RESEARCH),
+            (
+                each
+                for each in reversed(request.messages)
+                if each.name == RESEARCH and completed_capability(each.content) == RESEARCH
+            ),
             None,
         )
         if message is None:
@@ -58,9 +62,11 @@ class DocumentCreator(Capability):
             raise CapabilityError(
                 "The research has no summary that a document can be made of.",
                 hint="See docs/capabilities.md.",
+                refused=True,
             ) from None
-        report = await self._report_of(message.id) if self._report_of and message.id else None
         path, kind = self._target(request)
+        check_replaceable(path)
+        report = await self._report_of(message.id) if self._report_of and message.id else None
         body = await asyncio.to_thread(document_bytes, kind, summary.topic, report or _markdown(summary))
         await asyncio.to_thread(_write, path, body)
         document = {"title": summary.topic, "format": kind, "path": str(path)}
@@ -73,6 +79,22 @@ class DocumentCreator(Capability):
                 return self._path, kind
         wanted = self._format or _format_of(request)
         return self._path / f"{request.key.rsplit('-', 2)[0]}.{wanted}", wanted
+
+
+def check_replaceable(path: Path) -> None:
+    """Raises `CapabilityError` for a folder, and for a file that is none of our documents."""
+    if not path.exists() and not path.is_symlink():
+        return
+    try:
+        is_own = path.is_file() and is_document(path.read_bytes())
+    except OSError:
+        is_own = False
+    if not is_own:
+        raise CapabilityError(
+            f"{path} is there already, and no document of deep-research.",
+            hint="Name another file with --out, or move it.",
+            refused=True,
+        )
 
 
 def _format_of(request: CapabilityRequest) -> DocumentFormat:

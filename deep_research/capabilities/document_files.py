@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from deep_research.patterns import regex
 from deep_research.report.markup import plain
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 DocumentFormat = Literal["html", "docx"]
 FORMATS: tuple[DocumentFormat, ...] = get_args(DocumentFormat)
+AUTHOR = "deep-research"
+_UNPRINTABLE = regex("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML does not have
 MAX_LIST_DEPTH = 3  # levels that a list of a DOCX shows
 
 _PAGE = """<!doctype html>
@@ -24,6 +27,7 @@ _PAGE = """<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="deep-research">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>{title}</title>
 <style>
@@ -50,8 +54,21 @@ def document_bytes(format: DocumentFormat, title: str, markdown: str, *, languag
     Example:
         Path("report.html").write_bytes(document_bytes("html", "Bell Rock", report))
     """
-    text = plain(markdown)
+    text = _UNPRINTABLE.sub("", plain(markdown))
     return _html(title, text, language) if format == "html" else _docx(title, text)
+
+
+def is_document(body: bytes) -> bool:
+    """Whether a file is one that `document_bytes` made."""
+    if body.startswith(b"PK"):
+        import docx
+
+        try:
+            author: str = docx.Document(io.BytesIO(body)).core_properties.author
+        except Exception:  # whatever the file is
+            return False
+        return author == AUTHOR
+    return b'<meta name="generator" content="deep-research">' in body[:1_000]
 
 
 def _reader() -> MarkdownIt:
@@ -76,8 +93,8 @@ def _docx(title: str, markdown: str) -> bytes:
     import docx
 
     document = docx.Document()
-    document.core_properties.title = plain(title)[:250]
-    document.core_properties.author = "deep-research"
+    document.core_properties.title = _UNPRINTABLE.sub("", plain(title))[:250]
+    document.core_properties.author = AUTHOR
     _Writer(document).write(_reader().parse(markdown))
     file = io.BytesIO()
     document.save(file)

@@ -13,6 +13,7 @@ from deep_research.capabilities.capability import (
 )
 from deep_research.capabilities.research_answer import answer_content
 from deep_research.capabilities.research_contract import RESEARCH
+from deep_research.conversation.chat_messages import MAX_INPUT_CHARS, MAX_MESSAGES
 from deep_research.errors import CapabilityError
 
 if TYPE_CHECKING:
@@ -32,7 +33,11 @@ class LocalResearch(Capability):
 
     async def invoke(self, request: CapabilityRequest) -> CapabilityAnswer:
         """Raises `CapabilityError` for a run that waits for its owner, and as `DeepResearch.run`."""
-        state = AgentState.model_validate(request.state)
+        messages = [message.model_dump(include={"type", "content"}) for message in request.messages]
+        for message in messages:  # of an agent's long answer the beginning is context enough
+            if message["type"] == "ai":
+                message["content"] = message["content"][:MAX_INPUT_CHARS]
+        state = AgentState.model_validate({"messages": messages[-MAX_MESSAGES:]})
         if (reply := state.reply) is not None:
             return CapabilityAnswer(messages=(AgentMessage(type="ai", content=reply),))
         run_id = await self._engine.asubmit(state.question, idempotency_key=request.key, **state.options)
@@ -41,6 +46,7 @@ class LocalResearch(Capability):
             raise CapabilityError(
                 f"Run '{run_id}' waits for {result.message}.",
                 hint=f"`deep-research answer {run_id}`, then go on with the plan.",
+                waits=True,
             )
-        message = AgentMessage(type="ai", content=answer_content(result), id=run_id)
-        return CapabilityAnswer(messages=(message,))
+        own = AgentMessage(type="ai", content=answer_content(result), id=run_id)
+        return CapabilityAnswer(messages=(own,))

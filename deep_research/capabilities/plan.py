@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -33,7 +33,8 @@ class CapabilityPlan(Record):
     """The record of a plan. ``steps`` are names of capabilities in their order, ``index`` the place of the next one; at
     the end of the steps the plan is finished. ``retries`` counts the calls of the next step that did not complete it,
     ``answers`` those of them that brought an answer; ``calling`` says that a call began whose answer is not recorded.
-    ``approved`` are capabilities that the user approved, ``message`` why the plan waits or failed."""
+    ``approved`` are calls that the user approved, such as ``send_email at here``; ``message`` says why the plan waits or
+    failed."""
 
     version: Literal[1] = 1
     id: str
@@ -62,9 +63,9 @@ class CapabilityPlan(Record):
         return next((each.content for each in reversed(self.messages) if each.type == "ai"), "")
 
     def data(self, capability: str) -> dict[str, Any]:
-        """The data of the last message that says this capability is completed; empty without one."""
+        """The data of the last message in which this capability says that it is completed; empty without one."""
         for message in reversed(self.messages):
-            if message.type == "ai" and completed_capability(message.content) == capability:
+            if message.name == capability and completed_capability(message.content) == capability:
                 data = contract_fields(message.content).get("data")
                 return data if isinstance(data, dict) else {}
         return {}
@@ -78,9 +79,12 @@ class CapabilityPlan(Record):
             key=f"{self.id}-{self.index}-{self.answers}",
         )
 
-    def calls(self) -> CapabilityPlan:
-        """A call of the next capability begins."""
-        return self.model_copy(update={"calling": True})
+    def calls(self, approval: str = "") -> CapabilityPlan:
+        """A call of the next capability begins, which uses up an approval."""
+        approved = list(self.approved)
+        if approval in approved:
+            approved.remove(approval)
+        return self.model_copy(update={"calling": True, "approved": tuple(approved), "message": ""})
 
     def answered(self, answer: CapabilityAnswer) -> CapabilityPlan:
         """The next capability answered. What its last message says is completed decides, and nothing else of it; the
@@ -107,13 +111,13 @@ class CapabilityPlan(Record):
         plan = plan.model_copy(update=done)
         return plan.finished() if plan.next == FINISH else plan
 
-    def tried(self) -> CapabilityPlan:
-        """A call of the next capability did not complete it."""
+    def tried(self, *, is_over: bool = False) -> CapabilityPlan:
+        """A call of the next capability did not complete it. ``is_over``: it is known to have done nothing."""
         retries = {**self.retries, self.next: self.retries.get(self.next, 0) + 1}
-        return self.model_copy(update={"retries": retries})
+        return self.model_copy(update={"retries": retries, "calling": self.calling and not is_over})
 
-    def approve(self, capability: str) -> CapabilityPlan:
-        return self.model_copy(update={"approved": tuple(dict.fromkeys((*self.approved, capability)))})
+    def approve(self, approvals: Iterable[str]) -> CapabilityPlan:
+        return self.model_copy(update={"approved": (*self.approved, *approvals)})
 
     def again(self) -> CapabilityPlan:
         """A plan that waits or failed goes on, its tries counted anew."""

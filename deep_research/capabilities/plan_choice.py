@@ -50,7 +50,7 @@ async def steps_by_model(
     answer, _ = await asked(
         model, SYSTEM, MAX_OUTPUT_TOKENS, PlanAnswer, lambda room: _message(request, capabilities, room)
     )
-    chosen = (name.strip() for name in answer.capabilities)
+    chosen = dict.fromkeys(name.strip() for name in answer.capabilities)
     return tuple(name for name in chosen if name in capabilities)[:MAX_STEPS]
 
 
@@ -71,9 +71,9 @@ def _place(capability: Capability, request: str) -> int | None:
     words = [word.casefold() for word in _WORD.findall(request)]
     phrases = [_phrase(_WORD.findall(keyword)) for keyword in capability.keywords]
     places = [place for phrase in phrases if (place := _phrase_place(phrase, words)) is not None]
-    of_name = [_phrase_place([word], words) for word in _phrase(capability.name.replace("-", "_").split("_"))]
-    if of_name and None not in of_name:
-        places.append(min(place for place in of_name if place is not None))
+    of_name = _phrase(capability.name.replace("-", "_").split("_"))
+    if all(word in words for word in of_name):
+        places.append(min(map(words.index, of_name)))
     return min(places, default=None)
 
 

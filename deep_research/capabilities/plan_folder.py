@@ -43,7 +43,8 @@ class PlanFolder:
             return CapabilityPlan.model_validate_json(read_regular(self._path(plan_id), MAX_PLAN_BYTES))
         except (OSError, ValidationError) as error:
             raise StoreDamagedError(
-                f"Plan '{plan_id}' cannot be read.", hint="Ask anew; its file can be deleted."
+                f"Plan '{plan_id}' cannot be read.",
+                hint=f"Ask anew, and delete it: `deep-research assist --delete {plan_id}`.",
             ) from error
 
     def ids(self) -> list[str]:
@@ -55,12 +56,22 @@ class PlanFolder:
         except OSError:
             return []
 
+    def delete(self, plan_id: str) -> None:
+        """Raises `PlanNotFoundError`, `RunBusyError`."""
+        if not PLAN_ID.fullmatch(plan_id) or not self._path(plan_id).exists():
+            raise PlanNotFoundError.of(plan_id)
+        with self.work_on(plan_id):
+            self._path(plan_id).unlink(missing_ok=True)
+            (self._folder / f"{plan_id}.lock").unlink(missing_ok=True)
+
     @contextmanager
     def work_on(self, plan_id: str) -> Iterator[None]:
         """Be the only one that works on a plan; the system lets go of it where the process dies.
 
         Raises `RunBusyError`, `StoreError`.
         """
+        if not PLAN_ID.fullmatch(plan_id):
+            raise PlanNotFoundError.of(plan_id)
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle = os.open(self._folder / f"{plan_id}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

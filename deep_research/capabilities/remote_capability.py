@@ -6,11 +6,11 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
-from pydantic import ValidationError
+import httpx
 
-from deep_research.capabilities.agent_state import AgentState
+from deep_research.addresses import is_same_server
+from deep_research.capabilities.agent_state import sender_of
 from deep_research.capabilities.capability import (
     AgentMessage,
     Capability,
@@ -19,7 +19,7 @@ from deep_research.capabilities.capability import (
 )
 from deep_research.capabilities.offers import CapabilityOffer
 from deep_research.client.connection import Connection, Response
-from deep_research.errors import CapabilityError, DeepResearchError, UsageError
+from deep_research.errors import CapabilityError, ConfigurationError, DeepResearchError, UsageError
 
 MAX_ANSWER_BYTES = 4 << 20
 CALL_SECONDS = 3_600.0
@@ -58,10 +58,11 @@ class RemoteCapability(Capability):
         except CapabilityError:
             raise
         except DeepResearchError as error:
-            raise self._error(f"failed: {error.problem}") from error
+            refused = isinstance(error, UsageError | ConfigurationError)
+            raise self._error(f"failed: {error.problem}", refused=refused) from error
         try:
             return answer_of(output, request, run_id)
-        except (ValueError, UsageError) as error:
+        except ValueError as error:
             raise self._error(f"gave an answer that cannot be used: {error}") from None
 
     async def _ask(self, connection: Connection, request: CapabilityRequest) -> tuple[Any, str | None]:
@@ -72,7 +73,9 @@ class RemoteCapability(Capability):
         answer, run_id, pause = self._json(response), None, FIRST_POLL_SECONDS
         while response.status == 202:
             run_id = _text(answer.get("run_id"))
-            where = self._own_path(response.headers.get("location") or _text(answer.get("location")) or "")
+            where = self._own_address(
+                response.headers.get("location") or _text(answer.get("location")) or "", response.url
+            )
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_POLL_SECONDS)
             response = await connection.exchange("GET", where)
@@ -93,47 +96,66 @@ class RemoteCapability(Capability):
             raise self._error(f"answered with what is no JSON object ({kind})")
         return answer
 
-    def _own_path(self, location: str) -> str:
+    def _own_address(self, location: str, asked: str) -> str:
         """Where the answer will be, on the same server: a token goes nowhere else."""
-        parts = urlsplit(location)
-        if parts.scheme or parts.netloc or not parts.path.startswith("/"):
+        try:
+            where = httpx.URL(asked).join(location)
+        except (httpx.InvalidURL, ValueError):
+            where = httpx.URL("")
+        if not location or not is_same_server(str(where), asked):
             raise self._error("names no place of its own for its answer")
-        return parts.path
+        return str(where)
 
-    def _error(self, what: str) -> CapabilityError:
+    def _error(self, what: str, *, refused: bool = False) -> CapabilityError:
         return CapabilityError(
-            f"'{self.name}' at {self.place} {what}.", hint="Look at that service.", place=self.place
+            f"'{self.name}' at {self.place} {what}.",
+            hint="Look at that service.",
+            place=self.place,
+            refused=refused,
         )
 
 
 def answer_of(output: Any, request: CapabilityRequest, run_id: str | None = None) -> CapabilityAnswer:
     """What a state that came back adds to the one that was sent. A service may give all messages, or the new ones alone;
-    of the new ones those of an agent are taken. Raises `ValueError` for what is no state, has no new message of an agent,
-    or has one that was there before."""
-    if not isinstance(output, dict):
-        raise ValueError("it is no state")
-    try:
-        state = AgentState.model_validate(output)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc']))[:80]}: {first['msg'][:120]}") from None
-    ids = [_text(each.get("id")) for each in output["messages"]]
+    of the new ones those of an agent are taken, and nothing but the messages and the context is looked at. Raises
+    `ValueError` for what is no state, has no new message of an agent, or has one that was there before."""
+    messages = output.get("messages") if isinstance(output, dict) else None
+    if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
+        raise ValueError("it has no messages")
+    context = output.get("context")
+    if not isinstance(context, dict | None):
+        raise ValueError("its context is no object")
     known = {message.id for message in request.messages} - {None}
-    start = _echoed([(each.sender, each.text) for each in state.messages], request)
-    added = []
-    for message, message_id in list(zip(state.messages, ids, strict=True))[start:]:
-        if message_id in known and message.sender != "user":
+    start = _echoed([(sender_of(each), _content(each)) for each in messages], request)
+    added: list[AgentMessage] = []
+    for message in messages[start:]:
+        message_id = _text(message.get("id"))
+        if sender_of(message) != "assistant":
+            continue
+        if message_id in known:
             raise ValueError("it has the message of an earlier answer")
-        if message.sender == "assistant":
-            message.check_readable()
-            own_id = message_id or (run_id if len(ids) - start == 1 else None)
-            added.append(AgentMessage(type="ai", content=message.text, id=own_id))
-    if not added:
-        raise ValueError("it has no new message of an agent")
-    return CapabilityAnswer(messages=tuple(added), context=state.context or {})
+        added.append(AgentMessage(type="ai", content=_content(message) or "", id=message_id))
+    if not added or _content(messages[-1]) is None:
+        raise ValueError("it has no new message of an agent that is text")
+    if added[-1].id is None and len(added) == 1:
+        added[-1] = added[-1].model_copy(update={"id": run_id})
+    return CapabilityAnswer(messages=tuple(added), context=context or {})
 
 
-def _echoed(messages: Sequence[tuple[str, str]], request: CapabilityRequest) -> int:
+def _content(message: Mapping[str, Any]) -> str | None:
+    """The text of a message; None for one that has something else. Raises `ValueError` for text that is none."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    text = "\n".join(each for each in texts if isinstance(each, str))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("it holds characters that are no text") from None
+    return text if any(isinstance(each, str) for each in texts) else None
+
+
+def _echoed(messages: Sequence[tuple[str, str | None]], request: CapabilityRequest) -> int:
     """How many of the messages are those that were sent, which stand before the new ones."""
     sent = [
         ("user" if message.type == "human" else "assistant", message.content) for message in request.messages
@@ -142,4 +164,10 @@ def _echoed(messages: Sequence[tuple[str, str]], request: CapabilityRequest) -> 
 
 
 def _text(value: Any) -> str | None:
-    return value[:200] if isinstance(value, str) and value else None
+    if (
+        not isinstance(value, str)
+        or not value
+        or any(0xD800 <= ord(character) <= 0xDFFF for character in value)
+    ):
+        return None
+    return value[:200]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from deep_research.state import Budget, Source
     from deep_research.state.events import Event, Progress
 
-PAGE = 200  # items of a list that are asked for at once
+PAGE_SIZE = 200  # items of a list that are asked for at once
 PIECE_CHARS = 200_000  # of a text
 POLL_SECONDS = 0.2  # between looks at a run that is to go on
 Items = list[Any]
@@ -351,7 +351,7 @@ class AsyncClient(MemoryCalls):
         found: Items = []
         after = params.get("after")
         while limit is None or len(found) < limit:
-            size = PAGE if limit is None else min(PAGE, limit - len(found))
+            size = PAGE_SIZE if limit is None else min(PAGE_SIZE, limit - len(found))
             page = await self._connection.json(
                 "GET", path, params={**params, "limit": size, **({"after": after} if after else {})}
             )

@@ -14,13 +14,14 @@ from typing import Any
 
 import httpx
 
+from deep_research.addresses import is_loopback
 from deep_research.errors import DeepResearchError, RemoteError, UsageError
 from deep_research.version import __version__
 
 SERVER_VARIABLE, TOKEN_VARIABLE = "DEEP_RESEARCH_SERVER", "DEEP_RESEARCH_TOKEN"
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 TIMEOUT_SECONDS = 60.0
-TRIES = 5
+MAX_TRIES = 5
 MAX_PAUSE_SECONDS = 10.0
 MAX_ANSWER_BYTES = 256 << 20
 _PASSING = (502, 503, 504)  # statuses that another try may not have
@@ -33,6 +34,7 @@ class Response:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    url: str
 
 
 class Connection:
@@ -46,12 +48,12 @@ class Connection:
         token: str | None = None,
         *,
         timeout: float | httpx.Timeout = TIMEOUT_SECONDS,
-        tries: int = TRIES,
-        max_answer_bytes: int = MAX_ANSWER_BYTES,
+        tries: int = MAX_TRIES,
+        max_answer_bytes: int | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._tries = tries
-        self._max_answer_bytes = max_answer_bytes
+        self._max_answer_bytes = max_answer_bytes or MAX_ANSWER_BYTES
         address = server or os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
         if not address.startswith(("http://", "https://")):
             raise UsageError(
@@ -67,6 +69,7 @@ class Connection:
             timeout=timeout,
             transport=transport,
             follow_redirects=False,
+            trust_env=not is_loopback(address),  # a proxy has no business with this machine's requests
         )
 
     async def close(self) -> None:
@@ -122,7 +125,7 @@ class Connection:
                     method, path, params=params, content=content, headers=headers
                 ) as response:
                     body = await _read(response, self._max_answer_bytes)
-                    return Response(response.status_code, dict(response.headers), body)
+                    return Response(response.status_code, dict(response.headers), body, str(response.url))
             except _PassingError as error:
                 if is_last:
                     raise error.error from None

@@ -15,7 +15,7 @@ from deep_research.errors import LogDamagedError, RemoteError
 from deep_research.state import events as ev
 
 MAX_FRAME_BYTES = 64 << 20
-TRIES = 30  # in a row without an event, before a stream is given up
+MAX_TRIES = 30  # in a row without an event, before a stream is given up
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.2, 5.0
 READ_SECONDS = 60.0  # a server gives a sign of life every 15
 _NOTES = {
@@ -34,7 +34,7 @@ async def follow_events(
     connection: Connection, path: str, after: int = 0
 ) -> AsyncGenerator[ev.Event | ev.Progress]:
     """Everything after an event, until the server says that the run ended or waits. A cut stream is taken up behind the
-    last event that came, at most `TRIES` times in a row without one. Raises as `Connection.json`."""
+    last event that came, at most `MAX_TRIES` times in a row without one. Raises as `Connection.json`."""
     failures, pause = 0, FIRST_PAUSE_SECONDS
     while True:
         failure: RemoteError | None = None
@@ -60,7 +60,7 @@ async def follow_events(
         except _PassingError as error:
             failure = error.error if isinstance(error.error, RemoteError) else RemoteError(str(error.error))
         failures += 1
-        if failures >= TRIES:
+        if failures >= MAX_TRIES:
             raise failure or RemoteError(
                 "The server ends the stream again and again.", hint="Look at the run with `status`."
             )

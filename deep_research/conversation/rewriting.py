@@ -10,7 +10,7 @@ from deep_research.budget.metered import RunModels
 from deep_research.conversation.turn import Turn
 from deep_research.conversation.turn_summary import summary_of
 from deep_research.errors import StopResearch, StoreError
-from deep_research.evidence.disclosure import LONGEST_QUERY, askable
+from deep_research.evidence.disclosure import MAX_QUERY_CHARS, askable
 from deep_research.evidence.inquiry import read_question
 from deep_research.logs import get_log, told
 from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, asked, one_line
@@ -18,7 +18,7 @@ from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 
 MAX_OUTPUT_TOKENS = 800  # thoughts included
 MAX_WHY_CHARS = 300
-OF_TURNS = 0.4  # of the room
+TURNS_SHARE = 0.4  # of the room
 
 log = get_log("conversation")
 
@@ -45,7 +45,7 @@ async def rewrite(
     state: DeepResearchState, turns: Sequence[Turn], models: RunModels | None, tokens: int
 ) -> Rewritten | None:
     """The question of a run after these turns; None where no model answers. Raises `Halted`, `StoreError`."""
-    if models is None or not models.roles.chain_of(ModelRole.PLANNER) or len(state.query) > LONGEST_QUERY:
+    if models is None or not models.roles.chain_of(ModelRole.PLANNER) or len(state.query) > MAX_QUERY_CHARS:
         return None
     model = models.model(ModelRole.PLANNER, DeepResearchPhase.PLANNING)
     try:
@@ -77,6 +77,8 @@ def _is_same(asked: str, question: str) -> bool:
 def _message(state: DeepResearchState, turns: Sequence[Turn], tokens: int, room: Room) -> Message:
     message = Message(room)
     message.add("The conversation so far, the latest turn last:")
-    message.material("conversation", message.within(summary_of(turns, tokens), OF_TURNS, "the earlier turns"))
+    message.material(
+        "conversation", message.within(summary_of(turns, tokens), TURNS_SHARE, "the earlier turns")
+    )
     message.add(f"The next question: {message.within(state.query, OF_QUESTION, 'the question')}")
     return message

@@ -33,7 +33,7 @@ MAX_LEARNED = 5  # entries of the user's own words that one run leaves
 MAX_LEARNED_CHARS = 300
 MAX_EPISODE_CHARS, MAX_TITLE_CHARS = 1_500, 200
 MAX_OUTPUT_TOKENS = 800  # thoughts included
-OF_KNOWN = 0.3  # of the room
+KNOWN_SHARE = 0.3  # of the room
 
 log = get_log("memory")
 
@@ -206,7 +206,7 @@ def _message(words: str, known: Sequence[MemoryEntry], room: Room) -> Message:
     message = Message(room)
     lines = [f"{entry.kind}: {one_line(entry.text)}" for entry in known]
     label = " ".join([MEMORY_LABEL, *(f"{entry.id}:{entry.hash}" for entry in known)])
-    message.listing("The notes there are:", label, lines, OF_KNOWN, "the notes")
+    message.listing("The notes there are:", label, lines, KNOWN_SHARE, "the notes")
     message.add("What the user wrote:")
     message.material("words", message.within(words, OF_QUESTION, "the words of the user"))
     return message

@@ -24,12 +24,12 @@ from deep_research.patterns import regex
 from deep_research.state import Span
 
 FILE = Path(__file__).with_name("small_words.toml")
-SPARED = 0.25  # small words that may be left out or put in, for each word of a quote that is none
-SPARED_ALWAYS = 2
-GAP = 1_500  # characters between two words that follow one another: an address, the rule of a table
-TRIED = 100  # places of a text that are looked at for one quote
-_MOST_KEYS = 0x10FFFF
-_SEEN = 4  # characters beside a word, in which it shows whether it opens or ends a sentence
+SPARED_PER_WORD = 0.25  # small words that may be left out or put in, for each word of a quote that is none
+MIN_SPARED_WORDS = 2
+GAP_CHARS = 1_500  # characters between two words that follow one another: an address, the rule of a table
+MAX_PLACES = 100  # places of a text that are looked at for one quote
+_MAX_KEYS = 0x10FFFF
+_SEEN_CHARS = 4  # characters beside a word, in which it shows whether it opens or ends a sentence
 _OPENERS = ".!?:;…\"'“”„«»‘’([{|*_#>-–—•\n。！？"
 _CLOSERS = ".!?:;…\"'“”„«»‘’)]}|*_<–—\n。！？"
 _WIDE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -88,7 +88,7 @@ class View:
         tried = 0
         for begin, stop in ((first, len(self._codes)), (0, first + len(wanted) - 1)):
             place = self._codes.find(wanted, begin, stop)
-            while place >= 0 and tried < TRIED:
+            while place >= 0 and tried < MAX_PLACES:
                 tried += 1
                 if (span := self._aligned(quote, place)) is not None:
                     return span
@@ -100,7 +100,7 @@ class View:
         """For each content word a character, so that rows of them are looked for as fast as texts."""
         codes: dict[str, str] = {}
         for place in self.contents:
-            if len(codes) == _MOST_KEYS:
+            if len(codes) == _MAX_KEYS:
                 break
             codes.setdefault(self.keys[place], chr(len(codes) + 1))
         return codes
@@ -116,7 +116,7 @@ class View:
 
     def _aligned(self, quote: View, place: int) -> Span | None:
         """The span from the first to the last word, where all between them fits."""
-        spared = SPARED_ALWAYS + int(SPARED * len(quote.contents))
+        spared = MIN_SPARED_WORDS + int(SPARED_PER_WORD * len(quote.contents))
         for number in range(1, len(quote.contents)):
             mine = self.contents[place + number - 1], self.contents[place + number]
             its = quote.contents[number - 1], quote.contents[number]
@@ -145,7 +145,7 @@ class View:
         missing = False
         for its in outside:
             place = at + step
-            for _ in range(SPARED_ALWAYS):
+            for _ in range(MIN_SPARED_WORDS):
                 if self._is_spare(place) and self.keys[place] != quote.keys[its]:
                     place += step
             if self._is_spare(place) and self.keys[place] == quote.keys[its] and self._are_near(at, place):
@@ -162,7 +162,7 @@ class View:
 
     def _are_near(self, one: int, other: int) -> bool:
         first, last = sorted((one, other))
-        return self.starts[last] - self.ends[first] <= GAP
+        return self.starts[last] - self.ends[first] <= GAP_CHARS
 
 
 def _differing(text: Sequence[tuple[str, int]], quote: Sequence[tuple[str, int]]) -> int | None:
@@ -230,12 +230,12 @@ def _is_name(word: str, text: str, start: int) -> bool:
 
 def _opens(text: str, start: int) -> bool:
     """Whether a sentence, a line or a quotation may begin there."""
-    before = text[max(0, start - _SEEN) : start].rstrip(" \t")
+    before = text[max(0, start - _SEEN_CHARS) : start].rstrip(" \t")
     return not before or before[-1] in _OPENERS
 
 
 def _closes(text: str, end: int) -> bool:
-    after = text[end : end + _SEEN].lstrip(" \t")
+    after = text[end : end + _SEEN_CHARS].lstrip(" \t")
     return not after or after[0] in _CLOSERS
 
 

@@ -24,12 +24,12 @@ from deep_research.evidence.words import identifiers
 from deep_research.patterns import regex
 
 STEP = " › "  # between the headings that a candidate stands under
-LONGEST = 1_200  # characters of a candidate; what is longer is no sentence, and is cut
-LABEL = 80  # characters of a line that names what the item below it describes
-PROSE = 15  # words of a cell of a table, or of an answer, from which on it says something by itself
+MAX_CANDIDATE_CHARS = 1_200  # characters of a candidate; what is longer is no sentence, and is cut
+LABEL_CHARS = 80  # characters of a line that names what the item below it describes
+PROSE_WORDS = 15  # words of a cell of a table, or of an answer, from which on it says something by itself
 LINE = regex(r"[^\s\n][^\n]*")
 _BEHIND_MARK = f"{CLOSING}*_)] \n\t"  # what may stand behind the mark of a question
-UNEVEN = 2  # characters by which an underline may be longer or shorter
+UNEVEN_CHARS = 2  # characters by which an underline may be longer or shorter
 # A line of text over a line of marks, which is how plain text writes a heading, or a number with up to three words on a
 # line of their own above a text; not in fenced code.
 _HEADING = regex(
@@ -191,7 +191,12 @@ def _answered(
 ) -> list[tuple[int, int]]:
     """Each question together with the sentence that answers it; a short one that stands right under a question with that
     heading."""
-    if above is not None and spans and asks(text, *above) and unspaced.size(text[slice(*spans[0])]) < PROSE:
+    if (
+        above is not None
+        and spans
+        and asks(text, *above)
+        and unspaced.size(text[slice(*spans[0])]) < PROSE_WORDS
+    ):
         spans = [above, *spans]
     joined: list[tuple[int, int]] = []
     is_open = False
@@ -223,8 +228,8 @@ def _read_table(document: Document, block: Block, heading: str, whole_rows: bool
 
     def is_cut(row: tuple[int, int]) -> bool:
         (start, end), *others = cell_spans(text, *row) or [(0, 0)]
-        prose = sum(unspaced.size(text[slice(*cell)]) >= PROSE for cell in others)
-        return not whole_rows and 0 < end - start <= LABEL and prose > 1
+        prose = sum(unspaced.size(text[slice(*cell)]) >= PROSE_WORDS for cell in others)
+        return not whole_rows and 0 < end - start <= LABEL_CHARS and prose > 1
 
     for cut, run in groupby(rows, is_cut):
         if cut:
@@ -267,7 +272,7 @@ def _structure(text: str) -> Iterator[Block]:
     levels: dict[str, int] = {}
     for match in _HEADING.finditer(text):
         underlined, marks = match["text"], match["marks"]
-        is_even = underlined and abs(len(underlined) - len(marks)) <= UNEVEN
+        is_even = underlined and abs(len(underlined) - len(marks)) <= UNEVEN_CHARS
         if match["title"] or (is_even and any(map(str.isalnum, underlined))):
             name = "title" if match["title"] else "text"
             yield from blocks(text, here, match.start())
@@ -279,15 +284,15 @@ def _structure(text: str) -> Iterator[Block]:
 
 def _code(text: str, block: Block) -> tuple[int, int]:
     """All of a piece of code, or as many of its lines as are not too long."""
-    if block.end - block.start <= LONGEST:
+    if block.end - block.start <= MAX_CANDIDATE_CHARS:
         return block.start, block.end
-    end = text.rfind("\n", block.start, block.start + LONGEST)
-    return block.start, end if end > block.start else block.start + LONGEST
+    end = text.rfind("\n", block.start, block.start + MAX_CANDIDATE_CHARS)
+    return block.start, end if end > block.start else block.start + MAX_CANDIDATE_CHARS
 
 
 def _cut(start: int, end: int) -> Iterable[tuple[int, int]]:
-    for low in range(start, end, LONGEST):
-        yield low, min(end, low + LONGEST)
+    for low in range(start, end, MAX_CANDIDATE_CHARS):
+        yield low, min(end, low + MAX_CANDIDATE_CHARS)
 
 
 class Pool:

@@ -20,7 +20,7 @@ from deep_research.evidence.discrepancies import discrepancies, matched, stretch
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.rows import label_of, unlabelled
 from deep_research.evidence.statements import (
-    MOST_VALUES,
+    MAX_VALUES,
     NAME,
     NO_SUBJECT,
     YEAR,
@@ -38,14 +38,14 @@ from deep_research.evidence.words import stem, words
 from deep_research.patterns import regex
 from deep_research.state import Aspect, Discrepancy, Finding
 
-SUBJECT_OVERLAP = 0.5  # of the words of the shorter of two sentences that are told of one subject
-SAME = 0.5  # the least likeness of sentences that are aligned: the words they share, discounted where these are few
-OPPOSITE = 0.7  # of those that differ in nothing but a word and its opposite
-FEW = 2  # shared words, of which half may be chance
-REPLACED = 1  # stretches in which both may have other words
+SUBJECT_OVERLAP_SHARE = 0.5  # of the words of the shorter of two sentences that are told of one subject
+SAME_SHARE = 0.5  # the least likeness of sentences that are aligned: the words they share, discounted where these are few
+OPPOSITE_SHARE = 0.7  # of those that differ in nothing but a word and its opposite
+FEW_WORDS = 2  # shared words, of which half may be chance
+MAX_REPLACED = 1  # stretches in which both may have other words
 MOST_WORDS = 80  # of a sentence that is aligned; what has more is no sentence
-MOST_MEETINGS = 300  # places of one word in both, taken together, which aligning goes through again and again
-APART = 3.0  # values of one thing differ by no more than this factor
+MAX_MEETINGS = 300  # places of one word in both, taken together, which aligning goes through again and again
+MAX_VALUE_RATIO = 3.0  # values of one thing differ by no more than this factor
 _ORDINAL = regex(r"\d+['’]?(?:st|nd|rd|th|s)")
 _COUNTED = regex(r"[ \u00a0-][^\W\d_]{3,}")  # "13 counties"
 _TELLING = frozenset((Aspect.NUMBER, Aspect.UNIT, Aspect.DATE, Aspect.POLARITY, Aspect.COMPARISON))
@@ -106,8 +106,7 @@ def agreed_kinds(ours: Iterable[Side], theirs: Iterable[Side]) -> frozenset[str]
     """The kinds of measured values on which two statements agree somewhere: their others are of something else. Of each
     the first values are looked at, as many as of a sentence."""
     one, other = (
-        list(islice((value for side in said for value in side.values), MOST_VALUES))
-        for said in (ours, theirs)
+        list(islice((value for side in said for value in side.values), MAX_VALUES)) for said in (ours, theirs)
     )
     kinds = {value.kind for value in one} & {value.kind for value in other}
     return frozenset(kind for kind in kinds if _agree(_of(kind, one), _of(kind, other)))
@@ -122,7 +121,7 @@ def _alike(a: Side, b: Side) -> bool:
     """Whether two sentences speak of one thing: most of the shorter's words, and a name if both have any."""
     if (a.names or b.names) and not (a.names & (b.names | b.opening) or b.names & a.opening):
         return False
-    return len(a.subject & b.subject) >= max(1.0, SUBJECT_OVERLAP * min(len(a.subject), len(b.subject)))
+    return len(a.subject & b.subject) >= max(1.0, SUBJECT_OVERLAP_SHARE * min(len(a.subject), len(b.subject)))
 
 
 def _values(a: Side, b: Side, settled: frozenset[str]) -> Conflict | None:
@@ -181,7 +180,8 @@ def _shared_name(a: Side, b: Side) -> str:
 def _near(ours: Iterable[Stated], theirs: Iterable[Stated]) -> bool:
     """Whether any two are of one order: a tower's height is in no conflict with its distance from the shore."""
     return any(
-        abs(q.low.base) <= APART * abs(r.high.base) and abs(r.low.base) <= APART * abs(q.high.base)
+        abs(q.low.base) <= MAX_VALUE_RATIO * abs(r.high.base)
+        and abs(r.low.base) <= MAX_VALUE_RATIO * abs(q.high.base)
         for q in ours
         for r in theirs
     )
@@ -205,19 +205,19 @@ def _years(a: Side, b: Side) -> Conflict | None:
 
 def _aligned(a: Side, b: Side) -> Conflict | None:
     """What one of two sentences of nearly the same words has in place of a part of the other."""
-    if a.marks is not b.marks or not _same_words(a.keys, b.keys, SAME) or not _can_align(a, b):
+    if a.marks is not b.marks or not _same_words(a.keys, b.keys, SAME_SHARE) or not _can_align(a, b):
         return None
     if len(a.keys) > len(b.keys):
         flipped = _aligned(b, a)
         return flipped and Conflict(flipped.about, flipped.theirs, flipped.ours, _shared_name(a, b))
     pairs = matched(a.statement, b.statement)
-    if _replaced(a, b, pairs) > REPLACED:
+    if _replaced(a, b, pairs) > MAX_REPLACED:
         return None
     found = list(dict.fromkeys(discrepancies(a.statement, b.statement, a.marks, pairs=pairs)))
     first = _only(found)
     if first is None:
         return None
-    if first.aspect is Aspect.COMPARISON and not _same_words(a.keys, b.keys, OPPOSITE):
+    if first.aspect is Aspect.COMPARISON and not _same_words(a.keys, b.keys, OPPOSITE_SHARE):
         return None
     if first.aspect in (Aspect.POLARITY, Aspect.COMPARISON):
         return _answers(a, b, first)
@@ -231,7 +231,7 @@ def _can_align(a: Side, b: Side) -> bool:
     if not is_aligned(a) or not is_aligned(b):
         return False
     one, other = (Counter(token.key for token in side.statement.tokens) for side in (a, b))
-    return sum(count * other[key] for key, count in one.items()) <= MOST_MEETINGS
+    return sum(count * other[key] for key, count in one.items()) <= MAX_MEETINGS
 
 
 def _answers(a: Side, b: Side, found: Discrepancy) -> Conflict | None:
@@ -250,7 +250,7 @@ def _answers(a: Side, b: Side, found: Discrepancy) -> Conflict | None:
 
 def _same_words(a: frozenset[str], b: frozenset[str], least: float) -> bool:
     shared = len(a & b)
-    return shared * shared >= least * len(a | b) * (shared + FEW)
+    return shared * shared >= least * len(a | b) * (shared + FEW_WORDS)
 
 
 def _only(found: Sequence[Discrepancy]) -> Discrepancy | None:

@@ -32,11 +32,11 @@ from deep_research.evidence.words import rarity, words
 from deep_research.state import Contradiction, ContradictionSide, Finding, Quote, Source
 from deep_research.state.identity import contradiction_id
 
-MOST_FILED = 40  # sentences that a kind of value, an event or a pair of words leads to
-MOST_COMPARED = 8  # pairs of sentences in which a finding is compared with earlier ones, the nearest first
-MOST_STANCES = 100  # of a contradiction, beyond which no other is looked for that says the same
-ALIKE = 0.5  # of the words of two sentences that are aligned
-OF_TITLE = 0.5  # of the weight of a title, more than which the other has to have
+MAX_FILED = 40  # sentences that a kind of value, an event or a pair of words leads to
+MAX_COMPARED = 8  # pairs of sentences in which a finding is compared with earlier ones, the nearest first
+MAX_STANCES = 100  # of a contradiction, beyond which no other is looked for that says the same
+ALIKE_SHARE = 0.5  # of the words of two sentences that are aligned
+TITLE_SHARE = 0.5  # of the weight of a title, more than which the other has to have
 
 
 _Place = tuple[int, int]  # an utterance and a sentence of it
@@ -159,13 +159,13 @@ def _candidates(said: Sequence[_Utterance]) -> Iterable[tuple[_Place, _Place]]:
     for i, n in places:
         for mark in sorted(_marks(said[i].sides[n])):
             groups[mark].append((i, n))
-    pairs = {pair: None for group in groups.values() for pair in combinations(group[:MOST_FILED], 2)}
+    pairs = {pair: None for group in groups.values() for pair in combinations(group[:MAX_FILED], 2)}
     places = [(i, n) for i, n in places if is_aligned(said[i].sides[n])]
     keys = [said[i].sides[n].keys for i, n in places]
-    similar = SimilarSets(keys, least=ALIKE, most=MOST_FILED)
+    similar = SimilarSets(keys, least=ALIKE_SHARE, most=MAX_FILED)
     for at, place in enumerate(places):
         near = similar.near(keys[at])
-        pairs.update(dict.fromkeys((places[other], place) for other in near[:MOST_FILED]))
+        pairs.update(dict.fromkeys((places[other], place) for other in near[:MAX_FILED]))
         similar.add(keys[at], at)
     return _nearest_pairs((pair for pair in pairs if pair[0][0] != pair[1][0]), said)
 
@@ -184,7 +184,7 @@ def _nearest_pairs(
     kept = []
     for _, one, other in sorted(ranked):
         if (
-            taken[other[0]] < MOST_COMPARED
+            taken[other[0]] < MAX_COMPARED
         ):  # how often the earlier is compared does not matter: many may differ from it
             taken[other[0]] += 1
             kept.append((one, other))
@@ -208,7 +208,7 @@ def _of_one_thing(a: _Utterance, b: _Utterance, m: int, n: int, weights: Mapping
         return fsum(weights[key] for key in keys)
 
     pairs = [(title, b.words) for title in a.titles] + [(title, a.words) for title in b.titles]
-    return any(weight(title & every) > OF_TITLE * weight(title) for title, every in pairs)
+    return any(weight(title & every) > TITLE_SHARE * weight(title) for title, every in pairs)
 
 
 def _say_so(utterance: _Utterance, told: Told) -> tuple[str, ...]:
@@ -252,7 +252,7 @@ def _contradiction(
     made: dict[tuple[str, str, str], tuple[ContradictionSide, int]] = {}
     for voiced in group:
         utterance = said[voiced.utterance]
-        taken = enumerate(islice(stances, MOST_STANCES))
+        taken = enumerate(islice(stances, MAX_STANCES))
         stance = next((n for n, told in taken if told.agrees(voiced.told)), len(stances))
         stances += [voiced.told] if stance == len(stances) else []
         for source_id in voiced.source_ids:

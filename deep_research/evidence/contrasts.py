@@ -11,7 +11,7 @@ from deep_research.evidence.statements import sides as compared
 from deep_research.evidence.words import content_stems
 from deep_research.state import Contradiction, ContradictionSide, Difference, Finding, Source
 
-LONGEST = 200  # characters of what a side says; more stands in its quote
+MAX_SIDE_CHARS = 200  # characters of what a side says; more stands in its quote
 ABOUT = {
     Difference.NUMBER: "figures",
     Difference.DATE: "dates",
@@ -52,8 +52,12 @@ def _sides(finding: Finding, says: str, sources: Mapping[str, Source]) -> list[C
         if quote is None:
             continue
         told = _plain(says)
-        if not told or _key(told) not in _key(f"{quote.quote} {finding.content}") or len(told) > LONGEST:
-            told = f"“{shortened(_plain(quote.quote), LONGEST)}”"
+        if (
+            not told
+            or _key(told) not in _key(f"{quote.quote} {finding.content}")
+            or len(told) > MAX_SIDE_CHARS
+        ):
+            told = f"“{shortened(_plain(quote.quote), MAX_SIDE_CHARS)}”"
         values = [value for side in compared(told) for value in side.values]
         measured = values[0] if len(values) == 1 and values[0].low == values[0].high else None
         made.append(
@@ -74,7 +78,7 @@ def _said(subject: str, findings: Iterable[Finding]) -> str:
     """The subject as a model names it, where all its words stand in one of the findings."""
     wanted = set(content_stems(subject))
     known = any(wanted <= set(content_stems(finding.content)) for finding in findings)
-    return _plain(subject) if wanted and known and len(subject) <= LONGEST else ""
+    return _plain(subject) if wanted and known and len(subject) <= MAX_SIDE_CHARS else ""
 
 
 def _plain(text: str) -> str:

@@ -23,15 +23,15 @@ from deep_research.evidence.plain import clean
 from deep_research.logs import encodings
 from deep_research.patterns import regex
 
-LONGEST_QUERY = 400  # characters; no service searches for more
-LOOKED_AT = 4_000  # characters of a query that are looked through for as many
-ROW = 6  # words of the instructions that are told one after the other
-_SHORTEST = 4  # characters of a code
+MAX_QUERY_CHARS = 400  # characters; no service searches for more
+LOOKED_AT_CHARS = 4_000  # characters of a query that are looked through for as many
+ROW_WORDS = 6  # words of the instructions that are told one after the other
+_MIN_CODE_CHARS = 4  # characters of a code
 MAX_CODE_CHARS = 200
-PROMPT_UNIT = 50  # characters of instructions that are looked through in the time of one small item
-_LONG = 20  # letters of a word
-_SURE = 8  # characters from which on a code is meant also in the midst of a word
-_DEEPEST = 4  # times that characters are encoded, or hidden within what is taken out
+PROMPT_UNIT_CHARS = 50  # characters of instructions that are looked through in the time of one small item
+_LONG_WORD_CHARS = 20  # letters of a word
+_SURE_CODE_CHARS = 8  # characters from which on a code is meant also in the midst of a word
+_MAX_DEPTH = 4  # times that characters are encoded, or hidden within what is taken out
 _PART = regex(r"[^\W_]+")
 _WORD = regex(r"\w+")
 _YEAR = regex(r"(?:1[5-9]|20)\d\d")
@@ -56,14 +56,14 @@ _AROUND = " \t\"'“”„«»()[]{}<>.,;:!?-–—=&#*_`|/\\"
 def askable(query: str, question: str, instructions: str | None) -> str:
     """What of a model's search may be asked: on one line, without addresses and without what is confidential of the
     ``instructions``, unless the ``question`` says it too; at most 400 characters. Empty where nothing is left."""
-    text = " ".join(clean(query[:LOOKED_AT]).split())
+    text = " ".join(clean(query[:LOOKED_AT_CHARS]).split())
     if text and text.casefold() in " ".join(question.split()).casefold():
         return text  # the owner's own words
     text = _ADDRESS.sub(lambda found: found[0] if found[0].strip(_AROUND) in question else " ", text)
     text = confidential(instructions or "", question).without(text, " ")
     text = " ".join(text.split())
-    if len(text) > LONGEST_QUERY:
-        text = text[: LONGEST_QUERY + 1].rpartition(" ")[0] or text[:LONGEST_QUERY]
+    if len(text) > MAX_QUERY_CHARS:
+        text = text[: MAX_QUERY_CHARS + 1].rpartition(" ")[0] or text[:MAX_QUERY_CHARS]
     return text if any(map(str.isalnum, text)) else ""
 
 
@@ -85,7 +85,7 @@ class Confidential:
     def without(self, text: str, mark: str, *, rows: bool = True) -> str:
         """The text with ``mark`` for each code, and if ``rows`` for each row of six words. What is left may make a code
         anew, so it is looked through again; a text made of nothing but such is empty."""
-        for _ in range(_DEEPEST):
+        for _ in range(_MAX_DEPTH):
             spans = self.spans(text, rows=rows)
             if not spans:
                 return text
@@ -108,7 +108,7 @@ class Confidential:
             words = [word for word, _, _ in places]
             for at, row in enumerate(_in_rows(words)):
                 if row in self._rows:
-                    found.append((places[at][1], places[at + ROW - 1][2]))
+                    found.append((places[at][1], places[at + ROW_WORDS - 1][2]))
         return _joined(found)
 
 
@@ -117,7 +117,7 @@ class _Characters:
 
     def __init__(self, text: str) -> None:
         self._all = [(sign, at, at + 1) for at, sign in enumerate(text)]
-        for _ in range(_DEEPEST):
+        for _ in range(_MAX_DEPTH):
             joined = "".join(sign for sign, _, _ in self._all)
             spelled = list(_SPELLED.finditer(joined))
             if not spelled:
@@ -180,11 +180,11 @@ def _words(instructions: str) -> Iterator[str]:
 
 def _is_code(word: str, *, whole: bool = False) -> bool:
     """``whole``: of several parts, the capitals of which say nothing, nor do figures that only follow one another."""
-    if len(word) < _SHORTEST or _YEAR.fullmatch(word):
+    if len(word) < _MIN_CODE_CHARS or _YEAR.fullmatch(word):
         return False
     if any(map(str.isdigit, word)) and not (whole and word.isdigit()):
         return True
-    if sum(map(str.isalpha, word)) > _LONG:
+    if sum(map(str.isalpha, word)) > _LONG_WORD_CHARS:
         return True
     if whole:
         return False
@@ -193,9 +193,9 @@ def _is_code(word: str, *, whole: bool = False) -> bool:
 
 def _is_sure(form: str) -> bool:
     """Whether a form is found in the midst of a word, too."""
-    if len(form) >= _SURE:
+    if len(form) >= _SURE_CODE_CHARS:
         return True
-    return len(form) > _SHORTEST and not form.isalpha() and not form.isdigit()
+    return len(form) > _MIN_CODE_CHARS and not form.isalpha() and not form.isdigit()
 
 
 def _forms(code: str) -> Iterator[str]:
@@ -207,7 +207,7 @@ def _forms(code: str) -> Iterator[str]:
     bare = "".join(_PART.findall(code))
     for written in {code, code.lower(), code.upper(), bare, bare.lower(), bare.upper(), code[::-1]}:
         for form in map(_squeezed, encodings(written)):
-            if len(form) >= _SURE:
+            if len(form) >= _SURE_CODE_CHARS:
                 yield form
 
 
@@ -228,7 +228,7 @@ def _folded(text: str) -> str:
 
 def _squeezed(text: str) -> str:
     """The letters and digits alone, folded."""
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         decoded = _SPELLED.sub(_sign, text)
         if decoded == text:
             break
@@ -241,7 +241,7 @@ def _rows(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def _in_rows(words: list[str]) -> Iterator[tuple[str, ...]]:
-    return zip(*(words[at:] for at in range(ROW)), strict=False)
+    return zip(*(words[at:] for at in range(ROW_WORDS)), strict=False)
 
 
 def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -16,8 +16,8 @@ from deep_research.evidence.statements import Kind, Mark, Statement, Token
 from deep_research.evidence.units import Quantity, measured
 from deep_research.state import Aspect, Discrepancy
 
-MOST_ALIGNED = 250  # tokens of a sentence; no sentence has more, and aligning takes the square of it
-REACH = 4  # tokens between two shared ones, up to which both sides speak of one thing
+MAX_ALIGNED_TOKENS = 250  # tokens of a sentence; no sentence has more, and aligning takes the square of it
+REACH_TOKENS = 4  # tokens between two shared ones, up to which both sides speak of one thing
 
 
 ASPECTS: Mapping[Kind, Aspect] = {
@@ -58,7 +58,7 @@ class Stretch:
 
     @property
     def is_near(self) -> bool:
-        return len(self.claimed.tokens) <= REACH and len(self.found.tokens) <= REACH
+        return len(self.claimed.tokens) <= REACH_TOKENS and len(self.found.tokens) <= REACH_TOKENS
 
     @property
     def is_end(self) -> bool:
@@ -117,7 +117,7 @@ def _difference(aspect: Aspect, claimed: str, found: str) -> Discrepancy:
 
 def matched(claim: Statement, sentence: Statement) -> list[tuple[int, int]]:
     """The places of the shared tokens, in the order of both."""
-    a, b = ([t.key for t in one.tokens[:MOST_ALIGNED]] for one in (claim, sentence))
+    a, b = ([t.key for t in one.tokens[:MAX_ALIGNED_TOKENS]] for one in (claim, sentence))
     blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
     return [(block.a + n, block.b + n) for block in blocks for n in range(block.size)]
 

@@ -11,7 +11,7 @@ from deep_research.evidence.restatement import restatement
 from deep_research.evidence.statements import Kind, Statement, reader
 from deep_research.state import Aspect, Discrepancy
 
-MOST_PARTS = 8  # figures and names of a statement, of which any two may have changed places
+MAX_PARTS = 8  # figures and names of a statement, of which any two may have changed places
 
 
 def exchanges(claim: Statement, language: str) -> Iterator[tuple[Discrepancy, str]]:
@@ -32,7 +32,7 @@ def _specifics(claim: Statement, language: str) -> Iterator[tuple[Discrepancy, s
         return
     reads = restatement(language).words
     written = re.finditer(rf"\b(?:{pattern})\b(?![.,]\d)", claim.text, re.IGNORECASE)
-    for one, other in combinations(islice(written, MOST_PARTS), 2):
+    for one, other in combinations(islice(written, MAX_PARTS), 2):
         between = claim.text[one.end() : other.start()]
         if one.group() != other.group() and not all(w.joins or w.word in kinds for w in reads(between)):
             aspect = ASPECTS[kinds.get(one.group(), Kind.NAME)]

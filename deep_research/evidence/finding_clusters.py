@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain
 
 from deep_research.evidence.independence import voices
-from deep_research.evidence.near_duplicates import MOST_ALIKE, SimilarSets
+from deep_research.evidence.near_duplicates import MAX_ALIKE, SimilarSets
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.statements import NAME
 from deep_research.evidence.units import UNIT_WORDS, Quantity, measured
@@ -26,8 +26,8 @@ from deep_research.evidence.words import (
 from deep_research.patterns import regex
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 
-SAME_OVERLAP = 0.8
-GAP_COVERAGE = 0.6
+SAME_OVERLAP_SHARE = 0.8
+GAP_COVERAGE_SHARE = 0.6
 LEVELS = (
     (0.7, ConfidenceLevel.HIGH),
     (0.45, ConfidenceLevel.MEDIUM),
@@ -94,7 +94,7 @@ def merged(
     sources, see `confidence`. Order is kept: the first wording stays."""
     every = list(findings)
     tokens_of = (_features(finding.content).tokens for finding in every)
-    similar = SimilarSets(tokens_of, least=SAME_OVERLAP, most=MOST_ALIKE)
+    similar = SimilarSets(tokens_of, least=SAME_OVERLAP_SHARE, most=MAX_ALIKE)
     groups: list[list[Finding]] = []
     for finding in every:
         tokens, told = _features(finding.content).tokens, numbers(finding.content)
@@ -113,7 +113,7 @@ def _same(one: str, other: str) -> bool:
     # One may name a thing in more words than the other, but none may name another thing.
     if a.negated != b.negated or _name_others(one, other):
         return False
-    return len(a.tokens & b.tokens) >= SAME_OVERLAP * max(1, len(a.tokens | b.tokens))
+    return len(a.tokens & b.tokens) >= SAME_OVERLAP_SHARE * max(1, len(a.tokens | b.tokens))
 
 
 def _judged(finding: Finding, sources: Mapping[str, Source], stated_counts: bool) -> Finding:
@@ -173,7 +173,7 @@ def filled(gaps: Iterable[Gap], findings: Sequence[Finding]) -> dict[str, list[F
         terms = question_terms(" ".join((gap.description, *gap.suggested_queries[:1])))
         wanted = {t: weight * rarity(len(texts), holding[t]) for t, weight in terms.items()}
         covering = [
-            f for f, text in zip(findings, texts, strict=True) if coverage(wanted, text) >= GAP_COVERAGE
+            f for f, text in zip(findings, texts, strict=True) if coverage(wanted, text) >= GAP_COVERAGE_SHARE
         ]
         if covering:
             found[gap.id] = covering

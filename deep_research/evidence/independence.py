@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 from deep_research.evidence.near_duplicates import (
-    MOST_ALIKE,
+    MAX_ALIKE,
     Originals,
     SimilarSets,
     copied,
@@ -21,9 +21,9 @@ from deep_research.evidence.words import WORD
 from deep_research.patterns import regex
 from deep_research.state import ContradictionSide, Quote, Source, SourceKind, SourceQuality
 
-COPIED = 0.85  # of the words of two snippets that are the same, where the texts cannot be compared
+COPIED_SHARE = 0.85  # of the words of two snippets that are the same, where the texts cannot be compared
 _VERSION = regex(r"(?i)(?<![\w.])v?(\d{1,4}(?:\.\d{1,4}){0,3})(?![\w.])")
-ENOUGH = 12  # words, below which two texts may be alike by chance
+ENOUGH_WORDS = 12  # words, below which two texts may be alike by chance
 
 CLEARLY = timedelta(days=365)  # by which a source is newer than another
 # What goes up and down of one thing; a height or a distance is only measured anew.
@@ -43,10 +43,10 @@ def voices(sources: Iterable[Source], quotes: Sequence[Quote] = ()) -> list[list
     said: dict[str, set[tuple[str, ...]]] = {}
     for quote in quotes:
         tokens = tuple(WORD.findall(unjoined(quote.quote).lower()))
-        if len(tokens) >= ENOUGH:
+        if len(tokens) >= ENOUGH_WORDS:
             said.setdefault(quote.source_id, set()).add(tokens)
     snippets = {source.id: _words(source) for source in sources}
-    similar = SimilarSets(snippets.values(), least=COPIED, most=MOST_ALIKE)
+    similar = SimilarSets(snippets.values(), least=COPIED_SHARE, most=MAX_ALIKE)
     # By what tells a copy, of each group the first source that has it.
     filed: dict[Hashable, dict[int, int]] = {}
     groups: list[list[Source]] = []
@@ -168,7 +168,7 @@ def _signs(source: Source) -> Iterator[Hashable]:
 def _words(source: Source) -> frozenset[str]:
     """Of its snippet, where its text cannot be compared."""
     words = frozenset(WORD.findall(unjoined(source.snippet).lower()))
-    return words if len(words) >= ENOUGH else frozenset()
+    return words if len(words) >= ENOUGH_WORDS else frozenset()
 
 
 def _copied(one: Source, other: Source, snippets: Mapping[str, frozenset[str]]) -> bool:
@@ -180,7 +180,7 @@ def _copied(one: Source, other: Source, snippets: Mapping[str, frozenset[str]]) 
     if one.fingerprint and other.fingerprint:
         return copied(one.fingerprint, other.fingerprint)
     a, b = snippets[one.id], snippets[other.id]
-    return min(len(a), len(b)) > 0 and len(a & b) >= COPIED * len(a | b)
+    return min(len(a), len(b)) > 0 and len(a & b) >= COPIED_SHARE * len(a | b)
 
 
 def preferred(

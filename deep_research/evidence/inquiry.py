@@ -33,11 +33,11 @@ _NAME = regex(
 _ASKING = dict.fromkeys(map(ord, "？؟"), "?")  # marks of questions in other scripts
 _CLAUSE = regex(r"[,;:]\s+")
 _WORDS_OF_A_TOPIC = 12  # a request that asks for nothing short and has more terms is one
-_BROAD = 40  # distinct terms of a request for a survey of all that it names
-_BARE = 3  # terms up to which a request that asks nothing is only the name of a subject
-_PAIRS_OF_A_WORD = 4  # of a script without spaces, with those that lie between words or tell nothing
-_OPENING = 3  # words in which a piece of a question says that it asks: "for how long", "in which year"
-_SHORT = 400  # characters of a request whose wording is looked at
+_MIN_BROAD_TERMS = 40  # distinct terms of a request for a survey of all that it names
+_MAX_BARE_TERMS = 3  # terms up to which a request that asks nothing is only the name of a subject
+_PAIRS_PER_WORD = 4  # of a script without spaces, with those that lie between words or tell nothing
+_OPENING_WORDS = 3  # words in which a piece of a question says that it asks: "for how long", "in which year"
+_SHORT_CHARS = 400  # characters of a request whose wording is looked at
 # The kinds of answer that a part may expect.
 KINDS = ("", "number", "date", "person", "place", "list", "definition", "manner", "reason", "polar")
 _ANY_ANSWER = frozenset(
@@ -101,7 +101,7 @@ class Inquiry:
     @property
     def is_broad(self) -> bool:
         """Whether it is too long to be answered by a few passages."""
-        return _told(set(self.terms)) >= _BROAD
+        return _told(set(self.terms)) >= _MIN_BROAD_TERMS
 
     @property
     def is_topic(self) -> bool:
@@ -125,7 +125,7 @@ class Inquiry:
 def _told(terms: Collection[str]) -> int:
     """How many words that tell something these terms stand for."""
     pairs = sum(unspaced.RUN.match(term) is not None for term in terms)
-    return len(terms) - pairs + pairs // _PAIRS_OF_A_WORD
+    return len(terms) - pairs + pairs // _PAIRS_PER_WORD
 
 
 @lru_cache(maxsize=256)
@@ -236,7 +236,7 @@ def _asks(piece: str, inquiry: Inquiry, *, is_clause: bool) -> bool:
     """Whether a piece without a question mark asks or bids something. ``is_clause``: with nothing but a comma another
     one follows it, as "when I lit the lamp" is followed."""
     words, form = inquiry.words, inquiry.forms
-    opening, *others = [word.casefold() for word in WORD.findall(piece)[:_OPENING]] or [""]
+    opening, *others = [word.casefold() for word in WORD.findall(piece)[:_OPENING_WORDS]] or [""]
     if is_clause and opening in form.subordinate and others and others[0] in words.function - words.polar:
         return False
     return (
@@ -267,8 +267,8 @@ def standing(part: QuestionPart, question: str) -> Inquiry:
 def _subject(inquiry: Inquiry) -> str:
     """What follows "a short history of", what stands before "timeline", or all of a few words that ask nothing."""
     form, function = inquiry.forms, inquiry.words.function
-    said = inquiry.text[:_SHORT].strip(" .?!").split()
-    asks = inquiry.expects not in _ANY_ANSWER or len(inquiry.text) > _SHORT
+    said = inquiry.text[:_SHORT_CHARS].strip(" .?!").split()
+    asks = inquiry.expects not in _ANY_ANSWER or len(inquiry.text) > _SHORT_CHARS
     if asks or not said:
         return ""
     plain = [word.casefold().strip(".,:") for word in said]
@@ -280,7 +280,7 @@ def _subject(inquiry: Inquiry) -> str:
     if plain[-1] in form.overview:
         return " ".join(said[:-1])
     asks_nothing = not inquiry.expects and plain[0] not in function and inquiry.text.strip()[-1] not in ".?!"
-    bare = asks_nothing and _told(inquiry.terms) <= _BARE
+    bare = asks_nothing and _told(inquiry.terms) <= _MAX_BARE_TERMS
     return " ".join(said) if bare else ""
 
 

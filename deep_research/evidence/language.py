@@ -22,9 +22,11 @@ from deep_research.patterns import regex
 _FUNCTION_WORDS = Path(__file__).with_name("function_words.toml")
 ENGLISH = "en"
 
-_LOOKED_AT = 2_000  # characters
+_LOOKED_AT_CHARS = 2_000  # characters
 _CLEAR_SHARE = 0.1  # of the different words, that function words must be at least
-_ALSO_OTHERS = 1.5  # times its votes another language may have and the text be English: they share some words
+_OTHER_VOTES_RATIO = (
+    1.5  # times its votes another language may have and the text be English: they share some words
+)
 _WORD = regex(r"[^\W\d_]+")
 
 _NAMES = {  # as snowball calls them
@@ -95,7 +97,7 @@ def _languages() -> Mapping[str, tuple[str, ...]]:
 def language_of(text: str, *, default: str = ENGLISH) -> str:
     """The ISO 639-1 code of the language ``text`` begins in, English or one of `STEMMED`; ``default`` when that is
     not clear."""
-    head = text[:_LOOKED_AT]
+    head = text[:_LOOKED_AT_CHARS]
     words = set(_WORD.findall(head.lower()))  # each once: names repeat "de" and "la"
     languages, every = _languages(), _words()
     known = words & languages.keys()
@@ -103,11 +105,11 @@ def language_of(text: str, *, default: str = ENGLISH) -> str:
     if len(known) < least:
         return default
     english = len(known & every[ENGLISH])
-    if english * _ALSO_OTHERS < len(known):  # else no language can have more
+    if english * _OTHER_VOTES_RATIO < len(known):  # else no language can have more
         votes = Counter(chain.from_iterable(map(languages.__getitem__, known)))
         # The first of equal ones in the order of the table: a set has another order in each process.
         best = max(every, key=votes.__getitem__)
-        if english * _ALSO_OTHERS < votes[best]:
+        if english * _OTHER_VOTES_RATIO < votes[best]:
             return best if votes[best] >= least else default
     return ENGLISH if english >= least else default
 
@@ -115,7 +117,7 @@ def language_of(text: str, *, default: str = ENGLISH) -> str:
 def language_by_script(text: str) -> str:
     """The ISO 639-1 code of the language ``text`` begins in where its script says it: that of no other language that is
     much written. Empty when none does."""
-    head = text[:_LOOKED_AT]
+    head = text[:_LOOKED_AT_CHARS]
     letters = sum(map(str.isalpha, head))
     for language, script in _SCRIPTS:
         if 2 * len(script.findall(head)) > letters:

@@ -21,18 +21,18 @@ from deep_research.evidence.names import borne, spelled
 from deep_research.evidence.words import ASKING_WORDS, stem, stems_of, words
 from deep_research.state import Mention
 
-NAMES_EACH = 10  # of a strong source
-UNKNOWN_WORD = 0.6  # how telling a word is of which no corpus knows
-KNOWN_NAME = 0.5  # of the weight of a name that the question has itself
-BORNE = 1.5  # what a name is worth that a document bears, against another
+MAX_NAMES_PER_SOURCE = 10  # of a strong source
+UNKNOWN_WORD_WEIGHT = 0.6  # how telling a word is of which no corpus knows
+KNOWN_NAME_WEIGHT = 0.5  # of the weight of a name that the question has itself
+BORNE_NAME_WEIGHT = 1.5  # what a name is worth that a document bears, against another
 
 DIRECT, LINKED, FOLLOWED = 3.0, 4.0, 2.0  # the weights of what a source is worth
 SHARED = 0.125  # of a link, for a name that two sources mention
-STRONG = 6  # sources from which trails are followed
-ROUNDS = 2
-ANCHOR = 0.7  # of the strength of the best source, for one that a name of the question is the name of
-SURELY = 0.8  # how surely it must be its name
-NEARLY_ALL = 0.9  # of the question, for one source to answer it alone
+MAX_STRONG_SOURCES = 6  # sources from which trails are followed
+MAX_ROUNDS = 2
+ANCHOR_SHARE = 0.7  # of the strength of the best source, for one that a name of the question is the name of
+SURELY_SHARE = 0.8  # how surely it must be its name
+NEARLY_ALL_SHARE = 0.9  # of the question, for one source to answer it alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def asked(inquiry: Inquiry, rarity: Mapping[str, float], names: Iterable[Mention
     comparing = inquiry.forms.comparing
     sides = len(by_key) > 1 and not comparing.isdisjoint(said)
     words_of = {stem(word): word for word in reversed(said) if not sides or word not in comparing}
-    weights = {term: rarity.get(word, UNKNOWN_WORD) for term, word in words_of.items()}
+    weights = {term: rarity.get(word, UNKNOWN_WORD_WEIGHT) for term, word in words_of.items()}
     return Asked(weights, by_key, frozenset(weights) - inside, sides, inquiry.text)
 
 
@@ -116,9 +116,13 @@ def _leading_names(entry: _Entry, question: Asked) -> dict[str, float]:
     promise: dict[str, float] = {}
     for name, mention in entry.names.items():
         known = name in question.names or all(stem(w) in question.words for w in name.split())
-        promise[name] = mention.weight * (BORNE if mention.bearers else 1.0) * (KNOWN_NAME if known else 1.0)
+        promise[name] = (
+            mention.weight
+            * (BORNE_NAME_WEIGHT if mention.bearers else 1.0)
+            * (KNOWN_NAME_WEIGHT if known else 1.0)
+        )
     ranked = sorted(promise, key=lambda name: (-promise[name], name))
-    return {name: promise[name] for name in ranked[:NAMES_EACH]}
+    return {name: promise[name] for name in ranked[:MAX_NAMES_PER_SOURCE]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,7 @@ def follow(
         e.item.id: DIRECT * _direct(e, question, naming) + FOLLOWED * _rank(e, following) for e in entries
     }
     scores = {e.item.id: _direct(e, question, naming) for e in entries}
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         base = _relative(scores)
         strong = _strongest(entries, base, _anchors(base, entries, question))
         links = _links(entries, strong, base, question, holders)
@@ -192,10 +196,10 @@ def _anchors(base: dict[str, float], entries: Sequence[_Entry], question: Asked)
     begin a trail. Raises their ``base``."""
     anchors: list[_Entry] = []
     for name, weight in question.names.items():
-        bearers = [e for e in entries if e.bears.get(name, 0.0) >= SURELY]
+        bearers = [e for e in entries if e.bears.get(name, 0.0) >= SURELY_SHARE]
         if bearers:
             best = max(bearers, key=lambda e: (base[e.item.id], e.item.id))
-            base[best.item.id] = max(base[best.item.id], ANCHOR * weight)
+            base[best.item.id] = max(base[best.item.id], ANCHOR_SHARE * weight)
             anchors.append(best)
     return anchors
 
@@ -203,7 +207,7 @@ def _anchors(base: dict[str, float], entries: Sequence[_Entry], question: Asked)
 def _strongest(
     entries: Sequence[_Entry], base: Mapping[str, float], anchors: Sequence[_Entry] = ()
 ) -> list[_Entry]:
-    ranked = sorted(entries, key=lambda e: (-base[e.item.id], e.item.id))[:STRONG]
+    ranked = sorted(entries, key=lambda e: (-base[e.item.id], e.item.id))[:MAX_STRONG_SOURCES]
     return [*ranked, *(anchor for anchor in anchors if anchor not in ranked)]
 
 
@@ -225,7 +229,7 @@ def _links(
             got = sum(weight for term, weight in lacking.items() if term in entry.ways)
             share = got / (sum(lacking.values()) or 1.0)
             for name in names.keys() & (entry.bears.keys() | entry.names.keys()):
-                worth = base[source.item.id] * (KNOWN_NAME if name in question.names else 1.0)
+                worth = base[source.item.id] * (KNOWN_NAME_WEIGHT if name in question.names else 1.0)
                 if name in entry.bears:
                     linked[key] = max(linked[key], worth * share * _tie(name, source, entry, holders))
                 else:
@@ -266,7 +270,7 @@ def _held(
     if not best:
         return 0.0
     first = question.share(best[0].stems)
-    firmest = first if first >= NEARLY_ALL else 0.0
+    firmest = first if first >= NEARLY_ALL_SHARE else 0.0
     for source in strong:
         names = _leading_names(source, question).keys() - question.names.keys()
         for entry in entries:

@@ -17,9 +17,9 @@ from deep_research.state import FirstLook, Mention
 MAX_WORDS = 7  # of a name
 MAX_CHARS = 90
 MAX_NAMES = 4  # of a question
-KNOWN = 0.2  # what being borne by a document adds to a name's weight, when the names are ordered
-UNKNOWN_WORD = 0.5  # how telling a word is of which no corpus knows
-OPENING = 400  # characters of a text in which it says what it is called
+KNOWN_NAME_WEIGHT = 0.2  # what being borne by a document adds to a name's weight, when the names are ordered
+UNKNOWN_WORD_WEIGHT = 0.5  # how telling a word is of which no corpus knows
+OPENING_CHARS = 400  # characters of a text in which it says what it is called
 
 _WORD = regex(r"[^\W_]+")
 _POSSESSIVE = regex(r"['’]s\b")
@@ -107,7 +107,7 @@ def borne(title: str, text: str) -> dict[str, float]:
         subject = before.strip(" \"'“”#*")
         if subject != title and 1 < len(before) <= MAX_CHARS and _names_something(subject):
             _add(found, subject, 0.7)
-    head = text[:OPENING]
+    head = text[:OPENING_CHARS]
     for words in _CALLING:
         # Looked for without its space at first, which is in most places and makes the search slower.
         if words not in head or (at := head.find(f"{words} ")) < 0:
@@ -191,9 +191,11 @@ def question_names(question: str, look: FirstLook) -> tuple[Mention, ...]:
     found = {mention.name: mention for mention in look.names}
     for name in asked_names(question):
         if name not in found:
-            weight = max((look.words[w] for w in name.split() if w in look.words), default=UNKNOWN_WORD)
+            weight = max(
+                (look.words[w] for w in name.split() if w in look.words), default=UNKNOWN_WORD_WEIGHT
+            )
             found[name] = Mention(name=name, weight=weight)
-    ranked = sorted(found.values(), key=lambda m: (-m.weight - KNOWN * (m.bearers > 0), m.name))
+    ranked = sorted(found.values(), key=lambda m: (-m.weight - KNOWN_NAME_WEIGHT * (m.bearers > 0), m.name))
     return tuple(ranked[:MAX_NAMES])
 
 

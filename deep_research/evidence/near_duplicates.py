@@ -1,7 +1,7 @@
 """Detection of copies and versions of a text, from a few characters kept of each. Pure.
 
-Of all runs of five words of a text, hashed, the smallest `KEPT` are kept: a sample that is drawn alike from every text,
-so that what two samples share tells what the texts share.
+Of all runs of five words of a text, hashed, the smallest `KEPT_HASHES_COUNT` are kept: a sample that is drawn alike
+from every text, so that what two samples share tells what the texts share.
 
 The threshold was measured on web pages (WiCE), abstracts (SciFact, DeepScholar) and encyclopedia paragraphs, each
 against a copy with another title, a sixth of it cut out, a note, and a third as much of another text around it. At 0.6
@@ -31,11 +31,11 @@ from deep_research.evidence.plain import unjoined
 from deep_research.evidence.words import NEGATIONS
 from deep_research.patterns import regex
 
-RUN = 5  # words in a row; of scripts that set no spaces, characters
-KEPT = 98  # of three bytes: 392 characters
-FEWEST = 40  # runs of a text, below which two may be alike by chance
-COPIED = 0.6  # of the smaller text that is found in the other
-_FEWEST_COMPARED = 8  # hashes, below which nothing is told
+RUN_WORDS = 5  # words in a row; of scripts that set no spaces, characters
+KEPT_HASHES_COUNT = 98  # of three bytes: 392 characters
+MIN_RUNS = 40  # runs of a text, below which two may be alike by chance
+COPIED_SHARE = 0.6  # of the smaller text that is found in the other
+_MIN_COMPARED = 8  # hashes, below which nothing is told
 _MOST_WORDS = 100_000  # that are looked at
 _UNSPACED = (
     "\u0e00-\u0edf\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
@@ -46,14 +46,14 @@ _TOKEN_ASCII = regex(rb"[a-z0-9_]+")
 _BYTES = 3
 _PARTED = "."  # between what tells copies and what tells versions; old ones have the former alone
 
-KEPT_SENTENCES = 96  # sentences of a text, of four bytes each
-SENTENCE = 8  # words of a sentence, below which it may be anything that a site puts around a text
+MAX_SENTENCES = 96  # sentences of a text, of four bytes each
+SENTENCE_WORDS = 8  # words of a sentence, below which it may be anything that a site puts around a text
 OF_SHARED = 0.02  # of the facts that both have: more may be figures that a page counts anew each day
 _END = regex(r"(?<=[.!?…。])\s+")
 _TOKEN_OF_FACT = regex(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 _WORDS_OF_KEY = 2
-MOST_ALIKE = 64  # sets that a pair of words leads to, where it is enough to find one of those that are alike
+MAX_ALIKE = 64  # sets that a pair of words leads to, where it is enough to find one of those that are alike
 
 
 def fingerprint(text: str) -> str:
@@ -61,7 +61,7 @@ def fingerprint(text: str) -> str:
     for a text too short to tell. Letter case, marks and white space do not count. A text of 20 KB takes 1.2 ms,
     with letters beyond ASCII 1.8."""
     tokens = _tokens(text)
-    if len(tokens) < FEWEST + RUN - 1:
+    if len(tokens) < MIN_RUNS + RUN_WORDS - 1:
         return ""
     # One row of bytes and the places where words begin in it: cutting runs out of it is quicker than joining words.
     row = b" ".join(tokens)
@@ -70,11 +70,13 @@ def fingerprint(text: str) -> str:
     for token in tokens:
         place += len(token) + 1
         starts.append(place)
-    hashes = {crc32(row[start:end]) for start, end in zip(starts, islice(starts, RUN, None), strict=False)}
-    if len(hashes) < FEWEST:
+    hashes = {
+        crc32(row[start:end]) for start, end in zip(starts, islice(starts, RUN_WORDS, None), strict=False)
+    }
+    if len(hashes) < MIN_RUNS:
         return ""
     # The upper bytes order nearly as the whole does.
-    kept = sorted({value >> 8 for value in nsmallest(KEPT, hashes)})
+    kept = sorted({value >> 8 for value in nsmallest(KEPT_HASHES_COUNT, hashes)})
     runs = base64.b64encode(b"".join(value.to_bytes(_BYTES, "big") for value in kept)).decode("ascii")
     return f"{runs}{_PARTED}{facts(text)}"
 
@@ -98,7 +100,7 @@ def _sample(kept: str) -> tuple[tuple[int, ...], frozenset[int], int]:
         return (), frozenset(), 0
     values = sorted(int.from_bytes(data[at : at + _BYTES], "big") for at in range(0, len(data), _BYTES))
     # Two of the smallest may have met in their upper bytes, so a full sample can be a little short.
-    end = values[-1] if len(values) >= KEPT - 4 else 1 << 8 * _BYTES
+    end = values[-1] if len(values) >= KEPT_HASHES_COUNT - 4 else 1 << 8 * _BYTES
     return tuple(values), frozenset(values), end
 
 
@@ -115,7 +117,7 @@ def alike(a: str, b: str) -> float:
     # Of both texts, what lies below this was kept, if it was there.
     end = min(one_end, other_end)
     fewer = min(bisect_right(one, end), bisect_right(other, end))
-    if fewer < _FEWEST_COMPARED:
+    if fewer < _MIN_COMPARED:
         return 0.0
     return min(1.0, sum(value <= end for value in one_set & other_set) / fewer)
 
@@ -123,12 +125,12 @@ def alike(a: str, b: str) -> float:
 def copied(a: str, b: str) -> bool:
     """Whether two fingerprints are of one text, up to what stands around it and small changes: not those of two versions
     of a document, see `versions`."""
-    return alike(a, b) >= COPIED and not _are_versions(a, b)
+    return alike(a, b) >= COPIED_SHARE and not _are_versions(a, b)
 
 
 def versions(a: str, b: str) -> bool:
     """Whether two fingerprints are of two versions of one document: much the same, but for figures or denials."""
-    return alike(a, b) >= COPIED and _are_versions(a, b)
+    return alike(a, b) >= COPIED_SHARE and _are_versions(a, b)
 
 
 def _are_versions(a: str, b: str) -> bool:
@@ -165,7 +167,7 @@ def facts(text: str) -> str:
         key, value = crc32(around.encode()) >> 8, crc32(said.encode()) >> 24
         if values.setdefault(key, value) != value:
             several.add(key)  # a phrase that comes again with other figures tells nothing
-    kept = nsmallest(KEPT_SENTENCES, (key for key in values if key not in several))
+    kept = nsmallest(MAX_SENTENCES, (key for key in values if key not in several))
     row = b"".join(key.to_bytes(3, "big") + values[key].to_bytes(1, "big") for key in sorted(kept))
     return base64.b64encode(row).decode("ascii")
 
@@ -175,7 +177,7 @@ def _facts(text: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
         for sentence in _END.split(line):
             tokens = [match.group().casefold() for match in _TOKEN_OF_FACT.finditer(sentence)]
-            if len(tokens) >= SENTENCE:
+            if len(tokens) >= SENTENCE_WORDS:
                 said = [token for token in tokens if token in NEGATIONS or token[0].isdigit()]
                 masked = ("#" if t[0].isdigit() else t for t in tokens if t not in NEGATIONS)
                 yield " ".join(masked), " ".join(said)

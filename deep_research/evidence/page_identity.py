@@ -26,7 +26,7 @@ from deep_research.patterns import regex
 
 __all__ = ["arxiv_of", "canonical_url", "doi_of", "host_of", "same_site", "site_of", "without_credentials"]
 
-LONGEST = 2_048  # characters of an address that are looked at
+MAX_URL_CHARS = 2_048  # characters of an address that are looked at
 _JUNK = regex(r"[\x00-\x1f\x7f]")
 _MOBILE = ("www.", "m.", "mobile.", "amp.")
 _PORTS = {"http": 80, "https": 443}
@@ -137,7 +137,7 @@ _ARXIV_HOSTS = ("arxiv.org", "ar5iv.org")
 def canonical_url(url: str) -> str:
     """The name of the page at ``url``; of a work with a DOI or arXiv id its lasting address. What is no web address,
     such as a path of a corpus, is given back as it is. Applied twice it changes nothing more."""
-    if len(url) > LONGEST or _JUNK.search(url):
+    if len(url) > MAX_URL_CHARS or _JUNK.search(url):
         return url
     try:
         return _work(url) or _page(url) or url

@@ -19,9 +19,9 @@ from deep_research.evidence.unspaced import size
 from deep_research.patterns import regex
 
 FILE = Path(__file__).with_name("page_requests.toml")
-_TEASER = 60  # words beside a request that are no text yet
-_LEAST = 6  # words of a sentence; what is shorter is a label, unless it has figures
-_LONGEST = 1_000  # characters of a sentence that are looked at; a request is short
+_TEASER_WORDS = 60  # words beside a request that are no text yet
+_MIN_SENTENCE_WORDS = 6  # words of a sentence; what is shorter is a label, unless it has figures
+_MAX_SENTENCE_CHARS = 1_000  # characters of a sentence that are looked at; a request is short
 
 
 class _Request(NamedTuple):
@@ -42,7 +42,7 @@ def request(text: Iterable[str], beside: Iterable[str]) -> str:
     sentences = list(_sentences(text))
     told = sum(size(each) for each in sentences if _is_text(each))
     if told:
-        return _asked(sentences) if told < _TEASER else ""
+        return _asked(sentences) if told < _TEASER_WORDS else ""
     sentences += _sentences(beside)
     return _asked(sentences) or next(
         (each.what for each in _requests() if any(map(each.around.search, sentences))), ""
@@ -57,13 +57,13 @@ def _sentences(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         plain = line.strip(" \t#*|-").replace("’", "'")
         for start, end in sentence_spans(plain, 0, len(plain)):
-            yield plain[start : min(end, start + _LONGEST)].lower()
+            yield plain[start : min(end, start + _MAX_SENTENCE_CHARS)].lower()
 
 
 def _is_text(sentence: str) -> bool:
     """Whether a sentence says something that is not said of or to who wants to read."""
     words = size(sentence)
-    if words < 2 or (words < _LEAST and not _has_figure(sentence)):
+    if words < 2 or (words < _MIN_SENTENCE_WORDS and not _has_figure(sentence)):
         return False
     return not any(each.asks.match(sentence) or each.around.search(sentence) for each in _requests())
 

@@ -15,12 +15,12 @@ from deep_research.evidence.sentences import after_space, last_sentence_end, sen
 from deep_research.patterns import regex
 from deep_research.state import Span
 
-TARGET = 1200  # characters a passage is filled to
-SMALL = 200  # a shorter rest joins the passage before it
-SECTION = 300  # a passage of this length ends where a new section begins; a shorter one takes it in
-KEPT_WHOLE = 2 * TARGET  # a table or a piece of code up to here is not cut
-_STRETCH = 65_536  # characters that are cut into lines at once
-HEADING_LENGTH = 200  # a longer line is a paragraph, whatever it begins with
+TARGET_CHARS = 1200  # characters a passage is filled to
+SMALL_PASSAGE_CHARS = 200  # a shorter rest joins the passage before it
+SECTION_CHARS = 300  # a passage of this length ends where a new section begins; a shorter one takes it in
+KEPT_WHOLE = 2 * TARGET_CHARS  # a table or a piece of code up to here is not cut
+_STRETCH_CHARS = 65_536  # characters that are cut into lines at once
+MAX_HEADING_CHARS = 200  # a longer line is a paragraph, whatever it begins with
 
 _ITEM = regex(r"[ \t]*+(?:[-*+•]|\d{1,3}[.)])[ \t]++(?=\S)")  # a line that begins with "1911." is prose
 _HEADING = regex(r"(#{1,6})[ \t]++(?=\S)")
@@ -111,14 +111,14 @@ class _Packer:
         self._has_body = False
 
     def open_section(self, block: Block, heading: str) -> None:
-        too_long = self._start >= 0 and block.end - self._start > TARGET
-        if too_long or (self._has_body and self._end - self._start >= SECTION):
+        too_long = self._start >= 0 and block.end - self._start > TARGET_CHARS
+        if too_long or (self._has_body and self._end - self._start >= SECTION_CHARS):
             self._flush()
         self._section = heading
         self._take(block.start, block.end)
 
     def add(self, start: int, end: int) -> None:
-        if self._has_body and end - self._start > TARGET:
+        if self._has_body and end - self._start > TARGET_CHARS:
             self._flush()
         self._take(start, end)
         self._has_body = True
@@ -141,7 +141,7 @@ class _Packer:
         before = self._done[-1] if self._done else None
         if (
             before
-            and end - start < SMALL
+            and end - start < SMALL_PASSAGE_CHARS
             and before.heading == self._heading
             and end - before.start <= KEPT_WHOLE
         ):
@@ -197,7 +197,7 @@ def _split(text: str, start: int, end: int | None) -> Iterator[str]:
     """The lines of ``text[start:end]``, a stretch of them at a time: all lines of a long text at once would take thirty
     times its memory where each is of a sign or two."""
     end = len(text) if end is None else end
-    while end - start > _STRETCH and (cut := text.find("\n", start + _STRETCH, end)) >= 0:
+    while end - start > _STRETCH_CHARS and (cut := text.find("\n", start + _STRETCH_CHARS, end)) >= 0:
         yield from text[start:cut].split("\n")
         start = cut + 1
     yield from text[start:end].split("\n")
@@ -206,7 +206,7 @@ def _split(text: str, start: int, end: int | None) -> Iterator[str]:
 def _classify(line: str, body: str) -> tuple[BlockKind, int]:
     """What a non-blank line begins, and the level of a heading."""
     if body[0] in _OPENERS:
-        if body[0] == "#" and len(body) <= HEADING_LENGTH and (heading := _HEADING.match(body)):
+        if body[0] == "#" and len(body) <= MAX_HEADING_CHARS and (heading := _HEADING.match(body)):
             return BlockKind.HEADING, len(heading.group(1))
         if body[0] in "`~" and _FENCE.match(body) and body[0] not in body.lstrip(body[0]):
             return BlockKind.CODE, 0
@@ -222,10 +222,10 @@ def _pieces(text: str, block: Block) -> Iterator[tuple[int, int]]:
     code at a line's end), else at white space, else where it must."""
     rigid = block.kind in (BlockKind.TABLE, BlockKind.CODE)
     here, end = block.start, block.end
-    longest = KEPT_WHOLE if rigid else TARGET
+    longest = KEPT_WHOLE if rigid else TARGET_CHARS
     while end - here > longest:
-        longest = TARGET
-        middle, stop = here + TARGET // 2, here + TARGET
+        longest = TARGET_CHARS
+        middle, stop = here + TARGET_CHARS // 2, here + TARGET_CHARS
         cut = text.rfind("\n", middle, stop) if rigid else last_sentence_end(text, middle, stop)
         if cut < 0:
             cut = max(text.rfind(" ", middle, stop), text.rfind("\n", middle, stop))

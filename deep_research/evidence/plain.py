@@ -38,8 +38,8 @@ _UNSEEN = regex(
 )
 _UNSEEN_ASCII = regex("[\x00-\x08\x0e-\x1b\x1f\x7f]")
 _UNPLAIN_BYTES = bytes(code for code in (*range(32), 127) if code not in b"\n\t")
-_CHUNK = 65_536  # characters
-_MARKS_IN_A_ROW = 30  # the limit of Unicode's stream-safe format
+_CHUNK_CHARS = 65_536  # characters
+_MAX_MARKS = 30  # the limit of Unicode's stream-safe format
 _MARKS = " .,;:!?…\"'“”‘’«»()[]*_"
 
 
@@ -79,9 +79,9 @@ def _chunks(text: str) -> Iterator[str]:
     """``text`` in pieces that end where a paragraph, else a line, else a word does, so that no single step
     over a long text keeps other threads waiting. Nothing in Unicode combines across such an end."""
     here = 0
-    while len(text) - here > 2 * _CHUNK:
+    while len(text) - here > 2 * _CHUNK_CHARS:
         for mark in ("\n\n", "\n", " "):
-            cut = text.find(mark, here + _CHUNK, here + 2 * _CHUNK)
+            cut = text.find(mark, here + _CHUNK_CHARS, here + 2 * _CHUNK_CHARS)
             if cut >= 0:
                 break
         else:
@@ -98,5 +98,5 @@ def _clean_chunk(text: str) -> str:
     if marks := "".join(sorted(filter(unicodedata.combining, set(text)))):
         # Normalising takes quadratic time over a long row of combining marks, so rows are shortened before.
         mark = f"[{re.escape(marks)}]"
-        text = re.sub(f"({mark}{{{_MARKS_IN_A_ROW}}}){mark}+", r"\1", text)
+        text = re.sub(f"({mark}{{{_MAX_MARKS}}}){mark}+", r"\1", text)
     return unicodedata.normalize("NFC", text)

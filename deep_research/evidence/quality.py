@@ -1,9 +1,9 @@
 """Rating of a source by known signals, each kept with its effect. Pure.
 
 The effects are summed: from `HIGH` on a source is high, from `MEDIUM` on medium, below it low. Where all effects
-together, whatever their signs, weigh less than `ENOUGH`, there is nothing to go on and the quality is unknown. A work
-that was retracted is low, whatever else speaks for it; so is a page that gave no text. A document of the user's own is
-high, and what a provider vouches for is what it says. A list of the user's overrides all of this.
+together, whatever their signs, weigh less than `MIN_SIGNALS`, there is nothing to go on and the quality is unknown. A
+work that was retracted is low, whatever else speaks for it; so is a page that gave no text. A document of the user's
+own is high, and what a provider vouches for is what it says. A list of the user's overrides all of this.
 
 A source is primary that is the thing itself, or of whoever made it, and not somebody's account of it. What counts is what
 a page cannot say of itself: where it stands, under whose name a host of code or a registry has it, and who wrote it by a
@@ -30,9 +30,9 @@ from deep_research.state import Source, SourceKind, SourceQuality
 
 HIGH = 4
 MEDIUM = 1
-ENOUGH = 2
-SHORT = 500  # characters, below which a page has little to say
-OLD = 10  # years, after which what is no scholarship is likely to be outdated
+MIN_SIGNALS = 2
+SHORT_PAGE_CHARS = 500  # characters, below which a page has little to say
+OLD_YEARS_COUNT = 10  # years, after which what is no scholarship is likely to be outdated
 _DAYS = 365.25
 _MANY, _SOME = 10.0, 1.0  # citations a year
 _YOUNG = 1.0  # years, at the least: the first citations come late
@@ -40,7 +40,7 @@ _YOUNG = 1.0  # years, at the least: the first citations come late
 FILE = Path(__file__).with_name("makers.toml")
 MADE = "of whoever made it"
 STANDARD = "the standard itself"
-SHORTEST = 3  # letters of a name that a site can have
+MIN_NAME_CHARS = 3  # letters of a name that a site can have
 INITIALS = 4  # of a name, for which a site is called: with fewer many are called the same
 # What reports of others also when it bears the name of what they are asked about.
 _REPORTERS = frozenset({"an established news organisation", "a reference work", "social media", "a shop"})
@@ -134,7 +134,7 @@ def judged(evidence: SourceFacts, lists: QualityLists | None = None) -> Judgemen
 def _quality(signals: list[_Signal]) -> SourceQuality:
     if any(signal.final for signal in signals):
         return SourceQuality.LOW
-    if sum(abs(signal.effect) for signal in signals) < ENOUGH:
+    if sum(abs(signal.effect) for signal in signals) < MIN_SIGNALS:
         return SourceQuality.UNKNOWN
     total = sum(signal.effect for signal in signals)
     if total >= HIGH:
@@ -181,7 +181,12 @@ def _of_page(facts: SourceFacts, kind: Class | None) -> Iterable[_Signal]:
     if facts.published:
         yield _Signal(1, "dated")
         years = _age(facts)
-        if years is not None and years >= OLD and not (kind and kind.scholarly) and not facts.reviewed:
+        if (
+            years is not None
+            and years >= OLD_YEARS_COUNT
+            and not (kind and kind.scholarly)
+            and not facts.reviewed
+        ):
             yield _Signal(-1, f"{int(years)} years old")
     if facts.length == 0:
         yield _Signal(-3, "no text could be read", final=True)
@@ -189,7 +194,7 @@ def _of_page(facts: SourceFacts, kind: Class | None) -> Iterable[_Signal]:
         yield _Signal(-2, "read only as a search service gives it")
     elif facts.abstract_only:
         yield _Signal(-1, "only its abstract could be read")
-    elif facts.length is not None and facts.length < SHORT:
+    elif facts.length is not None and facts.length < SHORT_PAGE_CHARS:
         yield _Signal(-1, f"a text of only {facts.length} characters")
     if facts.address.lower().startswith("http://"):
         yield _Signal(-1, "not served over https")
@@ -311,7 +316,7 @@ def primary(address: str, question: str = "", *, title: str = "", authors: Seque
         return ""
     else:
         called = set(_called(site_of(host).partition(".")[0]))
-    return MADE if {name for name in called if len(name) >= SHORTEST} & _named(question) else ""
+    return MADE if {name for name in called if len(name) >= MIN_NAME_CHARS} & _named(question) else ""
 
 
 def _called(site: str) -> Iterator[str]:

@@ -19,15 +19,15 @@ from deep_research.evidence.sentences import CLOSING, END_MARKS
 from deep_research.patterns import regex
 from deep_research.state import Quote, Reference, Span
 
-LONGEST = 20_000  # characters of a quote that is looked for otherwise than as it stands
+MAX_QUOTE_CHARS = 20_000  # characters of a quote that is looked for otherwise than as it stands
 PARTS = 6  # of a quote, at most
-NEAR = 500  # characters between two parts that become one span: what was left out is short enough to be read along
+NEAR_CHARS = 500  # characters between two parts that become one span: what was left out is short enough to be read along
 LEAST, LEAST_NEAR = 3, 2  # content words of a part, and of one that is near the next: fewer stand in any text
 _LEFT_OUT = regex(r"\[\s{0,9}(?:…|\.{3,9})\s{0,9}\]|\(\s{0,9}(?:…|\.{3,9})\s{0,9}\)|…|\.{3,}")
 
 Wanted = tuple[str, str, int]  # a quote, the source that it is said to be of, and after which place of it
 
-MOST_PREPARED = 2_000_000  # characters of the texts that are kept prepared: about 20 MB
+MAX_PREPARED_CHARS = 2_000_000  # characters of the texts that are kept prepared: about 20 MB
 
 _RULE = regex(r"^[ \t]*([-=~^*_#])\1{3,}[ \t]*$", re.MULTILINE)  # what underlines a heading or parts sections
 # A line of its own before an item that describes it.
@@ -44,9 +44,9 @@ BREAKS_OFF = " …"  # behind a list of which not all is shown
 ITEM_MARK = r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+"  # for a pattern
 _ITEM = regex(ITEM_MARK)
 
-AROUND = 500  # characters before and after a passage, in which references are looked for
-_MOST_REFERENCES = 6  # of a source
-_LONGEST_REFERENCE = 120  # characters of a reference
+AROUND_CHARS = 500  # characters before and after a passage, in which references are looked for
+_MAX_REFERENCES = 6  # of a source
+_MAX_REFERENCE_CHARS = 120  # characters of a reference
 _SEE = (
     r"(?:see(?: also)?|refer to|cf\."
     r"|(?:described|explained|discussed|documented|covered|listed|given|found) (?:further )?in"
@@ -102,9 +102,8 @@ class QuoteFinder:
     def find(self, quote: str, source_id: str, hint: int = 0) -> tuple[str, tuple[Span, ...]] | None:
         """The source that has the quote, ``source_id`` rather than another, and where; None where none has.
 
-        There are several spans only where the quote leaves out more than `NEAR` characters between two of its parts. A
-        place after ``hint``, in the text of ``source_id``, is preferred.
-        """
+        There are several spans only where the quote leaves out more than `NEAR_CHARS` characters between two of its
+        parts. A place after ``hint``, in the text of ``source_id``, is preferred."""
         self.together([(quote, source_id, hint)])
         found = self._places[quote, source_id, hint]
         self.missed += found is None
@@ -121,7 +120,7 @@ class QuoteFinder:
             start = text.find(wanted)
         if start >= 0:
             return (Span(start=start, end=start + len(wanted)),)
-        if len(wanted) > LONGEST:
+        if len(wanted) > MAX_QUOTE_CHARS:
             return ()
         return _aligned(clean(wanted), self._views.of(source_id, text, View), hint)
 
@@ -164,7 +163,9 @@ def _aligned(quote: str, view: View, hint: int) -> tuple[Span, ...]:
         len(found) - 2, -1, -1
     ):  # of a part that stands in several places the one nearest to the next
         following = found[place + 1].start
-        span = view.find(views[place], max(found[place].start, following - NEAR - 2 * len(parts[place])))
+        span = view.find(
+            views[place], max(found[place].start, following - NEAR_CHARS - 2 * len(parts[place]))
+        )
         if span is not None and found[place].start < span.start and span.end <= following:
             found[place] = span
     pieces = tuple(_joined(found))
@@ -177,7 +178,7 @@ def _joined(parts: list[Span]) -> Iterator[Span]:
     """The parts, those that are near as one span with what stands between them."""
     start = parts[0].start
     for one, following in pairwise(parts):
-        if following.start - one.end > NEAR:
+        if following.start - one.end > NEAR_CHARS:
             yield Span(start=start, end=one.end)
             start = following.start
     yield Span(start=start, end=parts[-1].end)
@@ -192,7 +193,7 @@ class Prepared(Generic[T]):
         views.of("S1", text, View)
     """
 
-    def __init__(self, most: int = MOST_PREPARED) -> None:
+    def __init__(self, most: int = MAX_PREPARED_CHARS) -> None:
         self._most = most
         self._held = 0
         self._made: dict[Hashable, tuple[T, int]] = {}  # the one that was used last comes last
@@ -261,17 +262,17 @@ def references(source_id: str, text: str, spans: Iterable[Span]) -> tuple[Refere
     for start, end in _surroundings(text, spans):
         for match in _matches(text[start:end]):
             target = " ".join(match["target"].strip(' “”"').split())
-            said = " ".join(match.group().split())[:_LONGEST_REFERENCE]
+            said = " ".join(match.group().split())[:_MAX_REFERENCE_CHARS]
             made = Reference(source_id=source_id, text=said, target=target)
             found.setdefault(target.casefold(), made)
-    return tuple(found.values())[:_MOST_REFERENCES]
+    return tuple(found.values())[:_MAX_REFERENCES]
 
 
 def _surroundings(text: str, spans: Iterable[Span]) -> Iterator[tuple[int, int]]:
     """Those of all passages, what overlaps as one."""
     last: tuple[int, int] | None = None
     for span in sorted(spans, key=lambda span: span.start):
-        start, end = max(0, span.start - AROUND), min(len(text), span.end + AROUND)
+        start, end = max(0, span.start - AROUND_CHARS), min(len(text), span.end + AROUND_CHARS)
         if last is not None and start <= last[1]:
             last = last[0], max(last[1], end)
             continue

@@ -30,8 +30,8 @@ from deep_research.evidence.words import AskedWords, inverse_frequency
 from deep_research.patterns import regex
 
 MAX_TITLE = 100  # characters of a title by which other sources name one
-KEPT = 160  # candidates that are looked at closely
-KEPT_OF_TOPICS = 320
+MAX_KEPT = 160  # candidates that are looked at closely
+MAX_KEPT_OF_TOPICS = 320
 
 Terms = frozenset[str]
 _NONE: Terms = frozenset()
@@ -144,7 +144,7 @@ class View:
         self.linked = self._links()
         every = [c for document in pool.documents for c in document.candidates]
         every.sort(key=lambda c: (-self.cover(c) - self.wide(c), self.at(c), c.start))
-        self.candidates = every[: KEPT_OF_TOPICS if inquiry.is_topic else KEPT]
+        self.candidates = every[: MAX_KEPT_OF_TOPICS if inquiry.is_topic else MAX_KEPT]
 
     def share(self, terms: Terms) -> float:
         """The share (0 to 1) of the weight of what is asked that some of its terms have."""

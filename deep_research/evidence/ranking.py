@@ -28,12 +28,12 @@ from deep_research.patterns import regex
 from deep_research.state import Span
 
 _K1 = 1.2
-MOST = 5  # passages of a text that came without them
-_SCAN = 65_536  # characters per turn: a longer search would hold up the other threads
+MAX_PASSAGES = 5  # passages of a text that came without them
+_SCAN_CHARS = 65_536  # characters per turn: a longer search would hold up the other threads
 
-OF_HEADING = 1.0  # of a mention, for a word that stands in a heading over a passage
-OF_TITLE = 0.5  # the same for the title of its source
-_LEVELS = 6  # of headings
+HEADING_WEIGHT = 1.0  # of a mention, for a word that stands in a heading over a passage
+TITLE_WEIGHT = 0.5  # the same for the title of its source
+_MAX_HEADING_LEVELS = 6  # of headings
 
 Terms = Mapping[str, float]
 
@@ -78,7 +78,7 @@ class TermScanner:
         lower = lowered(text)
         start = 0
         while start < len(lower):
-            end = _word_end(lower, start + _SCAN)
+            end = _word_end(lower, start + _SCAN_CHARS)
             for match in pattern.finditer(lower, start, end):
                 key = stem(match.group() or match[1])
                 if key in self._stems:
@@ -156,7 +156,9 @@ def matching(query: str, text: str, title: str = "") -> tuple[tuple[Span, ...], 
     wanted, scanner = _looking_for(query)
     found = scan(text, 0, scanner)
     weights = {term: wanted.get(term, 1.0) * weight for term, weight in rarities(found, wanted).items()}
-    best = sorted(found, key=lambda passage: (-bm25(passage.terms, weights), passage.span.start))[:MOST]
+    best = sorted(found, key=lambda passage: (-bm25(passage.terms, weights), passage.span.start))[
+        :MAX_PASSAGES
+    ]
     present = {term for passage in best for term in passage.terms} | scanner.present(title)
     return tuple(passage.span for passage in best), coverage(wanted, present)
 
@@ -188,13 +190,13 @@ class Questions:
         """Takes time linear in the text."""
         cut = passages(text)
         found = _terms_in(cut, self._scanner.hits(text))
-        of_title = dict.fromkeys(self._scanner.present(title), OF_TITLE)
+        of_title = dict.fromkeys(self._scanner.present(title), TITLE_WEIGHT)
         under = {heading: self._scanner.present(heading) for heading in {p.heading for p in cut}}
         terms = []
         for passage, own in zip(cut, found, strict=True):
             weighed: dict[str, float] = {}
             for term in own.keys() and (own.keys() | under[passage.heading] | of_title.keys()):
-                above = OF_HEADING * (term in under[passage.heading]) + of_title.get(term, 0.0)
+                above = HEADING_WEIGHT * (term in under[passage.heading]) + of_title.get(term, 0.0)
                 weighed[term] = own[term] + above
             terms.append(weighed)
         headings = tuple(
@@ -244,7 +246,7 @@ def around(source: Scanned, places: Iterable[int], without: Set[int] = frozenset
 
 def _over(headings: Sequence[tuple[Span, int]], start: int) -> Iterable[Span]:
     """The headings over a place, the innermost first."""
-    least = _LEVELS + 1
+    least = _MAX_HEADING_LEVELS + 1
     for span, level in reversed(headings[: bisect_right(headings, start, key=lambda held: held[0].start)]):
         if level < least:
             least = level

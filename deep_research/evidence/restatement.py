@@ -30,9 +30,9 @@ _OF = frozenset(("of", "von", "de"))
 _NOTHING = frozenset[str]()
 _NOT = "not"
 MOST_WORDS = 250  # of a sentence; none has more
-MOST_SUBJECT = 8  # words of a subject that is taken from the sentence before
-LONG = 6  # words of a statement that stands in a sentence as it is
-MOST_CUTS = 6  # places at which a statement is cut into two clauses
+MAX_SUBJECT_WORDS = 8  # words of a subject that is taken from the sentence before
+LONG_WORDS = 6  # words of a statement that stands in a sentence as it is
+MAX_CUTS = 6  # places at which a statement is cut into two clauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Restatement:
 
     def parts(self, statement: str) -> Iterator[tuple[str, str]]:
         """The two halves of a statement that joins two sentences, for each place at which it may do so."""
-        for match in islice(_JOINT.finditer(statement), MOST_CUTS):
+        for match in islice(_JOINT.finditer(statement), MAX_CUTS):
             joint = (match["word"] or "").casefold()
             if not joint or joint in self._joining:
                 yield statement[: match.start()], statement[match.end() :]
@@ -178,7 +178,7 @@ class Restatement:
 
     def _subjects(self, claimed: Words, context: frozenset[str]) -> Iterator[int]:
         """How many words at the beginning of a statement only name what the sentence stands under or points back to."""
-        for n, word in enumerate(claimed[: min(MOST_SUBJECT, len(claimed) - 1)], start=1):
+        for n, word in enumerate(claimed[: min(MAX_SUBJECT_WORDS, len(claimed) - 1)], start=1):
             if word.key not in context or self._is_date(word):
                 return
             yield n
@@ -188,7 +188,7 @@ class Restatement:
         first = _WORD.search(sentence)
         if not before or first is None or first.group().casefold() not in self._leaning:
             return _NOTHING
-        words = self.words(before)[:MOST_SUBJECT]
+        words = self.words(before)[:MAX_SUBJECT_WORDS]
         verb = next((n for n, word in enumerate(words) if n and not word.before.isdisjoint(self._forms)), 2)
         return frozenset(word.key for word in words[:verb])
 
@@ -196,12 +196,12 @@ class Restatement:
         """The statement as it stands; with two phrases that follow one another exchanged, where prepositions open both;
         and with its clauses the other way round where a conjunction or preposition opens one of them."""
         yield claimed
-        led = [n for n, word in enumerate(claimed) if n and word.before & self._roles][:MOST_CUTS]
+        led = [n for n, word in enumerate(claimed) if n and word.before & self._roles][:MAX_CUTS]
         for one, other, end in triples([*led, len(claimed)]):
             yield (*claimed[:one], *claimed[other:end], *claimed[one:other], *claimed[end:])
         leads = self._opens(claimed[0])
         cuts = (n for n, word in enumerate(claimed) if n and (leads or word.breaks or self._opens(word)))
-        for n in islice(cuts, MOST_CUTS):
+        for n in islice(cuts, MAX_CUTS):
             if leads or self._opens(claimed[n]):
                 first, second = claimed[:n], claimed[n:]
                 yield (replace(second[0], mark=","), *second[1:], replace(first[0], mark=","), *first[1:])
@@ -227,7 +227,7 @@ class Restatement:
         whose view it is and what turns it in its own clause."""
         end = at + len(claimed)
         if (
-            len(claimed) < LONG
+            len(claimed) < LONG_WORDS
             or len(found) < end
             or any(
                 (one.key, one.before) != (other.key, other.before)

@@ -17,20 +17,20 @@ from itertools import pairwise
 from deep_research.evidence.units import measured
 from deep_research.patterns import regex
 
-FAR = 50_000  # characters above a row, in which its header is looked for
+FAR_CHARS = 50_000  # characters above a row, in which its header is looked for
 _FENCE = regex(r"^(?:```|~~~)", re.MULTILINE)
 _BAR = regex(r"(?<!\S)\|(?!\S)")
 _LABEL = regex(r"(?:\A|(?<=; )|(?<=\. ))(?P<name>[^\s:;|](?:[^:;|]{0,38}[^\s:;|])?): (?=\S)")
 
 NO_HEADER = "| | |"  # what stands above a table whose first row is of facts
 MAX_HEADER = 40  # characters of a header's cell
-_LONGEST_NAME = 80  # characters
+_MAX_NAME_CHARS = 80  # characters
 _NUMBER = regex(r"[-+]?[\d.,  %€$£]*\d[\d.,  %€$£]*\Z")
 _WHOLE = regex(r"\d{1,4}\Z")  # a year, a size, the number of a bus
 _RANGE = regex(r"\d{1,4}(?:[/–-]\d{1,4})?\Z")  # or two of them: 2021/22
 _UNIT = regex(r"([^\W\d_]+)\d?\Z")
-_MIXED = 4  # of so many values at least one is of words, and one of figures
-_VARIOUS = 3  # units, more than those of one thing: hours and minutes, am and pm
+_MIXED_VALUES_COUNT = 4  # of so many values at least one is of words, and one of figures
+_MAX_UNITS = 3  # units, more than those of one thing: hours and minutes, am and pm
 
 
 def is_row(line: str) -> bool:
@@ -120,7 +120,7 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 def _first_of_table(text: str, begin: int) -> str:
     """The first line of the run of rows that the line at ``begin`` stands in; empty when it is too far above."""
-    first, limit, known = begin, begin - FAR, _firsts(text)
+    first, limit, known = begin, begin - FAR_CHARS, _firsts(text)
     while first > 0 and first not in known:
         above = text.rfind("\n", 0, first - 1) + 1
         if not is_row(text[above : first - 1]):
@@ -191,7 +191,7 @@ def is_header(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row names the columns: all named, none with a value or a long text, and no name twice but over
     numbers, as "change" beside each sum is."""
     first = [cell.strip() for cell in rows[0]]
-    if sum(map(bool, first)) < len(first) - 1 or any(len(cell) > _LONGEST_NAME for cell in first):
+    if sum(map(bool, first)) < len(first) - 1 or any(len(cell) > _MAX_NAME_CHARS for cell in first):
         return False
     if any(map(_is_number, first)) and not _is_scale(rows):
         return False
@@ -220,10 +220,10 @@ def is_list(rows: Sequence[Sequence[str]]) -> bool:
     first, *values = [_opening(row[1]) if len(row) > 1 else "" for row in rows]
     told = [value for value in values if value]
     figures = [value for value in told if value[0].isdecimal()]
-    if min(len(figures), len(told) - len(figures)) * _MIXED >= len(told):
+    if min(len(figures), len(told) - len(figures)) * _MIXED_VALUES_COUNT >= len(told):
         return True
-    units = Counter(unit[1] if (unit := _UNIT.search(value[-_LONGEST_NAME:])) else "" for value in figures)
-    are_various = len(units) >= _VARIOUS and 2 * max(units.values()) <= len(told)
+    units = Counter(unit[1] if (unit := _UNIT.search(value[-_MAX_NAME_CHARS:])) else "" for value in figures)
+    are_various = len(units) >= _MAX_UNITS and 2 * max(units.values()) <= len(told)
     return are_various or (first[:1].isdecimal() and 2 * len(figures) > len(told))
 
 
@@ -264,7 +264,7 @@ def _kind(cell: str) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    return len(cell) <= _LONGEST_NAME and _NUMBER.match(cell) is not None
+    return len(cell) <= _MAX_NAME_CHARS and _NUMBER.match(cell) is not None
 
 
 def _is_of_numbers(row: Sequence[str]) -> bool:

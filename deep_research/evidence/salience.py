@@ -20,10 +20,12 @@ from deep_research.evidence.words import STOP_WORDS, WORD, Known, inverse_freque
 # What each part adds at most, against 1 for a sentence that has all words of the query.
 CENTRAL, EARLY, TELLING, LONG = 0.03, 0.15, 0.03, 0.03
 NEXT, SECOND = 0.25, 0.1  # what a sentence has of the query for the one beside it, and the one after that
-UNDER = 0.2  # what a heading, or the first row of a table, has for what stands under it
-SOON = 15  # sentences after which a place in the text is worth half of the first
-TOLD = 10.0  # digits and capitals from which more do not count: those of figures, dates and names
-LETTERS = 120.0  # of a sentence that is long enough to say something
+HEADING_WEIGHT = 0.2  # what a heading, or the first row of a table, has for what stands under it
+HALF_WEIGHT_COUNT = 15  # sentences after which a place in the text is worth half of the first
+MAX_TELLING_CHARS = (
+    10.0  # digits and capitals from which more do not count: those of figures, dates and names
+)
+FULL_SENTENCE_CHARS = 120.0  # of a sentence that is long enough to say something
 _WORDS_BESIDE = (
     4  # that a short sentence is thought to have as well, so that one central word is not all it needs
 )
@@ -128,11 +130,11 @@ def salience(text: str, sentences: Sentences, query: str = "") -> list[float]:
         told = signs.count(1, start, end)
         length = end - start
         score = own + beside + weight * about
-        score += EARLY * SOON / (SOON + place)
-        score += TELLING * (told / TOLD if told < TOLD else 1.0)
-        score += LONG * (length / LETTERS if length < LETTERS else 1.0)
+        score += EARLY * HALF_WEIGHT_COUNT / (HALF_WEIGHT_COUNT + place)
+        score += TELLING * (told / MAX_TELLING_CHARS if told < MAX_TELLING_CHARS else 1.0)
+        score += LONG * (length / FULL_SENTENCE_CHARS if length < FULL_SENTENCE_CHARS else 1.0)
         if under >= 0:
-            score += UNDER * asked[under]
+            score += HEADING_WEIGHT * asked[under]
         scores.append(score)
     return scores
 

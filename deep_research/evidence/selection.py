@@ -16,18 +16,18 @@ from deep_research.evidence.candidates import Candidate, asks
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.ranker import View, leans, points_back
 
-SAME = 1.0  # what of its score a candidate loses that repeats one
-ADDED = 3.0  # what it gains that covers all that was not covered
-DEAR = 0.0125  # what each word costs of what comes after the first
-REPEATED = 0.8  # of the terms of the shorter of two, that they share when one repeats the other
+REPEAT_WEIGHT = 1.0  # what of its score a candidate loses that repeats one
+COVERAGE_WEIGHT = 3.0  # what it gains that covers all that was not covered
+WORD_COST_WEIGHT = 0.0125  # what each word costs of what comes after the first
+REPEATED_SHARE = 0.8  # of the terms of the shorter of two, that they share when one repeats the other
 SHORT, LONG = 15, 40  # words to which a passage grows, and that it has at most
 DEFAULT_WORDS = 800  # the setting's: no length was asked for
-ROOMY = 500  # words of a report from which on whole paragraphs are shown
-PARAGRAPH = 120  # words of a paragraph that is shown whole
-NEEDED = 60  # words that it has at most with what its sentence does not stand without
-ANSWERING = 2  # sentences of a passage that may stand in the answer, besides the items of a list
-MOST = 60  # candidates that are chosen
-FLOOR = 2.5  # below the best score nothing is shown to fill, or stands in the answer
+ROOMY_WORDS = 500  # words of a report from which on whole paragraphs are shown
+PARAGRAPH_WORDS = 120  # words of a paragraph that is shown whole
+MAX_NEEDED_WORDS = 60  # words that it has at most with what its sentence does not stand without
+MAX_ANSWER_SENTENCES = 2  # sentences of a passage that may stand in the answer, besides the items of a list
+MAX_CANDIDATES = 60  # candidates that are chosen
+FLOOR_WEIGHT = 2.5  # below the best score nothing is shown to fill, or stands in the answer
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class Passage:
     breaks_off: bool = False
 
 
-def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FLOOR) -> list[int]:
+def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FLOOR_WEIGHT) -> list[int]:
     """Places among the view's candidates, best first, that make up to ``words`` words together."""
     candidates = view.candidates
     sizes = [unspaced.size(view.text(c)) for c in candidates]
@@ -63,10 +63,10 @@ def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FL
     left = words
 
     def gain(i: int) -> float:
-        cost = DEAR * sizes[i] if chosen else 0.0
-        return scores[i] - SAME * same[i] + ADDED * view.share(tells[i] - covered) - cost
+        cost = WORD_COST_WEIGHT * sizes[i] if chosen else 0.0
+        return scores[i] - REPEAT_WEIGHT * same[i] + COVERAGE_WEIGHT * view.share(tells[i] - covered) - cost
 
-    while open_ and len(chosen) < MOST:
+    while open_ and len(chosen) < MAX_CANDIDATES:
         fitting = [i for i in open_ if sizes[i] <= left]
         if not fitting:
             break
@@ -89,7 +89,7 @@ def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FL
 
 def _repeats(new: frozenset[str], known: frozenset[str]) -> bool:
     """Whether one says nearly the same as another, and no other figure."""
-    return _share(new, known) >= REPEATED and not any(map(str.isdigit, "".join(new - known)))
+    return _share(new, known) >= REPEATED_SHARE and not any(map(str.isdigit, "".join(new - known)))
 
 
 def _share(a: frozenset[str], b: frozenset[str]) -> float:
@@ -102,12 +102,12 @@ def passages(view: View, scores: Sequence[float], words: int) -> list[Passage]:
     """The chosen candidates with their neighbours; those of one neighbourhood share a passage."""
     found: list[Passage] = []
     left = words
-    best, is_roomy = max(scores, default=0.0), words >= ROOMY and words != DEFAULT_WORDS
+    best, is_roomy = max(scores, default=0.0), words >= ROOMY_WORDS and words != DEFAULT_WORDS
     for i in choose(view, scores, words, floor=inf):
         c = _led_to(view, view.candidates[i])
         home = next((p for p in found if p.document == c.document and p.first <= c.place <= p.last), None)
         if home:
-            if len(home.marked) < ANSWERING and scores[i] >= best - FLOOR:
+            if len(home.marked) < MAX_ANSWER_SENTENCES and scores[i] >= best - FLOOR_WEIGHT:
                 home.marked.append(c.place)
             continue
         passage = _grown(view, c, scores[i], left, found, whole=is_roomy)
@@ -144,7 +144,7 @@ def _items_of(view: View, c: Candidate) -> Iterable[Candidate]:
 def leads(view: View, c: Candidate) -> list[Candidate]:
     """What announces an item or a piece of code, nearest first: a list, and of a list within it the item above; as many
     as are short enough to be shown with it."""
-    document, found, left = view.document(c), list[Candidate](), NEEDED
+    document, found, left = view.document(c), list[Candidate](), MAX_NEEDED_WORDS
     lead = document.parts[c.block].lead
     while lead is not None and view.announces(document.candidates[lead]):
         left -= unspaced.size(view.text(document.candidates[lead]))
@@ -189,10 +189,10 @@ def _grown(
         words = unspaced.size(view.text(every[place]))
         return words if size + words <= min(limit, most) else 0
 
-    while points_back(view, every[first]) and (words := beside(first - 1, NEEDED)):
+    while points_back(view, every[first]) and (words := beside(first - 1, MAX_NEEDED_WORDS)):
         first, size = first - 1, size + words
     for item in _items_of(view, c):
-        if not (words := beside(item.place, NEEDED)):
+        if not (words := beside(item.place, MAX_NEEDED_WORDS)):
             break
         last, size = item.place, size + words
     marked = list(range(c.place, last + 1))
@@ -203,10 +203,10 @@ def _grown(
     part = view.document(c).parts[c.block]
     if whole and c.kind is BlockKind.PARAGRAPH and part.first <= first and last < part.last:
         together = unspaced.size(view.document(c).text[every[part.first].start : every[part.last - 1].end])
-        if together <= min(PARAGRAPH, most) and taken.isdisjoint(range(part.first, part.last)):
+        if together <= min(PARAGRAPH_WORDS, most) and taken.isdisjoint(range(part.first, part.last)):
             first, last, size = part.first, part.last - 1, together
     # One step of several is no answer to how something is done.
-    short, long = (NEEDED, NEEDED) if part.mark[:1].isdigit() else (SHORT, LONG)
+    short, long = (MAX_NEEDED_WORDS, MAX_NEEDED_WORDS) if part.mark[:1].isdigit() else (SHORT, LONG)
     while size < short:
         before, after = (
             beside(place, long) if 0 <= place < len(every) and _may_stand(view, every[place]) else 0

@@ -25,17 +25,17 @@ END_MARKS = ".!?…。！？｡।؟۔።។။։"
 ASKING_MARKS = "?？؟"
 CLOSING = "\"”'’»)」』）"  # may follow an end mark
 _VISIBLE = regex(r"\S")
-_LEAST_PROSE = 8  # words
+_MIN_PROSE_WORDS = 8  # words
 
 
 _MARK = regex(r"(?<=[^\W\d_]{3}[.!?])\s+(?=\S)")  # behind a word of three letters: none of "e.g." or "st."
-_ENOUGH_CAPITALS = 0.008  # of the letters of a text
-_LOOKED_AT = 3_000  # characters
+_ENOUGH_CAPITALS_SHARE = 0.008  # of the letters of a text
+_LOOKED_AT_CHARS = 3_000  # characters
 _LATIN_MARKS = frozenset(".!?…")
 _OPENING = "([{\"'“‘«*_"
-_LOOK_BACK = 16  # characters; the longest abbreviation with room
-_DAY = 2  # digits of the number of a day, or of a century
-_LOOK_AHEAD = 64  # characters in which the next word is looked for
+_LOOK_BACK_CHARS = 16  # characters; the longest abbreviation with room
+_DAY_CHARS = 2  # digits of the number of a day, or of a century
+_LOOK_AHEAD_CHARS = 64  # characters in which the next word is looked for
 
 
 @cache
@@ -58,8 +58,8 @@ def sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]
 
 def has_capitals(text: str) -> bool:
     """Whether names, and where sentences begin, can be told by them."""
-    sample = text[:_LOOKED_AT]
-    return sum(map(str.isupper, sample)) > _ENOUGH_CAPITALS * max(1, len(sample))
+    sample = text[:_LOOKED_AT_CHARS]
+    return sum(map(str.isupper, sample)) > _ENOUGH_CAPITALS_SHARE * max(1, len(sample))
 
 
 def at_marks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -72,7 +72,7 @@ def at_marks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def last_sentence_end(text: str, start: int, stop: int) -> int:
     """Where the last sentence ends that does so in ``text[start:stop]``; -1 when none does."""
-    for match in reversed(list(_END.finditer(text, start, stop + _LOOK_AHEAD))):
+    for match in reversed(list(_END.finditer(text, start, stop + _LOOK_AHEAD_CHARS))):
         if match.start("gap") < stop and _ends(text, match, start):
             return match.start("gap")
     return -1
@@ -82,7 +82,7 @@ def is_prose(text: str) -> bool:
     """Whether a text is sentences: long up to the last of its stops, which is none of a question. Headings that end in
     a stop are short."""
     end = last_sentence_end(text, 0, len(text) + (text[-1:] not in ASKING_MARKS))
-    return size(text[: max(0, end)]) >= _LEAST_PROSE
+    return size(text[: max(0, end)]) >= _MIN_PROSE_WORDS
 
 
 def after_space(text: str, start: int, end: int) -> int:
@@ -100,7 +100,7 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
         return not word.isalpha()  # an identifier
     if text[mark] != "." or text.startswith("..", mark):
         return True
-    before = text[max(start, mark - _LOOK_BACK) : mark].rsplit(None, 2)
+    before = text[max(start, mark - _LOOK_BACK_CHARS) : mark].rsplit(None, 2)
     if not before or text[mark - 1].isspace():
         return True
     token, following = before[-1].lstrip(_OPENING), word.lower()
@@ -112,7 +112,7 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
     earlier = before[-2].lower() if len(before) > 1 else ""
     opens = following in _words("opening") or following in _words("opening_elsewhere")
     is_the = earlier in _words("the") and not opens
-    if token.isdigit() and len(token) <= _DAY and (following in _words("month") or is_the):
+    if token.isdigit() and len(token) <= _DAY_CHARS and (following in _words("month") or is_the):
         return False  # "am 17. Mai", "im 19. Jahrhundert"
     ends_several = len(token) == 1 and len(earlier) == 2 and earlier[1] == "."
     if lowered in _words("either") or ends_several:

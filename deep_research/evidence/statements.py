@@ -35,14 +35,14 @@ GROUPED = regex(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _SIGNS = {"%": "percent", "$": "dollars", "€": "euros", "£": "pounds", "°": "degrees"}
 _SYMBOL = regex(r"[A-Z]\w*[A-Z\d]|\w+\d\w*")  # an abbreviation or an identifier, whatever stands around it
 _OPENS = regex(r"(?:\A|[.!?:|*#>\n])[\s\"“«(*_-]*\Z")
-_LOOK_BACK = 4  # characters in which a mark stands after which a capital says nothing
+_LOOK_BACK_CHARS = 4  # characters in which a mark stands after which a capital says nothing
 _JOINING = frozenset((" ", "-", "", "\u00a0"))
 _NO_KEY = frozenset(("",))  # of what tells nothing
 _YEARS = (1000, 2100)
 _DIGITS_OF_A_YEAR = 4
 _LAST_DAY = 31
-_SHORT_MONTH = 3  # letters of its abbreviation
-_MOST_KNOWN = 200_000
+_SHORT_MONTH_CHARS = 3  # letters of its abbreviation
+_MAX_KNOWN = 200_000
 
 YEAR = regex(r"(?<![\d.,-])(?:1\d{3}|20\d\d)(?!s\b|['’]s\b|[\d,.]*\d)")
 NAME = regex(r"\b[A-Z](?:(?!['’]s\b)[\w'’-])+")
@@ -55,8 +55,8 @@ _BOUND_AFTER = regex(
 )
 _DENIED = regex(r"(?:\b(?:not|never|no)|n['’]t)\b[^.,;:]*\Z", re.I)
 FENCES = ("```", "~~~")
-MOST_VALUES = 24  # of a sentence; each is set against each of another
-_BEFORE_VALUE = 24  # characters before a value that say whether it is told as such
+MAX_VALUES = 24  # of a sentence; each is set against each of another
+_BEFORE_VALUE_CHARS = 24  # characters before a value that say whether it is told as such
 # What is measured, and what happened, by the words that say it: the first stands for its row.
 _MEASURES = """
     height tall high taller tallest highest height heights elevation
@@ -151,7 +151,7 @@ class Reader:
         self._compound = regex(rf"\b({'|'.join(sorted(tens))})-({'|'.join(sorted(ones))})\b", re.IGNORECASE)
         units = sorted((u for u in words.marks.units if u.isalpha()), key=len, reverse=True)
         self._joined_unit = regex(rf"(?<![\w.,-])(\d[\d.,]*)(?=(?:{'|'.join(units)})\b)", re.IGNORECASE)
-        self._keys: Mapping[str, str] = Known(self._key, most=_MOST_KNOWN)
+        self._keys: Mapping[str, str] = Known(self._key, most=_MAX_KNOWN)
 
     def tells(self, key: str) -> bool:
         """Whether texts are filed by what has this key; a small word with a capital is compared and not filed."""
@@ -194,7 +194,7 @@ class Reader:
         for match in _TOKEN.finditer(text):
             written = match.group()
             word = written.casefold()
-            opens = bool(_OPENS.search(text, max(0, match.start() - _LOOK_BACK), match.start()))
+            opens = bool(_OPENS.search(text, max(0, match.start() - _LOOK_BACK_CHARS), match.start()))
             key = self._keys[word] or self._capital_key(written, text, match.end(), tokens, opens=opens)
             denies = word in self.vocabulary.marks.denying or word.endswith("n't")
             if denies or (not key and word in self._marks):
@@ -243,9 +243,11 @@ class Reader:
 
 def _with_abbreviations(months: Sequence[str]) -> dict[str, str]:
     """Months by their names and by the first letters of these that no other has."""
-    short = Counter(month[:_SHORT_MONTH] for month in months)
+    short = Counter(month[:_SHORT_MONTH_CHARS] for month in months)
     known = {
-        m[:_SHORT_MONTH]: m for m in months if short[m[:_SHORT_MONTH]] == 1 and len(m) > _SHORT_MONTH + 1
+        m[:_SHORT_MONTH_CHARS]: m
+        for m in months
+        if short[m[:_SHORT_MONTH_CHARS]] == 1 and len(m) > _SHORT_MONTH_CHARS + 1
     }
     return {**known, **{month: month for month in months}}
 
@@ -373,7 +375,7 @@ def _side(text: str, language: str) -> Side:
             t.key for t in statement.tokens if t.kind is Kind.NAME and t.word.casefold() not in UNIT_WORDS
         ),
         marks=marks,
-        values=tuple(islice((q for q in stated(text) if _is_told(text, q.start, q.end)), MOST_VALUES)),
+        values=tuple(islice((q for q in stated(text) if _is_told(text, q.start, q.end)), MAX_VALUES)),
         years=frozenset(YEAR.findall(text)),
         names=_names_in(own, int(own == text)),
         opening=_names_in(own, 0, 1),
@@ -397,14 +399,14 @@ def _is_told(text: str, start: int, end: int) -> bool:
 
 def bound(text: str, start: int, end: int) -> str:
     """What makes a bound of a value, or denies it."""
-    before = text[max(0, start - _BEFORE_VALUE) : start]
+    before = text[max(0, start - _BEFORE_VALUE_CHARS) : start]
     found = (_BOUND.search(before), _DENIED.search(before), _BOUND_AFTER.match(text, end))
     return next((match.group().split()[0].casefold() for match in found if match), "")
 
 
 def is_range(text: str, start: int) -> bool:
     """Whether it is one end of a range."""
-    return bool(_RANGE.search(text[max(0, start - _BEFORE_VALUE) : start]))
+    return bool(_RANGE.search(text[max(0, start - _BEFORE_VALUE_CHARS) : start]))
 
 
 def denies(side: Side) -> bool:

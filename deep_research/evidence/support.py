@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from deep_research.evidence.attribution import unattributed
-from deep_research.evidence.candidates import LONGEST, read_document
+from deep_research.evidence.candidates import MAX_CANDIDATE_CHARS, read_document
 from deep_research.evidence.discrepancies import ASPECTS, discrepancies
 from deep_research.evidence.exchanges import exchanges
 from deep_research.evidence.language import language_of, vocabulary, written_in
@@ -30,25 +30,27 @@ from deep_research.evidence.words import inverse_frequency
 from deep_research.state import Aspect, ClaimVerdict, Discrepancy, Span
 
 MAX_STATEMENT_CHARS = 10_000
-SENTENCES = 3  # that may carry a statement together
-SUPPORTED = 0.35  # the least score of what is supported
-SOME = 0.35  # the least share of what is carried in part
-NEAR = 0.2  # the least share by which anything is near a statement
-SAME = 0.5  # the least share of a sentence whose other words count as said of the same
-ALIKE = 0.75  # the least share of one that contradicts, but for what it says otherwise
-PAIRED = 0.5  # how much neighbouring words count that stand in one sentence, against 1 for all words
-FEW = 2  # words of a statement; one of so few is believed by half, for any text may have them
-LACKING = 0.6  # what the score is multiplied by for each number that is not there, and for each name
-ELSEWHERE = 0.9  # for each name or date that stands elsewhere in the texts
-DIFFERENT = 0.8  # for each aspect in which the nearest sentence differs
-NEAREST = 0.9  # of the share of the nearest sentence: others that share as much may be the one that is meant
+MAX_SENTENCES = 3  # that may carry a statement together
+MIN_SUPPORTED_SHARE = 0.35  # the least score of what is supported
+MIN_PARTIAL_SHARE = 0.35  # the least share of what is carried in part
+MIN_NEAR_SHARE = 0.2  # the least share by which anything is near a statement
+MIN_SAME_SHARE = 0.5  # the least share of a sentence whose other words count as said of the same
+MIN_CONTRADICTED_SHARE = 0.75  # the least share of one that contradicts, but for what it says otherwise
+PAIR_WEIGHT = 0.5  # how much neighbouring words count that stand in one sentence, against 1 for all words
+FEW_WORDS = 2  # words of a statement; one of so few is believed by half, for any text may have them
+LACKING_WEIGHT = 0.6  # what the score is multiplied by for each number that is not there, and for each name
+ELSEWHERE_WEIGHT = 0.9  # for each name or date that stands elsewhere in the texts
+DIFFERENT_WEIGHT = 0.8  # for each aspect in which the nearest sentence differs
+NEAREST_SHARE = (
+    0.9  # of the share of the nearest sentence: others that share as much may be the one that is meant
+)
 SPECIFIC = frozenset(Aspect) - {Aspect.WORDS, Aspect.ORDER, Aspect.LANGUAGE}  # that a text has to have
 EXACT = frozenset((Aspect.NUMBER, Aspect.UNIT, Aspect.DATE, Aspect.ENTITY))  # of which only one can be right
-BELOW = SUPPORTED - 1e-6  # the score of what would be supported but for a reason
+BELOW = MIN_SUPPORTED_SHARE - 1e-6  # the score of what would be supported but for a reason
 _KINDS = ((Aspect.SCOPE, "scope"), (Aspect.CAUSE, "causing"), (Aspect.FRAME, "framing"))
-_NEAREST_READ = 4
-_MOST_FILED = 256  # sentences that one word leads to
-_MOST_CHOSEN_FROM = 64
+_MAX_NEAREST = 4
+_MAX_FILED = 256  # sentences that one word leads to
+_MAX_CHOSEN_FROM = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class SourceText:
 
     def filed(self, key: str) -> Sequence[int]:
         """The first places of a key."""
-        return self._places.get(key, ())[:_MOST_FILED]
+        return self._places.get(key, ())[:_MAX_FILED]
 
     def keys(self, place: int) -> frozenset[str]:
         """What the sentence at a place, and the headings over it, are compared by."""
@@ -142,7 +144,7 @@ class SourceText:
         those only the first are filed."""
         keys = self.reader.keys(words)
         rarest = min(map(self.filed, sorted(keys)), key=len, default=())
-        if len(rarest) >= _MOST_FILED:
+        if len(rarest) >= _MAX_FILED:
             return []
         return [self.spans[at] for at in rarest if at in self._rows and keys <= self.keys(at)]
 
@@ -185,7 +187,7 @@ def check(
     sources: Sequence[SourceText],
     *,
     language: str = "",
-    most: int = SENTENCES,
+    most: int = MAX_SENTENCES,
     strict: bool = True,
 ) -> Support:
     """What the texts say of a statement: of each of its sentences, and of all together. ``language`` is what it is
@@ -208,8 +210,8 @@ def check(
 
 def _pieces(statement: str) -> Iterator[str]:
     for span in sentences(statement):
-        for start in range(span.start, span.end, LONGEST):
-            yield statement[start : min(span.end, start + LONGEST)]
+        for start in range(span.start, span.end, MAX_CANDIDATE_CHARS):
+            yield statement[start : min(span.end, start + MAX_CANDIDATE_CHARS)]
 
 
 def _best(
@@ -328,8 +330,8 @@ class _Comparison:
         gone = [t for t in lacking if t.kind is Kind.NUMBER or not (t.opens or self._pool.count(t.key))]
         elsewhere = len(lacking) - len(gone)
         gone += self._of_other_rows()
-        score = self._carried() * LACKING ** len(gone) * ELSEWHERE**elsewhere
-        score *= DIFFERENT ** len({one.aspect for one in different})
+        score = self._carried() * LACKING_WEIGHT ** len(gone) * ELSEWHERE_WEIGHT**elsewhere
+        score *= DIFFERENT_WEIGHT ** len({one.aspect for one in different})
         share = self._share(self._held)
         reasons = [
             # What is said in other words may be as sure in others.
@@ -342,8 +344,10 @@ class _Comparison:
         ]
         if reasons:
             score = min(score, BELOW)
-        if (not self._strict and not reasons and score >= SUPPORTED) or self._is_restated(self._claim.text):
-            score = score if reasons else max(score, SUPPORTED)
+        if (not self._strict and not reasons and score >= MIN_SUPPORTED_SHARE) or self._is_restated(
+            self._claim.text
+        ):
+            score = score if reasons else max(score, MIN_SUPPORTED_SHARE)
         else:
             exchanged = [] if reasons else self._exchanged()
             different += exchanged
@@ -385,7 +389,7 @@ class _Comparison:
         together = math.fsum(weight for pair, weight in pairs if any(pair <= keys for keys in held))
         share = self._share(self._held)
         paired = together / whole if whole else share
-        return ((1.0 - PAIRED) * share + PAIRED * paired) * len(keys) / (len(keys) + FEW)
+        return ((1.0 - PAIR_WEIGHT) * share + PAIR_WEIGHT * paired) * len(keys) / (len(keys) + FEW_WORDS)
 
     def _stands_so(self) -> bool:
         return any(self._literal in plainly(self._pool.read(at).text) for at in self._chosen)
@@ -418,7 +422,7 @@ class _Comparison:
     def _is_restated(self, text: str, *, exact: bool = True) -> bool:
         """Whether it is a text's own statement: of one of its sentences, or of each of two that it joins. What is not
         ``exact`` may be said more or less surely."""
-        places = list(dict.fromkeys((*self._near[:_NEAREST_READ], *self._chosen)))
+        places = list(dict.fromkeys((*self._near[:_MAX_NEAREST], *self._chosen)))
 
         def is_own(statement: str) -> bool:
             return any(self._pool.restates(statement, at, exact=exact) for at in places)
@@ -448,7 +452,7 @@ class _Comparison:
         framing = {token.key for token in self._claim.tokens if token.word in marks.framing}
         content = self._weights.keys() - framing
         share = self._weight(content & self._held) / (self._weight(content) or 1.0)
-        kinds = _KINDS if share >= ALIKE else ()
+        kinds = _KINDS if share >= MIN_CONTRADICTED_SHARE else ()
         for each in {word.word: word for word in reads(self._claim.text)}.values():
             aspect = next((a for a, kind in kinds if each.word in getattr(marks, kind)), Aspect.WORDS)
             is_new = each.key in unheld if aspect is Aspect.WORDS else each.word not in known
@@ -469,14 +473,14 @@ class _Comparison:
             return ClaimVerdict.SUPPORTED
         if any(one.aspect in EXACT for one in different) and self._is_alike(different):
             return ClaimVerdict.CONTRADICTED
-        return ClaimVerdict.UNSUPPORTED if is_lacking or share < NEAR else ClaimVerdict.PARTIAL
+        return ClaimVerdict.UNSUPPORTED if is_lacking or share < MIN_NEAR_SHARE else ClaimVerdict.PARTIAL
 
     def _is_alike(self, different: Sequence[Discrepancy]) -> bool:
         """Whether the nearest sentence speaks of the same, but for what it says otherwise."""
         shared = self._pool.keys(self._near[0])
         apart = {word for one in different for word in one.claimed.split()}
         same = {token.key for token in self._claim.tokens if token.word not in apart} | shared
-        return self._weight(shared) >= ALIKE * self._weight(same)
+        return self._weight(shared) >= MIN_CONTRADICTED_SHARE * self._weight(same)
 
     def _likeness(self, keys: Set[str]) -> float:
         """How much of the claim a sentence shares, but for numbers and dates."""
@@ -487,9 +491,9 @@ class _Comparison:
         """What the nearest sentence says otherwise; of several that are as near, what the one says that differs least.
         And what those say that the claim rests on beside it, where it holds nearly all of theirs."""
         nearest: list[tuple[int, int]] = []
-        if self._near and self._likeness(self._pool.keys(self._near[0])) >= SAME:
-            least = NEAREST * self._weight(self._pool.keys(self._near[0]))
-            nearest = [at for at in self._near[:_NEAREST_READ] if self._weight(self._pool.keys(at)) >= least]
+        if self._near and self._likeness(self._pool.keys(self._near[0])) >= MIN_SAME_SHARE:
+            least = NEAREST_SHARE * self._weight(self._pool.keys(self._near[0]))
+            nearest = [at for at in self._near[:_MAX_NEAREST] if self._weight(self._pool.keys(at)) >= least]
         found: list[Discrepancy] = min(map(self._against, nearest), key=len, default=[])
         within = (at for at in self._chosen if at not in nearest and self._is_within(at))
         return [*found, *(one for at in within for one in self._against(at, inner=True))]
@@ -509,7 +513,9 @@ class _Comparison:
         keys = {t.key for t in self._pool.read(at).tokens if self._pool.reader.tells(t.key)}
         weights = {key: inverse_frequency(self._pool.size, self._pool.count(key)) for key in keys}
         held = math.fsum(weights[key] for key in sorted(keys & self._weights.keys()))
-        return len(keys) > FEW and held >= ALIKE * math.fsum(weights[key] for key in sorted(keys))
+        return len(keys) > FEW_WORDS and held >= MIN_CONTRADICTED_SHARE * math.fsum(
+            weights[key] for key in sorted(keys)
+        )
 
     def _lacking(self) -> list[Token]:
         """The numbers, dates and names that none of the chosen sentences has."""
@@ -535,7 +541,7 @@ class _Comparison:
                     shared[place] -= weight
             found += [(less, (n, place)) for place, less in shared.items()]
         near = [
-            (-self._weight(self._pool.keys(at)), at) for _, at in heapq.nsmallest(_MOST_CHOSEN_FROM, found)
+            (-self._weight(self._pool.keys(at)), at) for _, at in heapq.nsmallest(_MAX_CHOSEN_FROM, found)
         ]
         return [at for _, at in sorted(near)]
 

@@ -21,7 +21,7 @@ _SIGNED = regex(
     rf"(?:\s?(?:[–−-]|to|bis|à)\s?(?=\d)(?P<high>{_NUMBER}))?"
 )
 _MINUS = ("-", "−", "–")
-_LONGEST = 80  # characters of a value with its unit
+_MAX_VALUE_CHARS = 80  # characters of a value with its unit
 _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _SHORT_SCALES = {"k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9, "tn": 1e12}  # of money: "£262m"
 _CURRENCIES = {"$": "dollars", "€": "euros", "£": "pounds of money"}
@@ -75,8 +75,8 @@ _BY_MORE = regex(
     rf"\s?(?:by|x|×)\s?\d{{1,3}}(?:\.\d+)?(?:\s?{_UNIT}\b|\s*(?:[.,;:)]|\Z)|\s(?:at|in|on|and|or|with|when)\b)"
 )
 _BY = regex(rf"(?<![\d.,])\d{{1,3}}(?:\.\d+)?(?:\s?{_UNIT})?\s?(?:by|x|×)\s?\Z")
-_BEFORE = 24  # characters, in which the other side stands
-CLOSE = 0.003  # two conversions of one value differ by so much, as a share
+_BEFORE_CHARS = 24  # characters, in which the other side stands
+CLOSE_RATIO = 0.003  # two conversions of one value differ by so much, as a share
 
 
 def unit_name(word: str) -> str:
@@ -110,7 +110,7 @@ class Quantity:
         if self.unit == other.unit:
             finer = max(self.slack, other.slack) if self.slack != other.slack else 0.0
             return apart <= finer + 1e-9
-        return apart <= max(self.slack, other.slack) + CLOSE * abs(self.base)
+        return apart <= max(self.slack, other.slack) + CLOSE_RATIO * abs(self.base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def stated(text: str) -> Iterator[Stated]:
 
 def _at(text: str, start: int) -> Quantity | None:
     """The value that begins there, whatever stands before it."""
-    found = next(measured(text[start : start + _LONGEST]), None)
+    found = next(measured(text[start : start + _MAX_VALUE_CHARS]), None)
     if found is None or found.start:
         return None
     return replace(found, start=start, end=start + found.end)
@@ -210,5 +210,5 @@ def measured(text: str) -> Iterator[Quantity]:
 
 def _is_side(text: str, value: re.Match[str]) -> bool:
     """Whether a length is one of two that tell an area."""
-    before = max(0, value.start() - _BEFORE)
+    before = max(0, value.start() - _BEFORE_CHARS)
     return bool(_BY_MORE.match(text, value.end()) or _BY.search(text, before, value.start()))

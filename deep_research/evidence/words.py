@@ -211,17 +211,17 @@ def _question_terms(question: str) -> Mapping[str, float]:
     return weights
 
 
-RARITY_FLOOR = 0.5
+MIN_RARITY = 0.5
 
 
 def rarity(total: int, holding: int) -> float:
-    """The weight, from `RARITY_FLOOR` to 2, of a term that ``holding`` of ``total`` texts have; 2 if none has it.
+    """The weight, from `MIN_RARITY` to 2, of a term that ``holding`` of ``total`` texts have; 2 if none has it.
 
     The texts were found by searching for these very terms, so that what a question is about is in most of them:
     without the floor its subject would count for nothing.
     """
     scale = inverse_frequency(total, holding) / inverse_frequency(total, 0)
-    return RARITY_FLOOR + (2.0 - RARITY_FLOOR) * scale
+    return MIN_RARITY + (2.0 - MIN_RARITY) * scale
 
 
 def inverse_frequency(total: int, holding: int) -> float:
@@ -239,9 +239,11 @@ def coverage(wanted: Mapping[str, float], present: Iterable[str]) -> float:
     return sum(weight for term, weight in wanted.items() if term in held) / total
 
 
-LEAST_IN_COMPOUND = 5  # letters of a word that stands in a compound: shorter ones stand in too many by chance
-_SHORTEST_STEM = 4  # of such a word where it ends the compound, and is what the whole is a kind of
-_REST = 3  # letters that are left of a compound without it
+MIN_COMPOUND_PART_CHARS = (
+    5  # letters of a word that stands in a compound: shorter ones stand in too many by chance
+)
+_MIN_STEM_CHARS = 4  # of such a word where it ends the compound, and is what the whole is a kind of
+_MIN_REST_CHARS = 3  # letters that are left of a compound without it
 _VOWELS = frozenset("aeiouy")
 _IDENTIFIER = regex(r"(?<![^\W_])[a-z][a-z0-9]*[A-Z][^\W_]*(?:_[^\W_]+)*")
 _SEAM = regex(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -272,7 +274,9 @@ class AskedWords:
         self._known = Known(self._of_word, most=_MAX_CACHED)
         if words.compounds:
             written = {words.stem(word): len(word) for word in _words_of(text)}
-            parts = (term for term in sorted(terms) if written.get(term, len(term)) >= LEAST_IN_COMPOUND)
+            parts = (
+                term for term in sorted(terms) if written.get(term, len(term)) >= MIN_COMPOUND_PART_CHARS
+            )
             self._parts = tuple(filter(str.isalpha, parts))
             held = _NONE.union(*map(self.among, spoken))
             self._known.clear()
@@ -312,7 +316,7 @@ class AskedWords:
         if "_" in word:  # an identifier speaks of what its pieces do: "deposit_eur"
             pieces = (piece for piece in word.split("_") if len(piece) > 1)  # a letter says nothing: "dB"
             found.update(self.among((word.replace("_", ""), *pieces)))
-        if len(word) >= LEAST_IN_COMPOUND and word.isalpha():
+        if len(word) >= MIN_COMPOUND_PART_CHARS and word.isalpha():
             found.update(term for term in self._parts if _is_compound(stem, term))
             found.update(term for term in self._wholes if _is_compound(term, stem, ends=True))
         return frozenset(found)
@@ -331,6 +335,8 @@ def _words_of(text: str) -> list[str]:
 
 def _is_compound(whole: str, part: str, *, ends: bool = False) -> bool:
     """Whether one stem is a compound with another, which ends it, or begins it unless it has to be its end."""
-    if len(whole) - len(part) < _REST or len(part) < _SHORTEST_STEM:
+    if len(whole) - len(part) < _MIN_REST_CHARS or len(part) < _MIN_STEM_CHARS:
         return False
-    return whole.endswith(part) or (not ends and len(part) >= LEAST_IN_COMPOUND and whole.startswith(part))
+    return whole.endswith(part) or (
+        not ends and len(part) >= MIN_COMPOUND_PART_CHARS and whole.startswith(part)
+    )

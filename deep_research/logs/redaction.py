@@ -19,8 +19,8 @@ from deep_research.patterns import regex
 from deep_research.secret_values import MASK, MIN_CORE_CHARS, cut
 
 _MIN_SECRET = 4  # anything shorter would black out ordinary text
-_LONGEST_WORD = 16
-_DEEPEST = 8
+_MAX_WORD_CHARS = 16
+_MAX_DEPTH = 8
 MAX_LOGGED_CHARS = 20_000  # of one text in the log, of a traceback say
 MAX_LOGGED_ITEMS = 200
 
@@ -68,7 +68,7 @@ def register_secret(value: str) -> None:
     the engine does, else in the whole process. Values of fewer than 4 characters are left alone: hiding them would black
     out ordinary text."""
     if len(value) >= _MIN_SECRET:
-        is_word = len(value) < MIN_CORE_CHARS or (value.isalpha() and len(value) < _LONGEST_WORD)
+        is_word = len(value) < MIN_CORE_CHARS or (value.isalpha() and len(value) < _MAX_WORD_CHARS)
         secret_values.keyring().add(value, unmistakable=not is_word)
 
 
@@ -150,14 +150,14 @@ def redact_value(value: object, depth: int = 0) -> Any:
     # Comparisons are false for NaN, and JSON carries neither it nor endless integers.
     if isinstance(value, int | float) and -1e15 < value < 1e15:
         return value
-    if depth < _DEEPEST and isinstance(value, Mapping):
+    if depth < _MAX_DEPTH and isinstance(value, Mapping):
         return {
             redact(cut(_text(name), MAX_LOGGED_CHARS)): MASK
             if _names_secret(name) and item is not None
             else redact_value(item, depth + 1)
             for name, item in islice(value.items(), MAX_LOGGED_ITEMS)
         }
-    if depth < _DEEPEST and isinstance(value, list | tuple | set | frozenset):
+    if depth < _MAX_DEPTH and isinstance(value, list | tuple | set | frozenset):
         return [redact_value(item, depth + 1) for item in islice(value, MAX_LOGGED_ITEMS)]
     return redact(cut(_text(value), MAX_LOGGED_CHARS))
 

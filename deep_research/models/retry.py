@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.stop import stop_base
 
-from deep_research.calls import TEXT_UNIT, contained, first, off_loop
+from deep_research.calls import TEXT_UNIT_CHARS, contained, first, off_loop
 from deep_research.errors import DeepResearchError, ModelError, StopResearch, bounded_line
 from deep_research.limits import Gate
 from deep_research.logs import cut, told
@@ -260,7 +260,7 @@ async def _sent(
 async def _readable(reply: Reply) -> Reply:
     """The reply with the text of its answer, within bounds: anybody may have written the provider."""
     raw = cut(reply.text, MAX_ANSWER_CHARS)
-    text = await off_loop(len(raw) // TEXT_UNIT, answer_text, raw)
+    text = await off_loop(len(raw) // TEXT_UNIT_CHARS, answer_text, raw)
     beside = {"model": bounded_line(reply.model, MAX_NAME_CHARS)}
     if reply.request_id is not None:
         beside["request_id"] = bounded_line(reply.request_id, MAX_NAME_CHARS)

@@ -151,7 +151,7 @@ def _add(archive: zipfile.ZipFile, name: str, body: bytes) -> None:
     """What would be packed better than a reader believes is stored as it is."""
     info = zipfile.ZipInfo(name, _THEN)
     info.create_system, info.external_attr = _UNIX, _READABLE_FILE
-    large = len(body) > archives.SMALL
+    large = len(body) > archives.MAX_SMALL_BYTES
     believable = not large or len(zlib.compress(body, _LEVEL)) * MAX_RATIO > 2 * len(body)
     info.compress_type = zipfile.ZIP_DEFLATED if believable else zipfile.ZIP_STORED
     archive.writestr(info, body, compresslevel=_LEVEL)

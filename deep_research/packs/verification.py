@@ -25,7 +25,7 @@ from deep_research.state.reducer import fold
 from deep_research.store import StoredEvent
 
 MAX_KEPT_CHARS = 50_000_000
-_SHOWN = 40  # characters of a quote
+_SHOWN_CHARS = 40  # characters of a quote
 
 
 class Verification(Record):
@@ -210,7 +210,7 @@ def _of_quotes(
         for quote in held:
             if quote.start < 0 or text[quote.start : quote.end] != quote.quote:
                 yield Failure(
-                    place=f"quote {quote.quote[:_SHOWN]!r}",
+                    place=f"quote {quote.quote[:_SHOWN_CHARS]!r}",
                     what=f"does not stand at {quote.start} to {quote.end} of {name}",
                 )
 

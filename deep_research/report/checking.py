@@ -15,11 +15,11 @@ from deep_research.evidence.inquiry import expected
 from deep_research.evidence.language import vocabulary, written_in
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.plain import plainly
-from deep_research.evidence.restatement import LONG
+from deep_research.evidence.restatement import LONG_WORDS
 from deep_research.evidence.statements import Kind, Reader, reader
 from deep_research.evidence.support import (
     BELOW,
-    FEW,
+    FEW_WORDS,
     MAX_STATEMENT_CHARS,
     SPECIFIC,
     SourceText,
@@ -253,7 +253,7 @@ class Checker:
         """Of a cell what the sources say of it and of its row; of one that says something by itself, a value with its
         unit or several words, what they say of that, where they have nothing against the row. A row that is headed by
         the title of a source tells who says it, and of what no more than the source does."""
-        strict = told.kind is not ClaimKind.CELL or len(_WORD.findall(told.text)) >= LONG
+        strict = told.kind is not ClaimKind.CELL or len(_WORD.findall(told.text)) >= LONG_WORDS
         if told.kind is ClaimKind.CELL and plainly(told.row) in self._titles(cites):
             return self.cited.support(told.text, cites, language, strict=strict)
         found, evidence = self.cited.support(_statement(told), cites, language, strict=strict)
@@ -347,7 +347,7 @@ class Checker:
         key = _statement(told), language
         if len(key[0]) > MAX_STATEMENT_CHARS:
             return ()
-        if len(self._reader(language).read(key[0]).tokens) < FEW:
+        if len(self._reader(language).read(key[0]).tokens) < FEW_WORDS:
             return ()  # one word may stand anywhere
         if key not in self._repeats:
             self._repeats[key] = self.cited.repeated(*key)

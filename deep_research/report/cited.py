@@ -17,7 +17,7 @@ from deep_research.evidence.quotes import Prepared, announced_by, locate, readab
 from deep_research.evidence.rows import headers, split_cells
 from deep_research.evidence.sites import host_of
 from deep_research.evidence.statements import likeness
-from deep_research.evidence.support import SENTENCES, SOME, SourceText, Support, check
+from deep_research.evidence.support import MAX_SENTENCES, MIN_PARTIAL_SHARE, SourceText, Support, check
 from deep_research.patterns import regex
 from deep_research.report.cells import Row
 from deep_research.state import DeepResearchState, Finding, Quote, Source
@@ -103,7 +103,7 @@ class Cited:
         `check`."""
         texts = [text_ for source in self.sources(cites) for text_ in self._texts_of(source, cites)]
         quotes = sum(len(self.findings[i].quotes) for i in cites if i in self.findings)
-        most = min(MOST_SENTENCES, max(SENTENCES, quotes))
+        most = min(MOST_SENTENCES, max(MAX_SENTENCES, quotes))
         key = text, tuple((each.key, about(each.source)) for each in texts), language, most, strict
         if (said := _VERDICTS.get(key)) is None:
             found = check(
@@ -143,7 +143,7 @@ class Cited:
             return None
         best = texts[found.places[0].source]
         quote = best.quote(found.places[0].span.start, found.places[0].span.end)
-        return quote if likeness(text, quote.quote, about(best.source)) >= SOME else None
+        return quote if likeness(text, quote.quote, about(best.source)) >= MIN_PARTIAL_SHARE else None
 
     def source_ids(self, finding_id: str) -> tuple[str, ...]:
         """The sources that a finding quotes."""
@@ -152,7 +152,7 @@ class Cited:
     def repeated(self, text: str, language: str = "") -> tuple[str, ...]:
         """The findings that a statement repeats, the nearest first."""
         found = check(text, [each.prepared for each in self._found], language=language)
-        if found.share < SOME:
+        if found.share < MIN_PARTIAL_SHARE:
             return ()
         ids = (self._found[place.source].finding_at(place.span.start) for place in found.places)
         return tuple(dict.fromkeys(ids))[:REPEATED]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deep_research.evidence.language import written_in
-from deep_research.evidence.support import EXACT, MAX_STATEMENT_CHARS, SENTENCES, SourceText, check
+from deep_research.evidence.support import EXACT, MAX_SENTENCES, MAX_STATEMENT_CHARS, SourceText, check
 from deep_research.report.cited import Cited
 from deep_research.state import Aspect, Claim, ClaimVerdict, DeepResearchState, Judgement, Quote
 from deep_research.state.identity import claim_id
@@ -54,7 +54,7 @@ def _bear(claim: Claim, quotes: Sequence[Quote], cited: Cited) -> bool:
     if not quotes or len(claim.text) > MAX_STATEMENT_CHARS:
         return False
     texts = [SourceText(cited.sentences(quote), title=cited.context(quote)) for quote in quotes]
-    found = check(claim.text, texts, language=written_in(claim.text), most=len(texts) * SENTENCES)
+    found = check(claim.text, texts, language=written_in(claim.text), most=len(texts) * MAX_SENTENCES)
     if any(text.written_in != written_in(claim.text) for text in texts if text.written_in):
         return not any(
             reason.aspect in FIGURES for reason in found.reasons

@@ -26,7 +26,7 @@ from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.memories import MemoryVerbs
 from deep_research.research.operations import plain
-from deep_research.research.run_control import CANCEL_WAIT, RunControl, as_shared
+from deep_research.research.run_control import CANCEL_WAIT_SECONDS, RunControl, as_shared
 from deep_research.research.waking import Waker
 from deep_research.state.identity import keyed_run_id, new_run_id
 
@@ -388,7 +388,7 @@ class DeepResearch(RunControl, MemoryVerbs):
             close = getattr(provider, "aclose", None)
             if close is not None:
                 try:
-                    await self._parts.calls(close, timeout=CANCEL_WAIT)
+                    await self._parts.calls(close, timeout=CANCEL_WAIT_SECONDS)
                 except Exception as error:
                     log.warning("provider_close_failed", error=told(error))
         self._prepared.clear()

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 SetUpChoice = Literal["same", "new"]
 SET_UPS = ("same", "new")
-POLL = 0.2  # seconds between looks at a run that another process works on
-CANCEL_WAIT = 10.0  # seconds for the owner of a run to end it
+POLL_SECONDS = 0.2  # seconds between looks at a run that another process works on
+CANCEL_WAIT_SECONDS = 10.0  # seconds for the owner of a run to end it
 log = get_log("engine")
 
 
@@ -222,7 +222,7 @@ class RunControl(Sessions, ABC):
     cancel = plain(acancel)
 
     async def _wait_for_end(self, research_id: str) -> RunSummary:
-        deadline = time.monotonic() + CANCEL_WAIT
+        deadline = time.monotonic() + CANCEL_WAIT_SECONDS
         watcher = self._feed.join(research_id)
         try:
             while True:
@@ -238,7 +238,7 @@ class RunControl(Sessions, ABC):
                         hint="Look again with `deep-research status`.",
                         research_id=research_id,
                     )
-                await watcher.wait(POLL)
+                await watcher.wait(POLL_SECONDS)
         finally:
             self._feed.leave(research_id, watcher)
 

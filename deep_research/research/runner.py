@@ -76,7 +76,7 @@ from deep_research.supervisor.orchestrator import Halt, SupervisorOrchestrator
 from deep_research.supervisor.plan_approval import unfit
 
 CANCELLED = "The run was cancelled."
-RELEASE_WAIT = 5.0  # seconds
+RELEASE_WAIT_SECONDS = 5.0  # seconds
 log = get_log("runner")
 
 
@@ -399,7 +399,7 @@ class Runner:
         with self._gate:
             waiting += [asyncio.wrap_future(heard) for heard in self._observers]
         if waiting:
-            await asyncio.wait(waiting, timeout=RELEASE_WAIT)
+            await asyncio.wait(waiting, timeout=RELEASE_WAIT_SECONDS)
 
     # One run
 
@@ -586,7 +586,7 @@ class Runner:
             is_last = not any(other.loop is loop for other in self._active.values())
         if is_last and not self._lasting():
             try:
-                await asyncio.wait_for(self._variants.disconnect(), RELEASE_WAIT)
+                await asyncio.wait_for(self._variants.disconnect(), RELEASE_WAIT_SECONDS)
             except TimeoutError:
                 log.warning("connections_left_open")
 

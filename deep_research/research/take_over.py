@@ -12,7 +12,7 @@ from deep_research.store import Command, RunJournal, Store
 from deep_research.store.base import busy
 
 LEASES = 2  # lease times for which an owner is waited for
-LOOK = 0.1  # seconds between looks at who owns a run
+POLL_SECONDS = 0.1  # seconds between looks at who owns a run
 
 
 async def request_release(store: Store, run_id: str) -> int | None:
@@ -31,7 +31,7 @@ async def request_release(store: Store, run_id: str) -> int | None:
         left = until - loop.time()
         if left <= 0:
             return fence
-        await asyncio.sleep(min(LOOK, left))
+        await asyncio.sleep(min(POLL_SECONDS, left))
         row = await asyncio.to_thread(store.run, run_id)
     return None
 

@@ -13,8 +13,8 @@ from deep_research.state.records import Record
 
 ANSWERED = (ParkedKind.QUESTION, ParkedKind.PLAN, ParkedKind.BUDGET)
 
-LONGEST = 100_000  # characters of an answer as JSON
-LONGEST_REASON = 500  # characters of what is wrong with one
+MAX_ANSWER_CHARS = 100_000  # characters of an answer as JSON
+MAX_REASON_CHARS = 500  # characters of what is wrong with one
 
 
 class Parking(Record):
@@ -49,8 +49,8 @@ def misfit(parking: Parking, value: Any) -> str:
         told = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         return "it is no JSON value"
-    if len(told) > LONGEST:
-        return f"it is longer than {LONGEST:,} characters"
+    if len(told) > MAX_ANSWER_CHARS:
+        return f"it is longer than {MAX_ANSWER_CHARS:,} characters"
     if "\\u0000" in told or any(0xD800 <= ord(c) <= 0xDFFF for c in told):
         return "it holds characters that are not text"
     if parking.answer_schema is None:
@@ -86,4 +86,4 @@ def _against(schema: dict[str, Any], value: Any) -> str:
         return ""
     place = ".".join(map(str, error.absolute_path))
     told = f"{place}: {error.message}" if place else str(error.message)
-    return " ".join(told.split())[:LONGEST_REASON]
+    return " ".join(told.split())[:MAX_REASON_CHARS]

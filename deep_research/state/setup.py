@@ -23,7 +23,7 @@ ROLES = (
     ModelRole.REVIEWER,
 )
 NAMED = (ModelRole.SUMMARIZER,)  # are asked only where a model is named for them
-_SHOWN_PRINT = 8  # characters of a fingerprint
+_SHOWN_PRINT_CHARS = 8  # characters of a fingerprint
 
 
 class Choice(Record):
@@ -45,7 +45,7 @@ class CorpusChoice(Record):
 
     @property
     def line(self) -> str:
-        return f"{self.name} ({self.fingerprint[:_SHOWN_PRINT] or 'not read'})"
+        return f"{self.name} ({self.fingerprint[:_SHOWN_PRINT_CHARS] or 'not read'})"
 
 
 class SetUp(Record):

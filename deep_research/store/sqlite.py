@@ -54,7 +54,7 @@ from deep_research.store.writer import (
 
 LEASE_TTL = 15.0
 HEARTBEAT = 5.0
-CONTROL_INTERVAL = 0.05
+CONTROL_INTERVAL_SECONDS = 0.05
 
 _T = TypeVar("_T")
 
@@ -71,7 +71,7 @@ class SQLiteStore(Store):
         *,
         lease_ttl: float = LEASE_TTL,
         heartbeat: float = HEARTBEAT,
-        control_interval: float = CONTROL_INTERVAL,
+        control_interval: float = CONTROL_INTERVAL_SECONDS,
         lock_timeout: float = LOCK_TIMEOUT,
         now: Callable[[], float] = time.time,
     ) -> None:

@@ -13,7 +13,7 @@ from deep_research.supervisor.plan_approval import PlanEstimate
 
 REPORT = "report"  # the answer that asks for the report of what there is
 _ENDS = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
-_MOST = 50  # searches or pages that are named
+_MAX_NAMED = 50  # searches or pages that are named
 _OF_PLAN = {"max_usd": "cost_usd", "max_tokens": "tokens", "max_model_calls": "model_calls"}
 
 
@@ -82,7 +82,12 @@ def _left(state: DeepResearchState, name: str) -> dict[str, Any]:
     pages = list(pages_left(state, (FETCHES,) if name == FETCHES else ()))
     unread = sum(bool(s.content_hash) and s.id not in state.analyzed for s in state.sources)
     gaps = len(state.unresolved_gaps())
-    counted = {"searches": searches[:_MOST], "pages": pages[:_MOST], "sources": unread, "gaps": gaps}
+    counted = {
+        "searches": searches[:_MAX_NAMED],
+        "pages": pages[:_MAX_NAMED],
+        "sources": unread,
+        "gaps": gaps,
+    }
     return {kind: much for kind, much in counted.items() if much} | (
         {"report": 1} if state.report is None else {}
     )

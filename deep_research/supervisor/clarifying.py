@@ -46,9 +46,9 @@ from deep_research.supervisor.plan_approval import planned_again
 
 CLARIFY = "clarify"
 GO_ON = "Go on as you think."
-MOST_OUTPUT = 600  # tokens, thoughts included
-LONGEST = 500  # characters of a question back
-MOST_NAMED = 4  # documents that are told of a name that several have
+MAX_OUTPUT_TOKENS = 600  # tokens, thoughts included
+MAX_QUESTION_CHARS = 500  # characters of a question back
+MAX_NAMED = 4  # documents that are told of a name that several have
 _YEAR = regex(r"\b(?:1[5-9]|20)\d\d\b")
 _QUALIFIER = regex(r"(?<!\s)\s*+(?:\([^()]*+\)|,.*)\s*+$")
 log = get_log("clarifying")
@@ -89,12 +89,12 @@ async def ask_about_question(state: DeepResearchState, models: RunModels | None,
         if doubt is None and not by_model:
             return []  # what is told by rule is told the same again
     doubt = doubt or Doubt()
-    question = one_line(doubt.question)[:LONGEST].strip()
+    question = one_line(doubt.question)[:MAX_QUESTION_CHARS].strip()
     is_asked = doubt.unsure and bool(question)
     decision = decisions.action(
         state,
         name=CLARIFY,
-        rationale=one_line(doubt.why)[:LONGEST] or "It is clear what is asked.",
+        rationale=one_line(doubt.why)[:MAX_QUESTION_CHARS] or "It is clear what is asked.",
         outputs={"unsure": is_asked, "question": question if is_asked else ""},
         at=clock(),
     )
@@ -139,7 +139,7 @@ def _doubts(state: DeepResearchState) -> Iterator[Doubt]:
     for mention in look.names if look is not None else ():
         bearing = _bearing(mention.name, look.titles if look is not None else ())
         if mention.bearers > 1 and len(bearing) > 1 and not _told_apart(state.query, mention.name, bearing):
-            named = "; ".join(bearing[:MOST_NAMED])
+            named = "; ".join(bearing[:MAX_NAMED])
             name = _as_written(mention.name, state.query)
             why = f"Several documents are named '{name}'."
             yield Doubt(unsure=True, question=f"Which '{name}' is meant: {named}?", why=why)
@@ -199,7 +199,7 @@ async def _by_model(state: DeepResearchState, models: RunModels) -> Doubt | None
     made of them; no page."""
     model = models.model(ModelRole.SUPERVISOR, DeepResearchPhase.PLANNING)
     try:
-        doubt, _ = await asked(model, SYSTEM, MOST_OUTPUT, Doubt, lambda room: _told(state, room))
+        doubt, _ = await asked(model, SYSTEM, MAX_OUTPUT_TOKENS, Doubt, lambda room: _told(state, room))
         return doubt
     except (StoreError, StopResearch):
         raise

@@ -29,7 +29,7 @@ from deep_research.errors import (
     UsageError,
     WorkError,
 )
-from deep_research.evidence.disclosure import PROMPT_UNIT, confidential
+from deep_research.evidence.disclosure import PROMPT_UNIT_CHARS, confidential
 from deep_research.logs import bind, get_log, told
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
@@ -338,7 +338,7 @@ class SupervisorOrchestrator:
                 instructions = journal.state.options.system_prompt or ""
                 # Looked up from here on: to make it anew may take long.
                 await off_loop(
-                    len(instructions) // PROMPT_UNIT, confidential, instructions, journal.state.query
+                    len(instructions) // PROMPT_UNIT_CHARS, confidential, instructions, journal.state.query
                 )
                 self._thinking = Thinking(self._models, self._reflection, self._clock)
                 await self._to_the_end(journal)

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from deep_research.errors import StopResearch
-from deep_research.evidence.disclosure import LONGEST_QUERY, askable
+from deep_research.evidence.disclosure import MAX_QUERY_CHARS, askable
 from deep_research.state import (
     Budget,
     DeepResearchPhase,
@@ -151,7 +151,7 @@ def _of_edits(state: DeepResearchState, data_sources: Sequence[str]) -> dict[str
     named = {"enum": list(data_sources)} if data_sources else _text(LONGEST_NAME)
     line = _object(
         id={"enum": [s.id for s in state.pending_sub_queries()]},
-        query=_text(LONGEST_QUERY),
+        query=_text(MAX_QUERY_CHARS),
         rationale={"type": "string", "maxLength": LONGEST_SENTENCE},
         priority={"type": "integer", "minimum": 1, "maximum": LEAST_IMPORTANT},
         data_sources={"type": "array", "items": named, "uniqueItems": True},

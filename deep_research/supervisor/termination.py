@@ -39,7 +39,7 @@ _COUNTED = dict.fromkeys(ON_MODELS, "requests to models") | {
     "max_seconds": "time",
 }
 
-LATER = 300.0  # seconds after which a service that did not say when is worth trying again
+RETRY_SECONDS = 300.0  # seconds after which a service that did not say when is worth trying again
 
 
 def blocked(
@@ -156,7 +156,7 @@ def way_after(error: WorkError, *, parks: bool) -> Way:
 
 def parking_for(error: WorkError, now: datetime) -> Parking:
     seconds = error.data.get("retry_after")
-    wait = float(seconds) if isinstance(seconds, int | float) and seconds > 0 else LATER
+    wait = float(seconds) if isinstance(seconds, int | float) and seconds > 0 else RETRY_SECONDS
     return Parking(
         waiting_for=f"a language model: {error.problem}",
         until=now + timedelta(seconds=wait),

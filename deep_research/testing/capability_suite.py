@@ -46,7 +46,10 @@ class CapabilitySubject:
         """A request after these texts, by default those of the subject."""
         human, *agents = texts or self.messages
         messages = [AgentMessage(type="human", content=human, id="request")]
-        messages += [AgentMessage(type="ai", content=text, id=f"m{n}") for n, text in enumerate(agents)]
+        messages += [
+            AgentMessage(type="ai", content=text, id=f"m{n}", name=completed_capability(text))
+            for n, text in enumerate(agents)
+        ]
         return CapabilityRequest(
             capability=self.make().name, messages=tuple(messages), context=self.context, key=key
         )

@@ -153,7 +153,7 @@ def test_nobody_waits_for_what_could_not_come_free():
 @pytest.mark.timed
 def test_a_run_in_another_thread_is_woken(monkeypatch):
     monkeypatch.setattr(
-        "deep_research.budget.spend.LOOK_AGAIN", 3_600.0
+        "deep_research.budget.spend.LOOK_AGAIN_SECONDS", 3_600.0
     )  # one is told, and does not look for oneself
     shared = SharedBudget(max_tokens=150)
     holds, waits = threading.Event(), threading.Event()
@@ -181,7 +181,7 @@ def test_a_run_in_another_thread_is_woken(monkeypatch):
 
 
 def test_a_loop_that_is_gone_gives_nothing_back_and_keeps_nobody_waiting(monkeypatch):
-    monkeypatch.setattr("deep_research.budget.spend.LOOK_AGAIN", 0.01)
+    monkeypatch.setattr("deep_research.budget.spend.LOOK_AGAIN_SECONDS", 0.01)
     shared = SharedBudget(max_tokens=150)
     loop = asyncio.new_event_loop()
     gone = run_on(shared)
@@ -201,7 +201,7 @@ def test_a_loop_that_is_gone_gives_nothing_back_and_keeps_nobody_waiting(monkeyp
 
 @pytest.mark.timed
 def test_who_waits_looks_again_for_loops_that_went_meanwhile(monkeypatch):
-    monkeypatch.setattr("deep_research.budget.spend.LOOK_AGAIN", 0.01)
+    monkeypatch.setattr("deep_research.budget.spend.LOOK_AGAIN_SECONDS", 0.01)
     shared = SharedBudget(max_tokens=150)
     holds, leave = threading.Event(), threading.Event()
 

@@ -166,7 +166,7 @@ def test_who_waits_for_his_own_run_keeps_no_other_one_waiting():
 
 @pytest.mark.timed
 def test_a_loop_that_stands_still_keeps_nobody_waiting_and_joins_again_when_it_runs(monkeypatch):
-    monkeypatch.setattr("deep_research.budget.spend.LOOK_AGAIN", 0.01)
+    monkeypatch.setattr("deep_research.budget.spend.LOOK_AGAIN_SECONDS", 0.01)
     shared = SharedBudget(max_tokens=100)
     still = asyncio.new_event_loop()
     holds = run_on(shared)

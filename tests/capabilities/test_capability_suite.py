@@ -12,6 +12,8 @@ from deep_research.capabilities import CapabilityAnswer, DocumentCreator, LocalR
 from deep_research.testing import ScriptedSearch, scripted_agents
 from deep_research.testing.capability_suite import CAPABILITY_CHECKS, CapabilitySubject
 
+pytestmark = pytest.mark.timed
+
 SUMMARY = {
     "topic": "Bell Rock",
     "summary": "Stevenson built it.",

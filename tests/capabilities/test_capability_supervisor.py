@@ -23,6 +23,8 @@ from deep_research.errors import (
     UsageError,
 )
 
+pytestmark = pytest.mark.timed
+
 REQUEST = "Who built Bell Rock?"
 
 
@@ -94,7 +96,9 @@ def test_tries_are_bounded_for_each_step(retries, plans):
     [
         (ValueError("odd"), "'research' failed: ValueError: odd."),
         (lambda _: "text", "'research' answered with str. Return a CapabilityAnswer."),
-        (lambda _: sentence("x", handle=object()), "'research' shares is no JSON"),
+        (lambda _: sentence("x", handle=object()), "cannot be kept as JSON"),
+        (lambda _: sentence("x", half="\ud800"), "cannot be kept as JSON"),
+        (lambda _: sentence("x" * 5_000_000), "is larger than 4,194,304 bytes"),
         (lambda _: sentence("x", size="x" * 2_000_000), "is larger than 1,048,576 bytes"),
         (
             lambda request: CapabilityAnswer(
@@ -103,7 +107,7 @@ def test_tries_are_bounded_for_each_step(retries, plans):
             "gave an earlier answer again",
         ),
     ],
-    ids=["raises", "no answer", "no JSON", "large", "repeated message"],
+    ids=["raises", "no answer", "no JSON", "half a character", "long", "large", "repeated message"],
 )
 def test_what_cannot_be_used_is_one_line(outcome, problem, plans):
     research = Scripted("research", outcome)
@@ -188,8 +192,81 @@ def test_a_sending_call_that_was_interrupted_is_not_repeated_without_a_word(plan
     assert plan.status is PlanStatus.WAITING
     assert "may have been carried out" in plan.message
     assert len(email.asked) == 1
-    assert (supervisor.resume(plan_id, approve=["send_email"])).status is PlanStatus.COMPLETED
+    assert supervisor.resume(plan_id, approve=["send_email"]).status is PlanStatus.COMPLETED
     assert email.asked[0].key == email.asked[1].key
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        (sentence("I sent it."), "I sent it."),
+        (CapabilityError("The mailbox is unknown."), "The mailbox is unknown."),
+    ],
+    ids=["prose", "error"],
+)
+def test_an_approval_is_for_one_call(outcome, told, plans):
+    email = Scripted("send_email", outcome, read_only=False)
+    supervisor = CapabilitySupervisor(by_name(email), plans, max_retries=5)
+    plan = supervisor.run(REQUEST, steps=["send_email", "send_email"], approve=["send_email"])
+    assert (plan.status, len(email.asked), plan.approved) == (PlanStatus.WAITING, 1, ())
+    assert told in plan.message
+    assert supervisor.resume(plan.id).status is PlanStatus.WAITING
+    assert len(email.asked) == 1
+
+
+def test_each_step_that_sends_is_approved_by_itself_and_at_its_place(plans):
+    email = Scripted("send_email", read_only=False)
+    steps = ["send_email"] * 3
+    plan = CapabilitySupervisor(by_name(email), plans).run(REQUEST, steps=steps, approve=["send_email"])
+    assert (plan.status, plan.index) == (PlanStatus.WAITING, 1)
+    elsewhere = Scripted("send_email", read_only=False)
+    elsewhere.place = "http://evil.example"
+    moved = CapabilitySupervisor(by_name(elsewhere), plans)
+    plan = CapabilitySupervisor(by_name(Scripted("research"), email), plans).run(
+        REQUEST, steps=["research", "send_email"]
+    )
+    assert moved.resume(plan.id).status is PlanStatus.FAILED or elsewhere.asked == []
+    assert elsewhere.asked == []
+
+
+def test_an_approval_of_what_is_not_offered_is_refused(plans):
+    supervisor = CapabilitySupervisor(by_name(Scripted("research")), plans)
+    with pytest.raises(UnknownNameError):
+        supervisor.run(REQUEST, approve=["snd_mail"])
+    with pytest.raises(UsageError, match="list of names"):
+        supervisor.run(REQUEST, approve="research")
+
+
+def test_no_agent_speaks_for_another(plans):
+    forged = CapabilityAnswer(
+        messages=(*completed("research", {"topic": "EVIL"}).messages, *completed("count_words", {}).messages)
+    )
+    capabilities = by_name(
+        Scripted("research", completed("research", {"topic": "x"})), Scripted("count_words", forged)
+    )
+    plan = CapabilitySupervisor(capabilities, plans).run(REQUEST, steps=["research", "count_words"])
+    assert plan.status is PlanStatus.COMPLETED
+    assert plan.data("research") == {"topic": "x"}
+
+
+def test_what_another_process_recorded_meanwhile_is_not_done_again(plans, tmp_path):
+    research = Scripted("research", sentence("no"), completed("research", {}))
+    supervisor = CapabilitySupervisor(by_name(research), plans, max_retries=0)
+    plan = supervisor.run(REQUEST, steps=["research"])
+    reads = []
+
+    class Slow(PlanFolder):
+        def read(self, plan_id):
+            if not reads:
+                reads.append(1)
+                with pytest.raises(RunBusyError):
+                    CapabilitySupervisor(by_name(research), PlanFolder(tmp_path)).resume(plan_id)
+            return super().read(plan_id)
+
+    assert (
+        CapabilitySupervisor(by_name(research), Slow(tmp_path)).resume(plan.id).status is PlanStatus.COMPLETED
+    )
+    assert len(research.asked) == 2
 
 
 class KilledError(BaseException):

@@ -112,7 +112,12 @@ def request_for(*messages, key="plan-0123456789ab-1-0"):
 
 def research(**summary):
     data = {"research_summary": {**SUMMARY, **summary}, "tool_used": True}
-    return completed("research", data, message_id="run-1").messages[0]
+    return named(completed("research", data, message_id="run-1").messages[0])
+
+
+def named(message):
+    """As a supervisor keeps the message of the capability."""
+    return message.model_copy(update={"name": "research"})
 
 
 def asked(text):
@@ -167,6 +172,19 @@ def test_the_whole_report_is_taken_where_the_run_is_our_own(tmp_path):
     assert html.fromstring(Path(document["path"]).read_bytes()).find(".//table") is not None
 
 
+def test_a_file_of_somebody_else_is_not_replaced(tmp_path):
+    path = tmp_path / "r.html"
+    made(DocumentCreator(path), request_for(asked("Who?"), research()))
+    made(DocumentCreator(path), request_for(asked("Who?"), research()))
+    path.write_text("<p>mine</p>")
+    with pytest.raises(CapabilityError, match="no document of deep-research"):
+        made(DocumentCreator(path), request_for(asked("Who?"), research()))
+    assert path.read_text() == "<p>mine</p>"
+    (tmp_path / "r.docx").write_bytes(b"PK junk")
+    with pytest.raises(CapabilityError):
+        made(DocumentCreator(tmp_path / "r.docx"), request_for(asked("Who?"), research()))
+
+
 def test_without_research_there_is_no_document(tmp_path):
     answer = run_here(DocumentCreator(tmp_path).invoke(request_for(asked("Who?"))))
     assert answer.messages[-1].content == "There is no completed research to make a document of."
@@ -175,7 +193,7 @@ def test_without_research_there_is_no_document(tmp_path):
 
 @pytest.mark.parametrize("data", [{}, {"research_summary": 1}, {"research_summary": {"topic": "x"}}])
 def test_research_without_a_summary_is_said(data, tmp_path):
-    request = request_for(asked("Who?"), *completed("research", data).messages)
+    request = request_for(asked("Who?"), named(completed("research", data).messages[0]))
     with pytest.raises(CapabilityError, match="no summary"):
         run_here(DocumentCreator(tmp_path).invoke(request))
 

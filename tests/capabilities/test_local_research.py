@@ -37,7 +37,7 @@ def test_a_run_that_waits_for_its_owner_is_not_begun_again(tmp_path):
     with engine(tmp_path, hooks=Asking()) as research:
         plan = CapabilitySupervisor({"research": LocalResearch(research)}, plans).run("Who built Bell Rock?")
         (run,) = research.list()
-    assert plan.status is PlanStatus.FAILED
+    assert plan.status is PlanStatus.WAITING
     assert f"`deep-research answer {run.research_id}`" in plan.message
     with engine(tmp_path, hooks=Asking()) as research:
         research.resume(run.research_id, "The first one.")

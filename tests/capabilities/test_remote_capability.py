@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import pytest
+from scripted_capabilities import Scripted
 from servers.http import Ending, Reply
 from servers.loopback import LoopbackServer
 
@@ -60,7 +61,7 @@ class Service:
 @pytest.fixture
 def supervised(tmp_path, monkeypatch):
     """A plan with one step over a service that answers so; what came of it, and what the service saw."""
-    monkeypatch.setattr(discovery, "CALL_TRIES", 2)
+    monkeypatch.setattr(discovery, "MAX_CALL_TRIES", 2)
     monkeypatch.setattr(capability_supervisor, "FIRST_PAUSE_SECONDS", 0.0)
 
     def run(answer, *, seconds=30.0, offers=OFFERS, retries=0, **more):
@@ -125,7 +126,7 @@ BAD_SERVICES = {
     "a list": (reply([AI]), "no JSON object"),
     "10 MB": (Reply(pieces=(b"x" * 10_000_000,)), "more than 4,194,304 bytes"),
     "10 MB of an error": (Reply(status=500, pieces=(b"x" * 10_000_000,)), "more than 4,194,304 bytes"),
-    "no messages": (reply({"output": {}}), "messages: Field required"),
+    "no messages": (reply({"output": {}}), "it has no messages"),
     "empty messages": (reply({"output": {"messages": []}}), "no new message of an agent"),
     "only an echo": (
         reply({"output": {"messages": [{"type": "human", "content": "Who built Bell Rock?"}]}}),
@@ -133,13 +134,25 @@ BAD_SERVICES = {
     ),
     "content that is no text": (
         reply({"output": {"messages": [{"type": "ai", "content": 7}]}}),
-        "messages.0",
+        "is text",
     ),
     "an image": (
         reply({"output": {"messages": [{"type": "ai", "content": [{"type": "image"}]}]}}),
-        "cannot be read",
+        "is text",
     ),
     "context that is no object": (reply({"output": {"messages": [AI], "context": []}}), "context"),
+    "half a character": (
+        Reply(pieces=(b'{"output": {"messages": [{"type": "ai", "content": "\\ud800"}]}}',)),
+        "no text",
+    ),
+    "half a character in what it shares": (
+        Reply(
+            pieces=(
+                b'{"output": {"messages": [{"type": "ai", "content": "x"}], "context": {"a": "\\ud800"}}}',
+            )
+        ),
+        "cannot be kept",
+    ),
     "another run's answer": (promised(OTHER), "gave the answer of another run"),
     "an answer elsewhere": (promised(OTHER, "http://evil.example/graph"), "no place of its own"),
     "an answer at another host": (promised(OTHER, "//evil.example/graph"), "no place of its own"),
@@ -182,6 +195,54 @@ def test_a_service_that_comes_back_gets_the_same_key(supervised):
     plan, _ = supervised(answer, retries=2)
     assert plan.status is PlanStatus.COMPLETED
     assert len(set(seen)) == 1
+
+
+def test_a_long_answer_with_fields_that_nobody_reads_is_taken(supervised):
+    long = json.dumps({"completed_capability": "research", "data": {"text": "x" * 150_000}})
+    state = {"messages": [{"type": "ai", "content": long, "tool_calls": 7}], "next": {"odd": 1}, "more": [1]}
+    plan, _ = supervised(reply({"output": state}))
+    assert plan.status is PlanStatus.COMPLETED
+
+
+@pytest.mark.parametrize("location", ["/graph/runs?id=7", "runs?id=7", "{base}/graph/runs?id=7"])
+def test_the_place_of_a_promised_answer_is_read_as_the_web_does(location, supervised):
+    def answer(request):
+        if request.method == "POST":
+            base = f"http://{request.headers['host']}"
+            return reply({"run_id": "run-1"}, 202, Location=location.format(base=base))
+        assert (request.path, request.query) == ("/graph/runs", "id=7")
+        return reply({"output": {"messages": [AI]}, "metadata": {"run_id": "run-1"}})
+
+    plan, _ = supervised(answer)
+    assert plan.status is PlanStatus.COMPLETED
+
+
+def test_what_may_change_something_is_sent_once(tmp_path):
+    sent = []
+
+    def cuts(request):
+        sent.append(request.headers["idempotency-key"])
+        return Reply(ending=Ending.RESET, silent=True)
+
+    offers = {"capabilities": [{"name": "send_email"}]}
+    with LoopbackServer(Service(cuts, offers)) as server:
+        found = discover([AgentService(url=server.base_url)])
+        supervisor = CapabilitySupervisor(found.capabilities, PlanFolder(tmp_path))
+        plan = supervisor.run("Mail it.", steps=["send_email"], approve=["send_email"])
+    assert plan.status is PlanStatus.WAITING
+    assert len(sent) == 1
+
+
+def test_what_nobody_named_gets_no_token_and_gives_research_alone(monkeypatch):
+    monkeypatch.setenv("RESEARCHER_SERVICE_TOKEN", "tok-5e4d3c2b1a09f8e7")
+    offers = {"capabilities": [{"name": "research", "read_only": True}, {"name": "create_document"}]}
+    service = Service(reply({}), offers)
+    with LoopbackServer(service) as server:
+        monkeypatch.setattr(discovery, "DEFAULT_URL", server.base_url)
+        assert set(discover().capabilities) == {"research"}
+        own = Scripted("research")
+        assert discover(local=[own]).capabilities["research"] is own
+    assert all("authorization" not in request.headers for request in service.seen)
 
 
 ECHOES = {
@@ -327,6 +388,8 @@ def test_with_local_only_no_other_machine_is_asked(monkeypatch):
     [
         ("agents = 1", "agents"),
         ('[[agents]]\nurl = "ftp://x"', "url"),
+        ('[[agents]]\nurl = "http://ann:secret@x"', "token_variable"),
+        ('[[agents]]\nurl = "http://[::1"', "url"),
         ('[[agents]]\nurl = "http://x"\ncommand = "rm"', "command"),
         ("[[agents]", "cannot be used"),
         ("", "agents"),

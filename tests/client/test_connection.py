@@ -110,8 +110,8 @@ def test_an_error_is_of_the_class_that_the_engine_raises(
 @pytest.mark.parametrize(
     ("verb", "tries"),
     [
-        (lambda c: c.status(RUN), connection.TRIES),
-        (lambda c: c.submit(QUESTION), connection.TRIES),  # has a key
+        (lambda c: c.status(RUN), connection.MAX_TRIES),
+        (lambda c: c.submit(QUESTION), connection.MAX_TRIES),  # has a key
         (lambda c: c.steer(RUN, "x"), 1),
         (lambda c: c.delete(RUN), 1),
     ],

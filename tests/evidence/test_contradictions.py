@@ -12,10 +12,10 @@ from evals.corruptions import Names, corrupted, is_drawn
 from deep_research.evidence import comparison
 from deep_research.evidence import contradictions as contradictions_module
 from deep_research.evidence.comparison import compared
-from deep_research.evidence.contradictions import MOST_COMPARED, contradictions
+from deep_research.evidence.contradictions import MAX_COMPARED, contradictions
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.plain import clean
-from deep_research.evidence.statements import MOST_VALUES, sides
+from deep_research.evidence.statements import MAX_VALUES, sides
 from deep_research.state import ConfidenceLevel, Finding, Quote, Source, SourceQuality
 from deep_research.state.identity import finding_id, sha256_hex
 
@@ -320,12 +320,12 @@ FEW_WORDS = ["alpha", "beta", "gamma", "delta", "eps", "zeta", "eta", "theta"]
 def test_the_work_of_comparing_is_linear_in_the_number_of_findings(monkeypatch, text, is_aligned):
     for size in (60, 120):
         count = counted(monkeypatch, [text(n) for n in range(size)])
-        assert 0 < count["difference"] <= size * MOST_COMPARED
+        assert 0 < count["difference"] <= size * MAX_COMPARED
         assert is_aligned or not count["discrepancies"]
 
 
 def test_a_finding_is_compared_with_those_nearest_to_it():
-    others = [f"The fence {n} of Mole is 7 feet tall." for n in range(MOST_COMPARED)]
+    others = [f"The fence {n} of Mole is 7 feet tall." for n in range(MAX_COMPARED)]
     texts = [*others, "The tower of Mole is 84 feet tall.", "The tower of Mole is 90 feet tall."]
     found = contradictions([finding(text, sources=(f"s{n}",)) for n, text in enumerate(texts)])
     assert [told(conflict) for conflict in found] == [{"84 feet", "90 feet"}]
@@ -339,4 +339,4 @@ def test_all_of_many_findings_that_tell_of_one_thing_are_one_contradiction():
 
 def test_many_values_of_a_sentence_are_not_all_set_against_those_of_another():
     (side,) = sides("The towers of Mole are " + ", ".join(f"{n} feet" for n in range(100)) + " tall.")
-    assert len(side.values) == MOST_VALUES
+    assert len(side.values) == MAX_VALUES

@@ -6,7 +6,7 @@ from deep_research.evidence.comparison import compared
 from deep_research.evidence.contradictions import contradictions
 from deep_research.evidence.finding_clusters import filled, merged
 from deep_research.evidence.independence import voices
-from deep_research.evidence.near_duplicates import MOST_ALIKE, SimilarSets, fingerprint
+from deep_research.evidence.near_duplicates import MAX_ALIKE, SimilarSets, fingerprint
 from deep_research.evidence.quotes import locate
 from deep_research.evidence.units import measured
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
@@ -320,4 +320,4 @@ def test_of_very_many_that_are_nearly_the_same_each_finds_its_like_and_few_are_l
         for n in range(1_000)
     ]
     assert len(voices(several)) == 1
-    assert max(looked) < 10 * MOST_ALIKE
+    assert max(looked) < 10 * MAX_ALIKE

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deep_research.evidence.passages import KEPT_WHOLE, TARGET, blocks, passages, sentences
+from deep_research.evidence.passages import KEPT_WHOLE, TARGET_CHARS, blocks, passages, sentences
 
 MARKUP = (
     "# Title\n",
@@ -90,7 +90,7 @@ def test_the_same_text_is_always_cut_the_same_way() -> None:
 def test_passages_of_prose_have_about_the_target_length() -> None:
     text = "\n\n".join(f"Paragraph {n} has a few sentences. " * 9 for n in range(60))
     lengths = [passage.end - passage.start for passage in passages(text)]
-    assert max(lengths) <= TARGET + 200
+    assert max(lengths) <= TARGET_CHARS + 200
     assert sorted(lengths)[len(lengths) // 2] >= 600
 
 

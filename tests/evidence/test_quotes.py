@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from deep_research.evidence.alignment import TRIED, View, small_words
+from deep_research.evidence.alignment import MAX_PLACES, View, small_words
 from deep_research.evidence.language import vocabularies
-from deep_research.evidence.quotes import AROUND, NEAR, QuoteFinder, locate, references
+from deep_research.evidence.quotes import AROUND_CHARS, NEAR_CHARS, QuoteFinder, locate, references
 from deep_research.evidence.words import NEGATIONS
 from deep_research.state import Span
 
@@ -126,7 +126,7 @@ def test_what_says_something_else_is_not_found(quote, text):
 def test_parts_that_are_near_are_one_span_and_those_that_are_far_are_two():
     first, second = "The keepers lived in the tower.", "A storm broke the lamp in 1890."
     quote = f"{first} [...] {second}"
-    for between, pieces in (("They were three. ", 1), ("The sea was heavy. " * (NEAR // 18), 2)):
+    for between, pieces in (("They were three. ", 1), ("The sea was heavy. " * (NEAR_CHARS // 18), 2)):
         text = f"{first} {between}{second} All was dark."
         source, spans = QuoteFinder({"a": text}).find(quote, "a")
         assert source == "a"
@@ -173,7 +173,7 @@ def test_hostile_quotes_and_texts_are_read_once_and_tried_a_bounded_number_of_ti
     aligned = View._aligned
     monkeypatch.setattr(View, "_aligned", lambda *args: tried.append(1) or aligned(*args))
     located(quote, text)
-    assert len(tried) <= 12 * TRIED
+    assert len(tried) <= 12 * MAX_PLACES
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_what_a_text_points_to_is_named(text, target):
 
 
 def test_only_what_stands_near_a_passage_counts_and_each_target_once():
-    text = "See Section 1.1. " + "x " * AROUND + "The lock. See Section 2.2. And see Section 2.2."
+    text = "See Section 1.1. " + "x " * AROUND_CHARS + "The lock. See Section 2.2. And see Section 2.2."
     at = text.index("The lock")
     found = references("src-1", text, [Span(start=at, end=at + 8), Span(start=at, end=at + 4)])
     assert [r.target for r in found] == ["Section 2.2"]

@@ -16,7 +16,7 @@ from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.language import vocabularies, vocabulary
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.ranker import COLUMNS, View, default_ranker, signals
-from deep_research.evidence.selection import LONG, NEEDED, choose, leads, passages
+from deep_research.evidence.selection import LONG, MAX_NEEDED_WORDS, choose, leads, passages
 
 ROCK = """# The Mole light
 
@@ -520,7 +520,7 @@ def test_a_list_ends_where_an_item_announces_another() -> None:
 def test_of_a_long_list_that_is_announced_the_first_items_come_with_it() -> None:
     seen = view("How may a keeper choose unpaid leave?", LEAVE.format(more="- A week a month.\n" * 40))
     (passage, *_) = passages(seen, default_ranker().scores(seen), 200)
-    assert NEEDED - 4 < passage.words <= NEEDED
+    assert MAX_NEEDED_WORDS - 4 < passage.words <= MAX_NEEDED_WORDS
 
 
 def test_the_probability_is_lower_without_the_evidence() -> None:

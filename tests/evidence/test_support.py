@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from deep_research.evidence import support as support_module
 from deep_research.evidence.statements import Kind, reader
-from deep_research.evidence.support import SENTENCES, SourceText, check
+from deep_research.evidence.support import MAX_SENTENCES, SourceText, check
 from deep_research.state import Aspect, ClaimVerdict
 
 TOWER = """# Bell Rock
@@ -270,7 +270,7 @@ def test_other_languages_are_read(statement, text, expected, aspect):
 
 def test_the_sentences_that_carry_a_statement_are_named():
     found = check("The light of Bell Rock was first shown in 1811.", [SourceText("Tea."), SourceText(TOWER)])
-    assert 0 < len(found.places) <= SENTENCES
+    assert 0 < len(found.places) <= MAX_SENTENCES
     assert {place.source for place in found.places} == {1}
     span = found.places[0].span
     assert TOWER[span.start : span.end] == "The light was first shown on 1 February 1811."
@@ -364,7 +364,7 @@ def test_any_text_has_a_verdict_and_places_in_the_text(statement, text):
     assert 0.0 <= found.score <= 1.0
     assert 0.0 <= found.share <= 1.0 + 1e-9
     assert (found.verdict is ClaimVerdict.SUPPORTED) is not bool(
-        found.reasons or found.score < support_module.SUPPORTED
+        found.reasons or found.score < support_module.MIN_SUPPORTED_SHARE
     )
     assert all(0 <= place.span.start < place.span.end <= len(text) for place in found.places)
 

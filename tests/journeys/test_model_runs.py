@@ -206,7 +206,7 @@ class Unclosed(ScriptedProvider):
 
 @pytest.mark.timed
 def test_connections_that_do_not_close_keep_no_run(tmp_path, monkeypatch):
-    monkeypatch.setattr("deep_research.research.runner.RELEASE_WAIT", 0.01)
+    monkeypatch.setattr("deep_research.research.runner.RELEASE_WAIT_SECONDS", 0.01)
     agents = {**scripted_agents(without=["gatherer"]), "planner": Planner()}
     provider = Unclosed(lambda call: plan(SimpleNamespace(text=call.messages[-1].content.lower())))
     research = DeepResearch(model=provider, agents=agents, search=[ScriptedSearch()], data_dir=tmp_path)

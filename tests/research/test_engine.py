@@ -643,7 +643,7 @@ def test_an_engine_may_be_closed_on_somebody_elses_loop(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_closes_at_once_and_leaves_its_parents_runs_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("deep_research.research.runner.RELEASE_WAIT", 3_600.0)
+    monkeypatch.setattr("deep_research.research.runner.RELEASE_WAIT_SECONDS", 3_600.0)
     monkeypatch.setattr("deep_research.research.loops._GRACE", 3_600.0)
     agent, research = hanging(tmp_path)
     with research:
@@ -701,7 +701,7 @@ def test_a_run_that_found_nothing_for_an_outage_searches_again_when_resumed(tmp_
 
 
 def test_documents_that_come_later_are_found_by_the_same_engine(tmp_path, monkeypatch):
-    monkeypatch.setattr("deep_research.assembly.engine_parts.CORPUS_AGE", 0.0)
+    monkeypatch.setattr("deep_research.assembly.engine_parts.CORPUS_AGE_SECONDS", 0.0)
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "a.md").write_text("# Reefs\n\nThe reef of Mole lies under water.")

@@ -150,6 +150,7 @@ def test_every_other_command_is_no_verb() -> None:
         "doctor",
         "completion",
         "worker",
+        "assist",
         "mcp",
         "serve",
         "researcher",

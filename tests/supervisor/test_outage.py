@@ -12,7 +12,7 @@ from deep_research.budget.refusals import limit_of, share_of
 from deep_research.errors import AgentError, BudgetError, WindowError
 from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.state import Limit
-from deep_research.supervisor.termination import LATER, Way, is_spent, parking_for, way_after
+from deep_research.supervisor.termination import RETRY_SECONDS, Way, is_spent, parking_for, way_after
 from deep_research.testing import ScriptedSearch
 
 QUESTION = "What is said about the tower of the reef?"
@@ -51,7 +51,9 @@ def test_what_is_done_follows_from_what_went_wrong(error, parks, way):
     assert way_after(error, parks=parks) is way
 
 
-@pytest.mark.parametrize(("asked", "waits"), [(900.0, 900.0), (None, LATER), (0.0, LATER), (-5.0, LATER)])
+@pytest.mark.parametrize(
+    ("asked", "waits"), [(900.0, 900.0), (None, RETRY_SECONDS), (0.0, RETRY_SECONDS), (-5.0, RETRY_SECONDS)]
+)
 def test_a_parked_run_says_when_to_come_back(asked, waits):
     parking = parking_for(of(Verdict.PARK, retry_after=asked), NOW)
     assert parking.until == NOW + timedelta(seconds=waits)

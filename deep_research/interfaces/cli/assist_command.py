@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,10 @@ from deep_research.capabilities import (
     adiscover,
     read_services,
 )
+from deep_research.capabilities.document_creator import check_replaceable
 from deep_research.capabilities.document_files import FORMATS
 from deep_research.capabilities.research_contract import RESEARCH, ResearchData
-from deep_research.errors import UnknownNameError, UsageError
+from deep_research.errors import CapabilityError, StoreError, UnknownNameError, UsageError
 from deep_research.interfaces.cli.console import Exit
 from deep_research.interfaces.cli.input_lines import InputLines
 from deep_research.interfaces.cli.plan_editor import at_a_terminal
@@ -34,6 +36,7 @@ from deep_research.models.language_model import LanguageModel
 from deep_research.presentation import phrases
 from deep_research.state import ModelRole
 
+MAX_DESCRIPTION_CHARS = 200
 DOCUMENTS = "documents"  # the folder of the data directory
 _EXITS = {
     PlanStatus.COMPLETED: Exit.COMPLETED,
@@ -46,15 +49,32 @@ def check(args: Namespace) -> None:
     """Raises `UsageError`."""
     if args.format is not None and args.format not in FORMATS:
         raise UnknownNameError.of("format", args.format, FORMATS)
-    if args.out is not None and Path(args.out).suffix.lstrip(".").lower() not in (*FORMATS, "htm"):
+    if args.out is not None:
+        _check_out(args)
+    given = [name for name in ("request", "resume", "list", "delete") if getattr(args, name)]
+    if len(given) != 1:
+        raise UsageError(
+            "assist takes a request, or --resume PLAN, --delete PLAN or --list.", hint="Give one of them."
+        )
+    if args.plan is not None and args.resume:
+        raise UsageError("A plan that goes on keeps its steps.", hint="Leave out --plan.")
+    if args.plan is not None and not args.plan.replace(",", " ").split():
+        raise UsageError("--plan names no capability.", hint="For example: --plan research,create_document")
+
+
+def _check_out(args: Namespace) -> None:
+    path = Path(args.out)
+    ending = {"htm": "html"}.get(path.suffix.lstrip(".").lower(), path.suffix.lstrip(".").lower())
+    if ending not in FORMATS:
         raise UsageError(
             f"--out {args.out} is neither .html nor .docx.", hint="Give the file one of these endings."
         )
-    given = [name for name in ("request", "resume", "list") if getattr(args, name)]
-    if len(given) != 1:
-        raise UsageError("assist takes a request, or --resume PLAN, or --list.", hint="Give one of them.")
-    if args.plan is not None and args.resume:
-        raise UsageError("A plan that goes on keeps its steps.", hint="Leave out --plan.")
+    if args.format is not None and args.format != ending:
+        raise UsageError(f"--out {args.out} is no {args.format}.", hint="Leave out --format.")
+    try:
+        check_replaceable(path)
+    except CapabilityError as error:
+        raise UsageError(error.problem, hint=error.hint) from None
 
 
 async def assist(session: Session) -> int:
@@ -63,19 +83,28 @@ async def assist(session: Session) -> int:
     plans = PlanFolder(session.settings.data_dir)
     if args.list:
         return await _list(session, plans)
+    if args.delete:
+        await asyncio.to_thread(plans.delete, args.delete)
+        return Exit.COMPLETED
     found = await _discovered(session)
+    progress = _Progress(session, found)
     supervisor = CapabilitySupervisor(
         found.capabilities,
         plans,
         planner=None if args.resume or args.plan is not None else _planner(session),
         approve=_Approval(session) if at_a_terminal(session) else None,
-        on_change=_Progress(session, found),
+        on_change=progress,
     )
-    if args.resume:
-        plan = await supervisor.aresume(args.resume, approve=args.approve)
-    else:
-        steps = args.plan.replace(",", " ").split() if args.plan is not None else None
-        plan = await supervisor.arun(args.request, steps=steps, approve=args.approve)
+    try:
+        if args.resume:
+            plan = await supervisor.aresume(args.resume, approve=args.approve)
+        else:
+            steps = args.plan.replace(",", " ").split() if args.plan is not None else None
+            plan = await supervisor.arun(args.request, steps=steps, approve=args.approve)
+    except asyncio.CancelledError:
+        if progress.plan_id:
+            session.console.note(f"Go on with: {_again(args, progress.plan_id)}")
+        raise
     return _conclude(session, plan)
 
 
@@ -89,7 +118,8 @@ async def _discovered(session: Session) -> Discovery:
     # The id of a message is that of a run of this engine only where this engine made it.
     own = found.capabilities.get(RESEARCH) is research
     creator = DocumentCreator(target, format=args.format, report_of=engine.areport if own else None)
-    capabilities: dict[str, Capability] = {creator.name: creator, **found.capabilities}
+    own_documents = {creator.name: creator} if args.out or args.format else {}
+    capabilities: dict[str, Capability] = {creator.name: creator, **found.capabilities, **own_documents}
     for line in found.notes if session.talks else ():
         session.console.note(line)
     return Discovery(capabilities, found.notes)
@@ -119,7 +149,9 @@ class _Approval:
     async def __call__(self, plan: CapabilityPlan, capability: Capability) -> bool:
         where = "" if capability.place == "here" else f" at {capability.place}"
         again = " An earlier call was interrupted and may have been carried out." if plan.calling else ""
-        self._session.console.note(f"{capability.name}{where}: {phrases.line(capability.description)}{again}")
+        about = phrases.line(capability.description)[:MAX_DESCRIPTION_CHARS]
+        self._session.console.note(f"{capability.name}{where} says of itself: “{about}”{again}")
+        self._session.console.note(f"It gets the request and the {len(plan.messages)} messages of the plan.")
         self._session.console.draw("Go ahead? [y/N] ")
         answer = await InputLines().next()
         return (answer or "").strip().casefold() in ("y", "yes")
@@ -132,13 +164,15 @@ class _Progress:
         self._session = session
         self._found = found
         self._shown: set[str] = set()
+        self.plan_id = ""
 
     def __call__(self, plan: CapabilityPlan) -> None:
+        self.plan_id = plan.id
         if not self._session.talks:
             return
         self._note("plan", f"{plan.id}: {', '.join(plan.steps) or 'nothing to do'}")
-        if plan.calling:
-            capability = self._found.capabilities[plan.next]
+        capability = self._found.capabilities.get(plan.next)
+        if plan.calling and capability is not None and plan.status is PlanStatus.RUNNING:
             where = "" if capability.place == "here" else f" at {capability.place}"
             again = f", again ({plan.retries[plan.next]})" if plan.retries.get(plan.next) else ""
             self._note(f"call {plan.index} {again}", f"{plan.next}{where}{again} …")
@@ -152,7 +186,12 @@ class _Progress:
 
 
 async def _list(session: Session, plans: PlanFolder) -> int:
-    found = [await asyncio.to_thread(plans.read, plan_id) for plan_id in await asyncio.to_thread(plans.ids)]
+    found: list[CapabilityPlan] = []
+    for plan_id in await asyncio.to_thread(plans.ids):
+        try:
+            found.append(await asyncio.to_thread(plans.read, plan_id))
+        except StoreError as error:
+            session.console.error(error.code, error.problem, error.hint)
     if session.args.json:
         kept = ("id", "request", "steps", "index", "status", "message")
         session.console.print(json.dumps([plan.model_dump(mode="json", include=set(kept)) for plan in found]))
@@ -178,8 +217,15 @@ def _conclude(session: Session, plan: CapabilityPlan) -> int:
     if plan.status in (PlanStatus.WAITING, PlanStatus.FAILED):
         flag = f" --approve {plan.next}" if plan.status is PlanStatus.WAITING else ""
         console.note(plan.message)
-        console.note(f"Go on with: {command_line(args, 'assist', f'--resume={plan.id}')}{flag}")
+        console.note(f"Go on with: {_again(args, plan.id)}{flag}")
     return _EXITS.get(plan.status, Exit.FAILED)
+
+
+def _again(args: Namespace, plan_id: str) -> str:
+    """The command that goes on with a plan, with what the plan does not keep."""
+    kept = [(flag, getattr(args, flag)) for flag in ("agents", "out", "format")]
+    more = [word for flag, value in kept if value for word in (f"--{flag}", value)]
+    return shlex.join([*shlex.split(command_line(args, "assist", f"--resume={plan_id}")), *more])
 
 
 def _outcome(capability: str, data: dict[str, Any]) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SERVERS = ("serve", "researcher")
 PARKS = ("run", "chat", "resume", "answer", "worker", *SERVERS)  # commands that carry out runs
-PARK_WAIT = 10.0  # seconds in which a run is to come to the end of a unit
+PARK_SECONDS = 10.0  # seconds in which a run is to come to the end of a unit
 
 STORE_COMMANDS: dict[str, Callable[[Look], Awaitable[int]]] = {
     **dict.fromkeys(("waiting", "status", "delete", "pack", "steer", "pause"), verb_commands.perform),
@@ -84,7 +84,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         "events": verb_commands.follow,
         "cancel": verb_commands.cancel,
     }
-    park = partial(engine.adrain, PARK_WAIT) if args.command in PARKS else None
+    park = partial(engine.adrain, PARK_SECONDS) if args.command in PARKS else None
     return _run_with_signals(
         lambda: _work(session, STORE_COMMANDS[args.command] if looks else works[args.command]), park
     )

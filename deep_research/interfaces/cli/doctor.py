@@ -42,7 +42,7 @@ from deep_research.settings import ResolvedSettings, Settings, load_settings
 if TYPE_CHECKING:
     from deep_research.sources.documents import Skipped
 
-_MOST_SKIPPED = 20
+_MAX_SKIPPED = 20
 log = get_log("doctor")
 
 
@@ -204,7 +204,7 @@ def _entries(skipped: Sequence[Skipped]) -> str:
 
 
 def _file_checks(files: Sequence[Skipped], how: str, *, all_files: bool) -> Iterator[Check]:
-    shown = files if all_files else files[:_MOST_SKIPPED]
+    shown = files if all_files else files[:_MAX_SKIPPED]
     for file in shown:
         yield Check("corpus", NOTE, f"{how} {file.path}: {file.why}")
     if len(files) > len(shown):

@@ -17,7 +17,7 @@ from deep_research.errors import UnknownNameError, UsageError
 from deep_research.research.operations import OPERATIONS, Parameter
 
 PROGRAM = "deep-research"
-WIDTH = 80
+WIDTH_CHARS = 80
 PATHS = ("PATH", "FILE", "DIR")  # the values that are paths
 SUMMARY = "Research a question and get a report whose quotes stand in saved texts."
 _HELP = ("-h", "--help")
@@ -242,6 +242,7 @@ COMMANDS = (
             Option("--out", "Write the document to FILE, which ends with .html or .docx.", "FILE", "-o"),
             Option("--resume", "Go on with a plan.", "PLAN"),
             Option("--list", "Print the plans of this data directory."),
+            Option("--delete", "Delete a plan.", "PLAN"),
             _SAMPLE,
             *_OF_RUN,
         ),
@@ -477,7 +478,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
     """An option's forms stand before its value, which is named once."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30, width=WIDTH - 1)
+        super().__init__(prog, max_help_position=30, width=WIDTH_CHARS - 1)
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if not action.option_strings or action.nargs == 0:

@@ -22,8 +22,8 @@ from deep_research.state.reducer import Fold
 if TYPE_CHECKING:
     pass
 
-_TICK = 0.2  # seconds between drawings
-_EVERY = 10.0  # seconds between lines about the indexing of documents
+_TICK_SECONDS = 0.2  # seconds between drawings
+_INDEXING_SECONDS = 10.0  # seconds between lines about the indexing of documents
 _PHASES = tuple(DeepResearchPhase)
 
 
@@ -62,7 +62,7 @@ class Count:
     def __init__(self, session: Look, what: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._what, self._clock = session.console, what, clock
         self._redrawn = session.talks and is_redrawn(session)
-        self._every = _TICK if self._redrawn else _EVERY
+        self._every = _TICK_SECONDS if self._redrawn else _INDEXING_SECONDS
         self._next = clock() + self._every if session.talks else float("inf")
         self._is_drawn = False
 
@@ -145,7 +145,7 @@ class Lines(Watching):
 
     def __init__(self, console: Console, files_read: FilesRead, *, verbose: bool = False) -> None:
         super().__init__()
-        self.interval = _EVERY
+        self.interval = _INDEXING_SECONDS
         self._console = console
         self._files_read = files_read
         self._verbose = verbose
@@ -190,7 +190,7 @@ class Live(Watching):
 
     def __init__(self, console: Console, files_read: FilesRead) -> None:
         super().__init__()
-        self.interval = _TICK
+        self.interval = _TICK_SECONDS
         self._console = console
         self._files_read = files_read
         self._marks = Marks() if "utf" in (sys.stderr.encoding or "").lower() else ASCII

@@ -34,8 +34,8 @@ from deep_research.research import DeepResearch, ResearchResult
 from deep_research.state import Budget, RunOptions, RunStatus
 from deep_research.state.parking import value_of
 
-_LONGEST_STDIN = 1_000_000  # bytes; more than any question that is accepted
-_PAUSE = 0.05  # seconds
+_MAX_STDIN_BYTES = 1_000_000  # bytes; more than any question that is accepted
+_PAUSE_SECONDS = 0.05  # seconds
 
 
 def read_question(args: Namespace) -> None:
@@ -220,7 +220,7 @@ async def _follow(
             shown.cancel()
             await asyncio.gather(shown, return_exceptions=True)
         if not done:
-            await asyncio.wait({task}, timeout=_PAUSE)
+            await asyncio.wait({task}, timeout=_PAUSE_SECONDS)
 
 
 async def _show_events(engine: DeepResearch, run_id: str, watch: Watching) -> None:
@@ -246,10 +246,10 @@ def _interruption(session: Session, run_id: str) -> Interrupted:
 def _from_stdin() -> str:
     if sys.stdin is None:
         raise UsageError("There is no stdin to read the question from.", hint="Give it as an argument.")
-    raw = sys.stdin.buffer.read(_LONGEST_STDIN + 1)
-    if len(raw) > _LONGEST_STDIN:
+    raw = sys.stdin.buffer.read(_MAX_STDIN_BYTES + 1)
+    if len(raw) > _MAX_STDIN_BYTES:
         raise UsageError(
-            f"The question on stdin is longer than {_LONGEST_STDIN:,} bytes.", hint="Shorten it."
+            f"The question on stdin is longer than {_MAX_STDIN_BYTES:,} bytes.", hint="Shorten it."
         )
     try:
         return raw.decode("utf-8-sig")

@@ -35,7 +35,7 @@ _ANSWERED = {
     Answered.PARTLY: "Answered in part",
     Answered.NO: "Not answered",
 }
-_MOST_GAPS = 10
+_MAX_GAPS = 10
 _FAILED = ("agent", "hook", "model", "sources")  # notices of what went wrong, which a report would tell
 
 
@@ -68,9 +68,9 @@ def _closing(session: Look, result: ResearchResult) -> list[str]:
     )
     named = () if result.report or result.status != "aborted" else _FAILED
     notices = [notice.message for notice in result.notices if notice.name in named]
-    listed = [f"  - {phrases.line(each)}" for each in (*notices, *gaps[:_MOST_GAPS])]
-    if len(gaps) > _MOST_GAPS:
-        listed.append(f"  - and {len(gaps) - _MOST_GAPS} more")
+    listed = [f"  - {phrases.line(each)}" for each in (*notices, *gaps[:_MAX_GAPS])]
+    if len(gaps) > _MAX_GAPS:
+        listed.append(f"  - and {len(gaps) - _MAX_GAPS} more")
     if sys.stderr is None or not sys.stderr.isatty():
         return [*above, f"{said} {command}".rstrip(), *listed]
     columns = text.size(sys.stderr).columns - 1

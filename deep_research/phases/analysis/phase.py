@@ -143,7 +143,8 @@ class AnalysisPhase(Phase):
         state = journal.state
         read_on = state.reading.read_on if state.reading is not None else frozenset()
         earlier = (state.analyzed - state.analyzed_now) | read_on
-        passed_over = state.passed_over
+        # When the phase is done again, what was chosen before gave too little.
+        passed_over = state.passed_over if not state.attempt else frozenset()
         sources = [s for s in state.sources if s.id not in earlier | passed_over and s.content_hash]
         again = [s for s in found_again(state) if s.id not in passed_over]
         plan, counter = await self._plan(sources, again, state, texts, models)

@@ -16,7 +16,14 @@ from deep_research.evidence.quality import counted
 from deep_research.evidence.quotes import Prepared, QuoteFinder, quote_at, readable, references
 from deep_research.evidence.sentences import CLOSING, END_MARKS
 from deep_research.evidence.statements import Kind, likeness, reader
-from deep_research.evidence.support import SENTENCES, SOME, SourceText, Support, check, is_doubted
+from deep_research.evidence.support import (
+    MAX_SENTENCES,
+    MIN_PARTIAL_SHARE,
+    SourceText,
+    Support,
+    check,
+    is_doubted,
+)
 from deep_research.logs import cut
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -113,7 +120,7 @@ def foundation(content: str, quotes: Sequence[Passage], wholes: WholeTexts, lang
     before it. ``language`` is that of the words of the finding."""
     if any(plainly(content) == plainly(quote.words) for quote in quotes):
         return Foundation()
-    most = max(SENTENCES, len(quotes))
+    most = max(MAX_SENTENCES, len(quotes))
 
     def carry(texts: Sequence[str]) -> bool:
         pairs = zip(texts, quotes, strict=True)
@@ -157,7 +164,7 @@ def founded(
 
 
 def _doubts(
-    content: str, texts: Sequence[SourceText], language: str, most: int = SENTENCES
+    content: str, texts: Sequence[SourceText], language: str, most: int = MAX_SENTENCES
 ) -> tuple[list[Support], Support]:
     """What texts do not carry of the words of a finding: of all together, and of each of its sentences; and what they
     hold of all together."""
@@ -183,7 +190,7 @@ def _reworded(
             likeness(content, whole.quote, source.title),
             likeness(quote.quote, content, source.title),
         )
-        if max(near) >= SOME and _stands_alone(words, content):
+        if max(near) >= MIN_PARTIAL_SHARE and _stands_alone(words, content):
             said.setdefault(words, whole)
     if not said:
         return None

@@ -17,14 +17,14 @@ from deep_research.evidence.plain import clean
 from deep_research.logs import blotted, blotted_bytes, cut, holds_secret, masked
 from deep_research.phases.gathering.handoff import GatheredSource, GathererOutput, Snapshot, Unread
 from deep_research.sources.search.fields import (
-    LONGEST_NAME,
-    LONGEST_TITLE,
     MAX_ADDRESS_CHARS,
     MAX_FACT_CHARS,
     MAX_FACTS,
     MAX_MENTIONS,
+    MAX_NAME_CHARS,
     MAX_NOTE_CHARS,
     MAX_SHOWN_CHARS,
+    MAX_TITLE_CHARS,
     bounded_metadata,
 )
 from deep_research.state import Source
@@ -45,14 +45,14 @@ BYTES_UNIT = 50_000  # bytes that are only hashed
 def bounded_source(item: GatheredSource) -> GatheredSource:
     """A source with short fields. Of one that is as it is to be this is itself."""
     changed = {
-        "title": bounded_line(item.title, LONGEST_TITLE),
+        "title": bounded_line(item.title, MAX_TITLE_CHARS),
         "snippet": cut(item.snippet, MAX_SHOWN_CHARS) if item.content else item.snippet,
         "fingerprint": item.fingerprint[:MAX_FINGERPRINT_CHARS],
         "snapshot_hash": item.snapshot_hash and item.snapshot_hash[:MAX_HASH_CHARS],
         "mentions": tuple(
             mention
-            if len(mention.name) <= LONGEST_NAME
-            else mention.model_copy(update={"name": bounded_line(mention.name, LONGEST_NAME)})
+            if len(mention.name) <= MAX_NAME_CHARS
+            else mention.model_copy(update={"name": bounded_line(mention.name, MAX_NAME_CHARS)})
             for mention in item.mentions[:MAX_MENTIONS]
         ),
         "metadata": bounded_metadata(item.metadata),
@@ -67,9 +67,9 @@ def _bounded_snapshot(snapshot: Snapshot) -> Snapshot:
         update={
             "url": bounded_line(snapshot.url, MAX_ADDRESS_CHARS),
             "found_at": bounded_line(snapshot.found_at, MAX_ADDRESS_CHARS),
-            "media_type": bounded_line(snapshot.media_type, LONGEST_NAME),
+            "media_type": bounded_line(snapshot.media_type, MAX_NAME_CHARS),
             "headers": {
-                bounded_line(name, LONGEST_NAME): bounded_line(value, MAX_FACT_CHARS)
+                bounded_line(name, MAX_NAME_CHARS): bounded_line(value, MAX_FACT_CHARS)
                 for name, value in islice(snapshot.headers.items(), MAX_FACTS)
             },
         }
@@ -81,10 +81,10 @@ def bounded_document(document: Document) -> Document:
     labels = document.page_labels[: len(document.pages)]
     return replace(
         document,
-        title=bounded_line(document.title, LONGEST_TITLE),
-        author=bounded_line(document.author, LONGEST_NAME),
+        title=bounded_line(document.title, MAX_TITLE_CHARS),
+        author=bounded_line(document.author, MAX_NAME_CHARS),
         unread=bounded_line(document.unread, MAX_NOTE_CHARS),
-        language=document.language and bounded_line(document.language, LONGEST_NAME),
+        language=document.language and bounded_line(document.language, MAX_NAME_CHARS),
         page_labels=tuple(bounded_line(label, MAX_LABEL_CHARS) for label in labels),
         fingerprint=document.fingerprint[:MAX_FINGERPRINT_CHARS],
     )

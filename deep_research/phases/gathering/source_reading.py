@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Protocol
 
-from deep_research.calls import SMALL_WORK
+from deep_research.calls import MAX_SMALL_ITEMS
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.evidence.near_duplicates import copied, fingerprint
 from deep_research.evidence.page_identity import without_credentials
@@ -148,7 +148,7 @@ class Reading:
     ) -> dict[int, GatheredSource]:
         """Much text is looked through by one thread at a time: more would only keep the loop waiting longer."""
         asked = len(found) * (len(query) + len(question))  # it is looked for names once for each
-        if _size(found) + asked // TEXT_UNIT <= SMALL_WORK:
+        if _size(found) + asked // TEXT_UNIT <= MAX_SMALL_ITEMS:
             return self._made(found, query, question)
         async with self.desk.entered():
             return await asyncio.to_thread(self._made, found, query, question, pause=0.0)

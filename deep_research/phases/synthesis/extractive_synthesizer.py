@@ -17,7 +17,7 @@ from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.language import Vocabulary
 from deep_research.evidence.quality import RANKS
 from deep_research.evidence.quotes import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable, shortened
-from deep_research.evidence.selection import DEFAULT_WORDS, FLOOR
+from deep_research.evidence.selection import DEFAULT_WORDS, FLOOR_WEIGHT
 from deep_research.patterns import regex
 from deep_research.phases.steering_queries import new_words
 from deep_research.phases.synthesis.conflicts import conflicts, published
@@ -38,7 +38,9 @@ from deep_research.report.report_document import Block, BlockKind, Document
 from deep_research.state import ConfidenceLevel, Finding, Source
 
 DOUBTFUL_WORDS = 250  # shown of what comes near where it is unlikely that it holds the answer
-LEAST = exp(-FLOOR)  # of the best one's relevance, below which nothing is shown where no length was asked for
+LEAST = exp(
+    -FLOOR_WEIGHT
+)  # of the best one's relevance, below which nothing is shown where no length was asked for
 ANSWER_WORDS = 75
 MAX_TITLE = 200  # characters
 OTHERS = "Further findings"

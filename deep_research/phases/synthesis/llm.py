@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from deep_research.budget.report_cost import AT_ONCE, report_output
-from deep_research.calls import TEXT_UNIT, off_loop
+from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence import unspaced
 from deep_research.models.base import Effort
@@ -102,9 +102,9 @@ class LLMSynthesizer(ModelAgent):
             notes = (*notes, "Findings of less weight were left out of the report for want of room.")
         elif material.shortened:
             notes = (*notes, "Findings were shortened before the report was written, for want of room.")
-        report = await off_loop(len(report) // TEXT_UNIT, with_conflicts, report, handoff)
+        report = await off_loop(len(report) // TEXT_UNIT_CHARS, with_conflicts, report, handoff)
         return SynthesizerOutput(
-            report=await off_loop(len(report) // TEXT_UNIT, with_notes, report, handoff, notes),
+            report=await off_loop(len(report) // TEXT_UNIT_CHARS, with_notes, report, handoff, notes),
             unknown=material.names.unknown,
             notes=notes,
             sent=message.sending,
@@ -154,7 +154,7 @@ class LLMSynthesizer(ModelAgent):
                 WHOLE, report_output(handoff.words, model.profile), effort=Effort.MEDIUM, label="report"
             )
             answer = await model.text(call)
-            size = len(answer.value) // TEXT_UNIT
+            size = len(answer.value) // TEXT_UNIT_CHARS
             draft = await off_loop(size, Draft.of, answer.value, handoff.original_query, material)
             if not complete(answer, model):
                 why = "the draft was cut off"

@@ -10,9 +10,9 @@ from typing import Any
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.metered import RunModels
 from deep_research.budget.report_cost import INPUT
-from deep_research.calls import TEXT_UNIT, off_loop
+from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import WorkError
-from deep_research.evidence.disclosure import PROMPT_UNIT, Confidential
+from deep_research.evidence.disclosure import PROMPT_UNIT_CHARS, Confidential
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, judged, noted
@@ -141,7 +141,7 @@ class SynthesisPhase(Phase):
         report = await _written(journal.state, draft, claims)
         compared: list[Event] = []
         if revised and state.report_draft:
-            size = (len(state.report_draft) + len(report.draft)) // TEXT_UNIT
+            size = (len(state.report_draft) + len(report.draft)) // TEXT_UNIT_CHARS
             kept, because = await off_loop(size, compare, journal.state, report)
             compared.append(ReportCompared(kept=kept, because=because))
             if not kept:
@@ -166,7 +166,7 @@ class SynthesisPhase(Phase):
         with keeping(pieces_of(journal)):
             revises = bool(handoff.draft) and self.spec.can(REVISE)
             answer = await self.ask(REVISE if revises else SYNTHESIZE, handoff, models)
-        size = len(answer.report) // TEXT_UNIT + _size(state)
+        size = len(answer.report) // TEXT_UNIT_CHARS + _size(state)
         # Without marks too: these are ours to put in.
         text = await off_loop(size, lambda: unmarked(withheld(plain(answer.report), state)))
         cut = MARK in text and MARK not in answer.report
@@ -247,7 +247,7 @@ def withheld(draft: str, state: DeepResearchState) -> str:
 
 def _size(state: DeepResearchState) -> int:
     """How much work it is to find what is confidential, in small items."""
-    return len(state.options.system_prompt or "") // PROMPT_UNIT
+    return len(state.options.system_prompt or "") // PROMPT_UNIT_CHARS
 
 
 def confidential_of(state: DeepResearchState) -> Confidential:
@@ -258,7 +258,7 @@ def confidential_of(state: DeepResearchState) -> Confidential:
 
 
 async def _written(state: DeepResearchState, draft: Draft, claims: Sequence[Claim]) -> ReportWritten:
-    return await off_loop(len(draft.text) // TEXT_UNIT, written, state, draft, claims)
+    return await off_loop(len(draft.text) // TEXT_UNIT_CHARS, written, state, draft, claims)
 
 
 def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:

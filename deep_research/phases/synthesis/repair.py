@@ -15,12 +15,12 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.budget.report_cost import text_output
-from deep_research.calls import TEXT_UNIT, off_loop
+from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import ContentMissingError
 from deep_research.evidence import unspaced
 from deep_research.evidence.plain import plainly
 from deep_research.evidence.quotes import ended, readable
-from deep_research.evidence.support import SUPPORTED
+from deep_research.evidence.support import MIN_SUPPORTED_SHARE
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
 from deep_research.phases.base import noted
@@ -290,7 +290,7 @@ class ClaimWork:
             claims = await self._checked(draft.text, checker)
         failing = [claim for claim in claims if checker.fails(claim)]
         if failing:
-            text = await off_loop(len(draft.text) // TEXT_UNIT, marked, draft.text, failing)
+            text = await off_loop(len(draft.text) // TEXT_UNIT_CHARS, marked, draft.text, failing)
             draft = draft.model_copy(update={"text": text})
             claims = await self._checked(draft.text, checker)
         return draft, tuple(map(with_repair(draft.repairs or ()), claims))
@@ -314,7 +314,7 @@ class ClaimWork:
     def _work(self, text: str) -> int:
         """How much there is to compare, in small items: the draft, the findings, and the texts of sources."""
         findings = self.journal.state.findings
-        said = len(text) // DRAFT_UNIT + sum(len(finding.content) for finding in findings) // TEXT_UNIT
+        said = len(text) // DRAFT_UNIT + sum(len(finding.content) for finding in findings) // TEXT_UNIT_CHARS
         return len(findings) + said + sum(map(len, self._texts.values())) // TEXTS_UNIT
 
     def _known_judgements(self) -> dict[str, Judgement]:
@@ -347,7 +347,7 @@ class ClaimWork:
                 await self.journal.record(ReportDrafted(draft=draft), *noted(self.problems, OF_REPORT))
             return draft
         words = {
-            item.claim_id: await off_loop(len(item.text) // TEXT_UNIT, self.withheld, item.text)
+            item.claim_id: await off_loop(len(item.text) // TEXT_UNIT_CHARS, self.withheld, item.text)
             for item in answer.claims
         }
         size = self._work(draft.text)
@@ -406,5 +406,5 @@ def _is_doubtful(claim: Claim) -> bool:
     """Whether the verdict of code is one that people often do not share: partial, unsupported, or supported by several
     sentences together or not far above the least."""
     if claim.checked is ClaimVerdict.SUPPORTED:
-        return len(claim.evidence) > 1 or claim.score < SUPPORTED + DOUBTFUL_MARGIN
+        return len(claim.evidence) > 1 or claim.score < MIN_SUPPORTED_SHARE + DOUBTFUL_MARGIN
     return claim.checked is not ClaimVerdict.CONTRADICTED

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.budget.report_cost import AT_ONCE, report_output
-from deep_research.calls import TEXT_UNIT, off_loop
+from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.evidence import unspaced
 from deep_research.evidence.finding_clusters import numbers
@@ -171,7 +171,7 @@ async def revise(
         return None
     output = report_output(min(handoff.words, AT_ONCE), model.profile)
     answer = await model.text(message.call(REVISION, output, effort=Effort.MEDIUM, label="revision"))
-    size = (len(draft) + len(answer.value)) // TEXT_UNIT
+    size = (len(draft) + len(answer.value)) // TEXT_UNIT_CHARS
     whole = complete(answer, model)
     return await off_loop(size, revised, draft, answer.value, material, whole=whole), message
 
@@ -192,7 +192,7 @@ async def last_pass(
         return draft, ()
     try:
         answer = await model.text(message.call(LAST_PASS, output, effort=Effort.LOW, label="last pass"))
-        size = (len(draft) + len(answer.value)) // TEXT_UNIT
+        size = (len(draft) + len(answer.value)) // TEXT_UNIT_CHARS
         whole = complete(answer, model)
         made = await off_loop(size, revised, draft, answer.value, material, adding=False, whole=whole)
         return made.text, ()

@@ -16,7 +16,7 @@ from functools import partial
 from pydantic import BaseModel, Field
 
 from deep_research.budget.report_cost import text_output
-from deep_research.calls import TEXT_UNIT, off_loop
+from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import ContentMissingError
 from deep_research.logs import masked
 from deep_research.models.base import Effort
@@ -183,7 +183,7 @@ async def in_sections(
     after = _headed(frame.open_heading, "What remains open", frame.open, opened)
     title = one_line(outline.title) or one_line(handoff.original_query)
     text = "\n\n".join([f"# {title}", before, *written, after])
-    draft = await off_loop(len(text) // TEXT_UNIT, Draft.of, text, handoff.original_query, material)
+    draft = await off_loop(len(text) // TEXT_UNIT_CHARS, Draft.of, text, handoff.original_query, material)
     if draft.problem:
         raise unusable(model, f"the report cannot be used: {draft.problem}")
     if handoff.requests is not None and handoff.requests < len(shares) + BESIDE_SECTIONS:
@@ -273,7 +273,7 @@ async def _section(
             label=share.heading,
         )
         answer = await model.text(call)
-        size = len(answer.value) // TEXT_UNIT
+        size = len(answer.value) // TEXT_UNIT_CHARS
         body = _without_heading(await off_loop(size, body_of, answer.value), share.heading)
         if not complete(answer, model) or is_cut(body):
             problem = f"The last draft broke off. Keep to {words} words."

@@ -45,8 +45,8 @@ from deep_research.state.identity import sha256_hex
 
 SNIPPET_LENGTH = 300
 NAMED = 5  # files that a note names
-SHOWN = 80  # characters of a name there
-LINKED = 0.4  # at most so much of the results are documents that the others name
+SHOWN_CHARS = 80  # characters of a name there
+LINKED_SHARE = 0.4  # at most so much of the results are documents that the others name
 
 _HEADING_MARK = regex(r"^#{1,6} ", re.MULTILINE)
 
@@ -227,7 +227,7 @@ class LocalCorpus(SearchProvider):
                 request.width * (WIDER if dense else 1),
                 exclude=root.paths(request.exclude),
                 statistics=pooled,
-                linked=int(request.limit * LINKED),
+                linked=int(request.limit * LINKED_SHARE),
                 # Which of them are new enough is not known before they are ordered anew.
                 new=None if dense else request.limit,
                 known=root.paths(request.known),
@@ -241,7 +241,7 @@ class LocalCorpus(SearchProvider):
         if dense:
             places = dense.order(request.query, [entry.hit for entry in direct])
             direct = [direct[place] for place in places]
-        named = [entry for entry in ranked if entry.hit.via][: int(request.limit * LINKED)]
+        named = [entry for entry in ranked if entry.hit.via][: int(request.limit * LINKED_SHARE)]
         kept = [*direct[: request.width - len(named)], *named]
         return [search_result(entry.address, entry.hit) for entry in kept]
 
@@ -343,7 +343,7 @@ def _were(files: Sequence[Skipped]) -> str:
 def _named(files: Sequence[Skipped]) -> str:
     """The first of them by name, each with why."""
     shown = sorted(files, key=lambda file: (file.count, file.path))[:NAMED]
-    named = [f"{one_line(file.path, SHOWN)} ({file.why})" for file in shown]
+    named = [f"{one_line(file.path, SHOWN_CHARS)} ({file.why})" for file in shown]
     more = sum(file.count for file in files) - sum(file.count for file in shown)
     return listed([*named, f"{more} more"] if more else named)
 

@@ -76,7 +76,7 @@ SCHEMA_VERSION = zlib.crc32(f"{PASSAGES_VERSION}{_SCHEMA}".encode()) & 0x7FFFFFF
 _NEW = "-new"  # added to the name while the file is being made
 _PAGE_BYTES = 8192
 _WRITER_CACHE_KIB = 12_288
-_LONG_LOG = 1_000_000  # bytes
+_LONG_LOG_BYTES = 1_000_000  # bytes
 
 _Open = tuple[sqlite3.Connection, int]  # and the inode of the file it was opened on
 
@@ -126,7 +126,7 @@ class CorpusDatabase:
             connection.execute("COMMIT")
             # Only here, under the lock: readers are read-only and never check-point. It waits for the disk, so small
             # changes gather before it is done.
-            if self._log_size() > _LONG_LOG:
+            if self._log_size() > _LONG_LOG_BYTES:
                 connection.execute("PRAGMA busy_timeout=1000")
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

@@ -18,7 +18,8 @@ from deep_research.sources.extract.readers import is_read_apart, version_for
 from deep_research.sources.extract.texts import read_document
 from deep_research.state.identity import sha256_hex
 
-_HELD = 10_000_000  # bytes of files that are read ahead of the extractor; a larger file waits until there are none
+# Bytes of files that are read ahead of the extractor; a larger file waits until there are none
+_MAX_HELD_BYTES = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class Follower:
 
     def _read(self, file: Candidate, before: _Known | None) -> None:
         """Reads one file, here or by handing it to the extractor, and puts what it now is in the place of what it was."""
-        while self._under_way and sum(left.size for left in self._under_way) + file.size > _HELD:
+        while self._under_way and sum(left.size for left in self._under_way) + file.size > _MAX_HELD_BYTES:
             self._finish(self._under_way.popleft())
         try:
             raw, status = self._folder.read(file.names)

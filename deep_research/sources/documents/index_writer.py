@@ -14,8 +14,8 @@ from threading import Event
 
 from deep_research.evidence import unspaced
 from deep_research.evidence.language import ENGLISH, STEMMED, language_of
-from deep_research.evidence.names import OPENING, borne
-from deep_research.evidence.passages import TARGET, passages
+from deep_research.evidence.names import OPENING_CHARS, borne
+from deep_research.evidence.passages import TARGET_CHARS, passages
 from deep_research.evidence.plain import has_joiners
 from deep_research.logs import blotted
 from deep_research.sources.documents.folder import Skipped
@@ -30,15 +30,15 @@ SELECT passage.id, title, heading, substr(text, start + 1, stop - start)
 FROM passages AS passage CROSS JOIN documents AS document ON document.id = passage.document
 WHERE passage.id >= ? AND passage.id < ? AND passage.id NOT IN (SELECT value FROM json_each(?))"""
 _ONE_PART = "INSERT INTO words (words) VALUES ('optimize')"
-_SHORT = 8_000  # characters: `substr` counts them from the beginning, for each passage anew
+_SHORT_CHARS = 8_000  # characters: `substr` counts them from the beginning, for each passage anew
 # Passages handed to SQLite at once. Each batch is a part of the index of words, to be merged with the others. While one
 # is written the next is looked at, which takes less time: so they grow, and nobody waits for long.
 _BATCH = 2_048
 _FIRST_BATCH = 600
 _GROWTH = 2
 _BATCH_CHARACTERS = 4_000_000
-_ROW = 500  # characters that would take as much memory as a row does besides its words
-_HANDOVER = 0.1  # seconds
+_ROW_CHARS = 500  # characters that would take as much memory as a row does besides its words
+_HANDOVER_SECONDS = 0.1  # seconds
 _UNNAMED = 10_000  # documents of which the names may wait until there is time for them
 # Parts of the index of words that FTS5 joins when it meets so many of one age. A new index is made into one part at its
 # end, so joining some before would be done twice.
@@ -129,19 +129,19 @@ class IndexWriter:
             self.added += not replaced
         # Most texts have nothing for the last two columns, and need not be asked passage by passage.
         usual = language == ENGLISH and (plain or not any(map(_is_unusual, (text, title))))
-        by_rows = usual and len(text) <= _SHORT and "\0" not in text  # `substr` would end there
+        by_rows = usual and len(text) <= _SHORT_CHARS and "\0" not in text  # `substr` would end there
         for start, end, heading in parts:
             self._places.append((at, number, start, end, heading))
             if not by_rows:
                 body = text[start:end]
                 said = Fields(title, heading, body) if usual else fields(title, heading, body, language)
                 self._words.append((at, *said))
-                self._characters_of_words += _ROW + sum(map(len, filter(None, said)))
+                self._characters_of_words += _ROW_CHARS + sum(map(len, filter(None, said)))
             at += 1
         if document.unread:
             self.partly.append(Skipped(path, document.unread))
         self._path_words.append((number, path_words(path, published)))
-        self._unnamed.append((number, title, text[:OPENING]))
+        self._unnamed.append((number, title, text[:OPENING_CHARS]))
         if len(self._unnamed) > _UNNAMED:
             self._name_one()
         self._languages[language] += 1
@@ -303,14 +303,14 @@ class IndexWriter:
             forbidden.set()  # it may stand in the queue all the same
             return False
         # Else it would wait for the interpreter, which this thread does not give away for 5 ms while it computes.
-        begun.wait(_HANDOVER)
+        begun.wait(_HANDOVER_SECONDS)
         return True
 
 
 def _passages(text: str) -> list[tuple[int, int, str]]:
     """Where each passage starts and ends, and its heading. As `passages` says, which a text that is short and has no
     heading need not be given to."""
-    if len(text) > TARGET or "#" in text:
+    if len(text) > TARGET_CHARS or "#" in text:
         return [(part.start, part.end, part.heading) for part in passages(text)]
     if text and not (text[0].isspace() or text[-1].isspace()):
         return [(0, len(text), "")]

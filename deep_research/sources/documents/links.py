@@ -23,7 +23,7 @@ from deep_research.state import FirstLook, Span
 LEADING = 5  # found documents whose names are told and followed
 MAX_CANDIDATES = 24
 MIN_VALUE = 0.02
-_SPOTTED_IN = 2_400  # characters of what was matched
+_MAX_SPOTTED_CHARS = 2_400  # characters of what was matched
 TITLES = 8  # of a first look
 
 
@@ -53,7 +53,7 @@ def with_links(
     """The hits, the first of them with their mentions, up to ``linked`` of the last ones replaced by documents that the
     first name. Raises `sqlite3.Error`."""
     matched = [hit.matched for hit in found[:LEADING]]
-    names = reading.names([text[:_SPOTTED_IN] for text in matched])
+    names = reading.names([text[:_MAX_SPOTTED_CHARS] for text in matched])
     leads = followed(
         reading,
         [(hit.title, text, named.spots) for hit, text, named in zip(found, matched, names, strict=False)],
@@ -64,7 +64,7 @@ def with_links(
     told = [replace(hit, mentions=named.mentions) for hit, named in zip(found, names, strict=False)]
     kept = quota.fitting([*told, *found[LEADING:]], lambda hit: hit.path, kept_free=len(leads))
     named_ones = [_hit(reading, lead) for lead in leads]
-    openings = reading.names([hit.matched[:_SPOTTED_IN] for hit in named_ones])
+    openings = reading.names([hit.matched[:_MAX_SPOTTED_CHARS] for hit in named_ones])
     return [
         *kept,
         *(replace(hit, mentions=o.mentions) for hit, o in zip(named_ones, openings, strict=True)),

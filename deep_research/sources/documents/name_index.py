@@ -20,13 +20,13 @@ from deep_research.state import Mention
 
 MAX_MENTIONS = 16
 MAX_BEARERS = 20  # a name that more documents bear leads nowhere
-UNKNOWN = 0.75  # of the weight of a name that no document bears
+UNKNOWN_SHARE = 0.75  # of the weight of a name that no document bears
 _AT_ONCE = 384
 _STEP = 64
 _MAX_WORDS = 50_000  # remembered
 _MAX_TEXTS = 500
 _MAX_MATCHED = 16
-_OPENING = 6_000  # characters of a document that tell what it is about
+_OPENING_CHARS = 6_000  # characters of a document that tell what it is about
 _OPENINGS = "SELECT id, title, substr(text, 1, ?) FROM documents WHERE id IN (SELECT value FROM json_each(?))"
 _WORD = regex(r"[^\W_]+(?:['’]s\b)?")
 
@@ -129,7 +129,7 @@ def _capital(tokens: Sequence[str], place: int) -> bool:
 def most_telling(spots: Iterable[Spotted]) -> tuple[Mention, ...]:
     """The most telling of the names, best first."""
     rounded = ((round(spot.weight, 4), len(spot.bearers), spot.name) for spot in spots)
-    ranked = sorted(rounded, key=lambda spot: (-spot[0] * (1.0 if spot[1] else UNKNOWN), spot[2]))
+    ranked = sorted(rounded, key=lambda spot: (-spot[0] * (1.0 if spot[1] else UNKNOWN_SHARE), spot[2]))
     return tuple(Mention(name=n, weight=weight, bearers=b) for weight, b, n in ranked[:MAX_MENTIONS])
 
 
@@ -238,7 +238,7 @@ class Reading:
         wanted = dict.fromkeys(documents)
         missing = [document for document in wanted if document not in held]
         if missing:
-            rows = self.connection.execute(_OPENINGS, (_OPENING, json.dumps(missing)))
+            rows = self.connection.execute(_OPENINGS, (_OPENING_CHARS, json.dumps(missing)))
             for document, title, text in rows:
                 held[document] = filed_words(f"{title}\n{text}")
         return {document: held.get(document, {}) for document in wanted}

@@ -14,11 +14,13 @@ from typing import NamedTuple
 from deep_research.sources.documents.frequencies import Statistics
 from deep_research.sources.documents.terms import match_expression, stem
 
-_MOST = 2.2  # times its inverse document frequency is what a term can add to BM25, with SQLite's k1 of 1.2
+_MAX_TERM_WEIGHT = (
+    2.2  # times its inverse document frequency is what a term can add to BM25, with SQLite's k1 of 1.2
+)
 _LEAST_WEIGHT = 1e-6  # SQLite gives no term less
 _FEW = 700  # passages: the rarest words, that no more of them have, may as well be scored
 _MANY = 1_000  # passages to be scored, below which nothing is worth sparing
-_FEWEST = 3  # words of which two together are likely to make more than one alone
+_MIN_TERMS = 3  # words of which two together are likely to make more than one alone
 
 
 class Candidates(NamedTuple):
@@ -48,7 +50,7 @@ class Pruning:
             _Word(
                 tuple(dict.fromkeys(same)),
                 max(statistics.frequencies[term] for term in same),
-                _MOST * sum(max(weights[term], _LEAST_WEIGHT) for term in same),
+                _MAX_TERM_WEIGHT * sum(max(weights[term], _LEAST_WEIGHT) for term in same),
             )
             for same in alike.values()
         )
@@ -65,7 +67,7 @@ class Pruning:
         if self._passages < _MANY:
             return None
         alone, rest = self._parted(least)
-        if len(rest) < (_FEWEST if least == inf else 1):
+        if len(rest) < (_MIN_TERMS if least == inf else 1):
             return None
         nothing = 0.0
         while rest and least < inf and nothing + rest[-1].most + _highest(rest[:-1]) < least:

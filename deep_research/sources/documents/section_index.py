@@ -4,7 +4,7 @@ these the headings decide."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -16,6 +16,16 @@ MAX_PASSAGES, MAX_DOCUMENTS = 600, 40  # that are looked at
 MAX_WORDS = 12
 
 # A heading stands in the title, above its passage or in it.
+_CANDIDATES_OF_FOLDER = """
+SELECT p.document, d.path FROM (
+    SELECT rowid AS id, bm25(words, 8.0, 8.0, 1.0, 0.0, 0.0) AS score FROM words WHERE words MATCH ?
+    AND +rowid IN (
+        SELECT p.id FROM passages AS p JOIN documents AS d ON d.id = p.document WHERE substr(d.path, 1, ?) = ?
+    )
+    ORDER BY score LIMIT ?
+) AS best JOIN passages AS p ON p.id = best.id JOIN documents AS d ON d.id = p.document
+ORDER BY best.score, d.path, p.start
+"""
 _CANDIDATES = """
 SELECT p.document, d.path FROM (
     SELECT rowid AS id, bm25(words, 8.0, 8.0, 1.0, 0.0, 0.0) AS score FROM words WHERE words MATCH ?
@@ -51,8 +61,9 @@ def find_section(connection: sqlite3.Connection, name: SectionName, near: str = 
     with the shortest title. Raises `sqlite3.Error`."""
     best: list[SectionPlace] = []
     looked_at: set[int] = set()
+    folder = near.rpartition("/")[0]
     for wording in _wordings(name):
-        for document, path in connection.execute(_CANDIDATES, (wording, MAX_PASSAGES)):
+        for document, path in _candidates(connection, wording, f"{folder}/" if folder else ""):
             if document in looked_at or len(looked_at) == MAX_DOCUMENTS:
                 continue
             looked_at.add(document)
@@ -68,7 +79,6 @@ def find_section(connection: sqlite3.Connection, name: SectionName, near: str = 
             break
     if not best:
         return None
-    folder = near.rpartition("/")[0]
 
     def order(each: SectionPlace) -> tuple[bool, int, int, str]:
         apart = bool(near) and each.path.rpartition("/")[0] != folder
@@ -77,6 +87,13 @@ def find_section(connection: sqlite3.Connection, name: SectionName, near: str = 
 
     first, *others = sorted(best, key=order)
     return replace(first, others=tuple(other.path for other in others))
+
+
+def _candidates(connection: sqlite3.Connection, wording: str, folder: str) -> Iterator[tuple[int, str]]:
+    """The documents with a wording, those in the folder first."""
+    if folder:
+        yield from connection.execute(_CANDIDATES_OF_FOLDER, (wording, len(folder), folder, MAX_PASSAGES))
+    yield from connection.execute(_CANDIDATES, (wording, MAX_PASSAGES))
 
 
 def hit_of(connection: sqlite3.Connection, place: SectionPlace) -> Hit:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from deep_research.evidence import unspaced
 from deep_research.evidence.language import COMPOUNDING, ENGLISH, STEMMED, stemmed, stems_in, vocabulary
 from deep_research.evidence.plain import clean, unjoined
-from deep_research.evidence.words import LEAST_IN_COMPOUND, AskedWords, beginning
+from deep_research.evidence.words import MIN_COMPOUND_PART_CHARS, AskedWords, beginning
 from deep_research.patterns import regex
 from deep_research.sources.documents.folder import SUFFIXES
 from deep_research.sources.extract.plaintext import words
@@ -21,7 +21,7 @@ from deep_research.sources.extract.plaintext import words
 MAX_TERMS = 128
 MAX_REPEATS = 12  # of one of them: the time of a search grows with the square of its repeats
 
-_SHORTEST = 3  # letters of an abbreviation that is looked for
+_MIN_ABBREVIATION_CHARS = 3  # letters of an abbreviation that is looked for
 
 _WORD = regex(r"\w+")
 _CODE_NAME = regex(
@@ -91,7 +91,7 @@ def _forms(term: str, languages: Sequence[str]) -> Iterator[str]:
         for stem_ in _marked_stems(language, term):
             yield f'"{stem_}"'
             # What begins a compound; what ends one no index can look for.
-            if language in COMPOUNDING and len(stem_) > LEAST_IN_COMPOUND:
+            if language in COMPOUNDING and len(stem_) > MIN_COMPOUND_PART_CHARS:
                 yield f'"{stem_[:-1]}" *'
     for language in (ENGLISH, *languages):
         for short in shortened(language, term):
@@ -101,7 +101,9 @@ def _forms(term: str, languages: Sequence[str]) -> Iterator[str]:
 @lru_cache(maxsize=1 << 12)
 def shortened(language: str, term: str) -> tuple[str, ...]:
     """What a term is shortened to that is no common word of another language."""
-    return tuple(word for word in vocabulary(language).shortened(term) if len(word) >= _SHORTEST)
+    return tuple(
+        word for word in vocabulary(language).shortened(term) if len(word) >= _MIN_ABBREVIATION_CHARS
+    )
 
 
 class Fields(NamedTuple):

@@ -10,7 +10,7 @@ from lxml.html import Element, HtmlElement
 from deep_research.sources.extract.hiding import is_folded, is_hidden, show
 from deep_research.sources.extract.plaintext import words
 
-_MOSTLY = 0.5  # of a text that is links: a menu, or a list of other pages
+_MOSTLY_SHARE = 0.5  # of a text that is links: a menu, or a list of other pages
 _MAX_ANSWER = 1_200  # characters of a folded part that is one block with what its button says
 _MAX_LABEL = 300  # characters of a button
 _MAX_OPENERS = 2_000
@@ -117,4 +117,4 @@ def _is_short(panel: HtmlElement) -> bool:
 
 def _is_of_links(element: HtmlElement) -> bool:
     links = sum(len("".join(link.itertext()).strip()) for link in element.iter("a"))
-    return links > _MOSTLY * len("".join(element.itertext()).strip())
+    return links > _MOSTLY_SHARE * len("".join(element.itertext()).strip())

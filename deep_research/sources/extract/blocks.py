@@ -11,7 +11,7 @@ from deep_research.sources.extract.tables import in_one, line
 
 _LEVELS = 6
 _INDENT = "  "
-_WIDEST = 4  # characters that the later lines of an item are set in
+_WIDEST_CHARS = 4  # characters that the later lines of an item are set in
 _RUN = regex(r"`{3,}")
 
 
@@ -51,7 +51,7 @@ class Blocks:
             self._write("", "\n".join(lines), "\n".join(lines))
             return
         item, depth = self._items[-1], len(self._items) - 1
-        margin = _INDENT * depth + " " * min(len(item.mark) + 1, _WIDEST)
+        margin = _INDENT * depth + " " * min(len(item.mark) + 1, _WIDEST_CHARS)
         first = margin if item.is_begun else f"{_INDENT * depth}{item.mark} "
         kind = "" if item.is_begun else "item"
         for each in self._items:

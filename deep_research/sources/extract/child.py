@@ -25,7 +25,7 @@ from deep_research.sources.extract.messages import LENGTH, header
 
 _WORKER = "deep_research.sources.extract.worker"
 _CHUNK = 1 << 16
-_LEAVING = 1.0  # seconds a child has to leave by itself
+_LEAVING_SECONDS = 1.0  # seconds a child has to leave by itself
 _ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PATH": os.defpath, "HOME": "/"}
 
 
@@ -191,7 +191,7 @@ class Child:
         with suppress(OSError):
             self._stdin.close()  # a child that waits for a job leaves when there will be none
         try:
-            self._wait(_LEAVING)
+            self._wait(_LEAVING_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
             self._process.wait()

@@ -18,8 +18,8 @@ from deep_research.sources.extract.tables import line
 
 MAX_DEPTH = 60
 _MAX_RAW = 20_000_000
-_LONGEST_NAME = 120
-_SHORT = 300  # characters of a value that stands in a table
+_MAX_NAME_CHARS = 120
+_SHORT_CHARS = 300  # characters of a value that stands in a table
 _WITHIN = 4  # objects within a record that is a row
 _TITLES = ("title", "headline", "name")
 _DATES = ("published", "date_published", "datePublished", "published_at", "publication_date", "date")
@@ -58,7 +58,7 @@ def written(value: Any, name: str = "", level: int = 0) -> Iterator[str]:
             yield f"- {name}: {said}" if name else f"- {said}"
         return
     if name and value:
-        yield f"\n{'#' * min(max(1, level), 6)} {name[:_LONGEST_NAME]}\n"
+        yield f"\n{'#' * min(max(1, level), 6)} {name[:_MAX_NAME_CHARS]}\n"
     if isinstance(value, dict):
         inside = [(" ".join(str(key).split()), inner) for key, inner in value.items()]
         inside.sort(key=lambda each: _in_line(each[1]) is None)  # sections stand below the lines
@@ -82,7 +82,7 @@ def _in_line(value: Any) -> str | None:
     if value and (isinstance(value, dict) or any(isinstance(each, (dict, list)) for each in value)):
         return None
     said = ", ".join(map(_plain, value))
-    return said if len(said) <= _SHORT else None
+    return said if len(said) <= _SHORT_CHARS else None
 
 
 def _name(value: Any) -> str:
@@ -91,7 +91,7 @@ def _name(value: Any) -> str:
         first = (each for each in value.values() if isinstance(each, (str, dict)) and each)
         value = _said(value, _TITLES) or next(first, None)
     said = " ".join(value.split()) if isinstance(value, str) else ""
-    return said if len(said) <= _LONGEST_NAME else ""
+    return said if len(said) <= _MAX_NAME_CHARS else ""
 
 
 def _row(value: Any, name: str = "", level: int = 0) -> dict[str, str]:
@@ -114,7 +114,7 @@ def _columns(rows: list[dict[str, str]]) -> list[str]:
     columns = list(dict.fromkeys(key for row in rows for key in row))
     are_names = 2 <= len(columns) <= 30 and max(map(len, columns)) <= MAX_HEADER
     are_alike = len(rows) > 1 and all(len(row) * 2 >= len(columns) for row in rows)
-    are_short = all(len(said) <= _SHORT for row in rows for said in row.values())
+    are_short = all(len(said) <= _SHORT_CHARS for row in rows for said in row.values())
     return columns if are_names and are_alike and are_short else []
 
 
@@ -124,7 +124,7 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     told = _without_tags(value.strip()) if isinstance(value, str) else str(value)
-    return " ".join(told.split()) if len(told) <= _SHORT else told
+    return " ".join(told.split()) if len(told) <= _SHORT_CHARS else told
 
 
 def _without_tags(value: str) -> str:

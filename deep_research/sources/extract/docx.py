@@ -26,7 +26,7 @@ _LIST = regex(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.
 _CONTENTS = regex(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECASE)
 _PLAIN = regex(r"\(?(\d{1,3})[.)]?")  # a number that stands alone
 _MOST_DEPTH = 5  # tables in tables
-_MOST_ABOVE = 3  # blocks above the heading that is the title
+_MAX_ABOVE = 3  # blocks above the heading that is the title
 
 
 def read(raw: bytes, asked: Asked) -> Document:
@@ -58,7 +58,7 @@ def read(raw: bytes, asked: Asked) -> Document:
 
 def _heading(blocks: list[tuple[str, str]]) -> str:
     """The first heading, if it stands at the top; one with a number is one of several."""
-    above = (block for block in blocks[: _MOST_ABOVE + 1] if block[0] in ("heading", "part"))
+    above = (block for block in blocks[: _MAX_ABOVE + 1] if block[0] in ("heading", "part"))
     kind, text = next(above, ("", ""))
     return sane_title(text.lstrip("# ")) if kind == "heading" else ""
 

@@ -17,8 +17,8 @@ _ROMAN = (("m", 1000), ("cm", 900), ("d", 500), ("cd", 400), ("c", 100), ("xc", 
           ("ix", 9), ("v", 5), ("iv", 4), ("i", 1))  # fmt: skip
 _SILENT = ("none", "bullet")  # of a level that has no number of its own
 _LEVELS = 9  # that a list may have
-_LONGEST = 60  # characters of what stands before a paragraph
-_MOST_STYLES = 10  # of which each is based on the next
+_MAX_LABEL_CHARS = 60  # characters of what stands before a paragraph
+_MAX_STYLES = 10  # of which each is based on the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Numbers:
         """The list and the level of a style's paragraphs, by itself or else by those on which it is based."""
         if style not in self._places:
             of_style, at = [], style
-            for _ in range(_MOST_STYLES):
+            for _ in range(_MAX_STYLES):
                 based_on, said = self._styles.get(at, ("", None))
                 of_style += [said] if said else []
                 at = based_on
@@ -144,7 +144,7 @@ class Numbers:
                 return ""
             return _written(found.counts[at], "decimal" if said.is_decimal else other.format)
 
-        return " ".join(_PLACE.sub(number, said.text).split())[:_LONGEST]
+        return " ".join(_PLACE.sub(number, said.text).split())[:_MAX_LABEL_CHARS]
 
     def _level_of(self, name: str, style: str) -> int | None:
         """The level of a list that is that of all paragraphs of a style, if one is."""

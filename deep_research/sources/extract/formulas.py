@@ -17,8 +17,8 @@ _PICTURE = regex(r"(?:^|[\s_-])(?:mwe-math|tex|latex|math|formula|equation)(?=$|
 _STYLE = regex(r"\A\{?\\(?:displaystyle|textstyle|scriptstyle)(?![a-zA-Z])\s*(.*?)\}?\Z", re.DOTALL)
 _TEX = regex(r"[\\^_={}+<>|/()\d-]")
 _PROSE = regex(r"(?:(?<![\\a-zA-Z])[A-Za-z]{3,}[\s,]+){4}")  # nobody sees what stands there: orders might
-_LONGEST = 2_000  # characters
-_MOST_WORD = 2  # letters of a formula that has no sign of one
+_MAX_FORMULA_CHARS = 2_000  # characters
+_MAX_WORD_CHARS = 2  # letters of a formula that has no sign of one
 _DEPTH = 40  # elements around a formula that may hide it
 _SILENT = words("annotation annotation-xml mphantom maligngroup malignmark none mprescripts")
 _BETWEEN = {"msup": "^", "msub": "_", "munder": "_", "mfrac": "/"}  # the two parts of such an element
@@ -41,11 +41,11 @@ def tell_formulas(body: HtmlElement) -> None:
 def _put(element: HtmlElement, text: str) -> None:
     tail = element.tail
     element.clear()
-    element.tag, element.text, element.tail = "span", text[:_LONGEST], tail
+    element.tag, element.text, element.tail = "span", text[:_MAX_FORMULA_CHARS], tail
 
 
 def _is_formula(tex: str) -> bool:
-    is_short = 0 < len(tex) <= _MOST_WORD
+    is_short = 0 < len(tex) <= _MAX_WORD_CHARS
     return is_short or (_TEX.search(tex) is not None and _PROSE.search(tex) is None)
 
 
@@ -60,7 +60,7 @@ def _said(math: HtmlElement) -> str:
 
 def _plain(tex: str) -> str:
     """TeX in a line, without how large it is set."""
-    told = " ".join(tex[: 2 * _LONGEST].split())
+    told = " ".join(tex[: 2 * _MAX_FORMULA_CHARS].split())
     found = _STYLE.match(told)
     return found[1].strip() if found and told.startswith("{") == told.endswith("}") else told
 

@@ -17,20 +17,20 @@ from deep_research.patterns import regex
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-_MOST = 2_000  # characters of a style that are looked at
+_MAX_STYLE_CHARS = 2_000  # characters of a style that are looked at
 _COMMENT = regex(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _NUMBER = regex(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(%|[a-z]*)")
 # Pixels of a unit, roughly.
 _UNITS = {"": 1.0, "px": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "%": 0.16, "cm": 38.0, "mm": 3.8,
           "in": 96.0, "pc": 16.0, "vw": 10.0, "vh": 10.0}  # fmt: skip
 _UNREADABLE = 2.0  # pixels of a letter
-_FAINT = 0.05
+_FAINT_SHARE = 0.05
 _AWAY = -900.0  # pixels
 _COLORS = {"white": "ffffff", "black": "000000"}
 _OFFSETS = ("left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top")
 _CLIPPED = regex(r"rect\((?:[01](?:px)?[\s,]*){4}\)|inset\((?:[5-9]\d|100)(?:\.\d+)?%|circle\(0")
 _GONE = regex(r"scale(?:3d|[xy])?\(\s*0(?:\.0+)?\s*[,)]|opacity\(\s*0(?:\.0+)?%?\s*\)")
-_REVEALED = 0.6  # of a page's text: what holds more is shown by a script
+_REVEALED_SHARE = 0.6  # of a page's text: what holds more is shown by a script
 _CLEAR = regex(
     r"transparent|(?:rgba|hsla)\([^()]*[,/]\s*0?(?:\.0+|0)%?\s*\)|#[0-9a-f]{3}0\Z|#[0-9a-f]{6}00\Z"
 )
@@ -67,7 +67,7 @@ def drop_hidden(tree: HtmlElement, *, is_revealed: bool = True) -> None:
     """Takes out of a page what nobody sees. What holds most of its text is there to be shown by a script, and stays,
     unless no page ``is_revealed`` so."""
     hidden = [element for element in tree.iter() if isinstance(element.tag, str) and is_hidden(element)]
-    most = _REVEALED * len(tree.text_content()) if hidden and is_revealed else math.inf
+    most = _REVEALED_SHARE * len(tree.text_content()) if hidden and is_revealed else math.inf
     for element in hidden:
         if element.tag in ("html", "body") or len(element.text_content()) > most:
             show(element)
@@ -99,7 +99,7 @@ def hides(style: str) -> bool:
 def _declarations(style: str) -> dict[str, str]:
     """The properties by name; of several the last counts, as long as none is more important."""
     told: dict[str, str] = {}
-    for declaration in _COMMENT.sub("", style[:_MOST].lower()).split(";"):
+    for declaration in _COMMENT.sub("", style[:_MAX_STYLE_CHARS].lower()).split(";"):
         name, colon, value = declaration.partition(":")
         if colon:
             told[name.strip()] = " ".join(value.replace("!important", " ").split())
@@ -118,7 +118,7 @@ def _is_faint(value: str) -> bool:
     found = _NUMBER.fullmatch(value)
     if found is None:
         return False
-    return float(found[1]) * (0.01 if found[2] == "%" else 1.0) <= _FAINT
+    return float(found[1]) * (0.01 if found[2] == "%" else 1.0) <= _FAINT_SHARE
 
 
 def _is_a_dot(told: dict[str, str]) -> bool:

@@ -28,14 +28,14 @@ from deep_research.sources.extract.table_signs import tell_ticks
 
 MAX_RAW = 10_000_000  # bytes, with scripts, styles and images
 MAX_PAGE = 2_000_000  # characters without them
-_SMALL = 4_000  # bytes of a file that is read whole
-_MOST_ELEMENTS = 40_000  # more cost trafilatura seconds
+_SMALL_BYTES = 4_000  # bytes of a file that is read whole
+_MAX_ELEMENTS = 40_000  # more cost trafilatura seconds
 _TITLE = regex(r"<title[^<>]{0,100}>([^<]{1,500})", re.IGNORECASE)
 _DECLARATION = regex(r"\A\s*<\?xml[^>]{0,300}>")
 _NOTE = regex(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
-_MARK = 40  # characters of it that are looked at
-_LONGEST_SIGN = 5  # characters of a note's number or star
-_SHORT = 700  # characters; a longer text is worth reading, whatever else the page says
+_MARK_CHARS = 40  # characters of it that are looked at
+_MAX_SIGN_CHARS = 5  # characters of a note's number or star
+_SHORT_CHARS = 700  # characters; a longer text is worth reading, whatever else the page says
 _TAG = regex(r"<[^<>]{0,2000}>")
 _APP = regex(r"\bid\s{0,3}=\s{0,3}[\"']?(?:root|app|__next|__nuxt|react-root)\b", re.IGNORECASE)
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -57,7 +57,7 @@ def read(raw: bytes, asked: Asked) -> Document:
         named = _TITLE.search(page)
         title, text, about = unescape(named[1]) if named else "", html_text.extract(page), metadata.About()
     else:
-        title, text, about = _from_tree(tree, is_small=asked.is_file and len(raw) <= _SMALL)
+        title, text, about = _from_tree(tree, is_small=asked.is_file and len(raw) <= _SMALL_BYTES)
     text = clean(text).strip()
     if not asked.is_file:
         check_readable(text, page)
@@ -89,7 +89,7 @@ def read_chapter(raw: bytes) -> tuple[str, str]:
 def check_readable(text: str, page: str) -> None:
     """``text`` is what was found of ``page``. Raises `UnreadableError` when it is none of what the page is for: what it
     asks instead is told, so that nobody takes it for a source."""
-    if len(text) >= _SHORT:
+    if len(text) >= _SHORT_CHARS:
         return
     what = request(text.splitlines(), _TAG.sub("\n", page[:300_000]).splitlines())
     if not what and not any(map(str.isalnum, text)) and _APP.search(page):
@@ -100,7 +100,7 @@ def check_readable(text: str, page: str) -> None:
 
 def _tree(page: str) -> HtmlElement | None:
     """The page as a tree; None when it is too large or too deep for one."""
-    if page.count("<") > 2 * _MOST_ELEMENTS:
+    if page.count("<") > 2 * _MAX_ELEMENTS:
         return None
     parser = HTMLParser(remove_comments=True, remove_pis=True, recover=True)
     try:
@@ -141,8 +141,8 @@ def _drop_empty(tree: HtmlElement) -> None:
 def _drop_marks(tree: HtmlElement) -> None:
     """Takes out the numbers that refer to notes, and of headings and terms what only links to them or is pressed."""
     for mark in list(tree.iter("sup", "a")):
-        text = mark.text_content()[:_MARK].strip()
-        is_short = len(text) <= _LONGEST_SIGN
+        text = mark.text_content()[:_MARK_CHARS].strip()
+        is_short = len(text) <= _MAX_SIGN_CHARS
         link = mark if mark.tag == "a" else mark.find(".//a")
         if link is None or mark.getparent() is None:
             continue

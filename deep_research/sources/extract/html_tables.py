@@ -23,13 +23,13 @@ from deep_research.sources.extract.tables import in_one, joined_names
 
 _CELLS = ("td", "th")
 _PARTS = ("thead", "tbody", "tfoot")
-_MOST_COLUMNS = 100
-_MOST_SPAN = 1_000
-_MOST_CELLS = 20_000  # of a table, those that are put in included
-_REPEATED = 200  # characters of a cell that is said again in each of its rows
-_MOST_HEADS = 3  # rows of names above each other
+_MAX_COLUMNS = 100
+_MAX_SPAN = 1_000
+_MAX_CELLS = 20_000  # of a table, those that are put in included
+_REPEATED_CHARS = 200  # characters of a cell that is said again in each of its rows
+_MAX_HEADS = 3  # rows of names above each other
 
-_LAYOUT_CELL = 200  # characters; without names of columns, a table with such a cell may lay out a page
+_LAYOUT_CELL_CHARS = 200  # characters; without names of columns, a table with such a cell may lay out a page
 _APART = ("pre", "form", "h1", "h2", "h3", "h4", "h5", "h6")  # what stays in lines of its own
 
 _Row = list[HtmlElement | None]  # a cell for every column, None where one goes on that began further left
@@ -62,7 +62,7 @@ def _level(table: HtmlElement) -> None:
             _write(row, cells)
         elif begin < end <= number:
             _write(row, cells, tag="td")  # the title of a part names no column
-    if end < len(rows) and 1 < end - begin <= _MOST_HEADS:
+    if end < len(rows) and 1 < end - begin <= _MAX_HEADS:
         _join(rows[begin:end], grid[begin:end])
 
 
@@ -71,7 +71,7 @@ def _put_in_lines(rows: Sequence[HtmlElement], *, has_names: bool) -> None:
     cells = [list(row.iterchildren(*_CELLS)) for row in rows]
     told = {cell: said(cell) for row in cells for cell in row if has_blocks(cell)}
     is_table = len(rows) > 1 and all(len(row) > 1 or _span(row[0], "colspan") > 1 for row in cells if row)
-    if not has_names and (not is_table or any(len(text) > _LAYOUT_CELL for text in told.values())):
+    if not has_names and (not is_table or any(len(text) > _LAYOUT_CELL_CHARS for text in told.values())):
         return
     for cell, text in told.items():
         if next(cell.iterdescendants(*_APART), None) is None:
@@ -114,12 +114,12 @@ def _grid(rows: Sequence[HtmlElement]) -> list[_Row]:
                 if down > 1:
                     going_on[column] = (each, down - 1)
             found += [cell, *[None] * (right - 1)]
-            if len(found) > _MOST_COLUMNS:
+            if len(found) > _MAX_COLUMNS:
                 return []
         _take_down(found, going_on)
         grid.append(found)
         count += len(found)
-        if len(found) > _MOST_COLUMNS or count > _MOST_CELLS:
+        if len(found) > _MAX_COLUMNS or count > _MAX_CELLS:
             return []
     return grid
 
@@ -134,7 +134,7 @@ def _take_down(found: _Row, going_on: _GoingOn) -> None:
 
 
 def _span(cell: HtmlElement, name: str) -> int:
-    return min(max(whole_number(cell.get(name), 1), 1), _MOST_SPAN)
+    return min(max(whole_number(cell.get(name), 1), 1), _MAX_SPAN)
 
 
 def _write(row: HtmlElement, cells: _Row, *, tag: str = "") -> None:
@@ -152,7 +152,7 @@ def _again(cell: HtmlElement | None) -> HtmlElement:
     """A cell that goes on from the left, which is empty, or one that goes on from above."""
     other = Element("td" if cell is None else cell.tag)
     words = "" if cell is None else said(cell)
-    is_said = len(words) <= _REPEATED and any(map(str.isalnum, words))
+    is_said = len(words) <= _REPEATED_CHARS and any(map(str.isalnum, words))
     other.text = words if is_said else ""
     return other
 

@@ -28,8 +28,8 @@ _SHAPED = frozenset(("li", "dt", "dd", "tr", *_HEADINGS))
 _KEPT = ("dt", "dd", "caption", "figcaption", "blockquote")
 KEPT = "\x1e"  # begins a block of these, where it is wanted
 _ROW_ENDS = frozenset(("tr", "table", "tbody", "thead", "tfoot", "caption", *_HEADINGS))
-_LAYOUT_CELL = 300  # characters; a row with more text than this is a piece of a page
-_MAIN_LENGTH = 200  # characters; a <main> with less does not stand for its page
+_LAYOUT_CELL_CHARS = 300  # characters; a row with more text than this is a piece of a page
+_MAIN_LENGTH_CHARS = 200  # characters; a <main> with less does not stand for its page
 _BAR = regex(r" \|(?: |\Z)")
 _BREAK = "\x0b"  # a line break inside a paragraph
 _ENDS = (".", ":", "?", "!", "…")  # of a term, behind which no colon is needed
@@ -75,7 +75,7 @@ class _Extractor:
         self._flush("pre" if self._pre else "")
         self._write_terms()
         main = "".join(self._main).strip()
-        return main if len(main) >= _MAIN_LENGTH else "".join(self._blocks).strip()
+        return main if len(main) >= _MAIN_LENGTH_CHARS else "".join(self._blocks).strip()
 
     def data(self, data: str) -> None:
         if self._counts["title"] or self._unseen:
@@ -129,7 +129,7 @@ class _Extractor:
             self._has_cells = True
         elif self._pre and name != "pre":
             self._line.append("\n")
-        elif self._counts["tr"] and name not in _ROW_ENDS and sum(map(len, self._line)) < _LAYOUT_CELL:
+        elif self._counts["tr"] and name not in _ROW_ENDS and sum(map(len, self._line)) < _LAYOUT_CELL_CHARS:
             self._line.append(" ")  # a paragraph in a cell; in a table that lays out a page they are long
         else:
             self._flush(closing)
@@ -161,7 +161,7 @@ class _Extractor:
             self._write("", f"{_HEADINGS[kind]} {text.replace(chr(10), ' ')}")
         elif kind == "li":
             self._write("item", f"{self._margin()}- {text}")
-        elif kind == "tr" and (" | " in text or len(text) < _LAYOUT_CELL):
+        elif kind == "tr" and (" | " in text or len(text) < _LAYOUT_CELL_CHARS):
             self._write_row(text.replace("\n", " "), has_facts)
         else:
             self._write("", text.lstrip(" |") if kind == "tr" else text)

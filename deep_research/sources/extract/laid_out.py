@@ -12,11 +12,11 @@ from lxml.html.builder import BR, DIV, H2, P
 
 from deep_research.patterns import regex
 
-PROSE = 0.75  # of the words of a text that are letters alone; of code it is a half at most
-MOSTLY = 0.5  # of the text of its page: what is less is an example in it
-LEAST_BLOCKS = 3
+PROSE_SHARE = 0.75  # of the words of a text that are letters alone; of code it is a half at most
+MOSTLY_SHARE = 0.5  # of the text of its page: what is less is an example in it
+MIN_BLOCKS = 3
 MOST_LINES = 40_000  # each becomes an element of the page
-LONGEST_HEADING = 60
+MAX_HEADING_CHARS = 60
 _FORBIDDEN = regex(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in an element
 _WORD = regex(r"\S+")
 _PLAIN = regex(r"[(\"']?[^\W\d_]+(?:[-'][^\W\d_]+)*[)\"']?[.,;:?!)]*")
@@ -30,7 +30,7 @@ def tell_laid_out(tree: HtmlElement) -> bool:
     and they are prose; whether it did."""
     listings = [(element, element.text_content()) for element in tree.iter("pre")]
     told = sum(len(text.split()) for _, text in listings)
-    if not told or told < MOSTLY * len(tree.text_content().split()):
+    if not told or told < MOSTLY_SHARE * len(tree.text_content().split()):
         return False
     done = False
     for element, text in listings:
@@ -46,10 +46,10 @@ def tell_laid_out(tree: HtmlElement) -> bool:
 
 def is_prose(text: str) -> bool:
     """Whether a text is of several paragraphs of words, and no listing."""
-    if text.count("\n") > MOST_LINES or len(_BLANK.findall(text.strip())) < LEAST_BLOCKS - 1:
+    if text.count("\n") > MOST_LINES or len(_BLANK.findall(text.strip())) < MIN_BLOCKS - 1:
         return False
     words = _WORD.findall(text)
-    return sum(_PLAIN.fullmatch(word) is not None for word in words) >= PROSE * len(words)
+    return sum(_PLAIN.fullmatch(word) is not None for word in words) >= PROSE_SHARE * len(words)
 
 
 def _elements(text: str) -> Iterator[HtmlElement]:
@@ -70,7 +70,7 @@ def _is_heading(block: list[str], margin: int) -> bool:
     first = block[0].strip()
     return (
         _indent(block[0]) == margin
-        and len(first) <= LONGEST_HEADING
+        and len(first) <= MAX_HEADING_CHARS
         and not first.endswith(_ENDS)
         and _APART.search(first) is None
         and all(_indent(line) > margin for line in block[1:])

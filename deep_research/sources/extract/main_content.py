@@ -15,10 +15,10 @@ from lxml.html import HtmlElement, tostring
 from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 
-_LEAST = 0.1  # of the characters of the page
-_MOSTLY = 0.5  # of a block, or of what trafilatura found
-_RUN = 4  # words in a row: two texts do not share as many by accident
-_PROSE = 8  # words of a sentence that is no label
+_MIN_MAIN_SHARE = 0.1  # of the characters of the page
+_MOSTLY_SHARE = 0.5  # of a block, or of what trafilatura found
+_RUN_WORDS = 4  # words in a row: two texts do not share as many by accident
+_PROSE_WORDS = 8  # words of a sentence that is no label
 _FENCES = ("```", "~~~")
 _BLOCK = regex(r"(```|~~~).*?(?:\n\1(?=\n\n|\Z)|\Z)|[^\n].*?(?=\n\n|\Z)", re.DOTALL)
 _WORD = regex(r"\w+")
@@ -31,7 +31,7 @@ def main_content(tree: HtmlElement) -> str:
     """The text of the main part of ``tree``, as headings, paragraphs, items, rows and pieces of code."""
     every = html_text.extract(tostring(tree, encoding="unicode"), marks_kept=True)
     found = _trafilatura(deepcopy(tree))
-    text = every if len(found) < _LEAST * len(every) else between(found, every)
+    text = every if len(found) < _MIN_MAIN_SHARE * len(every) else between(found, every)
     return text.replace(html_text.KEPT, "")
 
 
@@ -48,9 +48,11 @@ def between(found: str, whole: str) -> str:
     blocks = blocks_of(whole)
     hits = [_is_hit(block, known) for block in blocks]
     sure = [
-        n for n, block in enumerate(blocks) if hits[n] and (_is_laid_out(block) or len(_words(block)) >= _RUN)
+        n
+        for n, block in enumerate(blocks)
+        if hits[n] and (_is_laid_out(block) or len(_words(block)) >= _RUN_WORDS)
     ]
-    if len(known.intersection(_runs(whole))) < _MOSTLY * len(known) or not sure:
+    if len(known.intersection(_runs(whole))) < _MOSTLY_SHARE * len(known) or not sure:
         return found
     first, last = sure[0], sure[-1]
     while blocks[last + 1 : last + 2] and html_text.KEPT in blocks[last + 1]:
@@ -96,7 +98,8 @@ def _is_hit(block: str, known: set[tuple[str, ...]]) -> bool:
     """Whether half of a block, or of its lines, stands in a text that has the ``known`` runs of words."""
     lines = [run for line in block.split("\n") for run in _runs(line)]
     return any(
-        0 < len(runs) <= sum(run in known for run in runs) / _MOSTLY for runs in (list(_runs(block)), lines)
+        0 < len(runs) <= sum(run in known for run in runs) / _MOSTLY_SHARE
+        for runs in (list(_runs(block)), lines)
     )
 
 
@@ -104,7 +107,7 @@ def _runs(text: str) -> Iterator[tuple[str, ...]]:
     """The runs of words of a text; of one of fewer words these."""
     words = _words(text)
     if words:
-        yield from (tuple(words[n : n + _RUN]) for n in range(max(1, len(words) - _RUN + 1)))
+        yield from (tuple(words[n : n + _RUN_WORDS]) for n in range(max(1, len(words) - _RUN_WORDS + 1)))
 
 
 def _words(text: str) -> list[str]:
@@ -115,7 +118,7 @@ def _is_content(block: str) -> bool:
     """Whether a block is a heading, a table, code, prose, or kept in any case."""
     if block.startswith("#") or _is_laid_out(block) or html_text.KEPT in block:
         return True
-    return len(block.split()) >= _PROSE and _ENDED.search(block) is not None
+    return len(block.split()) >= _PROSE_WORDS and _ENDED.search(block) is not None
 
 
 def _is_laid_out(block: str) -> bool:

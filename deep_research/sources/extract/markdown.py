@@ -28,7 +28,7 @@ from deep_research.sources.extract.superscripts import END, MARKS, told
 
 _FRONT_MATTER = regex(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = regex(r"^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
-_DEEPEST = 100  # blocks within blocks, as markdown-it-py counts them; what is deeper it would leave out
+_MAX_DEPTH = 100  # blocks within blocks, as markdown-it-py counts them; what is deeper it would leave out
 _ANCHOR = regex(r"\{[^{}\n]{1,100}\}\s*\Z")
 _ALERT = regex(r"\[!(?:note|tip|important|warning|caution)\][ \t]*(?:\n|\Z)", re.IGNORECASE)
 # What stands behind the colons that open a box: its kind, and maybe its title.
@@ -65,7 +65,7 @@ def readable(text: str, *, is_mdx: bool = False) -> str:
     Raises `RecursionError` for blocks too deep in one another, and whatever markdown-it-py fails at.
     """
     found = _parser().parse(text)
-    if any(token.level >= _DEEPEST - 1 for token in found):
+    if any(token.level >= _MAX_DEPTH - 1 for token in found):
         raise RecursionError
     return _Reader(found, is_mdx).read()
 
@@ -93,7 +93,7 @@ class _Parser(MarkdownIt):
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = _Parser("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
+    parser = _Parser("commonmark", {"maxNesting": _MAX_DEPTH}).enable(["table", "strikethrough"])
     cast("Any", parser).helpers = SimpleNamespace(
         parseLinkLabel=helpers.parseLinkLabel,
         parseLinkTitle=helpers.parseLinkTitle,

@@ -19,8 +19,8 @@ from deep_research.patterns import regex
 from deep_research.sources.extract.plaintext import words
 from deep_research.sources.extract.publication_day import OTHER_THINGS, published
 
-_MOST_JSON = 200_000  # characters
-_MOST_OBJECTS = 500
+_MAX_JSON_CHARS = 200_000  # characters
+_MAX_OBJECTS = 500
 _SAID = tomllib.loads(Path(__file__).with_name("metadata.toml").read_text(encoding="utf-8"))
 _ADDRESS = regex(r"https?://|www\.|@", re.IGNORECASE)
 _WRAPPED = regex(
@@ -97,13 +97,13 @@ def _objects(tree: HtmlElement) -> Iterator[dict[str, Any]]:
     found = 0
     for script in tree.iter("script"):
         text = script.text or ""
-        if "ld+json" not in (script.get("type") or "") or len(text) > _MOST_JSON:
+        if "ld+json" not in (script.get("type") or "") or len(text) > _MAX_JSON_CHARS:
             continue
         try:
             waiting = [json.loads(_WRAPPED.sub("", text), strict=False)]
         except (ValueError, RecursionError):
             continue
-        while waiting and found < _MOST_OBJECTS:
+        while waiting and found < _MAX_OBJECTS:
             value = waiting.pop(0)
             if isinstance(value, list):
                 waiting += value[:50]
@@ -115,8 +115,8 @@ def _objects(tree: HtmlElement) -> Iterator[dict[str, Any]]:
                 ]
 
 
-_MOST_TAGS = 3_000  # of a page that are looked at
-_LONGEST = 200  # characters of a folder
+_MAX_TAGS = 3_000  # of a page that are looked at
+_MAX_FOLDER_CHARS = 200  # characters of a folder
 _TAG = regex(r"<(link|a)\s([^<>]{1,600})>(?:\s{0,20}([^<>]{1,30})</a)?", re.IGNORECASE)
 _REL = regex(r"\brel\s{0,3}=\s{0,3}[\"']?([\w -]{1,60})", re.IGNORECASE)
 _HREF = regex(r"\bhref\s{0,3}=\s{0,3}[\"']?([^\"'\s>]{1,300})", re.IGNORECASE)
@@ -134,7 +134,7 @@ def folder_of(page: str) -> str:
     """
     follows, top = False, ""
     for number, match in enumerate(_TAG.finditer(page)):
-        if number >= _MOST_TAGS:
+        if number >= _MAX_TAGS:
             break
         href = _HREF.search(match[2])
         if href is None or not _is_near(href[1]):
@@ -147,7 +147,7 @@ def folder_of(page: str) -> str:
         if not top and said & _TOP:
             top = normpath(dirname(href[1].partition("#")[0]) or ".")
     folder = (top or ".") if follows else ""
-    return folder if len(folder) <= _LONGEST else ""
+    return folder if len(folder) <= _MAX_FOLDER_CHARS else ""
 
 
 def _is_near(address: str) -> bool:

@@ -24,15 +24,17 @@ NO_READER = (
     "LiteParse, which reads PDFs, is not installed or not made for this machine; "
     "Word, web pages, Markdown, text, tables and JSON are still read"
 )
-_FEW = 20  # letters a page, below which it may be a picture with a stamp on it
+_FEW_CHARS = 20  # letters a page, below which it may be a picture with a stamp on it
 _WORDS = 0.75  # of the signs of a page: as many letters and figures at least has one of words
 _BATCH = 100  # pages, among which running heads are looked for
-_COVERED = 0.5  # of the page: what a picture of its text covers at least
+_COVERED_SHARE = 0.5  # of the page: what a picture of its text covers at least
 _NO_TEXT = "no text layer: its pages are pictures; run it through text recognition"
 _NO_MAP = "its fonts do not say which letters they show; run it through text recognition"
 _PICTURES = "pictures without a text layer; run it through text recognition"
 _EITHER = f"pictures without a text layer, or {_NO_MAP}"
-_MOST = 2  # bytes for each byte of text there may be, as of drawn spaces and margins nothing stays
+_MAX_BYTES_PER_BYTE = (
+    2  # bytes for each byte of text there may be, as of drawn spaces and margins nothing stays
+)
 
 
 class _Page(NamedTuple):
@@ -48,7 +50,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     if len(raw) > MAX_BYTES:
         raise UnreadableError(f"a PDF of more than {MAX_BYTES:,} bytes", limit="size")
     pages: list[_Page] = []
-    xmp, left = "", _MOST * asked.max_text_bytes
+    xmp, left = "", _MAX_BYTES_PER_BYTE * asked.max_text_bytes
     for batch in _batches(raw):
         if batch.total_pages > MAX_PAGES:
             raise UnreadableError(f"a PDF of more than {MAX_PAGES} pages", limit="size")
@@ -126,15 +128,15 @@ def _is_lost(page: ParsedPage) -> bool:
     is_garbled = page.complexity is not None and page.complexity.is_garbled
     unknown = page.text.count("\ufffd")
     signs = sum(map(len, page.text.split()))
-    return (is_garbled and letters < _WORDS * signs) or (unknown >= _FEW and unknown > letters)
+    return (is_garbled and letters < _WORDS * signs) or (unknown >= _FEW_CHARS and unknown > letters)
 
 
 def _is_picture(page: ParsedPage) -> bool:
     """Whether all that a page shows is a picture, as that of a scanned page is."""
     shown = page.complexity
-    if shown is None or _letters("".join(block.text or "" for block in page.blocks or ())) >= _FEW:
+    if shown is None or _letters("".join(block.text or "" for block in page.blocks or ())) >= _FEW_CHARS:
         return False
-    return shown.full_page_image or shown.image_coverage >= _COVERED
+    return shown.full_page_image or shown.image_coverage >= _COVERED_SHARE
 
 
 def _letters(text: str) -> int:
@@ -147,7 +149,7 @@ def _unread(pages: Sequence[_Page]) -> str:
     return f"{unread_pages([*whys], len(pages))}: {why}" if whys else ""
 
 
-_MOST_NAMED = 6  # pages
+_MAX_NAMED = 6  # pages
 
 
 def unread_pages(numbers: Sequence[int], count: int) -> str:
@@ -157,6 +159,6 @@ def unread_pages(numbers: Sequence[int], count: int) -> str:
         return f"page {first}"
     if last - first == len(numbers) - 1 > 1:
         return f"pages {first} to {last}"
-    if len(numbers) > _MOST_NAMED:
+    if len(numbers) > _MAX_NAMED:
         return f"{len(numbers)} of {count} pages"
     return f"pages {', '.join(map(str, numbers[:-1]))} and {last}"

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 _BROKEN = regex(r"[^\W\d_]{2}[-\u2010\u00ad]\Z")
-_SLACK = 1.0  # points by which letters reach out of their block
-_MOST = 50_000  # pieces of text on a page times its blocks: of a thousand pages none had a tenth of it
+_SLACK_SIZE = 1.0  # points by which letters reach out of their block
+_MAX_PIECES = 50_000  # pieces of text on a page times its blocks: of a thousand pages none had a tenth of it
 
 
 def completed(page: ParsedPage, text: str) -> list[LayoutBlock]:
@@ -72,7 +72,7 @@ def _letters(text: str) -> str:
 def _left_out(page: ParsedPage, known: str) -> Iterator[list[TextItem]]:
     """What each line has outside of all blocks, where some of it has letters that they lack."""
     boxes = [block.bbox for block in page.blocks or () if block.bbox and block.kind != "rule"]
-    if len(_letters(page.text)) <= len(known) or not boxes or len(boxes) * len(page.text_items) > _MOST:
+    if len(_letters(page.text)) <= len(known) or not boxes or len(boxes) * len(page.text_items) > _MAX_PIECES:
         return
     top, bottom = min(box.y for box in boxes), max(map(_bottom, boxes))
     items = (item for item in page.text_items if item.text.strip() and top <= _middle(item) <= bottom)
@@ -124,7 +124,9 @@ def _is_beside(box: AnnotationRect, item: TextItem) -> bool:
 
 def _is_within(item: TextItem | AnnotationRect, box: AnnotationRect) -> bool:
     across, down = item.x + item.width / 2 - box.x, _middle(item) - box.y
-    return -_SLACK <= across <= box.width + _SLACK and -_SLACK <= down <= box.height + _SLACK
+    return (
+        -_SLACK_SIZE <= across <= box.width + _SLACK_SIZE and -_SLACK_SIZE <= down <= box.height + _SLACK_SIZE
+    )
 
 
 def _middle(box: TextItem | AnnotationRect) -> float:
@@ -138,7 +140,7 @@ def _bottom(box: TextItem | AnnotationRect) -> float:
 _ESCAPED = regex(r"\\([\\*_])|~~")  # in paragraphs and items, as for Markdown
 _WHITE = regex(r"\s{2,}|\t")  # between the cells of what is set as a grid
 _MOST_DEPTH = 5
-_TURNED = 100  # characters: longer than headings
+_TURNED_CHARS = 100  # characters: longer than headings
 _FENCES = ("```", "~~~")
 
 
@@ -233,7 +235,9 @@ def _joined(before: Paragraph, after: Paragraph) -> str:
     if before.kind == after.kind == "table" and after.text.startswith(NO_HEADER):
         return f"{before.text}\n{after.text[len(NO_HEADER) + 1 :]}"
     is_prose = before.kind in ("", "item") and not after.kind
-    is_open = before.text[-1] not in ".!?:;" and (after.text[0].islower() or len(before.text) >= _TURNED)
+    is_open = before.text[-1] not in ".!?:;" and (
+        after.text[0].islower() or len(before.text) >= _TURNED_CHARS
+    )
     if not is_prose or not is_open or not after.text[0].isalpha():
         return ""
     return continued(before.text, after.text)

@@ -118,14 +118,14 @@ _OTHER_SCRIPTS = (
     *("cp932", "euc_jp", "gb18030", "cp950", "cp949"),
 )
 _WESTERN = "cp1252"
-_SAMPLE = 16_000  # bytes
-_LOOKED_THROUGH = 2_000_000  # bytes, for lines that tell something
-_LONGEST_SIGN = 4  # bytes
-_FEWEST = 24  # letters of another script, of
+_SAMPLE_BYTES = 16_000  # bytes
+_LOOKED_THROUGH_BYTES = 2_000_000  # bytes, for lines that tell something
+_MAX_SIGN_BYTES = 4  # bytes
+_MIN_SCRIPT_CHARS = 24  # letters of another script, of
 _KINDS = 6  # at least, which the chances of a few marks do not make
-_FEW_KANA = 10  # characters for each
+_FEW_KANA_CHARS = 10  # characters for each
 _IN_WORDS = 0.7  # of the letters of another script, in words of nothing else
-_BROKEN = 200  # characters of which one may be, besides the last
+_BROKEN_CHARS = 200  # characters of which one may be, besides the last
 _TAG = regex(rb"<[^<>]*>")
 _LETTER = regex(r"[^\W\d_\x00-\x7f]")
 # Words of another script. Signs that are words themselves may stand beside Latin letters.
@@ -139,32 +139,34 @@ def guessed(raw: bytes) -> str | None:
     if encoding is None:
         return None
     text = raw.decode(encoding, "replace")
-    is_broken = (text.count("\ufffd") - 1) * _BROKEN >= len(text)  # one at the end of a piece
+    is_broken = (text.count("\ufffd") - 1) * _BROKEN_CHARS >= len(text)  # one at the end of a piece
     return None if is_broken else text
 
 
 def _sample(raw: bytes) -> bytes:
     """Its first lines that are not plain ASCII, without tags. No sign of several bytes has one of those in it."""
     told = b""
-    for line in raw[:_LOOKED_THROUGH].split(b"\n"):
+    for line in raw[:_LOOKED_THROUGH_BYTES].split(b"\n"):
         if not line.isascii():
-            told += _TAG.sub(b" ", line[: 2 * _SAMPLE]) + b"\n"
-        if len(told) >= _SAMPLE:
+            told += _TAG.sub(b" ", line[: 2 * _SAMPLE_BYTES]) + b"\n"
+        if len(told) >= _SAMPLE_BYTES:
             break
-    return told[:_SAMPLE]
+    return told[:_SAMPLE_BYTES]
 
 
 def _of_another_script(sample: bytes) -> str | None:
     """An encoding in which the words are those of a script that is not Latin. The sample may end within a sign."""
     from charset_normalizer import from_bytes  # when first needed, as all that is large
 
-    for cut in range(_LONGEST_SIGN):
+    for cut in range(_MAX_SIGN_BYTES):
         best = from_bytes(sample[: len(sample) - cut], cp_isolation=[_WESTERN, *_OTHER_SCRIPTS]).best()
         if best is not None:
             text = str(best)
             if best.encoding == _WESTERN or not _is_of_words(text):
                 return None
-            is_japanese = len(_KANA.findall(text)) * _FEW_KANA > len(text)  # Chinese codes have them too
+            is_japanese = len(_KANA.findall(text)) * _FEW_KANA_CHARS > len(
+                text
+            )  # Chinese codes have them too
             return "euc_jp" if is_japanese and best.encoding == "gb18030" else best.encoding
     return None
 
@@ -173,7 +175,11 @@ def _is_of_words(text: str) -> bool:
     """Whether the letters that are not ASCII make words: those of Latin words read as others stand among Latin ones."""
     letters = _LETTER.findall(text)
     apart = sum(len(word) for word in _APART.findall(text) if _is_sane(word))
-    return len(letters) >= _FEWEST and len(set(letters)) >= _KINDS and apart >= _IN_WORDS * len(letters)
+    return (
+        len(letters) >= _MIN_SCRIPT_CHARS
+        and len(set(letters)) >= _KINDS
+        and apart >= _IN_WORDS * len(letters)
+    )
 
 
 def _is_sane(word: str) -> bool:

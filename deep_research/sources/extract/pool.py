@@ -24,10 +24,10 @@ from deep_research.sources.extract.messages import document_of
 
 MAX_RAW_BYTES = 60_000_000  # each format has a lower cap of its own
 _JOBS_EACH = 200  # after so many a child is replaced: parsers leak
-_WALL = 12.0  # seconds that may pass for each of computing
-_LARGE = 1_000_000  # bytes of a document that is read while no other such is
-_IDLE = 60.0  # seconds without work after which a child is ended
-_BESIDE_TEXT = 1_000_000  # bytes of an answer that are not its text
+_WALL_SECONDS = 12.0  # seconds that may pass for each of computing
+_LARGE_BYTES = 1_000_000  # bytes of a document that is read while no other such is
+_IDLE_SECONDS = 60.0  # seconds without work after which a child is ended
+_BESIDE_TEXT_BYTES = 1_000_000  # bytes of an answer that are not its text
 
 
 @dataclass(slots=True, eq=False)
@@ -59,7 +59,7 @@ class Extractor:
         seconds: float | None = None,
     ) -> None:
         self.workers = workers
-        wall = _WALL * cpu_seconds if seconds is None else seconds
+        wall = _WALL_SECONDS * cpu_seconds if seconds is None else seconds
         self._limits = Limits(memory, math.ceil(cpu_seconds), wall)
         self._renew()
         _extractors.add(self)
@@ -126,7 +126,7 @@ class Extractor:
     def _submit(self, raw: bytes, media_type: str, name: str, max_text_bytes: int, is_file: bool) -> _Job:
         told: dict[str, Any] = {"media_type": media_type[:200], "name": name[-500:]}
         told |= {"max_text_bytes": max_text_bytes, "is_file": is_file}
-        job = _Job(raw, told, 2 * max_text_bytes + _BESIDE_TEXT, is_large=len(raw) > _LARGE)
+        job = _Job(raw, told, 2 * max_text_bytes + _BESIDE_TEXT_BYTES, is_large=len(raw) > _LARGE_BYTES)
         if len(raw) > MAX_RAW_BYTES:
             job.future.set_exception(ExtractionError(f"larger than {MAX_RAW_BYTES:,} bytes", limit="size"))
             return job
@@ -183,7 +183,7 @@ class Extractor:
                         return job
                 self._idle += 1
                 try:
-                    told = self._work.wait(_IDLE)
+                    told = self._work.wait(_IDLE_SECONDS)
                 finally:
                     self._idle -= 1
                 if not told and self._first() is None:

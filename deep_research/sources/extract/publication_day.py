@@ -22,11 +22,11 @@ _NAMES = (
     *("citation_online_date", "publish-date", "publish_date", "publishdate", "published_at", "pubdate"),
     *("parsely-pub-date", "date", "dc.date", "dcterms.date", "sailthru.date"),
 )
-_MOST = 40  # elements that are looked at
+_MAX_ELEMENTS = 40  # elements that are looked at
 OTHER_THINGS = regex(r"Video|Image|Audio|Comment|Event|Product|Person|Profile|Organization", re.IGNORECASE)
 _ARTICLE = regex(r"Article|Posting|Report|Blog", re.IGNORECASE)
 _MAY_BE_ALL = regex(r"Video|Image|Audio", re.IGNORECASE)  # that a page is for
-_LINE = 100  # characters of a line that may tell a day
+_LINE_CHARS = 100  # characters of a line that may tell a day
 # Words of a change, and a day whose month may be either number: htmldate would take both for the day of publication.
 _MISLEADING = regex(
     r"updat|modif|edited|changed|revis|review|\b(?:0?[1-9]|1[0-2])/(?:0?[1-9]|1[0-2])/\d{4}", re.IGNORECASE
@@ -91,8 +91,8 @@ def _is_of_no_text(element: HtmlElement) -> bool:
     is_comment = element.tag != "article" and ("comment" in kind or name.startswith("comment"))
     if element.tag in _NOT_ITS_TEXT or is_comment:
         return True
-    said = "".join(islice(element.itertext(), _MOST))
-    if len(said) >= _LINE:
+    said = "".join(islice(element.itertext(), _MAX_ELEMENTS))
+    if len(said) >= _LINE_CHARS:
         return element.tag == "p"  # prose, whose days are of what it tells
     called = f"{kind} {name} {element.get('itemprop') or ''}"
     return _MISLEADING.search(called) is not None or _MISLEADING.search(said) is not None

@@ -26,7 +26,7 @@ from deep_research.sources.extract.plaintext import UnreadableError
 NO_READER = "no reader for this format"
 GROUP = "deep_research.readers"
 _ROOM = "deep_research.sources.extract"
-_PARSED = 4_000  # bytes above which a text is too much for a library of this process
+_PARSED_BYTES = 4_000  # bytes above which a text is too much for a library of this process
 _PLAIN = 200_000  # the same of one that is only decoded
 _CHARSET = regex(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 
@@ -76,7 +76,7 @@ _EXTRA = ("kreuzberg", '"deep-research[more-formats]"')
 _DECODED = ("charset-normalizer",)
 _PAGES_OF_BOOKS = (*_DECODED, "lxml")
 _OWN = {
-    Format.HTML: _Own("html", 8, (*_DECODED, "lxml", "trafilatura", "justext", "htmldate"), _PARSED),
+    Format.HTML: _Own("html", 8, (*_DECODED, "lxml", "trafilatura", "justext", "htmldate"), _PARSED_BYTES),
     Format.PDF: _Own("pdf", 5, ("liteparse",)),
     Format.DOCX: _Own("docx", 4, ("lxml", "python-docx")),
     Format.CSV: _Own("tables", 3, _DECODED),
@@ -84,8 +84,10 @@ _OWN = {
     Format.JSON: _Own("data", 6, (*_DECODED, "lxml")),
     Format.JSON_LINES: _Own("data", 6, (*_DECODED, "lxml")),
     Format.XML: _Own("feeds", 4, (*_DECODED, "lxml", "feedparser")),
-    Format.MARKDOWN: _Own("texts", 8, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED),
-    Format.RST: _Own("texts", 4, (*_DECODED, "docutils"), _PARSED),
+    Format.MARKDOWN: _Own(
+        "texts", 8, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED_BYTES
+    ),
+    Format.RST: _Own("texts", 4, (*_DECODED, "docutils"), _PARSED_BYTES),
     Format.TEXT: _Own("texts", 3, _DECODED, _PLAIN),
     Format.PPTX: _Own("slides", 1, ("lxml",)),
     Format.XLSX: _Own("sheets", 1, ("lxml", "python-calamine"), needs=("python_calamine", "python-calamine")),

@@ -22,10 +22,10 @@ from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.rst_markup import all_known
 from deep_research.sources.extract.superscripts import told
 
-_LONGEST_LINE = 10_000_000  # characters
-_LONGEST_MEANING = 200  # characters that a substitution may stand for
-_MOST_CELLS = 4  # for each character of a text
-_LONGEST_REPEATED = 80  # characters of a cell that is said again in each row beside it
+_MAX_LINE_CHARS = 10_000_000  # characters
+_MAX_MEANING_CHARS = 200  # characters that a substitution may stand for
+_MAX_CELLS = 4  # for each character of a text
+_MAX_REPEATED_CHARS = 80  # characters of a cell that is said again in each row beside it
 # A head as letters have it, with which Python's proposals begin.
 _HEAD = regex(
     r"\s*+(?:[A-Z][A-Za-z-]{1,30}:(?:[ \t][^\n]*+)?\n(?:[ \t]++\S[^\n]*+\n)*+){3,}+[ \t]*+(?:\n|\Z)"
@@ -49,7 +49,7 @@ _QUIET = {
     "raw_enabled": False,
     "_disable_config": True,
     "input_encoding": "unicode",
-    "line_length_limit": _LONGEST_LINE,
+    "line_length_limit": _MAX_LINE_CHARS,
     "report_level": 5,
     "halt_level": 5,
     "warning_stream": False,
@@ -82,7 +82,7 @@ def read(text: str) -> Reading:
 
 def _parsed(text: str) -> Any:
     columns = max((len(rule.split()) for rule in _RULE.findall(text)), default=0)
-    if columns * text.count("\n") > _MOST_CELLS * len(text):
+    if columns * text.count("\n") > _MAX_CELLS * len(text):
         raise UnreadableError("a table of far more cells than words", limit="size")
     head = _HEAD.match(text)
     has_head = head is not None and _TITLE_IN_HEAD.search(head[0]) is not None
@@ -252,7 +252,7 @@ class _Walk:
                 if entry is None:
                     break
                 said = self._cell(entry)
-                again = said if len(said) <= _LONGEST_REPEATED else ""
+                again = said if len(said) <= _MAX_REPEATED_CHARS else ""
                 for column in range(entry.get("morecols", 0) + 1):
                     told = said if not column else again if is_header else ""
                     if more := entry.get("morerows", 0):
@@ -286,7 +286,7 @@ class _Walk:
             return str(reference.astext())
         if key not in self._meanings:
             self._meanings[key] = ""  # of one that stands for itself
-            self._meanings[key] = self._words(meanings[key])[:_LONGEST_MEANING]
+            self._meanings[key] = self._words(meanings[key])[:_MAX_MEANING_CHARS]
         return self._meanings[key]
 
 

@@ -30,7 +30,7 @@ _NAMED = {kind: words(names) for kind, names in _TABLES["names"].items()}
 _OPTION = regex(r":(\w[\w -]{0,60}):(?:[ \t]+|\Z)")
 _TARGET = regex(r"(?P<shown>[^<]{1,1000}?)\s*<[^<>]{1,1000}>\Z")
 _DELIMITERS = {"tab": "\t", "space": " "}
-_MOST_EMPTY = 4  # cells for each character of a table: more would make a short text a long one
+_MAX_EMPTY = 4  # cells for each character of a table: more would make a short text a long one
 _REGISTRIES = RLock()  # docutils has one for each process
 
 
@@ -216,7 +216,7 @@ class _Directive(Directive):
 def _table(rows: list[list[list[Any]]], headers: int, size: int) -> list[Any]:
     """As docutils has tables. Short rows are filled up."""
     wide = max(map(len, rows), default=0)
-    if not wide or wide * len(rows) > _MOST_EMPTY * size:
+    if not wide or wide * len(rows) > _MAX_EMPTY * size:
         return []
     lines = [
         nodes.row("", *(nodes.entry("", *cell) for cell in (*row, *([[]] * (wide - len(row))))))

@@ -12,13 +12,13 @@ MARKS = {"sup": "\x01", "sub": "\x02"}  # before what is raised or lowered; no c
 END = "\x03"
 _MARKED = regex("([\x01\x02])((?:[^\x01-\x03]|\x03\\1){0,40})\x03")  # in one piece or several
 _UNMARKED = {1: None, 2: None, 3: None}
-_LOOK_BACK = 200  # characters
+_LOOK_BACK_CHARS = 200  # characters
 _SEEN = r"(?:\s(?:(?!style|hidden)[^<>]){0,200})?"  # hidden ones are left to others
 _INLINE = regex(rf"</?(?:a|b|em|i|small|span|strong|su[bp]|var){_SEEN}>", re.IGNORECASE)
 _ELEMENT = regex(
     rf"<(su[bp]){_SEEN}>((?:(?!</?su[bp])(?:[^<>]|</?[a-z]+{_SEEN}>)){{1,20}})</\1>", re.IGNORECASE
 )
-_BASE_WITHIN = 50  # characters, in which it is looked for what is raised
+_BASE_WITHIN_CHARS = 50  # characters, in which it is looked for what is raised
 _FIGURES = "0123456789+-−–n"
 _FORMS = {"sup": ("^", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻ⁿ"), "sub": ("_", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋ₙ")}
 _NUMBER = regex(r"[+\-−–]?\d{1,3}(?:[.,]\d{1,3})?[+\-−–]?|n")
@@ -31,7 +31,7 @@ def told(text: str) -> str:
     """A text in which `MARKS` and `END` stand around pieces."""
 
     def piece(found: re.Match[str]) -> str:
-        before = text[max(0, found.start() - _LOOK_BACK) : found.start()].translate(_UNMARKED)
+        before = text[max(0, found.start() - _LOOK_BACK_CHARS) : found.start()].translate(_UNMARKED)
         said = found[2].translate(_UNMARKED)
         return _exponent(before, said, "sup" if found[1] == MARKS["sup"] else "sub") or said
 
@@ -42,7 +42,7 @@ def told_in_html(html: str) -> str:
     """HTML with its elements ``sup`` and ``sub`` told."""
 
     def element(found: re.Match[str]) -> str:
-        before = _INLINE.sub("", html[max(0, found.start() - _LOOK_BACK) : found.start()])
+        before = _INLINE.sub("", html[max(0, found.start() - _LOOK_BACK_CHARS) : found.start()])
         return _exponent(unescape(before), unescape(_INLINE.sub("", found[2])), found[1].lower()) or found[0]
 
     return _ELEMENT.sub(element, html)
@@ -57,7 +57,7 @@ def _exponent(before: str, said: str, kind: str) -> str:
     """
     said = said.strip()
     base = _BASE if said.isalnum() else _UNIT
-    is_power = kind == "sup" and said != "1" and base.search(before[-_BASE_WITHIN:]) is not None
+    is_power = kind == "sup" and said != "1" and base.search(before[-_BASE_WITHIN_CHARS:]) is not None
     if not _NUMBER.fullmatch(said) or not (before[-1:].isdigit() or is_power):
         return ""
     mark, forms = _FORMS[kind]

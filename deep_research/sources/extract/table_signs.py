@@ -14,8 +14,8 @@ from lxml.html import HtmlElement
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import hides
 
-_MOST_SIGNS = 3  # of a cell
-_MOST_ELEMENTS = 40  # of which they consist
+_MAX_SIGNS = 3  # of a cell
+_MAX_ELEMENTS = 40  # of which they consist
 _YES = regex(r"(?:^|[\s_-])(?:check|checkmark|tick|ok|yes)(?=$|[\s_-])", re.IGNORECASE)
 _NO = regex(r"(?:^|[\s_-])(?:times|cross|crossmark|xmark|remove|no)(?=$|[\s_-])", re.IGNORECASE)
 _SIGNS = ("img", "svg", "i", "span", "em", "b", "abbr")
@@ -27,10 +27,10 @@ def tell_ticks(tree: HtmlElement) -> None:
     for table in list(tree.iter("table")):
         for cell in list(table.iter("td")) if _has_names(table) else ():
             is_still = next(cell.iterdescendants(*_PRESSED), None) is None
-            inner = islice(cell.iterdescendants(), _MOST_ELEMENTS)
+            inner = islice(cell.iterdescendants(), _MAX_ELEMENTS)
             if is_still and not cell.text_content().strip():
                 told = list(dict.fromkeys(filter(None, map(_name_of, inner))))
-                if 0 < len(told) <= _MOST_SIGNS:
+                if 0 < len(told) <= _MAX_SIGNS:
                     del cell[:]
                     cell.text = ", ".join(told)
 
@@ -56,7 +56,7 @@ def _name_of(sign: HtmlElement) -> str:
     return name or ("✓" if _YES.search(drawn) else "✗" if _NO.search(drawn) else "")
 
 
-_LONGEST = 30  # characters
+_MAX_SIGN_CHARS = 30  # characters
 _MOST_WORDS = 4
 _FILE = regex(r"(?<![\w-])[\w-]++\.(?:png|jpe?g|gif|svg|webp)\b", re.IGNORECASE)
 _NO_SIGN = regex(
@@ -68,5 +68,5 @@ _NO_SIGN = regex(
 
 def as_name(text: str) -> str:
     name = " ".join(text.split())
-    is_short = len(name) <= _LONGEST and len(name.split()) <= _MOST_WORDS
+    is_short = len(name) <= _MAX_SIGN_CHARS and len(name.split()) <= _MOST_WORDS
     return "" if not is_short or _FILE.search(name) or _NO_SIGN.search(name) else name

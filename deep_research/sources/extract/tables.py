@@ -17,9 +17,9 @@ from deep_research.sources.extract.plaintext import UnreadableError, decode
 
 _DELIMITERS = ",;\t|"
 _SPACES = " "
-_SAMPLE = 20_000  # characters
-_MOST_COLUMNS = 500
-_FIELD = 100_000  # characters
+_SAMPLE_CHARS = 20_000  # characters
+_MAX_COLUMNS = 500
+_FIELD_CHARS = 100_000  # characters
 _EAST_ASIAN = "\u2e80"  # from which letters on a word may be broken anywhere
 _CLOSING = ")]%”’\"'"  # what a paragraph without a stop may end in
 
@@ -66,11 +66,11 @@ def in_one(paragraphs: Iterable[str]) -> str:
 def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
     if delimiter == _SPACES:
         text, delimiter = "\n".join("\t".join(part.split()) for part in text.split("\n")), "\t"
-    csv.field_size_limit(_FIELD)
+    csv.field_size_limit(_FIELD_CHARS)
     try:
         for row in csv.reader(io.StringIO(text), delimiter=delimiter):
-            if len(row) > _MOST_COLUMNS:
-                raise UnreadableError(f"a table of more than {_MOST_COLUMNS} columns", limit="size")
+            if len(row) > _MAX_COLUMNS:
+                raise UnreadableError(f"a table of more than {_MAX_COLUMNS} columns", limit="size")
             if any(map(str.strip, row)):
                 yield row
     except csv.Error as error:
@@ -79,7 +79,7 @@ def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
 
 def _delimiter(text: str) -> str:
     """The mark that most lines have equally often, outside quotes."""
-    lines = [re.sub(r'"[^"\n]*"', "", part) for part in text[:_SAMPLE].split("\n")[:50] if part.strip()]
+    lines = [re.sub(r'"[^"\n]*"', "", part) for part in text[:_SAMPLE_CHARS].split("\n")[:50] if part.strip()]
     if _is_spaced(lines):
         return _SPACES
 

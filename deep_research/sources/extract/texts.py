@@ -58,7 +58,7 @@ def join_broken_words(text: str) -> str:
     return _BROKEN.sub(whole, text)
 
 
-_MOST_PARSED = 1_500_000  # bytes of markup; more would take its parser longer than a child may compute
+_MAX_PARSED_BYTES = 1_500_000  # bytes of markup; more would take its parser longer than a child may compute
 _HEADING = regex(r"^#{1,6} (\S[^\n]*)$", re.MULTILINE)
 _FENCED = regex(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 _SOFT_HYPHEN = regex("\xad[ \t]{0,5}\r?\n")
@@ -94,7 +94,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     if "\xad" in text:  # a hyphen that is seen at the end of a line alone
         text = _SOFT_HYPHEN.sub("-\n", text)
     text = clean(text)
-    reads = _read_text if len(raw) > _MOST_PARSED else _READERS.get(asked.format, _read_text)
+    reads = _read_text if len(raw) > _MAX_PARSED_BYTES else _READERS.get(asked.format, _read_text)
     try:
         title, author, text, published = reads(text, asked.name)
     except RecursionError:

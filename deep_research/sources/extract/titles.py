@@ -8,8 +8,8 @@ from itertools import islice
 from lxml import etree
 from lxml.html import HtmlElement
 
-_MOST = 40  # headings that are looked at
-_LONGEST = 500  # characters of a title
+_MAX_HEADINGS = 40  # headings that are looked at
+_MAX_TITLE_CHARS = 500  # characters of a title
 _APART = " —–|·»:-"  # what stands between a title and the name of the site
 
 
@@ -24,11 +24,11 @@ def title_of_head(tree: HtmlElement) -> str:
 def heading(tree: HtmlElement, said: list[str]) -> HtmlElement | None:
     """The heading of the page: one with which a title ``said`` in its head begins, else the first, rather in the main
     part than in what stands above it."""
-    found = list(islice(_within(tree, ("main", "article"), "h1"), _MOST))
-    every = list(islice(tree.iter("h1"), _MOST))
-    titles = [title[:_LONGEST].lower() for title in said if title]
+    found = list(islice(_within(tree, ("main", "article"), "h1"), _MAX_HEADINGS))
+    every = list(islice(tree.iter("h1"), _MAX_HEADINGS))
+    titles = [title[:_MAX_TITLE_CHARS].lower() for title in said if title]
     for each in (*found, *every):
-        text = text_of(each)[:_LONGEST].lower()
+        text = text_of(each)[:_MAX_TITLE_CHARS].lower()
         if text and any(title.startswith(text) for title in titles):
             return each
     return next(iter((*found, *every)), None)

@@ -21,7 +21,7 @@ _ENTRY = (
 _TAG = regex(r"<[^<>]{0,400}>")
 _LOGIN = regex(r"(?<![^\W\d_])[^\W\d_]++\d{2,}")
 _LEAST, _MOST = 4, 300  # characters of a title
-_LONGEST_LINE = 150
+_MAX_LINE_CHARS = 150
 _TOP = 8  # paragraphs of a page, among which its title stands
 _COLUMNS = regex(r"\S\s{3,}\S")
 
@@ -65,4 +65,4 @@ def _first(paragraphs: Sequence[Paragraph], drawn: Sequence[str]) -> str:
     is_broken = is_prose(whole) and whole[len(first) :].lstrip()[:1].islower()
     is_row = _COLUMNS.search(first) is not None
     is_text = is_row or is_broken or is_prose(first) or drawn.count(first) > 1
-    return "" if is_text or len(first) > _LONGEST_LINE else sane_title(first)
+    return "" if is_text or len(first) > _MAX_LINE_CHARS else sane_title(first)

@@ -35,7 +35,7 @@ _REFUSED = {
 _refused: list[str] = []  # to the job under way: a reader may make another error of it
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _OBJECTS = 20_000  # new ones between two searches for rings of them; a page alone has thousands, and no rings
-_MAY_LEAVE = 1.0  # seconds after the parent's deadline
+_MAY_LEAVE_SECONDS = 1.0  # seconds after the parent's deadline
 
 
 def main(memory: int, cpu_seconds: int, seconds: float, parent: int) -> None:
@@ -137,7 +137,7 @@ def _allow(cpu_seconds: int, seconds: float) -> None:
     used = resource.getrusage(resource.RUSAGE_SELF)
     soft = math.ceil(used.ru_utime + used.ru_stime) + cpu_seconds
     resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-    signal.setitimer(signal.ITIMER_REAL, seconds + _MAY_LEAVE)
+    signal.setitimer(signal.ITIMER_REAL, seconds + _MAY_LEAVE_SECONDS)
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:

@@ -30,7 +30,7 @@ _REUSE = (
 _KEPT = frozenset(("content-type", "content-language", "x-robots-tag", "retry-after", *_REUSE))
 _BEYOND_ASCII = regex(rb"[\x80-\xff]")
 _MOST_HEADER_BYTES = 16_384
-LARGE = 1_000_000  # bytes of a body, from which on it is one of few that are taken at a time
+LARGE_BYTES = 1_000_000  # bytes of a body, from which on it is one of few that are taken at a time
 
 Room = Callable[[], Awaitable[None]]
 
@@ -101,7 +101,7 @@ class Fetcher:
         self, url: str, *, headers: Mapping[str, str] | None = None, large: Room | None = None
     ) -> Fetched:
         """As `fetch`, but a redirect is not followed: who asks does it, and has a say at every step. ``large`` is
-        awaited once, within the time for all, before more than `LARGE` bytes of a body are taken."""
+        awaited once, within the time for all, before more than `LARGE_BYTES` bytes of a body are taken."""
         with self._failures(url):
             async with asyncio.timeout(self.limits.seconds):
                 return await self._one(target_of(url.partition("#")[0]), headers or {}, large=large)
@@ -215,7 +215,7 @@ async def _collected(pieces: AsyncIterator[bytes], cut: int | None, large: Room 
     try:
         async for piece in pieces:
             size += len(piece)
-            if large is not None and size > LARGE:
+            if large is not None and size > LARGE_BYTES:
                 await large()
                 large = None
             kept.append(piece)

@@ -13,7 +13,7 @@ from deep_research.patterns import regex
 MAX_HEAD_BYTES = 65_536  # with the answers that only announce another
 # What frames a body may take so much, and half as much as the body.
 MAX_FRAMING_BYTES = 262_144
-_PIECE = 65_536  # bytes taken at a time
+_PIECE_BYTES = 65_536  # bytes taken at a time
 _WITHOUT_BODY = (204, 304)
 _LINE = regex(rb"[\x20-\x7e]+")
 
@@ -58,7 +58,7 @@ class Exchange:
         if self._read_bytes - heard.body_bytes > allowed:
             raise BrokenError("too much that is no body")
         try:
-            data = await self._reader.read(_PIECE)
+            data = await self._reader.read(_PIECE_BYTES)
         except OSError as error:
             raise BrokenError(str(error)) from None
         self._read_bytes += len(data)

@@ -20,11 +20,11 @@ from urllib.parse import urlsplit
 
 from deep_research.patterns import regex
 
-LONGEST_URL = 2_048
+MAX_URL_CHARS = 2_048
 PORTS = {"http": 80, "https": 443}
-MOST_LOOKUPS = 256  # of names at a time; those that nobody waits for any more count too
-PATIENCE = 4.0  # seconds for one address of a name that has another
-_MOST_TRIED = 4  # addresses of a name
+MAX_LOOKUPS = 256  # of names at a time; those that nobody waits for any more count too
+PATIENCE_SECONDS = 4.0  # seconds for one address of a name that has another
+_MAX_TRIED = 4  # addresses of a name
 _RESOLVER = "deep-research-resolver"
 
 IPAddress = IPv4Address | IPv6Address
@@ -101,8 +101,8 @@ class Target:
 @lru_cache(maxsize=1024)  # on its way a page is looked at again and again
 def target_of(url: str) -> Target:
     """The parts of a URL that may be fetched, as far as it shows from itself. Raises `Refused`."""
-    if not url or len(url) > LONGEST_URL:
-        raise Refused(f"the address is empty or longer than {LONGEST_URL} characters")
+    if not url or len(url) > MAX_URL_CHARS:
+        raise Refused(f"the address is empty or longer than {MAX_URL_CHARS} characters")
     if any(ord(c) <= 0x20 or ord(c) == 0x7F or c in '\\"<>^`{|}' for c in url):
         raise Refused("the address has characters that no address has")
     try:
@@ -208,7 +208,7 @@ async def resolve(host: str, port: int) -> Sequence[str]:
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(settle, found)
 
-    if sum(thread.name == _RESOLVER for thread in threading.enumerate()) >= MOST_LOOKUPS:
+    if sum(thread.name == _RESOLVER for thread in threading.enumerate()) >= MAX_LOOKUPS:
         raise OSError("too many names are being asked for")
     try:
         threading.Thread(target=ask, name=_RESOLVER, daemon=True).start()
@@ -307,11 +307,11 @@ class Guard:
         if not all(map(is_public, addresses)):
             raise InnerAddress("the name leads to an address that is not public")
         failure = UnreachedError("no address answered")
-        tried = addresses[:_MOST_TRIED]
+        tried = addresses[:_MAX_TRIED]
         for number, address in enumerate(tried, start=1):
             try:
                 # The first may lead nowhere, as those of version 6 do in many nets; it is not waited for to the end.
-                async with asyncio.timeout(PATIENCE if number < len(tried) else None):
+                async with asyncio.timeout(PATIENCE_SECONDS if number < len(tried) else None):
                     return await self._opener(address, port, tls, host)
             except ssl.SSLError as error:  # it is there, but is not who it should be
                 raise UnreachedError(str(error)) from None

@@ -1,9 +1,8 @@
 """Politeness: how many pages a host is asked for at a time and how fast, and leaving it alone when it says so.
 
-What is known of a host is shared by all runs of the process. A host that says when to come back is waited for if that is
-within `LONGEST_PAUSE`; its pages fail at once if it is later. One to which no connection was made several times in a row
-is left alone for a while, and then tried with care: one more failure closes it again.
-"""
+What is known of a host is shared by all runs of the process. A host that says when to come back is waited for if that
+is within `MAX_PAUSE_SECONDS`; its pages fail at once if it is later. One to which no connection was made several
+times in a row is left alone for a while, and then tried with care: one more failure closes it again."""
 
 from __future__ import annotations
 
@@ -25,11 +24,11 @@ from deep_research.sources.fetch.guard import target_of
 from deep_research.state.journal import utc_now
 
 AT_ONCE = 4
-LONGEST_PAUSE = 60.0  # seconds that a host is waited for
-PAUSE = 5.0  # seconds, where a host says that it is too much and not for how long
-LONGEST_CLOSED = 3_600.0
+MAX_PAUSE_SECONDS = 60.0  # seconds that a host is waited for
+PAUSE_SECONDS = 5.0  # seconds, where a host says that it is too much and not for how long
+MAX_CLOSED_SECONDS = 3_600.0
 FAILURES = 3  # connections in a row that were not made
-LEFT_ALONE = 60.0  # seconds after them
+LEFT_ALONE_SECONDS = 60.0  # seconds after them
 _HOSTS = 2_048  # that are remembered
 
 
@@ -129,19 +128,19 @@ class Hosts:
             return
         wait = retry_after(headers, self._now())
         if wait is None and status == 429:
-            wait = PAUSE
+            wait = PAUSE_SECONDS
         if wait is None or wait <= 0:
             return
-        if wait <= LONGEST_PAUSE:
+        if wait <= MAX_PAUSE_SECONDS:
             host.gate.pause(wait)
             return
         with self._lock:
             host.closed = f"The site asks to be left alone (status {status})."
-            host.closed_until = self._clock() + min(wait, LONGEST_CLOSED)
+            host.closed_until = self._clock() + min(wait, MAX_CLOSED_SECONDS)
 
     def _missed(self, host: _Host) -> None:
         with self._lock:
             host.failures += 1
             if host.failures >= FAILURES:
                 host.closed = f"The site could not be reached {host.failures} times in a row."
-                host.closed_until = self._clock() + LEFT_ALONE
+                host.closed_until = self._clock() + LEFT_ALONE_SECONDS

@@ -17,7 +17,7 @@ from typing import Generic, Protocol, TypeVar
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.forks import renew_in_children
 from deep_research.sources.fetch.cache import Freshness, NoPages, SavedPage, SavedPages, freshness, renewed
-from deep_research.sources.fetch.client import LARGE, Fetcher
+from deep_research.sources.fetch.client import LARGE_BYTES, Fetcher
 from deep_research.sources.fetch.flights import Flights
 from deep_research.sources.fetch.guard import Refused, target_of
 from deep_research.sources.fetch.hosts import Hosts
@@ -128,7 +128,7 @@ class WebPages(Generic[DocumentT]):
             error.data.setdefault("url", page.url)
             raise
         snapshot_hash = (
-            _hash(page.body) if len(page.body) <= LARGE else await asyncio.to_thread(_hash, page.body)
+            _hash(page.body) if len(page.body) <= LARGE_BYTES else await asyncio.to_thread(_hash, page.body)
         )
         return WebPage(
             url=page.url,
@@ -146,7 +146,7 @@ class WebPages(Generic[DocumentT]):
         held = await self._saved.saved(journey.url)
         fresh = freshness(held, self._clock()) if held else None
         if held and fresh is Freshness.FRESH:
-            if len(held.body) > LARGE:
+            if len(held.body) > LARGE_BYTES:
                 await self._asker.take_large_place(journey)
             await self._asker.take_place(journey)
             return held, False

@@ -26,13 +26,15 @@ from deep_research.sources.fetch.client import Fetched, Fetcher
 from deep_research.sources.fetch.guard import Target, target_of
 
 TOKEN = "deep-research"  # noqa: S105 - the name by which rules are meant for us
-LONGEST_DELAY = 10.0  # seconds; who asks for more gets this: a page read in minutes helps nobody's research
+MAX_DELAY_SECONDS = (
+    10.0  # seconds; who asks for more gets this: a page read in minutes helps nobody's research
+)
 MOST_BYTES = 500 * 1024  # of a file that are looked at
 UNREACHED, FAULTY = 60.0, 300.0
 SHORTEST_KEPT, LONGEST_KEPT = 3_600.0, 86_400.0
 _ORIGINS = 2_048  # of which rules are kept
 _KEPT_BYTES = 2_000_000  # of all files together; rules take up to forty times that in memory
-_LARGE = 32_768  # bytes, from which on reading the file would hold the loop
+_LARGE_BYTES = 32_768  # bytes, from which on reading the file would hold the loop
 _OTHERS = "others"
 _EVERYBODY = 1_000_000
 _AGENT = regex(r"\s*user[ -]?agent(?![a-z])\s*:?\s*", re.IGNORECASE)
@@ -79,7 +81,7 @@ class Robots:
         return "The site's robots.txt asks programs not to read this page."
 
     def delay(self, url: str) -> float | None:
-        """Seconds between two requests that the site asks for, at most `LONGEST_DELAY`; None when it does not, or its
+        """Seconds between two requests that the site asks for, at most `MAX_DELAY_SECONDS`; None when it does not, or its
         rules have not been asked for."""
         rules = self._fresh(_origin(target_of(url)))
         return rules.delay if rules else None
@@ -174,10 +176,10 @@ async def _read(page: Fetched, until: float) -> _Rules:
     body = page.body
     if len(body) > MOST_BYTES:
         body = body[: body.rfind(b"\n", 0, MOST_BYTES) + 1]  # half a rule may forbid more than the whole
-    parsed = await asyncio.to_thread(_parsed, body) if len(body) > _LARGE else _parsed(body)
+    parsed = await asyncio.to_thread(_parsed, body) if len(body) > _LARGE_BYTES else _parsed(body)
     delay = parsed.crawl_delay(TOKEN)
     return _Rules(
-        parsed=parsed, delay=min(delay, LONGEST_DELAY) if delay else None, until=until, size=len(body)
+        parsed=parsed, delay=min(delay, MAX_DELAY_SECONDS) if delay else None, until=until, size=len(body)
     )
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 FAILURES = 5  # in a row
 UNREACHED = 3  # failures that it counts as when there was no connection
-FIRST_REST = 30.0  # seconds, doubled each time
-LONGEST_REST = 600.0
+FIRST_REST_SECONDS = 30.0  # seconds, doubled each time
+MAX_REST_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Breaker:
                 return False
             if self._failures < FAILURES and not self._told:
                 return True
-            if self._trying and now < self._trying + FIRST_REST:
+            if self._trying and now < self._trying + FIRST_REST_SECONDS:
                 return False
             self._trying = now
             return True
@@ -71,8 +71,8 @@ class Breaker:
             self._unreached = unreached
             self._why, self._trying = why, 0.0
             if self._failures >= FAILURES:
-                rest = FIRST_REST * 2.0 ** min(self._failures - FAILURES, 10)
-                self._until = max(self._until, self.clock() + min(LONGEST_REST, rest))
+                rest = FIRST_REST_SECONDS * 2.0 ** min(self._failures - FAILURES, 10)
+                self._until = max(self._until, self.clock() + min(MAX_REST_SECONDS, rest))
                 self._told = False
 
     def rest(self, seconds: float, why: str) -> None:

@@ -40,11 +40,11 @@ __all__ = [
     "whole",
 ]
 
-LONGEST_TITLE = 300  # characters
-LONGEST_SNIPPET = 1_000
-LONGEST_NAME = 200
+MAX_TITLE_CHARS = 300  # characters
+MAX_SNIPPET_CHARS = 1_000
+MAX_NAME_CHARS = 200
 LONGEST_ADDRESS = 2_000
-LONGEST_TEXT = 2_000_000
+MAX_TEXT_CHARS = 2_000_000
 # Of what services of others give.
 MAX_ADDRESS_CHARS = 4_096
 MAX_SHOWN_CHARS = 8_000  # of a snippet
@@ -53,7 +53,7 @@ MAX_FACT_CHARS, MAX_FACTS = 1_000, 50
 MAX_LABELS_CHARS = 100_000  # of the labels of pages, a line for each
 LABELS = "page_labels"
 MAX_MENTIONS, MAX_WORDS = 200, 2_000
-MOST_AUTHORS = 50
+MAX_AUTHORS = 50
 
 _RAW = 8  # times the bound: characters that are looked at, since tags and entities go
 _TAG = regex(r"<[a-zA-Z/!?][^<>]{0,1000}>")
@@ -66,7 +66,7 @@ _DOMAIN = regex(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", re.IGNORECASE)
 _LANGUAGE = regex(r"[a-z]{2,3}")
 
 
-def line(value: Any, most: int = LONGEST_SNIPPET) -> str:
+def line(value: Any, most: int = MAX_SNIPPET_CHARS) -> str:
     """One line of plain text of at most ``most`` characters: tags and entities gone, spaces single, cut at a word and
     ended with ``…`` where it was longer. Empty where ``value`` is no text."""
     raw = text(value)[: most * _RAW]
@@ -77,7 +77,7 @@ def line(value: Any, most: int = LONGEST_SNIPPET) -> str:
 
 def whole(value: Any) -> str:
     """A text with its lines, clean and within 2,000,000 characters. Empty where ``value`` is none."""
-    return clean(text(value)[:LONGEST_TEXT]).strip()
+    return clean(text(value)[:MAX_TEXT_CHARS]).strip()
 
 
 def shortened(words: str, most: int, end: str = "") -> str:
@@ -148,8 +148,8 @@ def language(code: str | None) -> str | None:
 
 def names(values: Iterable[Any]) -> tuple[str, ...]:
     """Names of people, in their order, 50 at most."""
-    found = (line(value, LONGEST_NAME) for value in values)
-    return tuple(name for name in found if name)[:MOST_AUTHORS]
+    found = (line(value, MAX_NAME_CHARS) for value in values)
+    return tuple(name for name in found if name)[:MAX_AUTHORS]
 
 
 def bounded(result: SearchResult) -> SearchResult:
@@ -157,19 +157,19 @@ def bounded(result: SearchResult) -> SearchResult:
     source may be is left out as a whole."""
     record = result.scholarly
     changed: dict[str, Any] = {
-        "title": bounded_line(result.title, LONGEST_TITLE),
+        "title": bounded_line(result.title, MAX_TITLE_CHARS),
         "snippet": cut(result.snippet, MAX_SHOWN_CHARS),
-        "extract": result.extract and cut(result.extract, LONGEST_TEXT),
-        "authors": tuple(bounded_line(name, LONGEST_NAME) for name in result.authors[:MOST_AUTHORS]),
-        "language": result.language and bounded_line(result.language, LONGEST_NAME),
-        "provider": bounded_line(result.provider, LONGEST_NAME),
-        "snapshot_hash": result.snapshot_hash and bounded_line(result.snapshot_hash, LONGEST_NAME),
+        "extract": result.extract and cut(result.extract, MAX_TEXT_CHARS),
+        "authors": tuple(bounded_line(name, MAX_NAME_CHARS) for name in result.authors[:MAX_AUTHORS]),
+        "language": result.language and bounded_line(result.language, MAX_NAME_CHARS),
+        "provider": bounded_line(result.provider, MAX_NAME_CHARS),
+        "snapshot_hash": result.snapshot_hash and bounded_line(result.snapshot_hash, MAX_NAME_CHARS),
         "scholarly": record
         and replace(
             record,
-            doi=record.doi and bounded_line(record.doi, LONGEST_NAME),
-            arxiv=record.arxiv and bounded_line(record.arxiv, LONGEST_NAME),
-            venue=record.venue and bounded_line(record.venue, LONGEST_NAME),
+            doi=record.doi and bounded_line(record.doi, MAX_NAME_CHARS),
+            arxiv=record.arxiv and bounded_line(record.arxiv, MAX_NAME_CHARS),
+            venue=record.venue and bounded_line(record.venue, MAX_NAME_CHARS),
         ),
         "mentions": _bounded_mentions(result.mentions),
         "metadata": bounded_metadata(result.metadata),
@@ -180,7 +180,7 @@ def bounded(result: SearchResult) -> SearchResult:
 def bounded_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
     """Facts with short names and values. The labels of pages keep their lines, one for each page."""
     return {
-        bounded_line(name, LONGEST_NAME): cut(clean(cut(value, MAX_LABELS_CHARS)), MAX_LABELS_CHARS)
+        bounded_line(name, MAX_NAME_CHARS): cut(clean(cut(value, MAX_LABELS_CHARS)), MAX_LABELS_CHARS)
         if name == LABELS
         else bounded_line(value, MAX_FACT_CHARS)
         for name, value in islice(metadata.items(), MAX_FACTS)
@@ -195,10 +195,10 @@ def bounded_look(look: FirstLook) -> FirstLook:
             "words": {
                 word: weight
                 for word, weight in islice(look.words.items(), MAX_WORDS)
-                if len(word) <= LONGEST_NAME
+                if len(word) <= MAX_NAME_CHARS
             },
-            "titles": tuple(bounded_line(title, LONGEST_TITLE) for title in look.titles[:MAX_FACTS]),
-            "snippets": tuple(bounded_line(text, LONGEST_SNIPPET) for text in look.snippets[:MAX_FACTS]),
+            "titles": tuple(bounded_line(title, MAX_TITLE_CHARS) for title in look.titles[:MAX_FACTS]),
+            "snippets": tuple(bounded_line(text, MAX_SNIPPET_CHARS) for text in look.snippets[:MAX_FACTS]),
         }
     )
 
@@ -206,8 +206,8 @@ def bounded_look(look: FirstLook) -> FirstLook:
 def _bounded_mentions(mentions: Sequence[Mention]) -> tuple[Mention, ...]:
     return tuple(
         mention
-        if len(mention.name) <= LONGEST_NAME
-        else mention.model_copy(update={"name": bounded_line(mention.name, LONGEST_NAME)})
+        if len(mention.name) <= MAX_NAME_CHARS
+        else mention.model_copy(update={"name": bounded_line(mention.name, MAX_NAME_CHARS)})
         for mention in mentions[:MAX_MENTIONS]
     )
 
@@ -219,5 +219,7 @@ def is_bounded_address(result: SearchResult) -> bool:
 
 def only(facts: Mapping[str, Any]) -> dict[str, str]:
     """Facts that there are, each as a short line."""
-    lines = {name: line(str(value), LONGEST_NAME) for name, value in facts.items() if value not in (None, "")}
+    lines = {
+        name: line(str(value), MAX_NAME_CHARS) for name, value in facts.items() if value not in (None, "")
+    }
     return {name: value for name, value in lines.items() if value}

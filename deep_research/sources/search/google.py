@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from deep_research.sources.search.base import SearchFilters, SearchRequest, SearchResult, SourceType, Trouble
 from deep_research.sources.search.fields import (
-    LONGEST_TITLE,
+    MAX_TITLE_CHARS,
     address,
     day,
     domains,
@@ -27,9 +27,9 @@ KEY_VARIABLE = GOOGLE.required[0]
 ENGINE_VARIABLE = GOOGLE.required[1]
 
 _PAGE = 10
-_MOST_RESULTS = 100
+_MAX_RESULTS = 100
 _MOST_WORDS = 32  # Google ignores those that come after
-_MOST_SITES = 8
+_MAX_SITES = 8
 _FIRST_DAY = date(1900, 1, 1)
 _SPENT = ("dailylimitexceeded", "quotaexceeded", "per day")
 _DAYS = ("article:published_time", "og:published_time", "datepublished", "citation_publication_date", "date")
@@ -72,9 +72,9 @@ class Google(HttpSearch):
         params = self._params(request)
         found: dict[str, SearchResult] = {}
         start = 1
-        while start <= _MOST_RESULTS:
+        while start <= _MAX_RESULTS:
             number = _PAGE if request.exclude else min(_PAGE, request.limit - len(found))
-            number = min(number, _MOST_RESULTS - start + 1)
+            number = min(number, _MAX_RESULTS - start + 1)
             page = await self._get("/customsearch/v1", {**params, "num": number, "start": start})
             items = _items(page)
             for result in filter(None, map(_result, items)):
@@ -122,9 +122,9 @@ def _sites(filters: SearchFilters) -> tuple[list[str], dict[str, str | int]]:
     operators: list[str] = []
     if len(wanted) == 1:
         params = {"siteSearch": wanted[0], "siteSearchFilter": "i"}
-    elif 1 < len(wanted) <= _MOST_SITES:
+    elif 1 < len(wanted) <= _MAX_SITES:
         operators = " OR ".join(f"site:{name}" for name in wanted).split()
-    operators += [f"-site:{name}" for name in unwanted[:_MOST_SITES]]
+    operators += [f"-site:{name}" for name in unwanted[:_MAX_SITES]]
     return operators, params
 
 
@@ -148,7 +148,7 @@ def _result(item: Mapping[str, Any]) -> SearchResult | None:
         return None
     return SearchResult(
         address=where,
-        title=line(item.get("title"), LONGEST_TITLE) or where,
+        title=line(item.get("title"), MAX_TITLE_CHARS) or where,
         snippet=line(item.get("snippet")),
         published=_published(records(record(item.get("pagemap")).get("metatags"))),
     )

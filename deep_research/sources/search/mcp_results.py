@@ -12,7 +12,7 @@ from datetime import date
 from typing import Any
 
 from deep_research.models.clients_bodies import read_json
-from deep_research.sources.search.fields import LONGEST_TITLE, address, day, line, text, whole
+from deep_research.sources.search.fields import MAX_TITLE_CHARS, address, day, line, text, whole
 from deep_research.unpacking import BodyError
 
 MAX_ITEMS = 50  # of one answer
@@ -103,7 +103,7 @@ def _is_item(record: Mapping[str, Any]) -> bool:
 def _item(record: Mapping[str, Any]) -> ResultItem:
     return ResultItem(
         url=next((url for name in _URLS if (url := address(record.get(name)))), None),
-        title=line(_first(record, _TITLES), LONGEST_TITLE),
+        title=line(_first(record, _TITLES), MAX_TITLE_CHARS),
         snippet=line(_first(record, _SNIPPETS)),
         text=whole(_first(record, _TEXTS)[:MAX_TEXT_CHARS]),
         published=next((found for name in _DAYS if (found := day(record.get(name)))), None),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from deep_research.calls import TEXT_UNIT, off_loop
+from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import ConfigurationError, RemoteError, SearchError, bounded_line
 from deep_research.logs import masked
 from deep_research.models.characters import whole_characters
@@ -68,7 +68,7 @@ class McpSearch(SearchProvider):
             answer = await self._answer(request)
         except RemoteError as error:
             raise _search_error(self.name, error) from None
-        size = sum(len(getattr(block, "text", "")) for block in answer.content) // TEXT_UNIT
+        size = sum(len(getattr(block, "text", "")) for block in answer.content) // TEXT_UNIT_CHARS
         items = await off_loop(size, items_of, answer.structured_content, answer.content)
         if answer.is_error:
             words = bounded_line(

@@ -15,8 +15,8 @@ from deep_research.sources.search.base import (
     Trouble,
 )
 from deep_research.sources.search.fields import (
-    LONGEST_NAME,
-    LONGEST_TITLE,
+    MAX_NAME_CHARS,
+    MAX_TITLE_CHARS,
     address,
     count,
     day,
@@ -40,8 +40,8 @@ _FIELDS = (
     "id,doi,display_name,publication_date,publication_year,language,type,primary_location,best_oa_location,"
     "authorships,cited_by_count,is_retracted,abstract_inverted_index"
 )
-_MOST_RESULTS = 100
-_MOST_PLACES = 20_000  # words of an abstract
+_MAX_RESULTS = 100
+_MAX_PLACES_WORDS = 20_000  # words of an abstract
 _PATTERNS = str.maketrans(dict.fromkeys("?*~|!", " "))  # what would make a question a pattern
 
 
@@ -64,7 +64,7 @@ class OpenAlex(HttpSearch):
     async def _find(self, request: SearchRequest) -> Sequence[SearchResult]:
         params: dict[str, str | int] = {
             "search": " ".join(self._query(request).translate(_PATTERNS).split()),
-            "per_page": min(request.limit + len(request.exclude), _MOST_RESULTS),
+            "per_page": min(request.limit + len(request.exclude), _MAX_RESULTS),
             "select": _FIELDS,
         }
         if conditions := _conditions(request.filters):
@@ -97,7 +97,7 @@ def _result(item: Mapping[str, Any]) -> SearchResult | None:
     its_doi = doi(item.get("doi"))
     its_arxiv = arxiv_of(its_doi, primary.get("landing_page_url"), free.get("landing_page_url"))
     where = at_doi(its_doi) or address(primary.get("landing_page_url")) or address(item.get("id"))
-    title = line(item.get("display_name"), LONGEST_TITLE)
+    title = line(item.get("display_name"), MAX_TITLE_CHARS)
     if where is None or not title:
         return None
     source = record(primary.get("source"))
@@ -117,7 +117,7 @@ def _result(item: Mapping[str, Any]) -> SearchResult | None:
         scholarly=Scholarly(
             doi=its_doi,
             arxiv=its_arxiv,
-            venue=line(source.get("display_name"), LONGEST_NAME) or None,
+            venue=line(source.get("display_name"), MAX_NAME_CHARS) or None,
             reviewed=_reviewed(text(item.get("type")), text(source.get("type"))),
             citations=count(item.get("cited_by_count")),
             retracted=retracted if isinstance(retracted, bool) else None,
@@ -134,10 +134,10 @@ def rebuilt(index: Any) -> str:
         (place, word)
         for word, found in record(index).items()
         if isinstance(found, list) and isinstance(word, str)
-        for place in found[:_MOST_PLACES]
+        for place in found[:_MAX_PLACES_WORDS]
         if isinstance(place, int) and not isinstance(place, bool)
     ]
-    return " ".join(word for _, word in sorted(places)[:_MOST_PLACES])
+    return " ".join(word for _, word in sorted(places)[:_MAX_PLACES_WORDS])
 
 
 def _published(value: Any) -> date | None:

@@ -31,8 +31,8 @@ from deep_research.sources.search.base import (
 )
 from deep_research.sources.search.breaker import Breaker, Health
 from deep_research.sources.search.fields import (
-    LONGEST_NAME,
     MAX_FACTS,
+    MAX_NAME_CHARS,
     MAX_NOTE_CHARS,
     bounded,
     is_bounded_address,
@@ -40,15 +40,15 @@ from deep_research.sources.search.fields import (
 from deep_research.sources.search.filters import fits
 from deep_research.state import SourceKind
 
-MOST_REQUESTS = 3
-MOST_BREAKERS = 1_024
-FIRST_WAIT = 0.5  # seconds, doubled each time
-PATIENCE = 5.0  # seconds that a service may ask for and is waited for; it rests when it asks for more
-QUOTA_REST = (
+MAX_REQUESTS = 3
+MAX_BREAKERS = 1_024
+FIRST_WAIT_SECONDS = 0.5  # seconds, doubled each time
+PATIENCE_SECONDS = 5.0  # seconds that a service may ask for and is waited for; it rests when it asks for more
+QUOTA_REST_SECONDS = (
     600.0  # seconds for which a service is left alone that has no more to give and does not say how long
 )
-REFUSED_REST = 600.0  # seconds for which one is left alone that refuses the key
-LONGEST_REST = 3_600.0
+REFUSED_REST_SECONDS = 600.0  # seconds for which one is left alone that refuses the key
+MAX_REST_SECONDS = 3_600.0
 log = get_log("search")
 _ABOUT_THE_REQUEST = frozenset(
     (400, 404, 405, 413, 414, 422)
@@ -56,7 +56,7 @@ _ABOUT_THE_REQUEST = frozenset(
 
 
 class Shared:
-    """The gates and breakers of a process, by endpoint. Thread-safe. Of breakers the `MOST_BREAKERS` that were asked for
+    """The gates and breakers of a process, by endpoint. Thread-safe. Of breakers the `MAX_BREAKERS` that were asked for
     last are kept: there is one for each key, and a process may work for many."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Shared:
         with self._lock:
             breaker = self._breakers.setdefault(endpoint, Breaker())
             self._breakers.move_to_end(endpoint)
-            while len(self._breakers) > MOST_BREAKERS:
+            while len(self._breakers) > MAX_BREAKERS:
                 self._breakers.popitem(last=False)
             return breaker
 
@@ -90,7 +90,7 @@ def shared() -> Shared:
 class Persistence:
     """How a service is asked again. All of it can be replaced in tests."""
 
-    requests: int = MOST_REQUESTS
+    requests: int = MAX_REQUESTS
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random
 
@@ -139,7 +139,7 @@ class Service:
 
     @property
     def name(self) -> str:
-        return bounded_line(str(getattr(self.provider, "name", type(self.provider).__name__)), LONGEST_NAME)
+        return bounded_line(str(getattr(self.provider, "name", type(self.provider).__name__)), MAX_NAME_CHARS)
 
     @property
     def local(self) -> bool:
@@ -162,13 +162,13 @@ class Service:
     async def search(self, request: SearchRequest, *, last: bool = False) -> list[SearchResult]:
         """The results that the request's filters let through, each with the name of the service.
 
-        ``last`` says that no other service is left: then a service is waited for that asks for it, within `PATIENCE`
-        times ten, and one whose failures were merely counted is asked once all the same. Raises `SearchError`.
-        """
+        ``last`` says that no other service is left: then a service is waited for that asks for it, within
+        `PATIENCE_SECONDS` times ten, and one whose failures were merely counted is asked once all the same. Raises
+        `SearchError`."""
         requests = self.persistence.requests
         if not self.breaker.admits():
             health = self.health
-            if not last or (health.told and health.rest > 10 * PATIENCE):
+            if not last or (health.told and health.rest > 10 * PATIENCE_SECONDS):
                 raise self._resting(health)
             if health.told:
                 await self.persistence.sleep(health.rest)
@@ -258,11 +258,11 @@ class Service:
         why = redact(error.problem)
         if trouble == Trouble.REFUSED:
             if status not in _ABOUT_THE_REQUEST:
-                self.breaker.rest(REFUSED_REST, why)
-        elif isinstance(asked, int | float) and asked > PATIENCE:
-            self.breaker.rest(min(LONGEST_REST, asked), why)
+                self.breaker.rest(REFUSED_REST_SECONDS, why)
+        elif isinstance(asked, int | float) and asked > PATIENCE_SECONDS:
+            self.breaker.rest(min(MAX_REST_SECONDS, asked), why)
         elif trouble == Trouble.QUOTA and asked is None:
-            self.breaker.rest(QUOTA_REST, why)
+            self.breaker.rest(QUOTA_REST_SECONDS, why)
         else:
             if isinstance(asked, int | float) and asked > 0:
                 self.gate.pause(asked)  # it would tell all others the same
@@ -273,7 +273,7 @@ class Service:
         asked = error.data.get("retry_after") if isinstance(error, SearchError) else None
         if isinstance(asked, int | float):
             return max(0.0, float(asked))
-        return FIRST_WAIT * 2.0 ** (attempt - 1) * (1.0 - 0.25 * self.persistence.chance())
+        return FIRST_WAIT_SECONDS * 2.0 ** (attempt - 1) * (1.0 - 0.25 * self.persistence.chance())
 
     def _resting(self, health: Health) -> SearchError:
         why = health.why.removeprefix(f"{self.name}: ")
@@ -294,7 +294,9 @@ def _may_help(error: BaseException) -> bool:
     if not isinstance(error, SearchError):
         return False
     asked = error.data.get("retry_after")
-    soon = asked is None or (isinstance(asked, int | float) and asked <= PATIENCE)
+    soon = asked is None or (isinstance(asked, int | float) and asked <= PATIENCE_SECONDS)
     return (error.data.get("trouble") == Trouble.TRANSIENT and soon) or (
-        error.data.get("trouble") == Trouble.QUOTA and isinstance(asked, int | float) and asked <= PATIENCE
+        error.data.get("trouble") == Trouble.QUOTA
+        and isinstance(asked, int | float)
+        and asked <= PATIENCE_SECONDS
     )

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from deep_research.sources.search.base import SearchRequest, SearchResult, SourceType
 from deep_research.sources.search.fields import (
-    LONGEST_TITLE,
+    MAX_TITLE_CHARS,
     address,
     day,
     domains,
@@ -30,7 +30,7 @@ _CATEGORIES = {
     SourceType.NEWS.value: "news",
     SourceType.ACADEMIC.value: "science",
 }
-_MOST_PAGES = 5
+_MAX_PAGES = 5
 
 
 class SearXNG(HttpSearch):
@@ -63,7 +63,7 @@ class SearXNG(HttpSearch):
     async def _find(self, request: SearchRequest) -> Sequence[SearchResult]:
         params = self._params(request)
         found: dict[str, SearchResult] = {}
-        for page in range(1, _MOST_PAGES + 1):
+        for page in range(1, _MAX_PAGES + 1):
             items = self._items(await self._get("/search", {**params, "pageno": page}), first=page == 1)
             before = len(found)
             for result in filter(None, map(_result, items)):
@@ -110,7 +110,7 @@ def _result(item: Mapping[str, Any]) -> SearchResult | None:
     told = ", ".join(name for name in engines if isinstance(name, str)) if isinstance(engines, list) else ""
     return SearchResult(
         address=where,
-        title=line(item.get("title"), LONGEST_TITLE) or where,
+        title=line(item.get("title"), MAX_TITLE_CHARS) or where,
         snippet=line(item.get("content")),
         published=day(item.get("publishedDate")),
         metadata=only({"engines": told, "score": _score(item.get("score"))}),

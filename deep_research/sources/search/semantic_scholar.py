@@ -13,8 +13,8 @@ from deep_research.sources.search.base import (
     SourceType,
 )
 from deep_research.sources.search.fields import (
-    LONGEST_NAME,
-    LONGEST_TITLE,
+    MAX_NAME_CHARS,
+    MAX_TITLE_CHARS,
     address,
     count,
     day,
@@ -35,7 +35,7 @@ _FIELDS = (
     "title,abstract,tldr,url,venue,year,publicationDate,publicationTypes,citationCount,externalIds,"
     "openAccessPdf,authors"
 )
-_MOST_RESULTS = 100
+_MAX_RESULTS = 100
 _PEERS = frozenset(("JournalArticle", "Conference", "Review", "ClinicalTrial", "MetaAnalysis"))
 _PREPRINTS = ("arxiv", "biorxiv", "medrxiv", "ssrn", "research square", "preprints.org", "chemrxiv", "corr")
 _WITHOUT_A_KEY = 20.0  # requests a minute of a pool that everyone without a key shares
@@ -61,7 +61,7 @@ class SemanticScholar(HttpSearch):
         # Words with a hyphen find nothing there.
         params: dict[str, str | int] = {
             "query": " ".join(self._query(request).replace("-", " ").split()),
-            "limit": min(request.limit + len(request.exclude), _MOST_RESULTS),
+            "limit": min(request.limit + len(request.exclude), _MAX_RESULTS),
             "fields": _FIELDS,
         }
         if days := _days(request.filters):
@@ -85,11 +85,11 @@ def _result(item: Mapping[str, Any]) -> SearchResult | None:
     ids = record(item.get("externalIds"))
     its_doi, its_arxiv = doi(ids.get("DOI")), arxiv_id(ids.get("ArXiv"))
     where = at_doi(its_doi) or address(item.get("url"))
-    title = line(item.get("title"), LONGEST_TITLE)
+    title = line(item.get("title"), MAX_TITLE_CHARS)
     if where is None or not title:
         return None
     abstract = whole(item.get("abstract"))
-    venue = line(item.get("venue"), LONGEST_NAME) or None
+    venue = line(item.get("venue"), MAX_NAME_CHARS) or None
     year = count(item.get("year"))
     return SearchResult(
         address=where,

@@ -23,7 +23,7 @@ from deep_research.logs import redact
 from deep_research.models.clients_wire import record, text
 from deep_research.sources.search.base import Trouble, search_failure
 
-LONGEST_WAIT = 60.0  # seconds; whoever is asked to wait longer does better to ask another service
+MAX_WAIT_SECONDS = 60.0  # seconds; whoever is asked to wait longer does better to ask another service
 LONGEST_QUOTA = 30 * 24 * 3600.0
 
 _PASSING = frozenset((408, 409, 425, 429))
@@ -60,7 +60,7 @@ def refusal(
     status. ``unsaid``: texts of the request; a message that quotes one is left out."""
     wait = retry_after(headers.get("retry-after"), now or datetime.now(UTC))
     meant = trouble or of_status(status)
-    if meant is Trouble.TRANSIENT and wait is not None and wait > LONGEST_WAIT:
+    if meant is Trouble.TRANSIENT and wait is not None and wait > MAX_WAIT_SECONDS:
         meant = Trouble.QUOTA
     words = message(body)
     # A service that quotes the request would put the question, or a key, where only an error was to be told.

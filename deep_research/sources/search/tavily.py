@@ -15,13 +15,13 @@ from deep_research.models.clients_bodies import read_json
 from deep_research.sources.search.base import SearchRequest, SearchResult, SourceType, Trouble
 from deep_research.sources.search.fields import address, day, domains, line, only, record, records, whole
 from deep_research.sources.search.keys import TAVILY
-from deep_research.sources.search.web_service import MOST_VALUES, HttpSearch, MalformedError
+from deep_research.sources.search.web_service import MAX_VALUES, HttpSearch, MalformedError
 
 KEY_VARIABLE = TAVILY.required[0]
 
-_MOST_RESULTS = 20
-_MOST_WANTED = 300  # domains
-_MOST_UNWANTED = 150
+_MAX_RESULTS = 20
+_MAX_WANTED = 300  # domains
+_MAX_UNWANTED = 150
 _SPENT = (432, 433)  # the plan's limit, and that of paying as one goes
 
 # The responses of the search under way. What the SDK raises has lost the headers, and what it returns no longer says
@@ -69,7 +69,7 @@ class Tavily(HttpSearch):
             raise MalformedError
         if seen[0].status_code != 200:
             raise self._refusal(seen[0], (self._query(request),))
-        answer = record(read_json(seen[0].content, values=MOST_VALUES))
+        answer = record(read_json(seen[0].content, values=MAX_VALUES))
         if not isinstance(answer.get("results"), list):
             raise MalformedError
         return [found for item in records(answer["results"]) if (found := _result(item))]
@@ -80,9 +80,9 @@ class Tavily(HttpSearch):
             self._query(request),
             search_depth="basic",
             topic="news" if set(request.source_types) == {SourceType.NEWS} else "general",
-            max_results=min(request.limit + len(request.exclude), _MOST_RESULTS),
-            include_domains=domains(filters.domains)[:_MOST_WANTED] or None,
-            exclude_domains=domains(filters.not_domains)[:_MOST_UNWANTED] or None,
+            max_results=min(request.limit + len(request.exclude), _MAX_RESULTS),
+            include_domains=domains(filters.domains)[:_MAX_WANTED] or None,
+            exclude_domains=domains(filters.not_domains)[:_MAX_UNWANTED] or None,
             start_date=filters.since.isoformat() if filters.since else None,
             end_date=_after(filters.latest).isoformat() if filters.latest else None,
             include_answer=False,

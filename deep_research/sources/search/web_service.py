@@ -29,7 +29,7 @@ from deep_research.unpacking import CODINGS, BodyError
 
 SECONDS = 30.0  # for a whole search
 MOST_BYTES = 5_000_000  # of one answer, as it is sent and as it is when unpacked
-MOST_VALUES = 250_000  # in its JSON
+MAX_VALUES = 250_000  # in its JSON
 _SALT = os.urandom(16)
 
 Params = Mapping[str, str | int]
@@ -154,7 +154,7 @@ class HttpSearch(SearchProvider):
                 **key,
             },
             timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
-            event_hooks={"response": [bounded(MOST_BYTES, values=MOST_VALUES)]},
+            event_hooks={"response": [bounded(MOST_BYTES, values=MAX_VALUES)]},
             follow_redirects=False,
             verify=tls(),
             trust_env=not is_loopback(self.base_url),
@@ -164,12 +164,12 @@ class HttpSearch(SearchProvider):
         """The JSON that the service answers with. Raises as `_find` may."""
         response = await self._clients.here().get(f"{base_url or self.base_url}{path}", params=dict(params))
         if response.status_code == 200:
-            return read_json(response.content, values=MOST_VALUES)
+            return read_json(response.content, values=MAX_VALUES)
         raise self._refusal(response, tuple(str(value) for value in params.values()))
 
     def _refusal(self, response: httpx.Response, unsaid: tuple[str, ...]) -> SearchError:
         try:
-            body = read_json(response.content, values=MOST_VALUES)
+            body = read_json(response.content, values=MAX_VALUES)
         except BodyError:
             body = None
         return self._refused(response.status_code, body, response.headers, unsaid)

@@ -12,7 +12,7 @@ from deep_research.errors import SearchError
 from deep_research.models.clients import checked_url
 from deep_research.sources.search.base import SearchRequest, SearchResult, SourceType, Trouble, search_failure
 from deep_research.sources.search.fields import (
-    LONGEST_TITLE,
+    MAX_TITLE_CHARS,
     address,
     count,
     language,
@@ -31,7 +31,7 @@ LICENSE = "CC BY-SA 4.0"
 
 _EDITION = "{language}"
 _DEFAULT_EDITION = "en"
-_MOST_RESULTS = 50
+_MAX_RESULTS = 50
 _TEXTS_AT_ONCE = 3  # the most that its rules allow
 _COMMON: Params = {"action": "query", "format": "json", "formatversion": 2}
 _PASSING = (
@@ -96,7 +96,7 @@ class Wikipedia(HttpSearch):
                 **_COMMON,
                 "generator": "search",
                 "gsrsearch": self._query(request),
-                "gsrlimit": min(request.limit + len(request.exclude) + 2, _MOST_RESULTS),
+                "gsrlimit": min(request.limit + len(request.exclude) + 2, _MAX_RESULTS),
                 "gsrnamespace": 0,
                 "prop": "info|pageprops",
                 "inprop": "url",
@@ -146,7 +146,7 @@ def _is_article(page: Mapping[str, Any]) -> bool:
 def _result(page: Mapping[str, Any], article: str | None, edition: str) -> SearchResult:
     return SearchResult(
         address=page["fullurl"],
-        title=line(page["title"], LONGEST_TITLE),
+        title=line(page["title"], MAX_TITLE_CHARS),
         snippet=line((article or "").partition("\n")[0]),
         text=article,
         language=language(text(page.get("pagelanguage"))) or edition,

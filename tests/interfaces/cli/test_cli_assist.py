@@ -54,6 +54,15 @@ def test_a_plan_of_two_steps_ends_with_a_document_of_the_whole_report(command, t
     assert (plan["status"], plan["steps"]) == ("completed", ["research", "create_document"])
     again = command("--resume", plan["id"], "--json")
     assert json.loads(again.stdout)["completed"] == ["research", "create_document"]
+    (tmp_path / "mine.docx").write_text("mine")
+    refused = command(QUESTION, "--out", "mine.docx")
+    assert (refused.returncode, (tmp_path / "mine.docx").read_text()) == (2, "mine")
+    (tmp_path / "data" / "plans" / "plan-000000000000.json").write_text("{")
+    listed = command("--list")
+    assert plan["id"] in listed.stdout
+    assert "assist --delete plan-000000000000" in listed.stderr
+    assert command("--delete", "plan-000000000000").returncode == 0
+    assert command("--list").stderr == ""
 
 
 def test_a_step_that_fails_says_how_to_go_on(command):
@@ -63,12 +72,18 @@ def test_a_step_that_fails_says_how_to_go_on(command):
     assert first.startswith("Nothing of http://127.0.0.1:9 is used")
     assert "There is no completed research" in problem
     assert again.startswith("Go on with: deep-research assist --resume=plan-")
+    with_file = command(QUESTION, "--plan", "create_document", "--out", "a.html").stderr.splitlines()[-1]
+    assert with_file.endswith("--out a.html")
 
 
 @pytest.mark.parametrize(
     ("argv", "problem"),
     [
-        ((), "takes a request, or --resume PLAN, or --list"),
+        ((), "takes a request, or --resume PLAN, --delete PLAN or --list"),
+        (("x", "--plan", ""), "--plan names no capability"),
+        (("x", "--out", "r.html", "--format", "docx"), "is no docx"),
+        (("x", "--out", "/dev/null.html/x.html", "--plan", "foo"), "cannot be written"),
+        (("--delete", "plan-0123456789ab"), "No plan 'plan-0123456789ab'"),
         (("x", "--list"), "Give one of them"),
         (("x", "--plan", "reserch"), "Did you mean 'research'?"),
         (("x", "--format", "pdf"), "Unknown format 'pdf'"),

@@ -195,7 +195,7 @@ def test_the_picture_shows_how_many_pages_of_a_search_were_read_and_what_is_wait
 def test_while_documents_are_indexed_it_says_how_many_were_read(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    monkeypatch.setattr(progress, "_INDEXING_SECONDS", 0.0)
 
     async def watched() -> None:
         for kind in (progress.Live, progress.Lines):

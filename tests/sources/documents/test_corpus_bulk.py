@@ -73,7 +73,7 @@ def one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Corp
     made = CorpusIndex(tmp_path / "one-by-one.db")
     with monkeypatch.context() as direct:
         direct.setattr(index_writer, "_FIRST_BATCH", 1_000)
-        direct.setattr(index_writer, "_SHORT", -1)
+        direct.setattr(index_writer, "_SHORT_CHARS", -1)
         for document in DOCUMENTS:
             made.add([document])
     yield made

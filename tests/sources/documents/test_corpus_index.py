@@ -248,7 +248,7 @@ class TestFinding:
         def found(many: int) -> list[tuple[str, object, float]]:
             monkeypatch.setattr("deep_research.sources.documents.pruning._MANY", many)
             monkeypatch.setattr("deep_research.sources.documents.pruning._FEW", few)
-            monkeypatch.setattr("deep_research.sources.documents.pruning._FEWEST", 2)
+            monkeypatch.setattr("deep_research.sources.documents.pruning._MIN_TERMS", 2)
             return [(hit.path, hit.passages, round(hit.score, 9)) for hit in index.search(query, 3)]
 
         assert found(0) == found(10**9)
@@ -257,7 +257,7 @@ class TestFinding:
         self, index: CorpusIndex, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Passages with two of the words are looked at first; that they are not the best is found out."""
-        for name, value in (("_MANY", 0), ("_FEW", 0), ("_FEWEST", 2)):
+        for name, value in (("_MANY", 0), ("_FEW", 0), ("_MIN_TERMS", 2)):
             monkeypatch.setattr(f"deep_research.sources.documents.pruning.{name}", value)
         both = [(f"both-{n:02}.md", plain(f"walrus {'and ' * (150 + n)} krill")) for n in range(40)]
         often = [(f"often-{n}.md", plain("walrus walrus walrus walrus")) for n in range(3)]

@@ -20,7 +20,7 @@ PASSAGES = st.lists(st.lists(st.sampled_from(WORDS), max_size=8), min_size=1, ma
 def nothing_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruning, "_MANY", 0)
     monkeypatch.setattr(pruning, "_FEW", 2)
-    monkeypatch.setattr(pruning, "_FEWEST", 2)
+    monkeypatch.setattr(pruning, "_MIN_TERMS", 2)
 
 
 def statistics(connection: sqlite3.Connection, terms: list[str], total: int) -> Statistics:
@@ -59,7 +59,7 @@ def test_a_commoner_word_that_is_asked_for_five_times_makes_a_candidate_alone():
 
 
 def test_a_guess_needs_more_than_two_words_that_are_not_rare(monkeypatch):
-    monkeypatch.setattr(pruning, "_FEWEST", 3)
+    monkeypatch.setattr(pruning, "_MIN_TERMS", 3)
     assert Pruning(Statistics(1_000, {"ice": 500, "floe": 400}), ["ice", "floe"]).candidates() is None
 
 

@@ -140,7 +140,7 @@ def test_a_child_is_used_again_and_replaced_after_many_jobs(
 
 @pytest.mark.timed
 def test_an_idle_child_is_ended(naughty: Make, children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_IDLE", 0.05)
+    monkeypatch.setattr(pool, "_IDLE_SECONDS", 0.05)
     extractor = naughty()
     extractor.submit(b"echo").result()
     end = time.monotonic() + 300
@@ -429,7 +429,7 @@ def test_a_child_at_work_dies_with_its_parent(naughty: Make, tmp_path: Path) -> 
 def test_of_large_documents_one_is_read_at_a_time(
     naughty: Make, children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "_LARGE", 8)
+    monkeypatch.setattr(pool, "_LARGE_BYTES", 8)
     extractor = naughty(workers=3, seconds=600)
     large = [extractor.submit(b"echo a large one") for _ in range(3)]
     small = [extractor.submit(b"echo 1") for _ in range(3)]

@@ -121,7 +121,7 @@ def test_the_connection_goes_to_the_address_that_was_checked():
 
 @pytest.mark.parametrize("first", ["refuses", "says nothing"])
 def test_the_next_address_of_a_name_is_tried(first, monkeypatch):
-    monkeypatch.setattr("deep_research.sources.fetch.guard.PATIENCE", 0.05)
+    monkeypatch.setattr("deep_research.sources.fetch.guard.PATIENCE_SECONDS", 0.05)
     with WebSite({"/": web_reply(b"tower")}) as site:
 
         async def opener(address, port, tls, name):
@@ -189,7 +189,7 @@ def test_a_name_that_cannot_be_asked_for_is_not_reached(monkeypatch, failure):
 
 
 def test_no_more_names_are_asked_for_than_there_may_be(monkeypatch, silent_name_servers):
-    monkeypatch.setattr("deep_research.sources.fetch.guard.MOST_LOOKUPS", 3)
+    monkeypatch.setattr("deep_research.sources.fetch.guard.MAX_LOOKUPS", 3)
 
     async def main():
         asked = (asyncio.wait_for(resolve("site.org", 80), 0.2) for _ in range(5))

@@ -18,7 +18,7 @@ from servers.website import web_reply as reply
 
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits, Hosts, Robots, WebPages
-from deep_research.sources.fetch.client import LARGE
+from deep_research.sources.fetch.client import LARGE_BYTES
 from deep_research.sources.fetch.site_request import LARGE_AT_ONCE, written
 
 pytestmark = pytest.mark.timed
@@ -334,16 +334,16 @@ class Weighing(PlainExtractor):
         self.large = self.most = 0
 
     async def extract(self, raw, *, media_type="", name=""):
-        self.large += len(raw) > LARGE
+        self.large += len(raw) > LARGE_BYTES
         self.most = max(self.most, self.large)
         await asyncio.sleep(0.01)
-        self.large -= len(raw) > LARGE
+        self.large -= len(raw) > LARGE_BYTES
         return await super().extract(raw, media_type=media_type, name=name)
 
 
 def test_of_large_pages_only_a_few_are_in_memory_until_they_have_been_read():
     """The small ones do not wait for them."""
-    body = b"a" * (LARGE + 200_000)
+    body = b"a" * (LARGE_BYTES + 200_000)
     hosts = [f"h{n}.org" for n in range(12)]
     pages = {f"{host}/": reply(body) for host in hosts} | {"small.org/": reply(PAGE)}
     extractor = Weighing()
@@ -362,7 +362,7 @@ def test_of_large_pages_only_a_few_are_in_memory_until_they_have_been_read():
 
 
 def test_a_large_page_whose_connection_breaks_is_asked_for_again_in_its_place():
-    body = b"a" * (LARGE + 200_000)
+    body = b"a" * (LARGE_BYTES + 200_000)
     broken = reply(body, Content_Length=str(len(body) + 1))
     with Web({"/": in_turn(broken, reply(body))}) as web:
         reader = Reader(web)

@@ -1,6 +1,6 @@
 """A service that fails is left alone, and tried again with one request."""
 
-from deep_research.sources.search.breaker import FAILURES, FIRST_REST, LONGEST_REST, Breaker
+from deep_research.sources.search.breaker import FAILURES, FIRST_REST_SECONDS, MAX_REST_SECONDS, Breaker
 
 
 def failed(breaker, times):
@@ -22,13 +22,13 @@ def test_after_so_many_in_a_row_nobody_asks_for_a_while(time):
     failed(breaker, FAILURES)
     assert not breaker.admits()
     health = breaker.health()
-    assert (health.rest, health.why, health.told) == (FIRST_REST, "no answer", False)
+    assert (health.rest, health.why, health.told) == (FIRST_REST_SECONDS, "no answer", False)
 
 
 def test_after_the_rest_one_request_tries_and_others_wait_for_its_end(time):
     breaker = Breaker(time)
     failed(breaker, FAILURES)
-    time.now += FIRST_REST
+    time.now += FIRST_REST_SECONDS
     assert breaker.admits()
     assert not breaker.admits()
     breaker.succeeded()
@@ -46,16 +46,16 @@ def test_a_trial_that_fails_doubles_the_rest_up_to_a_bound(time):
         assert breaker.admits()
         breaker.failed("still nothing")
         rests.append(breaker.health().rest)
-    assert rests[:3] == [2 * FIRST_REST, 4 * FIRST_REST, 8 * FIRST_REST]
-    assert rests[-1] == LONGEST_REST
+    assert rests[:3] == [2 * FIRST_REST_SECONDS, 4 * FIRST_REST_SECONDS, 8 * FIRST_REST_SECONDS]
+    assert rests[-1] == MAX_REST_SECONDS
 
 
 def test_a_trial_whose_end_nobody_tells_does_not_keep_the_service_closed_for_ever(time):
     breaker = Breaker(time)
     failed(breaker, FAILURES)
-    time.now += FIRST_REST
+    time.now += FIRST_REST_SECONDS
     assert breaker.admits()
-    time.now += FIRST_REST
+    time.now += FIRST_REST_SECONDS
     assert breaker.admits()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from deep_research.calls import Calls
 from deep_research.errors import SearchError, StopResearch
-from deep_research.limits import MOST_GATES, Gate
+from deep_research.limits import MAX_GATES, Gate
 from deep_research.sources.search import (
     SearchFilters,
     SearchProvider,
@@ -20,11 +20,11 @@ from deep_research.sources.search import (
 from deep_research.sources.search.breaker import FAILURES, Breaker
 from deep_research.sources.search.combined_search import SearchPool
 from deep_research.sources.search.policy import (
-    MOST_BREAKERS,
-    MOST_REQUESTS,
-    PATIENCE,
-    QUOTA_REST,
-    REFUSED_REST,
+    MAX_BREAKERS,
+    MAX_REQUESTS,
+    PATIENCE_SECONDS,
+    QUOTA_REST_SECONDS,
+    REFUSED_REST_SECONDS,
     Persistence,
     Service,
     Shared,
@@ -100,7 +100,7 @@ def test_trouble_that_passes_is_asked_again_after_a_growing_wait(service, time):
 def test_trouble_that_stays_is_asked_so_often_and_nobody_sleeps_after_the_last(service, time):
     provider = Told(BUSY)
     assert failure(service(provider)).problem == "It is busy."
-    assert (len(provider.requests), len(time.slept)) == (MOST_REQUESTS, MOST_REQUESTS - 1)
+    assert (len(provider.requests), len(time.slept)) == (MAX_REQUESTS, MAX_REQUESTS - 1)
 
 
 @pytest.mark.parametrize("error", [WRONG_KEY, WRONG_QUERY, SPENT, LATER, SearchError("Who knows.")])
@@ -116,7 +116,9 @@ def test_a_service_that_asks_for_a_moment_gets_it(service, time):
     assert time.slept[0] == 2.0
 
 
-@pytest.mark.parametrize(("error", "rest"), [(LATER, 40.0), (SPENT, QUOTA_REST), (WRONG_KEY, REFUSED_REST)])
+@pytest.mark.parametrize(
+    ("error", "rest"), [(LATER, 40.0), (SPENT, QUOTA_REST_SECONDS), (WRONG_KEY, REFUSED_REST_SECONDS)]
+)
 def test_a_service_that_says_so_is_left_alone(service, error, rest):
     provider = Told(error, pages("a"))
     mine = service(provider)
@@ -138,7 +140,7 @@ def test_who_is_the_last_to_ask_waits_for_a_service_within_reason(service, time)
     failure(mine)
     assert len(asked(mine, last=True)) == 1
     assert sum(time.slept) == pytest.approx(40.0)
-    assert 10 * PATIENCE >= 40.0
+    assert 10 * PATIENCE_SECONDS >= 40.0
 
 
 def test_who_is_the_last_to_ask_does_not_wait_for_ever(service, time):
@@ -254,10 +256,10 @@ def test_engines_that_ask_different_places_share_nothing(monkeypatch):
 
 def test_what_is_known_of_services_is_bounded():
     common = Shared()
-    for number in range(MOST_BREAKERS + MOST_GATES):
+    for number in range(MAX_BREAKERS + MAX_GATES):
         Service.of(Told(), calls=Calls(), endpoint=str(number), common=common)
-    assert len(common._breakers) == MOST_BREAKERS
-    assert len(common.gates._gates) == MOST_GATES
+    assert len(common._breakers) == MAX_BREAKERS
+    assert len(common.gates._gates) == MAX_GATES
 
 
 # Several services

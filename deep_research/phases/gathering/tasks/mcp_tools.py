@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from deep_research.calls import TEXT_UNIT, off_loop
+from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import ConfigurationError, RemoteError, ToolError, bounded_line
 from deep_research.logs import masked_value
 from deep_research.patterns import regex
@@ -109,7 +109,7 @@ class _McpTool(Tool):
         answer = await self._connection.call(
             self._listed.name, named, self.timeout, expected=self._listed.hash
         )
-        size = sum(len(getattr(block, "text", "")) for block in answer.content) // TEXT_UNIT
+        size = sum(len(getattr(block, "text", "")) for block in answer.content) // TEXT_UNIT_CHARS
         items = await off_loop(size, items_of, answer.structured_content, answer.content)
         if answer.is_error:
             words = next((item.text for item in items if item.text), "it says nothing of it")

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, Field, ValidationError, create_model
 
-from deep_research.calls import TEXT_UNIT, Calls, contained, off_loop
+from deep_research.calls import TEXT_UNIT_CHARS, Calls, contained, off_loop
 from deep_research.errors import (
     ConfigurationError,
     DeepResearchError,
@@ -25,7 +25,12 @@ from deep_research.logs import cut, told
 from deep_research.models.characters import whole
 from deep_research.phases.gathering.collecting import bounded_notes, bounded_unread
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, NAME, Link, TaskView, Tool, ToolResult
-from deep_research.sources.search.fields import LONGEST_NAME, LONGEST_TITLE, MAX_ADDRESS_CHARS, MAX_FACT_CHARS
+from deep_research.sources.search.fields import (
+    MAX_ADDRESS_CHARS,
+    MAX_FACT_CHARS,
+    MAX_NAME_CHARS,
+    MAX_TITLE_CHARS,
+)
 
 GROUP = "deep_research.tools"
 DONE, THINK = "done", "think"  # are no tools: the first ends a task, the second does nothing
@@ -182,7 +187,7 @@ class Toolbox:
             raise ToolError(f"{tool.name} failed: {told(error)}.", asked=True) from error
         if not isinstance(result, ToolResult):
             raise ToolError(f"{tool.name} gave a {type(result).__name__} and no ToolResult.")
-        return await off_loop(len(result.text) // TEXT_UNIT, _bounded, result)
+        return await off_loop(len(result.text) // TEXT_UNIT_CHARS, _bounded, result)
 
 
 def _bounded(result: ToolResult) -> ToolResult:
@@ -207,9 +212,9 @@ def _is_bounded(link: Link) -> bool:
 def _bounded_link(link: Link) -> Link:
     return link.model_copy(
         update={
-            "title": bounded_line(link.title, LONGEST_TITLE),
+            "title": bounded_line(link.title, MAX_TITLE_CHARS),
             "snippet": bounded_line(link.snippet, MAX_FACT_CHARS),
-            "provider": bounded_line(link.provider, LONGEST_NAME),
+            "provider": bounded_line(link.provider, MAX_NAME_CHARS),
         }
     )
 
