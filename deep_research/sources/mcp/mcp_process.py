@@ -11,9 +11,10 @@ import json
 import os
 import signal
 import weakref
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 import mcp_types
@@ -55,15 +56,17 @@ async def process_streams(
     reason where that is not the process's end. Raises `RemoteError` where it cannot be started."""
     home = Path.home()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=dict(env),
-            cwd=home if home.is_dir() else "/",
-            start_new_session=True,
-            limit=CHUNK_BYTES,
+        process = await _started(
+            asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=dict(env),
+                cwd=home if home.is_dir() else "/",
+                start_new_session=True,
+                limit=CHUNK_BYTES,
+            )
         )
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no command"
@@ -91,6 +94,18 @@ async def process_streams(
         finally:
             kill()
             await _reaped(process)
+
+
+async def _started(start: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
+    """The process, or none where the wait for it is cancelled: asyncio would kill it alone, and leave its children."""
+    starting = asyncio.ensure_future(start)
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        process = await starting
+        _kill_group(process.pid, os.getpid())
+        await _reaped(process)
+        raise
 
 
 async def _read(
