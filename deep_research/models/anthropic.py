@@ -74,6 +74,7 @@ class AnthropicMessages(ModelProvider):
     service = "anthropic"
     own_url = OWN_URL
     forms = ("schema", "tool")
+    has_tools = True
 
     def __init__(
         self, model: str, *, api_key: SecretStr | str | None = None, base_url: str | None = None
@@ -96,7 +97,7 @@ class AnthropicMessages(ModelProvider):
         request = request_of(self.model, call, optional)
         if on_text is not None and self._optional.takes(STREAM):
             request[STREAM] = True
-        heard = Heard(self.name, call.form, on_text)
+        heard = Heard(self.name, call.form, on_text, tools=bool(call.tools))
         try:
             async with (
                 deadline(call.timeout, model=self.name),

@@ -208,7 +208,7 @@ def without_system(call: ModelCall) -> ModelCall:
     of one role that follow each other are one then, as such models want it."""
     turns: list[Message] = [Message(content=call.system)] if call.system else []
     for message in call.messages:
-        if turns and turns[-1].role == message.role:
+        if turns and turns[-1].role == message.role and not (message.outputs or turns[-1].native):
             joined = f"{turns[-1].content}\n\n{message.content}"
             turns[-1] = message.model_copy(update={"content": joined})
         else:

@@ -106,7 +106,7 @@ class _Ladder(Generic[_T]):
                 reply = await self._send(rung, shaped)
             except ModelError as error:
                 is_form = rung in (Rung.SCHEMA, Rung.TOOL) and not answered
-                if not is_form or not (_refuses_form(error) or self._may_be_form(rung, error)):
+                if not is_form or not (refuses_form(error) or self._may_be_form(rung, error)):
                     raise
                 self.problem = error
                 self.refused.append(rung)
@@ -241,7 +241,7 @@ def _with_instruction(call: ModelCall, instruction: str) -> ModelCall:
 
 def _repairing(call: ModelCall, reply: Reply, problem: str, answer: type[BaseModel]) -> ModelCall:
     """The request for an answer that holds no object. Where its own words are enough to make one, no others are sent."""
-    first = len(call.system) + sum(len(message.content) for message in call.messages)
+    first = sum(map(len, call.texts))
     small = repairs.asking_again(call, reply.text.strip(), problem)
     if _is_near(reply.text, answer) and sum(len(message.content) for message in small.messages) < first:
         return small
@@ -318,7 +318,8 @@ def _verdict(provider: ModelProvider, reply: Reply, problem: str, tries: Tries) 
     return with_books(failure(verdict, said, model=provider.name, request_id=reply.request_id), tries)
 
 
-def _refuses_form(error: ModelError) -> bool:
+def refuses_form(error: ModelError) -> bool:
+    """Whether a service says by an error that it will not have the form of a request, or may be saying so."""
     return (
         error.verdict == Verdict.FATAL
         and error.data.get("status") in _NOT_THIS_WAY
