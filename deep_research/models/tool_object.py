@@ -70,9 +70,9 @@ class ToolObject:
     def _call(self, call_id: str, said: Mapping[str, Any]) -> ToolCall:
         """What a model leaves empty it leaves out."""
         name = str(said["tool"])
-        schemas = next((_properties(tool) for tool in self.tools if tool.name == name), {})
+        root = next((tool.parameters for tool in self.tools if tool.name == name), {})
         given = {
-            argument: _value(said[field], schemas.get(argument, {}))
+            argument: _value(said[field], _properties(root).get(argument, {}), root)
             for field, argument in self.fields.get(name, {}).items()
             if said.get(field) is not None
         }
@@ -87,7 +87,7 @@ def _made(text: str) -> ToolObject:
     meanings: dict[str, list[str]] = {}
     for tool in tools:
         fields[tool.name] = {}
-        for argument, schema in _properties(tool).items():
+        for argument, schema in _properties(tool.parameters).items():
             field = _field_name(argument)
             fields[tool.name][field] = argument
             kind = _type(schema, tool.parameters)
@@ -109,8 +109,8 @@ def _made(text: str) -> ToolObject:
     )
 
 
-def _properties(tool: ToolSpec) -> dict[str, Mapping[str, Any]]:
-    properties = tool.parameters.get("properties")
+def _properties(parameters: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    properties = parameters.get("properties")
     if not isinstance(properties, dict):
         return {}
     return {str(name): schema if isinstance(schema, Mapping) else {} for name, schema in properties.items()}
@@ -156,9 +156,10 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str
     return schema
 
 
-def _value(said: Any, schema: Mapping[str, Any]) -> Any:
+def _value(said: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     """Arguments with parts are written as JSON; what is none stays a text, and whoever takes it says what is wrong."""
-    if isinstance(said, str) and schema.get("type") not in ("string", None) and said[:1] in ("{", "["):
+    is_plain = str(_resolved(schema, root).get("type")) in _PLAIN
+    if isinstance(said, str) and not is_plain and said[:1] in ("{", "["):
         try:
             return json.loads(said[:MAX_ARGUMENT_CHARS])
         except (ValueError, RecursionError):

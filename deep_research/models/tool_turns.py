@@ -58,7 +58,7 @@ class ToolLadder:
         if self.provider.has_tools and self.abilities.may(self.provider.identity, Rung.CALLS):
             for shaped in _native_calls(call, self.provider.identity):
                 try:
-                    turn = await self._native(shaped)
+                    turn = await self._native(shaped, call)
                 except ModelError as error:
                     if not (structured.refuses_form(error) or self._may_be_tools(error)):
                         raise
@@ -73,8 +73,8 @@ class ToolLadder:
             self.abilities.failed(self.provider.identity, Rung.CALLS)
         return turn
 
-    async def _native(self, call: ModelCall) -> Turn | None:
-        """A turn by the service's own calls; None where it stays empty."""
+    async def _native(self, call: ModelCall, asked: ModelCall) -> Turn | None:
+        """A turn by the service's own calls; None where it stays empty. ``asked`` is the call before it was shaped."""
         first = call.max_output
         empty = False
         while True:
@@ -97,7 +97,7 @@ class ToolLadder:
                 continue
             size = sum(map(len, (reply.text, *(str(c.arguments) for c in reply.calls))))
             message = await off_loop(
-                size // structured.JSON_UNIT, _message, reply, call, self.provider.identity
+                size // structured.JSON_UNIT, _message, reply, asked, self.provider.identity
             )
             if message.content.strip() or message.calls:
                 return Turn(message, reply, Rung.CALLS)
