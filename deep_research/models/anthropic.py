@@ -66,9 +66,9 @@ class AnthropicMessages(ModelProvider):
     given; no other key, token or profile that the SDK knows is used.
 
     The system text and all up to the last message marked ``stable`` are marked for the service's cache. ``temperature``
-    is left out: the service has none. ``effort``, the marks for the cache and strict tools are left out once they were
-    refused. The pieces of a tool's arguments are JSON text; where the tool was not called, the text is what was said
-    instead.
+    is left out: the service has none. ``effort``, thinking (asked for in turns with tools that have an effort), the marks
+    for the cache and strict tools are left out once they were refused. The pieces of a tool's arguments are JSON text;
+    where the tool was not called, the text is what was said instead.
     """
 
     service = "anthropic"
@@ -87,7 +87,7 @@ class AnthropicMessages(ModelProvider):
         self.sent_key = KEY_VARIABLE if api_key is None else ""
         self.base_url = checked_url(base_url or os.environ.get(URL_VARIABLE) or OWN_URL, of=self.service)
         self._optional = OptionalParams(
-            "effort", "cache_control", "strict", also={"effort": r"output_config(?!\.)"}
+            "effort", "thinking", "cache_control", "strict", also={"effort": r"output_config(?!\.)"}
         )
         self._clients = PerLoop(self._client, anthropic.AsyncAnthropic.close)
 

@@ -55,6 +55,8 @@ def optional_params(call: ModelCall) -> dict[str, Any]:
     optional: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
     if call.effort is not None:
         optional["effort"] = call.effort.value
+        if call.tools:  # between calls as well
+            optional["thinking"] = {"type": "adaptive"}
     if call.form is not None and call.form.by == "tool":
         optional["strict"] = True
     return optional
@@ -85,6 +87,7 @@ def request_of(model: str, call: ModelCall, optional: Mapping[str, Any]) -> dict
         request["system"] = [_block(call.system) | mark]
     if call.tools:
         request["tools"] = tool_params(call.tools, {} if call.system else mark)
+    request |= {name: optional[name] for name in ("thinking",) if name in optional}
     config: dict[str, Any] = {name: optional[name] for name in ("effort",) if name in optional}
     if call.form is not None and call.form.by == "schema":
         config["format"] = {"type": "json_schema", "schema": call.form.json_schema}

@@ -114,7 +114,7 @@ class _Ladder(Generic[_T]):
             answered = True
             self._learn()
             try:
-                value = await _in_turn(reply.text, _read, rung, reply, self.answer)
+                value = await _in_turn(reply.text, read_reply, rung, reply, self.answer)
             except Unreadable as unreadable:
                 said = str(unreadable)
             else:
@@ -283,8 +283,9 @@ async def _has_text(reply: Reply) -> bool:
     return bool(reply.text.strip())
 
 
-def _read(rung: Rung, reply: Reply, answer: type[_T]) -> _T:
-    """Of an answer that did not come to its end only what cannot have been meant to go on."""
+def read_reply(rung: Rung, reply: Reply, answer: type[_T]) -> _T:
+    """The object of an answer; of one that did not come to its end only what cannot have been meant to go on. Raises
+    `Unreadable`."""
     if reply.stop is StopReason.REFUSAL:
         raise Unreadable("the model refused.")
     cut = reply.stop is not StopReason.END
@@ -303,7 +304,7 @@ def _read(rung: Rung, reply: Reply, answer: type[_T]) -> _T:
 def _is_of_use(rung: Rung, reply: Reply, answer: type[BaseModel]) -> bool:
     """Whether a cut answer is the object all the same, or has something that can be kept."""
     try:
-        _read(rung, reply, answer)
+        read_reply(rung, reply, answer)
     except Unreadable:
         return _drafted(rung, reply, answer) is not None
     return True

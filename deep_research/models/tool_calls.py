@@ -32,7 +32,8 @@ class ToolSpec(Record):
 
 
 class ToolOutput(Record):
-    """What came of a call, for the model to read. ``failed``: it was not made, or gave nothing; the text says why."""
+    """What came of a call, for the model to read. ``failed``: it was not made, or gave nothing; the text says why. Text
+    from outside stands in fences here as it does in a content."""
 
     call_id: str
     text: str

@@ -102,8 +102,8 @@ def _made(text: str) -> ToolObject:
         for field, kind in types.items()
     }
     call: Any = create_model("Call", tool=named, **definitions)
-    thought: Any = Field(default="", description="what you make of it, in a sentence or two")
-    calls: Any = Field(default_factory=list, description="what to do now, side by side; none if you are done")
+    thought: Any = Field(description="what you make of it, in a sentence or two")
+    calls: Any = Field(description="what to do now, side by side; none if you are done")
     return ToolObject(
         create_model("ToolUse", thought=(str, thought), calls=(list[call], calls)), tools, fields
     )

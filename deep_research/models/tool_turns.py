@@ -10,12 +10,15 @@ import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from pydantic import BaseModel
+
 from deep_research.calls import off_loop
 from deep_research.errors import ModelError
 from deep_research.models import structured
 from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Message, ModelCall, ModelProvider, Reply, StopReason
 from deep_research.models.failures import Verdict, failure
+from deep_research.models.object_parser import Unreadable
 from deep_research.models.retry import Persistence, Tries, with_books
 from deep_research.models.tool_calls import MAX_NAME_CHARS, ToolCall
 from deep_research.models.tool_object import ToolObject
@@ -113,6 +116,17 @@ class ToolLadder:
             raise self._problem
         if self.prepare is not None:
             await self.prepare()
+        turn = await self._by_object(call)
+        larger = min(self.most_output, call.max_output * 2)
+        if turn is None and larger > call.max_output and self.tries.left > 0:
+            turn = await self._by_object(call.model_copy(update={"max_output": larger}))
+        if turn is None:
+            assert self._problem is not None
+            raise self._problem
+        return turn
+
+    async def _by_object(self, call: ModelCall) -> Turn | None:
+        """A turn as an object; None where its cap cut off all calls that there may have been."""
         tools = ToolObject.of(call.tools)
         found = await structured.ask(
             self.provider,
@@ -126,7 +140,14 @@ class ToolLadder:
         )
         message = tools.message(found.value, 1 + sum(len(m.calls) for m in call.messages))
         message = message.model_copy(update={"calls": _checked(message.calls, call)})
-        return Turn(message, found.reply, found.rung)
+        if message.calls or _is_end(found, tools):
+            return Turn(message, found.reply, found.rung)
+        is_cut = found.reply.stop is StopReason.LENGTH
+        verdict = Verdict.LENGTH if is_cut else Verdict.MALFORMED
+        self._problem = self._failure(verdict, "the turn holds no call and is not whole", found.reply)
+        if not is_cut:
+            raise self._problem
+        return None
 
     def _may_be_tools(self, error: ModelError) -> bool:
         """Whether a failure within the service may be over the tools: some say nothing of it."""
@@ -169,6 +190,16 @@ def _checked(calls: Sequence[ToolCall], call: ModelCall) -> tuple[ToolCall, ...]
         made.append(given.model_copy(update=update))
         seen.add(made[-1].id)
     return tuple(made)
+
+
+def _is_end(found: structured.Found[BaseModel], tools: ToolObject) -> bool:
+    """Whether a turn without calls was meant as the last: of one that was cut, the calls may be what is missing."""
+    try:
+        value = structured.read_reply(found.rung, found.reply, tools.form)
+    except Unreadable:
+        return False
+    message = tools.message(value, 1)
+    return bool(message.content.strip()) and not message.calls
 
 
 # A conversation for who reads it
