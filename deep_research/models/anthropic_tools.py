@@ -65,8 +65,7 @@ class TurnBlocks:
         )
 
     def native(self) -> NativeTurn | None:
-        blocks = tuple(self._whole())
-        return NativeTurn(blocks=blocks) if blocks else None
+        return NativeTurn.of(self._whole())
 
     def _grow(self, index: Any, name: str, piece: str) -> None:
         self._grown.setdefault((index, name), Words(self._model)).add(piece)

@@ -59,4 +59,4 @@ def read_calls(output: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
 def native_turn(output: Sequence[Mapping[str, Any]]) -> NativeTurn | None:
     """The items as they came; None where thoughts cannot go back, since the service would look for them in its store."""
     is_sealed = all(item.get("encrypted_content") for item in output if item.get("type") == "reasoning")
-    return NativeTurn(blocks=tuple(map(dict, output))) if output and is_sealed else None
+    return NativeTurn.of(output) if is_sealed else None

@@ -8,7 +8,7 @@ A model calls several tools in one turn. Each call has an id, under which its ou
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import Field
@@ -18,6 +18,7 @@ from deep_research.state import Record
 
 MAX_NAME_CHARS = 64  # of a tool and of the id of a call, which is what the narrowest service takes
 MAX_ARGUMENT_CHARS = 100_000  # of one call
+MAX_DEPTH = 40  # of values within values, in arguments and in what goes back to a service
 MAX_QUOTED_CHARS = 200  # of arguments that cannot be read, in the problem that says so
 _NO_ARGUMENTS = {"type": "object", "properties": {}}
 
@@ -62,21 +63,38 @@ class NativeTurn(Record):
     origin: str = ""
     tokens: int = 0
 
+    @classmethod
+    def of(cls, blocks: Iterable[Mapping[str, Any]]) -> NativeTurn | None:
+        """The turn, if there is anything in it and it can be kept."""
+        kept = [dict(block) for block in blocks]
+        return cls(blocks=tuple(kept)) if kept and is_shallow(kept) else None
+
 
 def read_call(call_id: str, name: str, arguments: str | Mapping[str, Any]) -> ToolCall:
     """A call as a service gives it, with arguments as JSON text or as data."""
     given: object = arguments
-    problem = ""
     if isinstance(arguments, str):
         try:
             given = json.loads(arguments[: MAX_ARGUMENT_CHARS + 1]) if arguments.strip() else {}
-        except (ValueError, RecursionError) as error:
-            given, problem = (
-                None,
-                f" ({error.__class__.__name__})" if isinstance(error, RecursionError) else "",
-            )
-    if isinstance(given, dict):
+        except (ValueError, RecursionError):
+            given = None
+    if isinstance(given, dict) and is_shallow(given):
         return ToolCall(id=call_id, name=name, arguments=whole(given))
-    quoted = " ".join(str(arguments).split())[:MAX_QUOTED_CHARS]
-    problem = f"The arguments of {name} are no JSON object{problem}: {quoted or '(nothing)'}"
+    quoted = " ".join(str(arguments)[: 2 * MAX_QUOTED_CHARS].split())[:MAX_QUOTED_CHARS]
+    problem = f"The arguments of {name} are no JSON object that can be read: {quoted or '(nothing)'}"
     return ToolCall(id=call_id, name=name, problem=problem)
+
+
+def is_shallow(value: Any) -> bool:
+    """Whether values stand no deeper than `MAX_DEPTH` within values: what is deeper cannot be walked safely."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            part
+            for whole in level
+            if isinstance(whole, dict | list | tuple)
+            for part in (whole.values() if isinstance(whole, dict) else whole)
+        ]
+        if not level:
+            return True
+    return False

@@ -1,6 +1,7 @@
 """Calls of tools as one object, for models whose service has none: a thought, and the calls with their arguments. Pure.
 
-The arguments of all tools stand side by side in one flat type, so that a model which writes plain lines can give it.
+The arguments of all tools stand side by side in one flat type, so that a model which writes plain lines can give it;
+those that are lists of objects stand beside the calls, and are of the first call of their tool.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, Field, create_model
 
@@ -31,11 +32,13 @@ _HOW = (
 
 @dataclass(frozen=True, slots=True)
 class ToolObject:
-    """The type for a set of tools. ``fields`` says for each tool which field is which of its arguments."""
+    """The type for a set of tools. ``fields`` says for each tool which field is which of its arguments; those in
+    ``beside`` stand beside the calls."""
 
     form: type[BaseModel]
     tools: tuple[ToolSpec, ...]
     fields: Mapping[str, Mapping[str, str]]
+    beside: frozenset[str]
 
     @classmethod
     def of(cls, tools: Sequence[ToolSpec]) -> ToolObject:
@@ -48,33 +51,39 @@ class ToolObject:
 
     def message(self, value: BaseModel, number: int) -> Message:
         """The turn that an object says. The ids of its calls count from ``number``."""
-        said = value.model_dump()
-        calls = [
-            self._call(f"call_{place}", call) for place, call in enumerate(said["calls"] or (), start=number)
-        ]
-        return Message(role="assistant", content=said["thought"] or "", calls=tuple(calls))
+        said = value.model_dump(exclude_none=True)
+        lists = {field: said[field] for field in self.beside if said.get(field)}
+        calls = []
+        for place, call in enumerate(said.get("calls", ()), start=number):
+            calls.append(self._call(f"call_{place}", call, lists))
+            for field in self.fields.get(calls[-1].name, ()):
+                lists.pop(field, None)
+        return Message(role="assistant", content=said.get("thought", ""), calls=tuple(calls))
 
     def text(self, message: Message) -> str:
         """A turn of the model as the object that it is asked for."""
-        calls = [
-            {"tool": call.name}
-            | {
+        said: dict[str, Any] = {"thought": message.content, "calls": []}
+        for call in message.calls:
+            given = {
                 field: call.arguments[argument]
                 for field, argument in self.fields.get(call.name, {}).items()
                 if argument in call.arguments
             }
-            for call in message.calls
-        ]
-        return json.dumps({"thought": message.content, "calls": calls}, ensure_ascii=False)
+            said["calls"].append(
+                {"tool": call.name} | {field: given[field] for field in given if field not in self.beside}
+            )
+            for field in given.keys() & self.beside:
+                said.setdefault(field, given[field])
+        return json.dumps(said, ensure_ascii=False)
 
-    def _call(self, call_id: str, said: Mapping[str, Any]) -> ToolCall:
+    def _call(self, call_id: str, said: Mapping[str, Any], lists: Mapping[str, Any]) -> ToolCall:
         """What a model leaves empty it leaves out."""
         name = str(said["tool"])
         root = next((tool.parameters for tool in self.tools if tool.name == name), {})
         given = {
-            argument: _value(said[field], _properties(root).get(argument, {}), root)
+            argument: _value(value, _properties(root).get(argument, {}), root)
             for field, argument in self.fields.get(name, {}).items()
-            if said.get(field) is not None
+            if (value := (lists if field in self.beside else said).get(field)) is not None
         }
         return ToolCall(id=call_id, name=name, arguments=given)
 
@@ -97,16 +106,23 @@ def _made(text: str) -> ToolObject:
     names = [tool.name for tool in tools]
     # A schema that binds the model names the tools; what another writes is told back, not refused.
     named: Any = (str, Field(description=f"one of {', '.join(names)}", json_schema_extra={"enum": [*names]}))
+    beside = frozenset(field for field, kind in types.items() if _is_list_of_objects(kind))
     definitions: dict[str, Any] = {
         field: (kind | None, Field(default=None, description="; ".join(dict.fromkeys(meanings[field]))))
         for field, kind in types.items()
     }
-    call: Any = create_model("Call", tool=named, **definitions)
+    call: Any = create_model(
+        "Call", tool=named, **{field: made for field, made in definitions.items() if field not in beside}
+    )
     thought: Any = Field(description="what you make of it, in a sentence or two")
     calls: Any = Field(description="what to do now, side by side; none if you are done")
-    return ToolObject(
-        create_model("ToolUse", thought=(str, thought), calls=(list[call], calls)), tools, fields
+    form: Any = create_model(
+        "ToolUse",
+        thought=(str, thought),
+        calls=(list[call], calls),
+        **{field: definitions[field] for field in types if field in beside},
     )
+    return ToolObject(form, tools, fields, beside)
 
 
 def _properties(parameters: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -134,8 +150,31 @@ def _type(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) ->
         return Literal[tuple(choices)]
     if schema.get("type") == "array" and depth == 0:
         items = schema.get("items")
-        return list[_type(items if isinstance(items, Mapping) else {}, root, 1)]  # type: ignore[misc]
+        items = _resolved(items, root) if isinstance(items, Mapping) else {}
+        return list[_item(items, root) or _type(items, root, 1)]  # type: ignore[misc]
     return _PLAIN.get(str(schema.get("type")), str)
+
+
+def _item(schema: Mapping[str, Any], root: Mapping[str, Any]) -> type[BaseModel] | None:
+    """The type of an object in a list, where all its fields can have their own names."""
+    properties = _properties(schema)
+    if schema.get("type") != "object" or not properties or any(_field_name(n) != n for n in properties):
+        return None
+    needed = schema.get("required")
+    fields: dict[str, Any] = {}
+    for name, field in properties.items():
+        kind = _type(field, root, 1)
+        is_needed = isinstance(needed, list) and name in needed
+        given = Field(description=str(field.get("description") or name))
+        fields[name] = (
+            (kind, given) if is_needed else (kind | None, Field(default=None, description=given.description))
+        )
+    made: type[BaseModel] = create_model("Item", **fields)
+    return made
+
+
+def _is_list_of_objects(kind: Any) -> bool:
+    return any(isinstance(item, type) and issubclass(item, BaseModel) for item in get_args(kind))
 
 
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:

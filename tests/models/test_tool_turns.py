@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+from typing import Literal
 
 import pytest
+from pydantic import BaseModel, Field
 
 from deep_research.errors import ModelError
 from deep_research.models import (
@@ -163,6 +165,17 @@ def test_a_turn_that_is_too_large_to_be_kept_is_told_in_words(model_of):
     assert (turn.native, turn.calls) == (None, (CALLED,))
 
 
+def test_values_without_end_within_values_are_not_kept(model_of):
+    deep: dict = {}
+    for _ in range(5_000):
+        deep = {"a": deep}
+    reply = said(
+        CALLED, CALLED.model_copy(update={"id": "b", "arguments": deep}), blocks=({"type": "x", "y": deep},)
+    )
+    turn = ask(model_of(ScriptedProvider([reply], tools=True)).turn(asked())).value
+    assert (turn.native, turn.calls) == (None, (CALLED,))
+
+
 def test_a_turn_has_no_more_calls_than_anybody_needs(model_of):
     many = [CALLED.model_copy(update={"id": f"c{n}"}) for n in range(5 * MAX_CALLS)]
     turn = ask(model_of(ScriptedProvider([said(*many)], tools=True)).turn(asked())).value
@@ -239,9 +252,10 @@ def test_what_is_called_given_and_offered_makes_another_question():
         ({"query": "x"}, {"query": "x"}, ""),
         ("", {}, ""),
         ('{"query": "\\ud800"}', {"query": "\ufffd"}, ""),
-        ("[1]", {}, "The arguments of search are no JSON object: [1]"),
-        ('{"query": "x', {}, 'The arguments of search are no JSON object: {"query": "x'),
-        ("[" * 90_000, {}, "The arguments of search are no JSON object (RecursionError): [[["),
+        ("[1]", {}, "The arguments of search are no JSON object that can be read: [1]"),
+        ('{"query": "x', {}, 'The arguments of search are no JSON object that can be read: {"query": "x'),
+        ("[" * 90_000, {}, "The arguments of search are no JSON object that can be read: [[["),
+        ('{"a":' * 90 + "1" + "}" * 90, {}, "The arguments of search are no JSON object"),
         ('{"query": "' + "x" * MAX_ARGUMENT_CHARS + '"}', {}, "The arguments of search are no JSON object"),
     ],
 )
@@ -319,6 +333,64 @@ def test_tools_of_any_schema_become_one_flat_type():
         "tags",
         "query",
     }
+
+
+class Fact(BaseModel):
+    content: str = Field(description="a statement")
+    source: str
+    confidence: Literal["low", "high"] = "low"
+
+
+class Done(BaseModel):
+    answer: str | None = None
+    facts: list[Fact] = Field(default_factory=list, description="what it rests on")
+    missing: list[str] = Field(default_factory=list)
+
+
+DONE = ToolSpec(name="done", description="Ends it.", parameters=Done.model_json_schema())
+FACTS = [
+    {"content": "Seven passed.", "source": "S1", "confidence": "high"},
+    {"content": "Two sank.", "source": "S2"},
+]
+ENDED = {
+    "thought": "That is all.",
+    "calls": [{"tool": "done", "answer": "Seven.", "missing": ["the eighth"]}],
+    "facts": FACTS,
+}
+LINES = """thought: That is all.
+[calls]
+tool: done
+answer: Seven.
+missing: the eighth
+[facts]
+content: Seven passed.
+source: S1
+confidence: high
+[facts]
+content: Two sank.
+source: S2"""
+
+
+@pytest.mark.parametrize("rung", [Rung.SCHEMA, Rung.TOOL, Rung.JSON, Rung.LINES])
+def test_a_list_of_objects_can_be_given_in_every_way(model_of, rung):
+    abilities = Abilities()
+    for before in list(Rung)[: list(Rung).index(rung)]:
+        abilities.failed("scripted:model-1", before)
+    provider = ScriptedProvider([LINES if rung is Rung.LINES else ENDED])
+    call = asked().model_copy(update={"tools": (SEARCH, DONE)})
+    answer = ask(model_of(provider, abilities=abilities).turn(call))
+    (done,) = answer.value.calls
+    assert (answer.rung, answer.requests) == (rung, 1)
+    assert done.arguments == {"answer": "Seven.", "facts": FACTS, "missing": ["the eighth"]}
+    assert Done.model_validate(done.arguments).facts[1].confidence == "low"
+    assert json.loads(ToolObject.of((SEARCH, DONE)).text(answer.value)) == ENDED
+
+
+def test_lists_beside_the_calls_are_of_the_first_call_of_their_tool():
+    tools = ToolObject.of((SEARCH, DONE))
+    said = {"thought": "", "calls": [{"tool": "search"}, {"tool": "done"}, {"tool": "done"}], "facts": FACTS}
+    calls = tools.message(tools.form.model_validate(said), 1).calls
+    assert [call.arguments for call in calls] == [{}, {"facts": FACTS}, {}]
 
 
 def test_a_scripted_model_takes_turns_for_agents():
