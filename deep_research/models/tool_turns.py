@@ -209,13 +209,7 @@ def _native_calls(call: ModelCall, origin: str) -> Iterator[ModelCall]:
     """The call with what its service reads as it stands, and then, should it be that what is refused, in words."""
     for reader in (origin, None):
         turns = _in_words(call.messages, reader, _plainly)
-        # A conversation only grows, so all of it will be repeated.
-        last = len(turns) - 1
-        marked = [
-            turn.model_copy(update={"stable": turn.stable or bool(turn.outputs) or place == last})
-            for place, turn in enumerate(turns)
-        ]
-        yield call.model_copy(update={"messages": tuple(marked)})
+        yield call.model_copy(update={"messages": _marked(turns)})
         if not any(turn.native for turn in turns):
             return
 
@@ -224,7 +218,12 @@ def _as_object(call: ModelCall, tools: ToolObject) -> ModelCall:
     """What changes least, the tools, stands first."""
     system = f"{call.system}\n\n{tools.instructions}" if call.system else tools.instructions
     turns = _in_words(call.messages, None, tools.text)
-    return call.model_copy(update={"system": system, "messages": tuple(turns), "tools": ()})
+    return call.model_copy(update={"system": system, "messages": _marked(turns), "tools": ()})
+
+
+def _marked(turns: Sequence[Message]) -> tuple[Message, ...]:
+    """A conversation only grows, so all of it will be repeated: each turn of the user may be an end of what is kept."""
+    return tuple(turn.model_copy(update={"stable": turn.stable or turn.role == "user"}) for turn in turns)
 
 
 def _in_words(

@@ -70,7 +70,7 @@ def test_a_turn_holds_what_is_said_and_called_and_goes_back_as_it_came(model_of)
     sent = provider.calls[1]
     assert sent.messages[1].native == turn.native
     assert sent.messages[2].outputs == (ToolOutput(call_id="a1", text="none"),)
-    assert [message.stable for message in sent.messages] == [False, False, True]
+    assert [message.stable for message in sent.messages] == [True, False, True]
 
 
 def test_another_model_of_the_chain_goes_on_in_words(model_of):
