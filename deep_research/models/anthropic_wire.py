@@ -262,10 +262,13 @@ def _marked_blocks(message: Message) -> list[tuple[dict[str, Any], bool]]:
     """The blocks of a turn, and of each whether a mark for the cache may stand at its end."""
     if message.native is not None:
         return [(dict(block), False) for block in message.native.blocks]
-    results = [(result_block(output), False) for output in message.outputs]
-    if results and not message.content:
-        return [*results[:-1], (results[-1][0], message.stable)]
-    return [*results, *((_block(piece), stable and bool(piece)) for piece, stable in message.pieces)]
+    texts = [(_block(piece), stable and bool(piece)) for piece, stable in message.pieces]
+    if not message.outputs:
+        return texts
+    # What is said beside outputs, such as how many steps are left, may be gone in the next request.
+    blocks = [result_block(output) for output in message.outputs]
+    said = [(block, False) for block, _ in texts] if message.content else []
+    return [*((block, False) for block in blocks[:-1]), (blocks[-1], message.stable), *said]
 
 
 def _forced(form: Form, strict: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from openai.types import responses
 from pydantic import TypeAdapter
 from servers import Fault, ModelServer
 
-from deep_research.models import Effort, Message, ModelCall, ToolSpec
+from deep_research.models import Effort, Message, ModelCall, ToolOutput, ToolSpec
 from deep_research.models.abilities import Abilities
 from deep_research.models.anthropic import AnthropicMessages
+from deep_research.models.anthropic_wire import request_of
 from deep_research.models.language_model import SingleModel
 from deep_research.models.openai import OpenAIResponses
 from deep_research.models.profiles import Profile
@@ -154,6 +155,14 @@ def _plain(messages):
         ]
         for message in messages
     ]
+
+
+def test_what_is_said_beside_outputs_stands_behind_the_mark_for_the_cache():
+    outputs = ToolOutput(call_id="a", text="one"), ToolOutput(call_id="b", text="two")
+    turn = Message(outputs=outputs, content="Two steps are left.", stable=True)
+    (sent,) = request_of("m", ModelCall(messages=(turn,), tools=TOOLS), {"cache_control": MARK})["messages"]
+    assert [block["type"] for block in sent["content"]] == ["tool_result", "tool_result", "text"]
+    assert ["cache_control" in block for block in sent["content"]] == [False, True, False]
 
 
 def test_without_a_system_text_the_tools_are_marked():
