@@ -225,6 +225,15 @@ def test_a_conversation_by_objects_is_replayed_as_it_was(model_of, tmp_path):
     assert (answer.value, answer.rung) == (recorded.value, Rung.SCHEMA)
 
 
+def test_a_record_may_hold_calls_of_one_model_and_objects_of_another(model_of, tmp_path):
+    path = tmp_path / "record.jsonl"
+    other = asked().model_copy(update={"messages": (Message(content="Which harbours?"),)})
+    ask(model_of(Recorder(ScriptedProvider([said(CALLED)], tools=True), path)).turn(asked()))
+    ask(model_of(Recorder(ScriptedProvider([OBJECT]), path)).turn(other))
+    model = model_of(Replay(str(path)))
+    assert [ask(model.turn(call)).rung for call in (asked(), other)] == [Rung.CALLS, Rung.SCHEMA]
+
+
 def test_what_is_called_given_and_offered_makes_another_question():
     turn = Message(role="assistant", content="Look.", calls=(CALLED,))
     other = turn.model_copy(update={"calls": (CALLED.model_copy(update={"arguments": {}}),)})

@@ -9,10 +9,11 @@ from openai.types import responses
 from pydantic import TypeAdapter
 from servers import Fault, ModelServer
 
-from deep_research.models import Effort, Message, ModelCall, ToolOutput, ToolSpec
+from deep_research.models import Effort, Message, ModelCall, ToolCall, ToolOutput, ToolSpec
 from deep_research.models.abilities import Abilities
 from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.anthropic_wire import request_of
+from deep_research.models.clients_wire import without_system
 from deep_research.models.language_model import SingleModel
 from deep_research.models.openai import OpenAIResponses
 from deep_research.models.profiles import Profile
@@ -163,6 +164,18 @@ def test_what_is_said_beside_outputs_stands_behind_the_mark_for_the_cache():
     (sent,) = request_of("m", ModelCall(messages=(turn,), tools=TOOLS), {"cache_control": MARK})["messages"]
     assert [block["type"] for block in sent["content"]] == ["tool_result", "tool_result", "text"]
     assert ["cache_control" in block for block in sent["content"]] == [False, True, False]
+
+
+def test_turns_with_calls_stay_apart_where_a_model_has_no_system_text():
+    call = ToolCall(id="a", name="search")
+    turns = (
+        Message(content="Which ships?"),
+        Message(role="assistant", calls=(call,)),
+        Message(outputs=(call.output("none"),)),
+        Message(content="And now?"),
+    )
+    made = without_system(ModelCall(system="Find ships.", messages=turns)).messages
+    assert made == (Message(content="Find ships.\n\nWhich ships?"), *turns[1:])
 
 
 def test_without_a_system_text_the_tools_are_marked():
