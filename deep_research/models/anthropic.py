@@ -18,7 +18,13 @@ from pydantic import BaseModel, SecretStr
 
 from deep_research.addresses import is_loopback
 from deep_research.errors import ConfigurationError, ModelError
-from deep_research.models.anthropic_wire import Heard, optional_params, refused_in_stream, request_of
+from deep_research.models.anthropic_wire import (
+    ADAPTIVE,
+    Heard,
+    optional_params,
+    refused_in_stream,
+    request_of,
+)
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, json_schema
 from deep_research.models.clients import (
     CREDENTIAL_HEADERS,
@@ -87,7 +93,11 @@ class AnthropicMessages(ModelProvider):
         self.sent_key = KEY_VARIABLE if api_key is None else ""
         self.base_url = checked_url(base_url or os.environ.get(URL_VARIABLE) or OWN_URL, of=self.service)
         self._optional = OptionalParams(
-            "effort", "thinking", "cache_control", "strict", also={"effort": r"output_config(?!\.)"}
+            ADAPTIVE,
+            "effort",
+            "cache_control",
+            "strict",
+            also={"effort": r"output_config(?!\.)", ADAPTIVE: "thinking"},
         )
         self._clients = PerLoop(self._client, anthropic.AsyncAnthropic.close)
 

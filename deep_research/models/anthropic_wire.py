@@ -21,6 +21,7 @@ from deep_research.unpacking import RefusedBodyError
 
 MOST_MARKS = 4  # for the cache, in one request
 MOST_BLOCKS = 1_000  # of one answer
+ADAPTIVE = "adaptive"  # thinking, as much as the model finds right, between calls of tools as well
 _LONGEST_INDEX = 20  # characters
 _THOUGHTS = "thinking_tokens"
 _FIGURES = (
@@ -55,8 +56,8 @@ def optional_params(call: ModelCall) -> dict[str, Any]:
     optional: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
     if call.effort is not None:
         optional["effort"] = call.effort.value
-        if call.tools:  # between calls as well
-            optional["thinking"] = {"type": "adaptive"}
+    if call.tools and call.effort is not None:
+        optional[ADAPTIVE] = True
     if call.form is not None and call.form.by == "tool":
         optional["strict"] = True
     return optional
@@ -87,7 +88,8 @@ def request_of(model: str, call: ModelCall, optional: Mapping[str, Any]) -> dict
         request["system"] = [_block(call.system) | mark]
     if call.tools:
         request["tools"] = tool_params(call.tools, {} if call.system else mark)
-    request |= {name: optional[name] for name in ("thinking",) if name in optional}
+    if ADAPTIVE in optional:
+        request["thinking"] = {"type": "adaptive"}
     config: dict[str, Any] = {name: optional[name] for name in ("effort",) if name in optional}
     if call.form is not None and call.form.by == "schema":
         config["format"] = {"type": "json_schema", "schema": call.form.json_schema}
