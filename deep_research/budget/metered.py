@@ -22,7 +22,7 @@ from deep_research.budget.window import Window
 from deep_research.calls import TEXT_UNIT_CHARS, contained, off_loop
 from deep_research.errors import AgentError, BudgetError, ModelError, WindowError
 from deep_research.logs import get_log, masked, told
-from deep_research.models.base import ModelCall, ModelProvider, Reply, TokenUsage
+from deep_research.models.base import Message, ModelCall, ModelProvider, Reply, TokenUsage
 from deep_research.models.characters import in_all_texts, text_size
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.leak_filter import Echoes, Stream
@@ -263,14 +263,31 @@ class _RunModel:
         echoes = self._echoes(call)
         return found if echoes is None else replace(found, value=await _cleared(echoes, found.value))
 
+    async def turn(self, call: ModelCall) -> Answer[Message]:
+        call = in_all_texts(call.model_copy(update={"messages": tuple(map(_masked, call.messages))}), masked)
+        answer = await self._inner.turn(call)
+        echoes = self._echoes(call)
+        if echoes is None:
+            return answer
+        native = answer.value.native  # is read by its service alone, and goes back as it came
+        plain = await _cleared(echoes, answer.value.model_copy(update={"native": None}))
+        return replace(answer, value=plain.model_copy(update={"native": native}))
+
     def _echoes(self, call: ModelCall) -> Echoes | None:
         """What the answer may not repeat, where the prompt holds text from outside behind a mark."""
         if not call.nonce:
             return None
         instructions = self._run.journal.state.options.system_prompt or ""
-        told = "\n".join(message.content for message in call.messages)
+        told = "\n".join(text for message in call.messages for text in message.texts)
         shown = told.replace(instructions, "") if instructions else told
         return Echoes(ours=call.system, owners=instructions, mark=call.nonce, shown=shown)
+
+
+def _masked(message: Message) -> Message:
+    """A turn as its service gave it is sent back unchanged or not at all: one that holds a secret is put into words."""
+    if message.native is None or in_all_texts(message.native, masked) is message.native:
+        return message
+    return message.model_copy(update={"native": None})
 
 
 async def _cleared(echoes: Echoes, value: _Value) -> _Value:

@@ -28,7 +28,7 @@ BYTES_A_TOKEN = 3.0  # expected of prose without an encoding: English takes 4.5,
 MEASURED = (2.0, 6.0)  # what is believed of a measurement
 CAUTION = 0.9  # of what was measured: the next texts may be others
 IN_PLACE = 20_000  # characters that are counted on the loop; more take a thread
-# Tokens that services add around what is sent, at most: for a request, for each message, for a form.
+# Tokens that services add around what is sent, at most: for a request, for each part of a turn, for a form or tools.
 PER_CALL, PER_MESSAGE, PER_FORM = 64, 12, 600
 
 log = get_log("tokens")
@@ -134,16 +134,21 @@ class Counter:
 
     async def _of(self, call: ModelCall, count: Callable[[str], int]) -> int:
         texts = _texts(call)
-        around = PER_CALL + PER_MESSAGE * (len(call.messages) + 1) + PER_FORM * (call.form is not None)
+        parts = sum(1 + len(message.calls) + len(message.outputs) for message in call.messages)
+        around = PER_CALL + PER_MESSAGE * (parts + len(call.tools) + 1)
+        around += PER_FORM * (call.form is not None or bool(call.tools))
+        around += sum(message.native.tokens for message in call.messages if message.native)
         if self.encoding is not None and sum(map(len, texts)) > IN_PLACE:
             return around + sum(await asyncio.to_thread(lambda: [count(text) for text in texts]))
         return around + sum(map(count, texts))
 
 
 def _texts(call: ModelCall) -> list[str]:
-    texts = [call.system, *(message.content for message in call.messages)]
+    texts = list(call.texts)
     if call.form is not None:
         texts += [call.form.name, call.form.description, json.dumps(call.form.json_schema)]
+    for tool in call.tools:
+        texts += [tool.name, tool.description, json.dumps(tool.parameters)]
     return texts
 
 

@@ -12,6 +12,7 @@ from deep_research.models.base import (
     TokenUsage,
 )
 from deep_research.models.failures import Verdict
+from deep_research.models.tool_calls import NativeTurn, ToolCall, ToolOutput, ToolSpec
 
 __all__ = [
     "Effort",
@@ -19,9 +20,13 @@ __all__ = [
     "Message",
     "ModelCall",
     "ModelProvider",
+    "NativeTurn",
     "OnText",
     "Reply",
     "StopReason",
     "TokenUsage",
+    "ToolCall",
+    "ToolOutput",
+    "ToolSpec",
     "Verdict",
 ]

@@ -8,8 +8,9 @@ from enum import StrEnum
 
 
 class Rung(StrEnum):
-    """A way to ask for an object, best first."""
+    """A way to ask for an object, best first; or, as the first, for calls of tools."""
 
+    CALLS = "calls"  # the service's own calls of tools
     SCHEMA = "schema"  # the service's own structured output
     TOOL = "tool"  # a tool that must be called
     JSON = "json"  # JSON in the text
@@ -33,6 +34,11 @@ class Abilities:
                 for rung in Rung
                 if rung is Rung.LINES or (rung not in failed and (rung is Rung.JSON or rung.value in has))
             ]
+
+    def may(self, model: str, rung: Rung) -> bool:
+        """Whether a way is worth trying: it did not fail before."""
+        with self._gate:
+            return rung not in self._failed.get(model, set())
 
     def failed(self, model: str, rung: Rung) -> None:
         """It could not be used. One that worked before has a bad day, and is kept."""

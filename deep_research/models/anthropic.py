@@ -18,7 +18,13 @@ from pydantic import BaseModel, SecretStr
 
 from deep_research.addresses import is_loopback
 from deep_research.errors import ConfigurationError, ModelError
-from deep_research.models.anthropic_wire import Heard, optional_params, refused_in_stream, request_of
+from deep_research.models.anthropic_wire import (
+    ADAPTIVE,
+    Heard,
+    optional_params,
+    refused_in_stream,
+    request_of,
+)
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, json_schema
 from deep_research.models.clients import (
     CREDENTIAL_HEADERS,
@@ -66,14 +72,15 @@ class AnthropicMessages(ModelProvider):
     given; no other key, token or profile that the SDK knows is used.
 
     The system text and all up to the last message marked ``stable`` are marked for the service's cache. ``temperature``
-    is left out: the service has none. ``effort``, the marks for the cache and strict tools are left out once they were
-    refused. The pieces of a tool's arguments are JSON text; where the tool was not called, the text is what was said
-    instead.
+    is left out: the service has none. ``effort``, thinking (asked for in turns with tools that have an effort), the marks
+    for the cache and strict tools are left out once they were refused. The pieces of a tool's arguments are JSON text;
+    where the tool was not called, the text is what was said instead.
     """
 
     service = "anthropic"
     own_url = OWN_URL
     forms = ("schema", "tool")
+    has_tools = True
 
     def __init__(
         self, model: str, *, api_key: SecretStr | str | None = None, base_url: str | None = None
@@ -86,7 +93,11 @@ class AnthropicMessages(ModelProvider):
         self.sent_key = KEY_VARIABLE if api_key is None else ""
         self.base_url = checked_url(base_url or os.environ.get(URL_VARIABLE) or OWN_URL, of=self.service)
         self._optional = OptionalParams(
-            "effort", "cache_control", "strict", also={"effort": r"output_config(?!\.)"}
+            ADAPTIVE,
+            "effort",
+            "cache_control",
+            "strict",
+            also={"effort": r"output_config(?!\.)", ADAPTIVE: "thinking"},
         )
         self._clients = PerLoop(self._client, anthropic.AsyncAnthropic.close)
 
@@ -96,7 +107,7 @@ class AnthropicMessages(ModelProvider):
         request = request_of(self.model, call, optional)
         if on_text is not None and self._optional.takes(STREAM):
             request[STREAM] = True
-        heard = Heard(self.name, call.form, on_text)
+        heard = Heard(self.name, call.form, on_text, tools=bool(call.tools))
         try:
             async with (
                 deadline(call.timeout, model=self.name),

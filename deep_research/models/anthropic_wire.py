@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from deep_research.errors import ModelError
-from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.anthropic_tools import TurnBlocks, result_block, tool_params
+from deep_research.models.base import Form, Message, ModelCall, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients_errors import refused, unusable
 from deep_research.models.clients_wire import Words, count, number, record, text, usage_from
@@ -20,6 +21,7 @@ from deep_research.unpacking import RefusedBodyError
 
 MOST_MARKS = 4  # for the cache, in one request
 MOST_BLOCKS = 1_000  # of one answer
+ADAPTIVE = "adaptive"  # thinking, as much as the model finds right, between calls of tools as well
 _LONGEST_INDEX = 20  # characters
 _THOUGHTS = "thinking_tokens"
 _FIGURES = (
@@ -54,6 +56,8 @@ def optional_params(call: ModelCall) -> dict[str, Any]:
     optional: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
     if call.effort is not None:
         optional["effort"] = call.effort.value
+    if call.tools and call.effort is not None:
+        optional[ADAPTIVE] = True
     if call.form is not None and call.form.by == "tool":
         optional["strict"] = True
     return optional
@@ -62,16 +66,16 @@ def optional_params(call: ModelCall) -> dict[str, Any]:
 def request_of(model: str, call: ModelCall, optional: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of ``messages.create``; without ``max_tokens``, those of ``messages.count_tokens``."""
     mark = {name: optional[name] for name in ("cache_control",) if name in optional}
-    pieces = [message.pieces for message in call.messages]
+    turns = [_marked_blocks(message) for message in call.messages]
     # The last marks count: each keeps all that stands before it.
-    left = sum(stable and bool(piece) for of_one in pieces for piece, stable in of_one)
-    left -= MOST_MARKS - bool(call.system)
+    left = sum(stable for blocks in turns for _, stable in blocks)
+    left -= MOST_MARKS - bool(call.system or call.tools)
     contents: list[list[dict[str, Any]]] = []
-    for of_one in pieces:
+    for blocks in turns:
         contents.append([])
-        for piece, stable in of_one:
-            left -= stable and bool(piece)
-            contents[-1].append(_block(piece, mark if stable and piece and left < 0 else {}))
+        for block, stable in blocks:
+            left -= stable
+            contents[-1].append(block | (mark if stable and left < 0 else {}))
     request: dict[str, Any] = {
         "model": model,
         "max_tokens": call.max_output,
@@ -81,7 +85,11 @@ def request_of(model: str, call: ModelCall, optional: Mapping[str, Any]) -> dict
         ],
     }
     if call.system:
-        request["system"] = [_block(call.system, mark)]
+        request["system"] = [_block(call.system) | mark]
+    if call.tools:
+        request["tools"] = tool_params(call.tools, {} if call.system else mark)
+    if ADAPTIVE in optional:
+        request["thinking"] = {"type": "adaptive"}
     config: dict[str, Any] = {name: optional[name] for name in ("effort",) if name in optional}
     if call.form is not None and call.form.by == "schema":
         config["format"] = {"type": "json_schema", "schema": call.form.json_schema}
@@ -100,13 +108,17 @@ class Heard:
     """An answer as it comes. A plain body is taken as a stream that came at once.
 
     Where a tool was asked for, the text is its arguments, and ``on_text`` gets their JSON as it comes; if it was not
-    called, the text is what was said instead, all at the end.
+    called, the text is what was said instead, all at the end. With ``tools`` the reply has their calls, and the turn as
+    it came.
     """
 
-    def __init__(self, model: str, form: Form | None = None, on_text: OnText | None = None) -> None:
+    def __init__(
+        self, model: str, form: Form | None = None, on_text: OnText | None = None, *, tools: bool = False
+    ) -> None:
         self._name = model
         self._tool = named(form) if form is not None and form.by == "tool" else None
         self._on_text = on_text
+        self._turn = TurnBlocks(model) if tools else None
         self._blocks: dict[Any, Mapping[str, Any]] = {}
         self._pieces: defaultdict[Any, Words] = defaultdict(lambda: Words(model))
         self._called: Any = None  # the index of the block that calls the tool
@@ -141,6 +153,8 @@ class Heard:
                 self._start(index, record(event.get("content_block")))
             case "content_block_delta":
                 delta = record(event.get("delta"))
+                if self._turn is not None:
+                    self._turn.add(index, delta)
                 self._add(index, text(delta.get("text")) or text(delta.get("partial_json")))
             case "content_block_stop":
                 self._finish(index)
@@ -177,6 +191,8 @@ class Heard:
             usage=self.usage() or TokenUsage(known=False),
             model=self._model,
             request_id=self.request_id,
+            calls=self._turn.calls() if self._turn else (),
+            native=self._turn.native() if self._turn else None,
         )
 
     def _open(self, message: Mapping[str, Any]) -> None:
@@ -189,6 +205,8 @@ class Heard:
             raise unusable(RefusedBodyError(f"one of more than {MOST_BLOCKS:,} blocks"), model=self._name)
         # Of many blocks only what will be asked of them.
         self._blocks[index] = {"type": text(block.get("type"))}
+        if self._turn is not None:
+            self._turn.start(index, block)
         if block.get("type") == "tool_use" and block.get("name") == self._tool and self._called is None:
             self._called = index
             self._input = block.get("input", {})
@@ -238,8 +256,21 @@ def named(form: Form) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", form.name)[:64]
 
 
-def _block(content: str, mark: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "text", "text": whole_characters(content), **mark}
+def _block(content: str) -> dict[str, Any]:
+    return {"type": "text", "text": whole_characters(content)}
+
+
+def _marked_blocks(message: Message) -> list[tuple[dict[str, Any], bool]]:
+    """The blocks of a turn, and of each whether a mark for the cache may stand at its end."""
+    if message.native is not None:
+        return [(dict(block), False) for block in message.native.blocks]
+    texts = [(_block(piece), stable and bool(piece)) for piece, stable in message.pieces]
+    if not message.outputs:
+        return texts
+    # What is said beside outputs, such as how many steps are left, may be gone in the next request.
+    blocks = [result_block(output) for output in message.outputs]
+    said = [(block, False) for block, _ in texts] if message.content else []
+    return [*((block, False) for block in blocks[:-1]), (blocks[-1], message.stable), *said]
 
 
 def _forced(form: Form, strict: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ see `retry`, `structured`, `language`.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import deepcopy
@@ -16,6 +17,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from deep_research.models.tool_calls import NativeTurn, ToolCall, ToolOutput, ToolSpec
 from deep_research.state import Record
 from deep_research.state import TokenUsage as TokenUsage  # part of this contract
 
@@ -40,12 +42,18 @@ class Effort(StrEnum):
 class Message(Record):
     """One turn. ``stable`` marks the last turn of a beginning that later calls will repeat word for word, so that a
     provider with prompt caching may keep all up to it. ``cuts`` are places in the content, in code points, that such a
-    beginning may end at as well; where a secret was masked since, they are off by a little."""
+    beginning may end at as well; where a secret was masked since, they are off by a little.
+
+    A turn of a model that has tools holds its ``calls``, and how its service gave it (``native``); one of the user
+    answers them with ``outputs``, which stand before the content."""
 
     role: Literal["user", "assistant"] = "user"
-    content: str
+    content: str = ""
     stable: bool = False
     cuts: tuple[int, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    outputs: tuple[ToolOutput, ...] = ()
+    native: NativeTurn | None = None
 
     @property
     def pieces(self) -> tuple[tuple[str, bool], ...]:
@@ -54,6 +62,12 @@ class Message(Record):
         starts = (0, *ends)
         made = [(self.content[start:end], True) for start, end in zip(starts, ends, strict=False)]
         return (*made, (self.content[starts[-1] :], self.stable))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that is written in it, without thoughts."""
+        calls = [f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)}" for call in self.calls]
+        return (self.content, *calls, *(output.text for output in self.outputs))
 
 
 class Form(Record):
@@ -72,12 +86,14 @@ MEMORY_LABEL = "memory"  # of material of prompts that is remembered of a user: 
 class ModelCall(Record):
     """One question to a model. ``max_output`` caps the tokens of the answer, reasoning included; ``context`` is the
     size of the window in tokens, for servers that must be told; ``timeout`` in seconds is for the request as a whole.
-    ``temperature`` and ``effort`` are optional: a provider without the like leaves them out. Neither sent nor meant for
-    the model: ``nonce`` is a word in the texts that is another in each call, ``label`` what watchers are told."""
+    ``tools`` may be called, several at once, in place of a form. ``temperature`` and ``effort`` are optional: a provider
+    without the like leaves them out. Neither sent nor meant for the model: ``nonce`` is a word in the texts that is
+    another in each call, ``label`` what watchers are told."""
 
     messages: tuple[Message, ...]
     system: str = ""
     form: Form | None = None
+    tools: tuple[ToolSpec, ...] = ()
     max_output: int = Field(default=4_096, ge=1)
     context: int | None = None
     temperature: float | None = None
@@ -86,16 +102,24 @@ class ModelCall(Record):
     label: str = ""
     timeout: float = Field(default=120.0, gt=0)
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that is written in its turns, and the system text first."""
+        return (self.system, *(text for message in self.messages for text in message.texts))
+
 
 class Reply(Record):
     """What came back: ``text`` is the answer, JSON where a form was asked for; ``model`` is what the service says
-    that it used."""
+    that it used. Where tools were given, the text is what is said beside the ``calls``; ``native`` is the whole turn as
+    the service wants it back."""
 
     text: str
     stop: StopReason
     usage: TokenUsage
     model: str = ""
     request_id: str | None = None
+    calls: tuple[ToolCall, ...] = ()
+    native: NativeTurn | None = None
 
 
 @lru_cache(maxsize=128)
@@ -114,6 +138,7 @@ class ModelProvider(ABC):
     own_url: str = ""  # where it is unless another place is named
     sent_key: str = ""  # the variable of the environment whose key goes with each request, if one does
     forms: tuple[Literal["schema", "tool"], ...] = ()  # what the service has, best first
+    has_tools: bool = False  # whether `send` takes tools; for others they are put into words
     window: tuple[int, int] | None = (
         None  # the tokens of it and of the longest answer, if the provider itself knows
     )
@@ -168,6 +193,7 @@ class Wrapped(ModelProvider):
         self.inner = inner
         self.service = inner.service
         self.forms = inner.forms
+        self.has_tools = inner.has_tools
         self.base_url = inner.base_url
         self.own_url = inner.own_url
         self.sent_key = inner.sent_key

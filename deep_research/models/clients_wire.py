@@ -208,12 +208,17 @@ def without_system(call: ModelCall) -> ModelCall:
     of one role that follow each other are one then, as such models want it."""
     turns: list[Message] = [Message(content=call.system)] if call.system else []
     for message in call.messages:
-        if turns and turns[-1].role == message.role:
+        if turns and turns[-1].role == message.role and not any(map(_has_calls, (turns[-1], message))):
             joined = f"{turns[-1].content}\n\n{message.content}"
             turns[-1] = message.model_copy(update={"content": joined})
         else:
             turns.append(message)
     return call.model_copy(update={"system": "", "messages": tuple(turns)})
+
+
+def _has_calls(message: Message) -> bool:
+    """Whether a turn has more than its content, which stays a turn of its own."""
+    return bool(message.outputs or message.calls or message.native)
 
 
 # Data of any shape

@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from deep_research.errors import ModelError
-from deep_research.models.base import ModelCall, StopReason, TokenUsage
+from deep_research.models.base import Message, ModelCall, StopReason, TokenUsage
 from deep_research.models.failures import Verdict, failure, usage_of
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Profile
@@ -59,6 +59,9 @@ class Chain:
 
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
         return await self._first(lambda model: model.object(call, answer), None)
+
+    async def turn(self, call: ModelCall) -> Answer[Message]:
+        return await self._first(lambda model: model.turn(call), None)
 
     async def aclose(self) -> None:
         for model in self.models:

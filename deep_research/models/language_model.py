@@ -11,13 +11,14 @@ from pydantic import BaseModel
 from deep_research.errors import ModelError, WindowError
 from deep_research.models import structured
 from deep_research.models.abilities import Abilities, Rung
-from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
+from deep_research.models.base import Message, ModelCall, ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.models.continuation import WORTH, going_on, joined
 from deep_research.models.failures import Verdict, failure, limits_of
 from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import UNIT, Persistence, Tries, loop_time, with_books
 from deep_research.models.stream import OnPiece, Pieces
+from deep_research.models.tool_turns import ToolLadder
 from deep_research.models.windows import Windows
 
 _T = TypeVar("_T")
@@ -43,7 +44,7 @@ class Answer(Generic[_T]):
 
 
 class LanguageModel(Protocol):
-    """What an agent is handed. Both raise `ModelError`; its ``data`` holds the usage of the unit."""
+    """What an agent is handed. All three raise `ModelError`; its ``data`` holds the usage of the unit."""
 
     @property
     def name(self) -> str: ...
@@ -57,6 +58,9 @@ class LanguageModel(Protocol):
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]: ...
 
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]: ...
+
+    async def turn(self, call: ModelCall) -> Answer[Message]:
+        """The next turn of a conversation with tools, to be added to it. Every one of its calls wants an output."""
 
 
 class SingleModel:
@@ -120,35 +124,20 @@ class SingleModel:
 
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
         """An object. What a model can do that nothing is known of is found out first, with a small question."""
-        if self._probes is not None and self.profile.forms is None:
-            await self._probes.ensure(
+        await self._find_out()
+        found, tries = await self._unit(
+            call,
+            lambda fitted, tries: structured.ask(
                 self.provider,
-                self.profile,
-                self._persistence,
-                seconds=self._timeout,
-                unit_seconds=self._timeout * self._units,
-            )
-        tries = self._tries(call)
-        failed: ModelError | None = None
-        try:
-            found = await self._in_window(
-                call,
+                fitted,
+                answer,
                 tries,
-                lambda fitted: structured.ask(
-                    self.provider,
-                    fitted,
-                    answer,
-                    tries,
-                    persistence=self._persistence,
-                    abilities=self._abilities,
-                    most_output=self.profile.output,
-                    forms=self.profile.forms,
-                ),
-            )
-        except ModelError as error:
-            failed = with_books(error, tries)
-        if failed is not None:
-            raise failed
+                persistence=self._persistence,
+                abilities=self._abilities,
+                most_output=self.profile.output,
+                forms=self.profile.forms,
+            ),
+        )
         return Answer(
             value=found.value,
             stop=StopReason.END,
@@ -157,6 +146,50 @@ class SingleModel:
             model=found.reply.model or self.name,
             rung=found.rung,
         )
+
+    async def turn(self, call: ModelCall) -> Answer[Message]:
+        """A turn by the service's own calls of tools, else as an object that holds them: see `ToolLadder`."""
+        taken, tries = await self._unit(
+            call,
+            lambda fitted, tries: ToolLadder(
+                self.provider,
+                tries,
+                self._persistence,
+                self._abilities,
+                self.profile.output,
+                self.profile.forms,
+                self._find_out,
+            ).take(fitted),
+        )
+        return Answer(
+            value=taken.message,
+            stop=StopReason.END,
+            usage=tries.usage,
+            requests=tries.requests,
+            model=taken.reply.model or self.name,
+            rung=taken.rung,
+        )
+
+    async def _find_out(self) -> None:
+        if self._probes is not None and self.profile.forms is None:
+            await self._probes.ensure(
+                self.provider,
+                self.profile,
+                self._persistence,
+                seconds=self._timeout,
+                unit_seconds=self._timeout * self._units,
+            )
+
+    async def _unit(
+        self, call: ModelCall, ask: Callable[[ModelCall, Tries], Awaitable[_T]]
+    ) -> tuple[_T, Tries]:
+        """What comes of a unit of requests, and what they took; an error holds that as well."""
+        tries = self._tries(call)
+        try:
+            return await self._in_window(call, tries, lambda fitted: ask(fitted, tries)), tries
+        except ModelError as error:
+            failed = with_books(error, tries)
+        raise failed
 
     async def _text(self, call: ModelCall, tries: Tries, pieces: Pieces) -> Reply:
         """A whole text. What there is of others is in ``tries.partial``."""
@@ -234,10 +267,10 @@ class SingleModel:
 
 def expected_tokens(call: ModelCall) -> int:
     """About how many tokens a prompt has: as many as there are to be in prose with tables."""
-    size = sum(
-        len(text.encode("utf-8", "replace")) for text in (call.system, *(m.content for m in call.messages))
-    )
-    return round(size / BYTES_A_TOKEN) + TOKENS_AROUND
+    size = sum(len(text.encode("utf-8", "replace")) for text in call.texts)
+    tools = sum(len(tool.model_dump_json()) for tool in call.tools)
+    thoughts = sum(message.native.tokens for message in call.messages if message.native)
+    return round((size + tools) / BYTES_A_TOKEN) + thoughts + TOKENS_AROUND
 
 
 async def _is_worth_keeping(reply: Reply) -> bool:

@@ -36,11 +36,13 @@ from deep_research.models.openai_base import (
     request_id,
     usage_of,
 )
+from deep_research.models.openai_tools import input_items, native_turn, read_calls, tool_params
 
 # Of a response that failed: those that may work the next time; all others are about the request.
 _PASSING = frozenset(("", "server_error", "rate_limit_exceeded", "vector_store_timeout"))
 _POLICIES = frozenset(("bio_policy", "misalignment_policy_violation", "image_content_policy_violation"))
 _REASONS = {"max_output_tokens": StopReason.LENGTH, "content_filter": StopReason.REFUSAL}
+_DELTAS = (".output_text.delta", ".refusal.delta", ".function_call_arguments.delta")
 _COUNTED = ("model", "input", "instructions", "tools", "tool_choice", "text")
 
 
@@ -50,10 +52,13 @@ class OpenAIResponses(OpenAIService):
     Prompts are not stored at the service. The stable beginning of a call (the system text and all up to the last
     message marked ``stable``) is hashed into ``prompt_cache_key``, so that calls that share it reach the same cache;
     OpenAI caches beginnings of 1,024 tokens and more by itself.
+
+    Of a turn with tools the thoughts are asked for encrypted, and go back with it.
     """
 
     service = "openai"
     own_url = OWN_URL
+    has_tools = True
 
     def __init__(
         self, model: str, *, api_key: SecretStr | str | None = None, base_url: str | None = None
@@ -66,7 +71,9 @@ class OpenAIResponses(OpenAIService):
             model,
             key=key.get_secret_value(),
             base_url=checked_url(url, of=self.service),
-            optional=OptionalParams("temperature", "reasoning", "prompt_cache_key", "store"),
+            optional=OptionalParams(
+                "temperature", "reasoning", "prompt_cache_key", "store", "include", "parallel_tool_calls"
+            ),
         )
         self.sent_key = KEY_VARIABLE if api_key is None else ""
 
@@ -93,10 +100,7 @@ class OpenAIResponses(OpenAIService):
     def _request(self, call: ModelCall, *, stream: bool) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self.model,
-            "input": [
-                {"role": message.role, "content": whole_characters(message.content)}
-                for message in call.messages
-            ],
+            "input": [item for message in call.messages for item in input_items(message)],
             "max_output_tokens": call.max_output,
             "store": False,
         }
@@ -110,11 +114,12 @@ class OpenAIResponses(OpenAIService):
             request["reasoning"] = {"effort": call.effort.value}
         if call.form is not None:
             request |= _formed(call.form)
+        request |= tool_params(call)
         if stream:
             request["stream"] = True
         return request
 
-    def _reply(self, data: Any, body: Body) -> Reply:
+    def _reply(self, data: Any, body: Body, call: ModelCall) -> Reply:
         """A whole response, of any status."""
         data = record(data)
         error, usage = record(data.get("error")), usage_of(data.get("usage"), given="input", made="output")
@@ -126,16 +131,19 @@ class OpenAIResponses(OpenAIService):
         elif error or data.get("status") == "failed":
             status = 200 if text(error.get("code")) in _PASSING else 400
             raise refused(status, error, model=self.name, request_id=request_id(body), usage=usage)
-        said, is_refused = _said(data)
+        said, is_refused = _said(data, is_form=not call.tools)
+        output = records(data.get("output")) if call.tools else []
         return Reply(
             text=said,
             stop=StopReason.REFUSAL if is_refused else stop,
             usage=usage,
             model=text(data.get("model")),
             request_id=request_id(body),
+            calls=read_calls(output),
+            native=native_turn(output),
         )
 
-    async def _streamed(self, body: Body, on_text: OnText, silence: float) -> Reply:
+    async def _streamed(self, body: Body, call: ModelCall, on_text: OnText, silence: float) -> Reply:
         pieces = Words(self.name)
         model = ""
         async with aclosing(events(body, model=self.name, silence=silence)) as stream:
@@ -147,12 +155,13 @@ class OpenAIResponses(OpenAIService):
                     error = event if event.get("error") else {**event, "type": ""}
                     raise refused(200, error, model=self.name, request_id=request_id(body))
                 if kind in ("response.completed", "response.incomplete", "response.failed"):
-                    reply = self._reply(response, body)
+                    reply = self._reply(response, body, call)
                     await drain(stream)
-                    return reply if reply.text else reply.model_copy(update={"text": str(pieces)})
-                if kind.endswith(
-                    (".output_text.delta", ".refusal.delta", ".function_call_arguments.delta")
-                ) and (piece := text(event.get("delta"))):
+                    return (
+                        reply if reply.text or reply.calls else reply.model_copy(update={"text": str(pieces)})
+                    )
+                said = _DELTAS[:-1] if call.tools else _DELTAS
+                if kind.endswith(said) and (piece := text(event.get("delta"))):
                     pieces.add(piece)
                     on_text(piece)
         return Reply(
@@ -176,7 +185,10 @@ def _formed(form: Form) -> dict[str, Any]:
 
 
 def _cache_key(call: ModelCall) -> str:
-    """A name for the beginning that later calls repeat; empty where none is marked."""
+    """A name for the beginning that later calls repeat; empty where none is marked. A conversation with tools has one
+    from its first turn on."""
+    if call.tools:
+        call = call.model_copy(update={"messages": (call.messages[0].model_copy(update={"stable": True}),)})
     last = max((index for index, message in enumerate(call.messages) if message.stable), default=-1)
     kept = [f"{message.role}: {message.content}" for message in call.messages[: last + 1]]
     if not kept and call.messages and call.messages[0].cuts:  # what grows begins the same
@@ -200,12 +212,13 @@ def _stop(data: Mapping[str, Any]) -> StopReason:
     return _REASONS.get(reason, StopReason.INCOMPLETE)
 
 
-def _said(data: Mapping[str, Any]) -> tuple[str, bool]:
-    """The arguments of the first function that was called, else all text; and whether any of it is a refusal."""
+def _said(data: Mapping[str, Any], *, is_form: bool) -> tuple[str, bool]:
+    """All text, or where a form was asked for the arguments of the first function that was called; and whether any of it
+    is a refusal."""
     parts: list[str] = []
     is_refused = False
     for item in records(data.get("output")):
-        if item.get("type") == "function_call":
+        if item.get("type") == "function_call" and is_form:
             return text(item.get("arguments")), False
         for part in records(item.get("content")) if item.get("type") == "message" else []:
             is_refused = is_refused or part.get("type") == "refusal"

@@ -101,8 +101,10 @@ class OpenAIService(ModelProvider):
                 self.opened(self._method(self._clients.here()), request, call.timeout) as body,
             ):
                 if is_stream(body) if on_text is not None else is_events(body):
-                    return await self._streamed(body, on_text or _unheard, call.timeout * LONGEST_SILENCE)
-                reply = self._reply(await whole(body, model=self.name), body)
+                    return await self._streamed(
+                        body, call, on_text or _unheard, call.timeout * LONGEST_SILENCE
+                    )
+                reply = self._reply(await whole(body, model=self.name), body, call)
         except ModelError as error:
             raise self._optional.learned(error, request, call) from None
         if on_text is not None and reply.text:
@@ -159,11 +161,11 @@ class OpenAIService(ModelProvider):
     def _request(self, call: ModelCall, *, stream: bool) -> dict[str, Any]: ...
 
     @abstractmethod
-    def _reply(self, data: Any, body: Body) -> Reply:
-        """A whole answer read; of ``body`` the head."""
+    def _reply(self, data: Any, body: Body, call: ModelCall) -> Reply:
+        """A whole answer to a call read; of ``body`` the head."""
 
     @abstractmethod
-    async def _streamed(self, body: Body, on_text: OnText, silence: float) -> Reply:
+    async def _streamed(self, body: Body, call: ModelCall, on_text: OnText, silence: float) -> Reply:
         """A streamed answer read; after so many seconds of ``silence`` it is given up."""
 
     def _client(self) -> openai.AsyncOpenAI:

@@ -115,7 +115,7 @@ class OpenAIChat(OpenAIService):
             request |= {"stream": True, "stream_options": {"include_usage": True}}
         return request
 
-    def _reply(self, data: Any, body: Body) -> Reply:
+    def _reply(self, data: Any, body: Body, call: ModelCall) -> Reply:
         heard = _Heard(self.name)
         heard.take(self._checked(data, body), "message")
         if not heard.begun:
@@ -123,7 +123,7 @@ class OpenAIChat(OpenAIService):
         heard.is_over = True
         return heard.reply(request_id(body))
 
-    async def _streamed(self, body: Body, on_text: OnText, silence: float) -> Reply:
+    async def _streamed(self, body: Body, call: ModelCall, on_text: OnText, silence: float) -> Reply:
         heard = _Heard(self.name)
         async with aclosing(events(body, model=self.name, silence=silence)) as stream:
             async for chunk in stream:

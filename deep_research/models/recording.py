@@ -20,6 +20,7 @@ from deep_research.errors import ConfigurationError, ModelError
 from deep_research.files import read_regular
 from deep_research.logs import redact
 from deep_research.models.base import MEMORY_LABEL, Message, ModelCall, ModelProvider, OnText, Reply, Wrapped
+from deep_research.models.characters import in_all_texts
 from deep_research.models.failures import Verdict, failure
 from deep_research.patterns import regex
 from deep_research.state.identity import sha256_hex
@@ -95,6 +96,7 @@ class Replay(ModelProvider):
                 self._outcomes[line["key"]].append(_outcome(line))
                 if form := line["call"].get("form"):
                     forms.add(form["by"])  # what was never asked for would not be found
+                self.has_tools = self.has_tools or bool(line["call"].get("tools"))
                 if line.get("window") is not None:
                     windows.setdefault(str(line.get("model")), _window(line["window"]))
             except (KeyError, TypeError, ValueError, AttributeError):
@@ -118,7 +120,7 @@ class Replay(ModelProvider):
                 "the record holds no answer to this request",
                 model=self.name,
                 hint="Record it anew: prompts or settings have changed since.",
-                status=400 if call.form else None,  # it may hold one in another form
+                status=400 if call.form or call.tools else None,  # it may hold one in another form
             )
         outcome = outcomes[min(place, len(outcomes) - 1)]
         if isinstance(outcome, ModelError):
@@ -129,19 +131,28 @@ class Replay(ModelProvider):
 
 
 def _without_memories(message: Message) -> Message:
-    """What is remembered of a user is named by id and hash, and not written down: it may be forgotten."""
-    return message.model_copy(update={"content": _MEMORIES.sub(r"\g<label>\n\g<end>", message.content)})
+    """What is remembered of a user is named by id and hash, and not written down: it may be forgotten. A turn as its
+    service gave it stands in the reply that it came with."""
+    plain = message.model_copy(update={"native": None})
+    return in_all_texts(plain, lambda text: _MEMORIES.sub(r"\g<label>\n\g<end>", text))
 
 
 def key_of(call: ModelCall) -> str:
     """What makes two requests the same: what the model reads and how it is to answer. Each service has a form of
-    schemas of its own, so of a schema only the name counts."""
+    schemas of its own, so of a schema only the name counts; of a turn of a model what it says and calls."""
     form = [call.form.by, call.form.name] if call.form else None
-    turns = [[message.role, message.content] for message in call.messages]
-    text = json.dumps([call.system, turns, form, call.temperature, call.effort], ensure_ascii=False)
+    turns = [[message.role, message.content, *_tool_use(message)] for message in call.messages]
+    parts: list[Any] = [call.system, turns, form, call.temperature, call.effort]
+    if call.tools:
+        parts.append([tool.model_dump() for tool in call.tools])
+    text = json.dumps(parts, ensure_ascii=False)
     if call.nonce:
         text = text.replace(call.nonce, "nonce")
     return sha256_hex(text.encode("utf-8", "replace"))
+
+
+def _tool_use(message: Message) -> list[dict[str, Any]]:
+    return [part.model_dump() for part in (*message.calls, *message.outputs)]
 
 
 def _window(held: Any) -> tuple[int, int]:

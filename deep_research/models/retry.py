@@ -28,6 +28,7 @@ from deep_research.models.failures import usage_of as usage_of
 from deep_research.models.recording import key_of
 from deep_research.models.stream import Pieces
 from deep_research.models.thoughts import AnswerStream, answer_text
+from deep_research.models.tool_calls import is_shallow
 
 FIRST_WAIT = 0.5  # seconds, doubled each time
 LONGEST_BACKOFF = 8.0
@@ -261,10 +262,13 @@ async def _readable(reply: Reply) -> Reply:
     """The reply with the text of its answer, within bounds: anybody may have written the provider."""
     raw = cut(reply.text, MAX_ANSWER_CHARS)
     text = await off_loop(len(raw) // TEXT_UNIT_CHARS, answer_text, raw)
-    beside = {"model": bounded_line(reply.model, MAX_NAME_CHARS)}
+    beside: dict[str, Any] = {"model": bounded_line(reply.model, MAX_NAME_CHARS)}
     if reply.request_id is not None:
         beside["request_id"] = bounded_line(reply.request_id, MAX_NAME_CHARS)
-    return whole(reply.model_copy(update={"text": text, **beside}))
+    if reply.native is not None and not is_shallow(reply.native.blocks):
+        beside["native"] = None
+    calls = tuple(call for call in reply.calls if is_shallow(call.arguments))
+    return whole(reply.model_copy(update={"text": text, "calls": calls, **beside}))
 
 
 def _may_help(error: BaseException) -> bool:

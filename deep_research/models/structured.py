@@ -106,7 +106,7 @@ class _Ladder(Generic[_T]):
                 reply = await self._send(rung, shaped)
             except ModelError as error:
                 is_form = rung in (Rung.SCHEMA, Rung.TOOL) and not answered
-                if not is_form or not (_refuses_form(error) or self._may_be_form(rung, error)):
+                if not is_form or not (refuses_form(error) or self._may_be_form(rung, error)):
                     raise
                 self.problem = error
                 self.refused.append(rung)
@@ -114,7 +114,7 @@ class _Ladder(Generic[_T]):
             answered = True
             self._learn()
             try:
-                value = await _in_turn(reply.text, _read, rung, reply, self.answer)
+                value = await _in_turn(reply.text, read_reply, rung, reply, self.answer)
             except Unreadable as unreadable:
                 said = str(unreadable)
             else:
@@ -241,7 +241,7 @@ def _with_instruction(call: ModelCall, instruction: str) -> ModelCall:
 
 def _repairing(call: ModelCall, reply: Reply, problem: str, answer: type[BaseModel]) -> ModelCall:
     """The request for an answer that holds no object. Where its own words are enough to make one, no others are sent."""
-    first = len(call.system) + sum(len(message.content) for message in call.messages)
+    first = sum(map(len, call.texts))
     small = repairs.asking_again(call, reply.text.strip(), problem)
     if _is_near(reply.text, answer) and sum(len(message.content) for message in small.messages) < first:
         return small
@@ -283,8 +283,9 @@ async def _has_text(reply: Reply) -> bool:
     return bool(reply.text.strip())
 
 
-def _read(rung: Rung, reply: Reply, answer: type[_T]) -> _T:
-    """Of an answer that did not come to its end only what cannot have been meant to go on."""
+def read_reply(rung: Rung, reply: Reply, answer: type[_T]) -> _T:
+    """The object of an answer; of one that did not come to its end only what cannot have been meant to go on. Raises
+    `Unreadable`."""
     if reply.stop is StopReason.REFUSAL:
         raise Unreadable("the model refused.")
     cut = reply.stop is not StopReason.END
@@ -303,7 +304,7 @@ def _read(rung: Rung, reply: Reply, answer: type[_T]) -> _T:
 def _is_of_use(rung: Rung, reply: Reply, answer: type[BaseModel]) -> bool:
     """Whether a cut answer is the object all the same, or has something that can be kept."""
     try:
-        _read(rung, reply, answer)
+        read_reply(rung, reply, answer)
     except Unreadable:
         return _drafted(rung, reply, answer) is not None
     return True
@@ -318,7 +319,8 @@ def _verdict(provider: ModelProvider, reply: Reply, problem: str, tries: Tries) 
     return with_books(failure(verdict, said, model=provider.name, request_id=reply.request_id), tries)
 
 
-def _refuses_form(error: ModelError) -> bool:
+def refuses_form(error: ModelError) -> bool:
+    """Whether a service says by an error that it will not have the form of a request, or may be saying so."""
     return (
         error.verdict == Verdict.FATAL
         and error.data.get("status") in _NOT_THIS_WAY

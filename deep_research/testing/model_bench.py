@@ -31,6 +31,7 @@ class Ability(StrEnum):
     REFUSAL = "it says that it refused"
     SERVICE = "it asks a service over HTTP"
     TEMPERATURE = "it takes a temperature"
+    TOOLS = "it has calls of tools that its provider uses"
 
 
 class ModelService(Service, Protocol):
@@ -49,6 +50,10 @@ class ModelService(Service, Protocol):
 
     def say(self, text: str, *, stop: str = "end", reasoning: str = "") -> None:
         """The answer from now on."""
+
+    def call_tools(self, *calls: Any, text: str = "", reasoning: str = "", redacted: bool = False) -> None:
+        """The turn from now on, where tools are offered: for each call the name, the arguments as data or text, and an id
+        in place of the service's own, if there is one. ``redacted``: the thoughts are not shown, where there is that."""
 
     def clear(self) -> None:
         """Forget the log, faults and caches."""

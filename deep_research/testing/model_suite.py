@@ -32,6 +32,7 @@ from deep_research.testing.model_checks import (
     model_refusals,
     model_requests,
     model_secrets,
+    model_tools,
 )
 from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
@@ -57,6 +58,9 @@ _OF_ANY = (
 )
 _NEEDS: dict[Callable[[Bench], object], frozenset[Ability]] = {
     model_answers.a_refusal_is_told: frozenset({Ability.REFUSAL}),
+    **dict.fromkeys(model_tools.OF_NATIVE, frozenset({Ability.TOOLS})),
+    model_tools.a_refusal_ends_a_turn: frozenset({Ability.REFUSAL}),
+    model_tools.what_was_said_before_is_read_from_the_cache: frozenset({Ability.CACHE}),
     model_counts.a_stable_beginning_is_read_from_the_cache: frozenset({Ability.CACHE}),
     model_counts.a_message_that_grows_is_read_from_the_cache_up_to_where_it_grew: frozenset({Ability.CACHE}),
     model_counts.a_stream_that_breaks_says_what_the_prompt_cost: frozenset({Ability.FLOOR}),
@@ -87,6 +91,7 @@ MODEL_CHECKS: tuple[Check, ...] = tuple(
         model_deadlines,
         model_connections,
         model_secrets,
+        model_tools,
         service_checks,
     )
     for check in _of(module)

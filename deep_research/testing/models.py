@@ -12,11 +12,13 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
 from deep_research.models.base import (
+    Message,
     ModelCall,
     ModelProvider,
     OnText,
@@ -46,7 +48,8 @@ Values = (
 class ScriptedProvider(ModelProvider):
     """One request, one answer of ``answers``: a sequence, the last one again and again, or a function of the call, plain
     or coroutine. A text or data ends well and costs a token for four bytes; a `Reply` says all of it; an exception is
-    raised. ``forms`` is what the service has. ``calls`` holds what was asked, ``usage`` the sum of what was charged.
+    raised. ``forms`` and ``tools`` are what the service has. ``calls`` holds what was asked, ``usage`` the sum of what
+    was charged.
     """
 
     def __init__(
@@ -57,9 +60,10 @@ class ScriptedProvider(ModelProvider):
         service: str = "scripted",
         forms: tuple[Literal["schema", "tool"], ...] = ("schema", "tool"),
         base_url: str = "",
+        tools: bool = False,
     ) -> None:
         super().__init__(model)
-        self.service, self.forms, self.base_url = service, forms, base_url
+        self.service, self.forms, self.base_url, self.has_tools = service, forms, base_url, tools
         self.calls: list[ModelCall] = []
         self.usage = TokenUsage()
         self._answers = answers
@@ -82,9 +86,9 @@ class ScriptedProvider(ModelProvider):
 
 class ScriptedModel:
     """A `LanguageModel` for agents. ``answers``: a sequence, one per question, the last one again and again; a function
-    of the call and of the type that is wanted (None for a text), plain or coroutine. Data becomes an object of the wanted
-    type, an exception is raised. ``calls`` holds the questions with the types, ``usage`` the sum over all answers, a
-    token for four bytes."""
+    of the call and of the type that is wanted (None for a text, `Message` for a turn with tools), plain or coroutine.
+    Data becomes an object of the wanted type, an exception is raised. ``calls`` holds the questions with the types,
+    ``usage`` the sum over all answers, a token for four bytes."""
 
     def __init__(
         self,
@@ -112,6 +116,10 @@ class ScriptedModel:
         said = await self._next(call, answer)
         value = said if isinstance(said, answer) else answer.model_validate_json(_text(said))
         return self._answer(call, value, _text(said))
+
+    async def turn(self, call: ModelCall) -> Answer[Message]:
+        answer = await self.object(call, Message)
+        return replace(answer, value=answer.value.model_copy(update={"role": "assistant"}))
 
     async def aclose(self) -> None:
         """There is nothing to close."""
@@ -157,6 +165,6 @@ def _text(said: Any) -> str:
 
 
 def _reply(call: ModelCall, text: str, model: str) -> Reply:
-    asked = "".join([call.system, *(message.content for message in call.messages)])
+    asked = "".join(call.texts)
     usage = TokenUsage(input=tokens(asked), output=tokens(text))
     return Reply(text=text, stop=StopReason.END, usage=usage, model=model)

@@ -19,7 +19,7 @@ from deep_research.budget.content_budget import DEFAULTS
 from deep_research.budget.metered import ModelRoles, RunModels
 from deep_research.errors import DeepResearchError
 from deep_research.evidence.language import language_of
-from deep_research.models.base import ModelCall
+from deep_research.models.base import Message, ModelCall
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Profile
 from deep_research.models.stream import OnPiece
@@ -132,9 +132,13 @@ class _Told:
         self.objects[place] = given.requests
         return given
 
+    async def turn(self, call: ModelCall) -> Answer[Message]:
+        self.asked.append(_text_of(call))
+        return await self.inner.turn(call)
+
 
 def _text_of(call: ModelCall) -> str:
-    return " ".join("\n".join((call.system, *(message.content for message in call.messages))).split())
+    return " ".join("\n".join(call.texts).split())
 
 
 class _Models(RunModels):

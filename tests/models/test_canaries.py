@@ -22,6 +22,7 @@ from deep_research.models.openai import OpenAIResponses
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
+from deep_research.models.tool_calls import ToolSpec
 
 pytestmark = pytest.mark.timed
 
@@ -29,7 +30,7 @@ SERVICES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "TAVILY_API_KEY", "GOOGLE_API
 KEYS = {name: f"canary+{name.lower()}/Zq%9x&w=3v" for name in SERVICES}
 LOGGERS = ("httpx", "httpx2", "httpcore", "httpcore2", "anthropic", "openai", "asyncio", "deep_research")
 CALL = ModelCall(messages=(Message(content="Note it."),), max_output=1_000, timeout=0.15)
-
+TURN = CALL.model_copy(update={"tools": (ToolSpec(name="note"),)})
 
 logs = loud_logs(*LOGGERS)
 
@@ -80,6 +81,7 @@ def test_no_key_is_in_any_log_error_traceback_or_object_over_all_faults(logs, ke
                 server.faults = [fault]
                 for ask in (
                     partial(model.object, CALL, Note),
+                    partial(model.turn, TURN),
                     partial(Chain([model, model]).text, CALL, on_piece=lambda piece: None),
                 ):
                     error = runner.run(failed(ask))

@@ -128,7 +128,7 @@ def test_a_refusal_is_not_asked_again(model_of, call, reply, way):
 
 def test_each_rung_asks_in_its_own_way(model_of, call):
     seen = {}
-    for rung in Rung:
+    for rung in list(Rung)[1:]:  # the first is for calls of tools
         abilities = Abilities()
         for before in list(Rung)[: list(Rung).index(rung)]:
             abilities.failed("scripted:model-1", before)

@@ -33,13 +33,13 @@ SUBJECTS = {
     "openai-compatible": Subject(
         service=ModelServer,
         make=lambda url, key: OpenAIChat(MODEL, api_key=key, base_url=f"{url}/v1"),
-        lacks=frozenset({Ability.CONTEXT, Ability.FLOOR, Ability.KEY}),
+        lacks=frozenset({Ability.CONTEXT, Ability.FLOOR, Ability.KEY, Ability.TOOLS}),
         optional=("temperature", "reasoning_effort", "stream_options"),
     ),
     "ollama": Subject(
         service=ModelServer,
         make=lambda url, key: Ollama(MODEL, api_key=key, base_url=url),
-        lacks=frozenset(Ability) - {Ability.CONTEXT, Ability.TEMPERATURE},
+        lacks=frozenset(Ability) - {Ability.CONTEXT, Ability.SERVICE, Ability.TEMPERATURE},
         optional=("think",),
     ),
 }

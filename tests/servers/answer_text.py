@@ -10,7 +10,7 @@ from deep_research.testing.models import DEFAULT_TEXT, as_json, tokens
 from servers.caches import PrefixCache, prompt_tokens
 from servers.faults import Fault, Stage
 from servers.instances import instance
-from servers.misdeeds import altered
+from servers.misdeeds import altered, cut_calls
 from servers.server_exchange import PROSE, Answer, Asked, Said, Usage
 from servers.wire import Wire
 
@@ -50,7 +50,14 @@ def said(
 
 
 def _spoken(asked: Asked, answer: Answer, number: int, ignores: frozenset[str]) -> Said:
-    speech = Said(number, asked.model, "", answer.stop, answer.reasoning)
+    speech = Said(number, asked.model, "", answer.stop, answer.reasoning, sealed=asked.sealed)
+    if asked.tools and asked.tool is None and answer.calls:
+        calls = (
+            replace(c, arguments=c.arguments if isinstance(c.arguments, str) else as_json(c.arguments))
+            for c in answer.calls
+        )
+        text = answer.text if isinstance(answer.text, str) else as_json(answer.text)
+        return replace(speech, text=text, calls=tuple(calls), redacted=answer.redacted)
     if isinstance(answer.text, str):
         return replace(speech, text=answer.text, tool=answer.tool)
     if ignores & set(asked.needs):
@@ -63,7 +70,7 @@ def _limited(speech: Said, limit: int | None) -> Said:
         return speech
     reasoning = _cut(speech.reasoning, limit)
     text = _cut(speech.text, limit - tokens(reasoning))
-    return replace(speech, reasoning=reasoning, text=text, stop="length")
+    return replace(speech, reasoning=reasoning, text=text, calls=cut_calls(speech.calls), stop="length")
 
 
 def _cut(text: str, most: int) -> str:
@@ -71,7 +78,8 @@ def _cut(text: str, most: int) -> str:
 
 
 def _output(speech: Said) -> int:
-    return tokens(speech.text) + tokens(speech.reasoning)
+    called = sum(tokens(call.name) + tokens(str(call.arguments)) for call in speech.calls)
+    return tokens(speech.text) + tokens(speech.reasoning) + called
 
 
 def _usage(speech: Said, asked: Asked, wire: Wire, cache: PrefixCache) -> Usage:

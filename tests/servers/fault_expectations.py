@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Way = Literal["text", "stream", "object"]
-WAYS: tuple[Way, ...] = ("text", "stream", "object")
+Way = Literal["text", "stream", "object", "turn"]
+WAYS: tuple[Way, ...] = ("text", "stream", "object", "turn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,26 @@ _ALIKE: dict[str, tuple[Outcome, Outcome]] = {
 SLOW_KINDS = frozenset(kind for kind, outcomes in _ALIKE.items() if outcomes == _SLOW)
 
 
-def expected(kind: str, way: Way, *, forms: int, says_refusals: bool) -> tuple[Outcome, Outcome]:
+def expected(
+    kind: str, way: Way, *, forms: int, says_refusals: bool, tools: bool = False
+) -> tuple[Outcome, Outcome]:
     """What must come of a fault that strikes once, and for ever. ``forms``: how many ways of asking for an object the
-    service has of its own; ``says_refusals``: it tells a refusal from an answer."""
+    service has of its own; ``says_refusals``: it tells a refusal from an answer; ``tools``: it has calls of tools, so
+    that a turn is an object only where these are refused or give nothing."""
+    if way == "turn" and tools:
+        special = {
+            "400": (_AGAIN, Outcome("fatal", min(4, forms + 2))),
+            "length": (_AGAIN, Outcome("length", 2)),
+            "empty": (_AGAIN, _USELESS),
+        }
+        return special.get(kind, _ALIKE[kind])
+    if way == "turn":
+        # A turn without calls is the last one, so one that is not whole is none.
+        if kind == "truncated-json" or (kind == "content-filter" and not says_refusals):
+            return _AGAIN, Outcome("malformed", 2)
+        if kind == "length":  # what was cut off is asked for first, then all of it with more room
+            return _AGAIN, Outcome("length", 4)
+        way = "object"
     if way == "stream" and kind == "sse-cut-clean":
         return _AGAIN, Outcome("cut", 4)
     if way == "stream" and kind == "sse-hang":

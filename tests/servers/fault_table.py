@@ -20,14 +20,23 @@ from deep_research.models.failures import usage_of
 from deep_research.models.language_model import Answer, SingleModel
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import MOST_REQUESTS, UNIT, Persistence
+from deep_research.models.tool_calls import ToolSpec
 from deep_research.testing.pace import Pace
 from servers import FAULT_KINDS, Fault, ModelServer, Served
 from servers.fault_expectations import SLOW_KINDS, WAYS, Outcome, Way, expected
+from servers.server_exchange import Answer as ServerAnswer
+from servers.server_exchange import Called
 
 LATE = 0.1  # seconds by which a deadline may be missed
 SHORT, LONG = 0.2, 300.0  # seconds of a request: where it is what ends the unit, and where it is not
 WIDTH = 80
-_ASKED = {"text+stream+object": "all", "text+stream": "texts", "text+object": "plain"}
+_ASKED = {
+    "text+stream+object+turn": "all",
+    "text+object+turn": "whole",
+    "object+turn": "forms",
+    "text+stream": "texts",
+    "text+object": "plain",
+}
 _LOOKS = (1, 1, 1, 4, 16, 64)  # at a cell that is wrong, each with so many deadlines: the machine may be busy
 _STOPS = {StopReason.LENGTH: "short", StopReason.INCOMPLETE: "cut"}
 
@@ -42,6 +51,9 @@ class Note(BaseModel):
 
 
 DATA = {"name": "x" * 80, "ids": ["a1", "a2"]}
+NOTE = ToolSpec(name="note", parameters=Note.model_json_schema())
+CALLED = ServerAnswer("I note it.", calls=(Called("note", DATA),))
+AS_OBJECT = {"thought": "I note it.", "calls": [{"tool": "note", **DATA}]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +104,13 @@ def _of_subject(
         provider = subject.make(server.base_url)
         for kind in kinds:
             for way in ways:
-                wanted = expected(kind, way, forms=len(provider.forms), says_refusals=subject.says_refusals)
+                wanted = expected(
+                    kind,
+                    way,
+                    forms=len(provider.forms),
+                    says_refusals=subject.says_refusals,
+                    tools=provider.has_tools,
+                )
                 for forever in (False, True):
                     seen = _looked_at(runner, server, provider, kind, way, forever, wanted[forever])
                     yield Cell(subject.name, kind, way, forever, seen.outcome, tuple(seen.wrong))
@@ -114,6 +132,7 @@ def _looked_at(
     for times in _LOOKS:
         seconds = SHORT * times if short else LONG
         server.clear()
+        server.answers = _turn if way == "turn" else [DATA]
         server.faults = [
             Fault(
                 kind,
@@ -170,7 +189,13 @@ async def _question(model: SingleModel, way: Way, call: ModelCall, pieces: list[
 
     if way == "object":
         return await model.object(call, Note)
+    if way == "turn":
+        return await model.turn(call.model_copy(update={"tools": (NOTE,)}))
     return await model.text(call, on_piece=take if way == "stream" else None)
+
+
+def _turn(served: Served) -> ServerAnswer | dict[str, Any]:
+    return CALLED if served.tools and served.tool is None else AS_OBJECT
 
 
 async def _no_sleep(_seconds: float) -> None:

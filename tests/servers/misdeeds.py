@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from email.utils import formatdate
 from typing import Any
@@ -13,7 +13,7 @@ from deep_research.testing.models import as_json
 from servers.faults import Fault, Stage
 from servers.http import Ending, Reply
 from servers.openai_common import REFUSAL
-from servers.server_exchange import PROSE, Said
+from servers.server_exchange import PROSE, Called, Said
 from servers.wire import Wire
 
 _ENDINGS = {"reset": Ending.RESET, "close": Ending.CLOSED, "hang": Ending.HANGING}
@@ -32,19 +32,19 @@ def altered(said: Said, fault: Fault) -> Said:
     """Another answer, for a fault of the stage ``ANSWER``."""
     match fault.kind:
         case "truncated-json":
-            return replace(said, text=_half(said.text))
+            return replace(said, text=_half(said.text), calls=cut_calls(said.calls))
         case "prose":
-            return replace(said, text=PROSE, tool=None)
+            return replace(said, text=PROSE, tool=None, calls=())
         case "wrong-schema":
             return replace(said, text=as_json({"unexpected": [1, {"shape": True}]}))
         case "empty":
-            return replace(said, text="", reasoning="", tool=None)
+            return replace(said, text="", reasoning="", tool=None, calls=())
         case "refusal":
-            return replace(said, text=REFUSAL, stop="refusal", tool=None)
+            return replace(said, text=REFUSAL, stop="refusal", tool=None, calls=())
         case "length":
-            return replace(said, text=_half(said.text), stop="length")
+            return replace(said, text=_half(said.text), calls=cut_calls(said.calls), stop="length")
         case "content-filter":
-            return replace(said, text=_half(said.text), stop="content-filter", tool=None)
+            return replace(said, text=_half(said.text), stop="content-filter", tool=None, calls=())
         case "huge":
             return replace(said, text=_huge(said.text, fault.size))
         case "duplicate-ids":
@@ -52,6 +52,11 @@ def altered(said: Said, fault: Fault) -> Said:
         case "out-of-order-ids":
             return replace(said, text=_with_lists(said.text, _reversed))
     return said
+
+
+def cut_calls(calls: Sequence[Called]) -> tuple[Called, ...]:
+    """All but the last call, and that with half of its arguments."""
+    return (*calls[:-1], *(replace(c, arguments=_half(str(c.arguments))) for c in calls[-1:]))
 
 
 def _half(text: str) -> str:

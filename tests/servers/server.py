@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import TracebackType
+from typing import Any
 
 from servers.caches import PrefixCache
 from servers.failing import FailingServer
 from servers.faults import Fault, Schedule
 from servers.http import Reply
-from servers.server_exchange import PROSE, Answer, Served, Usage
+from servers.server_exchange import PROSE, Answer, Called, Served, Usage
 from servers.service import (
     ABILITIES,
     Answers,
@@ -107,6 +108,18 @@ class ModelServer(FailingServer):
     def say(self, text: str, *, stop: str = "end", reasoning: str = "") -> None:
         """The answer to every request from now on."""
         self.answers = [Answer(text, stop=stop, reasoning=reasoning)]
+
+    def call_tools(
+        self,
+        *calls: tuple[str, str | Mapping[str, Any]] | tuple[str, str | Mapping[str, Any], str],
+        text: str = "",
+        reasoning: str = "",
+        redacted: bool = False,
+    ) -> None:
+        """The turn of the model from now on, where tools are offered: the name of each tool, its arguments, and in place
+        of the service's own an id."""
+        called = tuple(Called(*call) for call in calls)
+        self.answers = [Answer(text, reasoning=reasoning, calls=called, redacted=redacted)]
 
     @property
     def abilities(self) -> frozenset[str]:

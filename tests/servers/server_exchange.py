@@ -30,13 +30,24 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Called:
+    """One use of a tool by the model. ``arguments``: data, or the text as the model writes it. ``id``: in place of the
+    service's own."""
+
+    name: str
+    arguments: str | Mapping[str, Any] = ""
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What the model says.
 
     ``text``: prose, or data. Data is the arguments of a tool call if the request forces a tool, else JSON text.
     ``stop``: "end", "length", "refusal", "content-filter" or "failed" (OpenAI responses only; elsewhere "end").
     ``reasoning``: thoughts ahead of the text. ``usage``: over the counted one. ``tool``: calls this tool, forced or
-    not.
+    not. ``calls``: the tools that are called beside the text, where some are offered. ``redacted``: the thoughts
+    are not shown (Anthropic messages only).
     """
 
     text: str | Mapping[str, Any] = ""
@@ -44,6 +55,8 @@ class Answer:
     reasoning: str = ""
     usage: Usage | None = None
     tool: str | None = None
+    calls: Sequence[Called] = ()
+    redacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +72,7 @@ class Asked:
     """What a request says.
 
     ``tool`` is the one it forces, ``limit`` the most tokens that it wants. ``objection`` is what the service has
-    against its schema.
+    against its schema, or against its conversation. ``sealed``: thoughts are wanted encrypted.
     """
 
     model: str
@@ -74,6 +87,7 @@ class Asked:
     limit: int | None = None
     context: int | None = None
     objection: str | None = None
+    sealed: bool = False
 
     @property
     def needs(self) -> list[str]:
@@ -124,7 +138,8 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An answer made ready for the wire. ``tool``: ``text`` is the arguments of a call to it.
+    """An answer made ready for the wire. ``tool``: ``text`` is the arguments of a call to it. ``calls``: others beside
+    the text, their arguments as text.
 
     ``usage`` is what the reply reports; None reports nothing. ``number`` makes the ids.
     """
@@ -136,3 +151,6 @@ class Said:
     reasoning: str = ""
     tool: str | None = None
     usage: Usage | None = None
+    calls: tuple[Called, ...] = ()
+    redacted: bool = False
+    sealed: bool = False

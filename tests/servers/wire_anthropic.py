@@ -9,6 +9,7 @@ from typing import Any
 from deep_research.testing.models import as_json, deltas
 from servers.server_exchange import Asked, Said, Segment, Usage
 from servers.strictness import anthropic_objection
+from servers.tool_strictness import anthropic_conversation_objection, call_id, seal
 from servers.wire import Stream, Wire, content_text, message, sse
 
 _ERRORS = {
@@ -97,7 +98,7 @@ def _objection(body: Any, schema: Any) -> str | None:
     for place, part in {**formats, **strict}.items():
         if objection := anthropic_objection(part):
             return f"{place}: {objection}"
-    return None
+    return anthropic_conversation_objection(body)
 
 
 def _segments(body: Any, schema: Any) -> list[Segment]:
@@ -111,6 +112,7 @@ def _segments(body: Any, schema: Any) -> list[Segment]:
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         parts += [(f"{role}: ", block) for block in blocks]
     marks = [bool(part.get("cache_control")) for _, part in parts]
+    parts = [(lead, {n: v for n, v in part.items() if n != "cache_control"}) for lead, part in parts]
     if body.get("cache_control") and marks:
         marks[-1] = True
     return [
@@ -135,9 +137,11 @@ def _opening(said: Said) -> dict[str, Any]:
 
 def _blocks(said: Said) -> Iterator[tuple[list[dict[str, str]], dict[str, Any]]]:
     """Each block as its deltas and whole."""
-    if said.reasoning:
+    if said.reasoning and said.redacted:
+        yield [], {"type": "redacted_thinking", "data": seal(said.reasoning)}
+    elif said.reasoning:
         parts = [{"type": "thinking_delta", "thinking": part} for part in deltas(said.reasoning)]
-        signed = {"type": "signature_delta", "signature": "c2lnbmF0dXJl"}
+        signed = {"type": "signature_delta", "signature": seal(said.reasoning)}
         block = {"type": "thinking", "thinking": said.reasoning, "signature": signed["signature"]}
         yield [*parts, signed], block
     if said.stop == "refusal":
@@ -149,6 +153,13 @@ def _blocks(said: Said) -> Iterator[tuple[list[dict[str, str]], dict[str, Any]]]
     elif said.text:
         parts = [{"type": "text_delta", "text": part} for part in deltas(said.text)]
         yield parts, {"type": "text", "text": said.text, "citations": None}
+    for place, call in enumerate(said.calls):
+        parts = [{"type": "input_json_delta", "partial_json": part} for part in deltas(str(call.arguments))]
+        named = call.id or call_id("toolu", said.number, place, said.reasoning)
+        yield (
+            parts,
+            {"type": "tool_use", "id": named, "name": call.name, "input": _object(str(call.arguments))},
+        )
 
 
 def _emptied(block: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,7 +171,7 @@ def _object(arguments: str) -> dict[str, Any]:
     """The service sends arguments as an object: of those that are cut it can send none."""
     try:
         data = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
 
@@ -171,7 +182,7 @@ def _ending(said: Said) -> dict[str, Any]:
     if said.stop == "content-filter":
         details["category"] = "general_harms"
     return {
-        "stop_reason": "tool_use" if said.tool is not None and stop == "end_turn" else stop,
+        "stop_reason": "tool_use" if (said.tool is not None or said.calls) and stop == "end_turn" else stop,
         "stop_sequence": None,
         "stop_details": details if stop == "refusal" else None,
     }

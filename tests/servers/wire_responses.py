@@ -15,6 +15,7 @@ from servers.openai_common import (
     unsupported,
 )
 from servers.server_exchange import Asked, Said, Usage
+from servers.tool_strictness import call_id, responses_conversation_objection, seal
 from servers.wire import Stream, Wire, message, segments, sse
 
 _STATUSES = {"length": "incomplete", "content-filter": "incomplete", "failed": "failed"}
@@ -40,7 +41,9 @@ class OpenAIResponses(Wire):
             wants_json=form.get("type") == "json_object",
             stream=bool(body.get("stream")),
             limit=body.get("max_output_tokens"),
-            objection=objection([form], "response_format") if schema else objection(functions, "function"),
+            objection=(objection([form], "response_format") if schema else objection(functions, "function"))
+            or responses_conversation_objection(body),
+            sealed="reasoning.encrypted_content" in (body.get("include") or ()),
         )
 
     def reply(self, said: Said) -> dict[str, Any]:
@@ -123,6 +126,7 @@ def _items(said: Said) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Each item of the output, whole, with the events between its beginning and its end."""
     if said.reasoning:
         item = {"id": f"rs_{said.number:06}", "type": "reasoning"}
+        item |= {"encrypted_content": seal(said.reasoning)} if said.sealed else {}
         yield (
             item | {"summary": [{"type": "summary_text", "text": said.reasoning}]},
             _thinking(said.reasoning),
@@ -132,16 +136,25 @@ def _items(said: Said) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     status = {"status": _STATUSES.get(said.stop, "completed")}
     if said.tool is not None and said.stop != "refusal":
         call = {"id": f"fc_{said.number:06}", "call_id": f"call_{said.number:06}", "type": "function_call"}
-        name = "response.function_call_arguments"
-        events: list[dict[str, Any]] = [
-            {"type": f"{name}.delta", "delta": part} for part in deltas(said.text)
-        ]
-        events.append({"type": f"{name}.done", "name": said.tool, "arguments": said.text})
-        yield call | {"name": said.tool, "arguments": said.text} | status, events
+        yield call | {"name": said.tool, "arguments": said.text} | status, _writing(said.tool, said.text)
         return
     content, events = _refused() if said.stop == "refusal" else _spoken(said.text)
     item = {"id": f"msg_{said.number:06}", "type": "message", "role": "assistant"}
-    yield item | {"content": [content]} | status, events
+    if said.text or not said.calls:
+        yield item | {"content": [content]} | status, events
+    for place, called in enumerate(said.calls):
+        named = called.id or call_id("call", said.number, place, said.reasoning)
+        call = {"id": f"fc_{said.number:06}_{place}", "call_id": named, "type": "function_call"}
+        yield (
+            call | {"name": called.name, "arguments": str(called.arguments)} | status,
+            _writing(called.name, str(called.arguments)),
+        )
+
+
+def _writing(tool: str, arguments: str) -> list[dict[str, Any]]:
+    name = "response.function_call_arguments"
+    events: list[dict[str, Any]] = [{"type": f"{name}.delta", "delta": part} for part in deltas(arguments)]
+    return [*events, {"type": f"{name}.done", "name": tool, "arguments": arguments}]
 
 
 def _thinking(text: str) -> list[dict[str, Any]]:
