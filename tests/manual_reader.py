@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prompt_reading import ReadingModel, blocks, question_of
+from prompt_reading import ReadingModel, as_calls, blocks, prompt_of, question_of
 
 from deep_research.models.base import ModelCall, OnText, Reply
 
@@ -134,10 +134,10 @@ class ManualReader(ReadingModel):
 
     def answer(self, call: ModelCall) -> str:
         fields = (call.form.json_schema.get("properties") or {}) if call.form else {}
-        said = call.messages[-1].content
+        said = prompt_of(call)
         for field, make in (
             ("sub_queries", planned),
-            ("actions", worked),
+            ("calls", lambda said: as_calls(worked(said))),
             ("quality_updates", read),
             ("same", merged),
             ("approved", reviewed),

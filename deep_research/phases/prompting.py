@@ -110,7 +110,7 @@ class Room:
     mark: str = ""
 
 
-_MARK = "9f3ac47e1b6d082c"  # as good as any
+STANDARD_MARK = "9f3ac47e1b6d082c"  # as good as any
 
 
 class ModelAgent:
@@ -223,7 +223,7 @@ class Message:
     def size(self) -> int:
         """About how many tokens it has. Counted with a mark that is always the same, so that equal contents have equal
         sizes."""
-        return self.count(str(self).replace(self.mark, _MARK))
+        return self.count(str(self).replace(self.mark, STANDARD_MARK))
 
     def __str__(self) -> str:
         return self._text(len(self._parts))
