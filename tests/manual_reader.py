@@ -316,7 +316,7 @@ def merged(said: str) -> dict[str, Any]:
 def judged(said: str) -> dict[str, Any]:
     """What is open is looked for in the section that its gap names, else in the one that a finding names for its part."""
     found = blocks(said)
-    notes = [("", found.get(label, "")) for label in ("gaps", "findings")]
+    notes = [("", body) for label, body in found.items() if label.startswith(("gaps", "findings", "sources"))]
     analysis = []
     for name, line in re.findall(r"^(G\d+)\b(.*)$", found.get("gaps", ""), re.M):
         trail = next((followed(item, notes) for item in items_of(line)), Trail())

@@ -337,10 +337,17 @@ def listed(items: Iterable[str]) -> str:
 
 def opening(message: Message, handoff: Handoff) -> None:
     """The question, the day, and what the owner of the run and the supervisor want of the agent."""
+    standing(message, handoff)
+    advice(message, handoff)
+
+
+def standing(message: Message, handoff: Handoff) -> None:
+    """What is the same in all prompts of a run: the question, the day, what is known of the user, and what the owner of
+    the run wants."""
     message.add(f"Question: {message.within(handoff.original_query, OF_QUESTION, 'the question')}")
     message.add(today(handoff.day, handoff.as_of))
     add_context(message, handoff)
-    add_guidance(message, handoff)
+    instructions(message, handoff.system_prompt)
 
 
 def today(day: date | None, as_of: date | None = None) -> str:
@@ -385,6 +392,11 @@ def add_context(message: Message, handoff: Handoff) -> None:
 def add_guidance(message: Message, handoff: Handoff) -> None:
     """What the owner of the run and the supervisor want of the agent."""
     instructions(message, handoff.system_prompt)
+    advice(message, handoff)
+
+
+def advice(message: Message, handoff: Handoff) -> None:
+    """What gates, the supervisor and who steers the run want of this step."""
     guidance = live_guidance(handoff.guidance)
     if guidance:
         # The latest counts most, so of too much the oldest goes.

@@ -12,7 +12,6 @@ from deep_research.phases.prompting import Aliases, Room
 from deep_research.phases.synthesis import SynthesisPhase
 from deep_research.phases.synthesis.handoff import JudgeScope
 from deep_research.phases.synthesis.llm import LLMSynthesizer
-from deep_research.phases.synthesis.model_drafts import Given
 from deep_research.phases.synthesis.revision import (
     Version,
     better,
@@ -21,6 +20,7 @@ from deep_research.phases.synthesis.revision import (
     revised,
     without_ours,
 )
+from deep_research.phases.synthesis.writer_material import Given
 from deep_research.report.references import unmarked
 from deep_research.report.report_document import Document
 from deep_research.state import (
@@ -243,8 +243,8 @@ def test_the_writer_sees_the_last_draft_the_critique_and_what_is_new(work):
         "Begin with the year.",
         "“It was paid in gold.”",
         "Findings that it does not use yet: F3.",
-        'S1 has: "# The Orm Light The Orm lighthouse was built in 1811 by Ada Brook. Its tower is 90 feet tall',
-        "S1: “The Orm Light”, ok.example, 2019-03-01",
+        "S1: “The Orm Light”, ok.example, 2019-03-01\n"
+        "  has: “# The Orm Light The Orm lighthouse was built in 1811 by Ada Brook. Its tower is 90 feet tall",
     ):
         assert line in said
     assert "[find-" not in said

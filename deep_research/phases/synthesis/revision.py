@@ -21,16 +21,8 @@ from deep_research.phases.evidence_lines import with_names
 from deep_research.phases.prompting import Message, listed, manner, one_line, opening, room_for
 from deep_research.phases.synthesis.conflicts import HEADING as CONFLICTS
 from deep_research.phases.synthesis.handoff import SynthesizerInput
-from deep_research.phases.synthesis.model_drafts import (
-    MATERIAL,
-    STYLE,
-    Given,
-    body_of,
-    complete,
-    is_cut,
-    told,
-    with_ids,
-)
+from deep_research.phases.synthesis.model_drafts import body_of, complete, is_cut, with_ids
+from deep_research.phases.synthesis.writer_material import STYLE, SYSTEM, Given, with_material
 from deep_research.report.own_lines import LIMITS
 from deep_research.report.references import MARK, ids_in, marks_in, unmarked, without_marks
 from deep_research.report.report_document import Document, Section
@@ -45,20 +37,14 @@ _OURS = (CONFLICTS.casefold(), LIMITS.casefold())  # sections that code puts in 
 WORTH = 4  # further claims that are supported, for each that nothing carries
 TOO_SHORT, TOO_LONG = 0.5, 1.6  # of the wanted words
 
-REVISION = f"""\
-You write the report of a piece of research, of which there is a version already: you revise it. {MATERIAL}
-
-You are given the report as it is, what is said of it, and what was found, of which some is new. Make it better where \
-that is called for, and leave the rest alone: a good passage that you do not touch stays as it is.
-
-Form
+REVISION = """\
+You revise the report, which stands below as it is. Make it better where that is called for, and leave the rest alone: \
+a good passage that you do not touch stays as it is.
 - Give only the sections that change, each whole, after its heading as it stands ("## …"). A new section gets a heading \
 of its own; one that is to go is given with nothing under its heading. What you do not give stays word for word.
 - Take up the findings that the report does not use yet, where they answer the question; where they say otherwise than \
 the report, tell both, and which is better supported.
-- If nothing has to change, answer with the first section as it is.
-
-{STYLE}"""
+- If nothing has to change, answer with the first section as it is."""
 LAST_PASS = f"""\
 You write the report of a piece of research, whose sections were written side by side: you go over it once more. What \
 is said twice stays where it belongs and \
@@ -170,7 +156,7 @@ async def revise(
     if message.size > message.room:
         return None
     output = report_output(min(handoff.words, AT_ONCE), model.profile)
-    answer = await model.text(message.call(REVISION, output, effort=Effort.MEDIUM, label="revision"))
+    answer = await model.text(message.call(SYSTEM, output, effort=Effort.MEDIUM, label="revision"))
     size = (len(draft) + len(answer.value)) // TEXT_UNIT
     whole = complete(answer, model)
     return await off_loop(size, revised, draft, answer.value, material, whole=whole), message
@@ -201,9 +187,7 @@ async def last_pass(
 
 
 def _with_draft(handoff: SynthesizerInput, material: Given, draft: str) -> Message:
-    message = Message(material.room)
-    opening(message, handoff)
-    told(handoff.model_copy(update={"improvements": ()}), material, message)
+    message = with_material(handoff, material, REVISION)
     names = material.names.names
     message.add("The report as it is:")
     message.material("report", with_names(draft, names))
