@@ -18,7 +18,14 @@ from pydantic import BaseModel, SecretStr
 
 from deep_research.addresses import is_loopback
 from deep_research.errors import ConfigurationError, ModelError
-from deep_research.models.anthropic_wire import Heard, optional_params, refused_in_stream, request_of
+from deep_research.models.anthropic_wire import (
+    ADAPTIVE,
+    THINKING,
+    Heard,
+    optional_params,
+    refused_in_stream,
+    request_of,
+)
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, json_schema
 from deep_research.models.clients import (
     CREDENTIAL_HEADERS,
@@ -67,8 +74,8 @@ class AnthropicMessages(ModelProvider):
 
     The system text and all up to the last message marked ``stable`` are marked for the service's cache. ``temperature``
     is left out: the service has none. ``effort``, the marks for the cache and strict tools are left out once they were
-    refused. The pieces of a tool's arguments are JSON text; where the tool was not called, the text is what was said
-    instead.
+    refused; thinking with a budget is asked for without one then, and not at all where that is refused too. The pieces of
+    a tool's arguments are JSON text; where the tool was not called, the text is what was said instead.
     """
 
     service = "anthropic"
@@ -86,12 +93,19 @@ class AnthropicMessages(ModelProvider):
         self.sent_key = KEY_VARIABLE if api_key is None else ""
         self.base_url = checked_url(base_url or os.environ.get(URL_VARIABLE) or OWN_URL, of=self.service)
         self._optional = OptionalParams(
-            "effort", "cache_control", "strict", also={"effort": r"output_config(?!\.)"}
+            ADAPTIVE,
+            THINKING,
+            "effort",
+            "cache_control",
+            "strict",
+            instead={THINKING: ADAPTIVE},
+            also={"effort": r"output_config(?!\.)", ADAPTIVE: THINKING},
         )
         self._clients = PerLoop(self._client, anthropic.AsyncAnthropic.close)
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
-        optional = self._optional.granted(optional_params(call))
+        granted = self._optional.granted(optional_params(call))
+        optional = {name: value for name, value in granted.items() if self._optional.takes(name)}
         call = call if self._optional.takes(SYSTEM) else without_system(call)
         request = request_of(self.model, call, optional)
         if on_text is not None and self._optional.takes(STREAM):

@@ -20,7 +20,7 @@ from deep_research.budget.window import answer_cap
 from deep_research.calls import off_loop
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence.plain import clean
-from deep_research.models.base import MEMORY_LABEL, Effort, ModelCall
+from deep_research.models.base import MEMORY_LABEL, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
@@ -208,13 +208,12 @@ class Message:
             f"For want of room the {role} was given only a part of {what}." for what in self.shortened
         )
 
-    def call(self, system: str, output: int, *, effort: Effort = Effort.LOW, label: str = "") -> ModelCall:
+    def call(self, system: str, output: int, *, label: str = "") -> ModelCall:
         """The call that sends it, for an answer of so many tokens at most."""
         return ModelCall(
             system=system,
             messages=(Turn(content=str(self), cuts=tuple(len(self._text(count)) for count in self._cuts)),),
             max_output=output,
-            effort=effort,
             nonce=self.mark,
             label=label,
         )
@@ -272,13 +271,12 @@ async def asked(
     rules: ContentRules = DEFAULTS,
     *,
     size: int = 0,
-    effort: Effort = Effort.LOW,
 ) -> tuple[_Answer, _M]:
     """The model's answer of at most ``most`` tokens to a message that fits its window, and that message. ``size`` as in
     `in_window`."""
 
     async def send(message: _M) -> tuple[_Answer, _M]:
-        call = message.call(system, output_for(model, most), effort=effort)
+        call = message.call(system, output_for(model, most))
         return (await model.object(call, answer)).value, message
 
     async def room() -> Room:

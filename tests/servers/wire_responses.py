@@ -15,6 +15,7 @@ from servers.openai_common import (
     unsupported,
 )
 from servers.server_exchange import Asked, Said, Usage
+from servers.strictness import effort_objection
 from servers.wire import Stream, Wire, message, segments, sse
 
 _STATUSES = {"length": "incomplete", "content-filter": "incomplete", "failed": "failed"}
@@ -40,7 +41,10 @@ class OpenAIResponses(Wire):
             wants_json=form.get("type") == "json_object",
             stream=bool(body.get("stream")),
             limit=body.get("max_output_tokens"),
-            objection=objection([form], "response_format") if schema else objection(functions, "function"),
+            objection=(
+                (objection([form], "response_format") if schema else objection(functions, "function"))
+                or effort_objection((body.get("reasoning") or {}).get("effort"), "reasoning.effort")
+            ),
         )
 
     def reply(self, said: Said) -> dict[str, Any]:

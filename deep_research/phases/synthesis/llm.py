@@ -10,7 +10,6 @@ from deep_research.budget.report_cost import AT_ONCE, report_output
 from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence import unspaced
-from deep_research.models.base import Effort
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.prompting import Message, ModelAgent, Room, manner, room_for
@@ -141,9 +140,7 @@ class LLMSynthesizer(ModelAgent):
             improvements(handoff, message)
             message.add(f"Write the report in about {handoff.words} words. {manner(handoff)}")
             message.add(problem)
-            call = message.call(
-                SYSTEM, report_output(handoff.words, model.profile), effort=Effort.MEDIUM, label="report"
-            )
+            call = message.call(SYSTEM, report_output(handoff.words, model.profile), label="report")
             answer = await model.text(call)
             size = len(answer.value) // TEXT_UNIT
             asked, names = handoff.original_query, material.names

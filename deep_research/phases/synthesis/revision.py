@@ -15,7 +15,6 @@ from deep_research.evidence.finding_clusters import numbers
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.plain import plainly
 from deep_research.evidence.words import content_stems
-from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.evidence_lines import with_names
 from deep_research.phases.prompting import Message, listed, manner, one_line, opening, room_for
@@ -156,7 +155,7 @@ async def revise(
     if message.size > message.room:
         return None
     output = report_output(min(handoff.words, AT_ONCE), model.profile)
-    answer = await model.text(message.call(SYSTEM, output, effort=Effort.MEDIUM, label="revision"))
+    answer = await model.text(message.call(SYSTEM, output, label="revision"))
     size = (len(draft) + len(answer.value)) // TEXT_UNIT
     whole = complete(answer, model)
     return await off_loop(size, revised, draft, answer.value, material, whole=whole), message
@@ -177,7 +176,7 @@ async def last_pass(
     if message.size > message.room:
         return draft, ()
     try:
-        answer = await model.text(message.call(LAST_PASS, output, effort=Effort.LOW, label="last pass"))
+        answer = await model.text(message.call(LAST_PASS, output, label="last pass"))
         size = (len(draft) + len(answer.value)) // TEXT_UNIT
         whole = complete(answer, model)
         made = await off_loop(size, revised, draft, answer.value, material, adding=False, whole=whole)

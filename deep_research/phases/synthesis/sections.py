@@ -19,7 +19,6 @@ from deep_research.budget.report_cost import text_output
 from deep_research.calls import TEXT_UNIT, off_loop
 from deep_research.errors import ContentMissingError
 from deep_research.logs import masked
-from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.concurrency import together
 from deep_research.phases.evidence_rounds import searches_by_round
@@ -209,7 +208,7 @@ def _asking_for_outline(handoff: SynthesizerInput, material: Given) -> Message:
 
 async def _outline(handoff: SynthesizerInput, material: Given, message: Message, model: LanguageModel) -> str:
     """The plan as it is carried out, as JSON."""
-    call = message.call(OUTLINE, output_for(model, OUTLINE_OUTPUT), effort=Effort.MEDIUM)
+    call = message.call(OUTLINE, output_for(model, OUTLINE_OUTPUT))
     outline = (await model.object(call, Outline)).value
     return _carried_out(outline, material, most_sections(handoff.requests)).model_dump_json()
 
@@ -280,7 +279,6 @@ async def _section(
         call = message.call(
             PART,
             output_for(model, text_output(words)),
-            effort=Effort.MEDIUM,
             label=share.heading,
         )
         answer = await model.text(call)
@@ -339,7 +337,7 @@ async def _frame(
         "Write what stands before and after them: the answer to the question, and what remains open. Repeat no"
         f" sentence of theirs. {manner(handoff)}"
     )
-    call = message.call(FRAME, output, effort=Effort.MEDIUM)
+    call = message.call(FRAME, output)
     return (await model.object(call, Frame)).value.model_dump_json()
 
 
