@@ -98,6 +98,7 @@ def _line(source: Source, group: list[Source]) -> str:
         one_line(source.metadata.get("author", ""))[:LONGEST_AUTHOR],
         one_line(source.metadata.get("venue", ""))[:LONGEST_AUTHOR] or _site(source),
         source.published.isoformat() if source.published else "no date",
+        _manual(source),
         "document" if source.kind is SourceKind.DOCUMENT else "",
         f"{source.quality.value} quality" if source.quality is not SourceQuality.UNKNOWN else "",
         "primary" if source.metadata.get("primary") else "",
@@ -107,6 +108,12 @@ def _line(source: Source, group: list[Source]) -> str:
     if len(group) > 1:
         told.append(f"copied {len(group) - 1} times" + (f" ({', '.join(others[:3])})" if others else ""))
     return ", ".join(filter(None, told))
+
+
+def _manual(source: Source) -> str:
+    """The manual that a page is of, where that is another file."""
+    manual = one_line(source.metadata.get("manual", ""))[:LONGEST_TITLE]
+    return f"of the manual {manual}" if manual and manual != source.url else ""
 
 
 def _site(source: Source) -> str:

@@ -18,6 +18,7 @@ from deep_research.phases.synthesis.revision import (
     carried_over,
     is_revisable,
     revised,
+    revision_words,
     without_ours,
 )
 from deep_research.phases.synthesis.writer_material import Given
@@ -316,3 +317,17 @@ def test_a_report_that_another_agent_wrote_is_written_anew(work):
     by_code = earlier.report_metadata.model_copy(update={"writer": "extractive synthesizer"})
     models.written(earlier.model_copy(update={"phase_done": False, "report_metadata": by_code}))
     assert [call.label for call in models.asked if call.label] == ["report", "report"]
+
+
+LENGTHS = {
+    "nothing is new": (800, 400, 0, 800),
+    "there is room within what is wanted": (800, 450, 14, 800),
+    "the report is as long as is wanted": (800, 800, 14, 1_150),
+    "up to half as much more": (800, 1_000, 30, 1_200),
+    "a short one may be longer": (100, 100, 1, 125),
+}
+
+
+@pytest.mark.parametrize(("wanted", "words", "new", "length"), LENGTHS.values(), ids=LENGTHS)
+def test_a_revision_may_be_longer_by_what_is_new(wanted, words, new, length):
+    assert revision_words(wanted, "word " * words, new) == length

@@ -17,7 +17,7 @@ from renderers import alive
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.phases.analysis.llm import SYSTEM as READING
 from deep_research.phases.analysis.quote_recovery import SYSTEM as REQUOTES
-from deep_research.phases.synthesis.repair import SYSTEM as REPAIR
+from deep_research.phases.synthesis.repair_request import SYSTEM as REPAIR
 from deep_research.phases.synthesis.sections import OUTLINE
 from deep_research.phases.synthesis.writer_material import SYSTEM as REPORTING
 from deep_research.sources.search import SearchResult

@@ -21,7 +21,7 @@ from deep_research.phases.synthesis.handoff import (
     SynthesizerOutput,
 )
 from deep_research.phases.synthesis.model_drafts import Draft, complete, unusable, with_notes
-from deep_research.phases.synthesis.repair import repair
+from deep_research.phases.synthesis.repair_request import repair
 from deep_research.phases.synthesis.revision import TOO_SHORT, revise
 from deep_research.phases.synthesis.sections import LEAST_SECTIONS, in_sections, most_sections
 from deep_research.phases.synthesis.writer_material import (

@@ -35,6 +35,8 @@ _OURS = (CONFLICTS.casefold(), LIMITS.casefold())  # sections that code puts in 
 
 WORTH = 4  # further claims that are supported, for each that nothing carries
 TOO_SHORT, TOO_LONG = 0.5, 1.6  # of the wanted words
+NEW_FINDING_WORDS = 25  # that a revision may have more for each finding that the report does not use yet
+MOST_GROWN = 1.5  # of the wanted words, short of `TOO_LONG`
 
 REVISION = """\
 You revise the report, which stands below as it is. Make it better where that is called for, and leave the rest alone: \
@@ -139,6 +141,13 @@ def _adds(text: str, figures: frozenset[str], said: set[str]) -> bool:
     return False
 
 
+def revision_words(wanted: int, draft: str, new: int) -> int:
+    """Words that a revision may have: as many as are wanted, or as the draft has with some for each of the ``new``
+    findings, up to `MOST_GROWN` of the wanted ones."""
+    grown = unspaced.size(draft) + NEW_FINDING_WORDS * new
+    return max(wanted, min(grown, int(MOST_GROWN * wanted)))
+
+
 async def revise(
     handoff: SynthesizerInput, material: Given, model: LanguageModel
 ) -> tuple[Revised, Message] | None:
@@ -148,13 +157,14 @@ async def revise(
     message = await off_loop(handoff.items, _with_draft, handoff, material, draft)
     for line in _critique(handoff, message):
         message.add(line)
+    words = revision_words(handoff.words, draft, len(_unused(draft, material)))
     message.add(
-        f"Give the sections that change, each whole and under its heading. The report should have about {handoff.words}"
+        f"Give the sections that change, each whole and under its heading. The report should have about {words}"
         f" words. {manner(handoff)}"
     )
     if message.size > message.room:
         return None
-    output = report_output(min(handoff.words, AT_ONCE), model.profile)
+    output = report_output(min(words, AT_ONCE), model.profile)
     answer = await model.text(message.call(SYSTEM, output, label="revision"))
     size = (len(draft) + len(answer.value)) // TEXT_UNIT
     whole = complete(answer, model)
@@ -190,10 +200,15 @@ def _with_draft(handoff: SynthesizerInput, material: Given, draft: str) -> Messa
     names = material.names.names
     message.add("The report as it is:")
     message.material("report", with_names(draft, names))
-    cited = _cited(draft)
-    if new := [name for finding_id, name in names.items() if finding_id not in cited]:
+    if new := _unused(draft, material):
         message.add(f"Findings that it does not use yet: {', '.join(new)}.")
     return message
+
+
+def _unused(draft: str, material: Given) -> list[str]:
+    """The names of the findings that a draft does not cite."""
+    cited = _cited(draft)
+    return [name for finding_id, name in material.names.names.items() if finding_id not in cited]
 
 
 def _critique(handoff: SynthesizerInput, message: Message) -> Iterable[str]:

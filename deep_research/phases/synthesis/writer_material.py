@@ -46,7 +46,8 @@ place in the report."""
 STYLE = f"""\
 References
 - After every statement that rests on findings stand their names in square brackets, like this [F2] or \
-this [F1, F4]. Only names that were given.
+this [F1, F4]. Only names that were given. What is true of a source as a whole (of which manual it is, who published it \
+and when) stands beside it, and needs no name.
 - Do not write a list of references, links, addresses, images or HTML.
 
 Style
