@@ -19,7 +19,7 @@ from deep_research.patterns import regex
 _BLOCK = regex(
     r"^<<(?P<mark>[0-9a-f]{16}) (?P<label>(?!end>>)[^>\n]*)>>\n(?P<body>.*?)\n<<(?P=mark) end>>", re.S | re.M
 )
-_FINDING = regex(r"^(F\d+) \((\w+), [^)]*?(?:; ([^)]*))?\): (.*?)(?: — (?:S\d+ has: )?\".*\")?$", re.M)
+_FINDING = regex(r"^(F\d+) \([^)]*\): (.*)$", re.M)
 _SENTENCE = regex(r"[A-Z][^.\n|#]{30,300}\.")
 _WORD = regex(r"\w{4,}")
 
@@ -125,6 +125,12 @@ def blocks(said: str) -> dict[str, str]:
     return {match["label"]: match["body"] for match in _BLOCK.finditer(said)}
 
 
+def findings_of(said: str) -> dict[str, str]:
+    """The findings in a prompt, by name."""
+    listed = (body for label, body in blocks(said).items() if label.startswith("findings"))
+    return dict(_FINDING.findall("\n".join(listed)))
+
+
 def planned(said: str) -> dict[str, Any]:
     question = question_of(said)
     words = " ".join(dict.fromkeys(_WORD.findall(question)))
@@ -185,8 +191,7 @@ def worked(said: str) -> dict[str, Any]:
 
 def written(said: str) -> str:
     """A report, or a section, of the findings in the prompt."""
-    findings = _FINDING.findall(blocks(said).get("findings", ""))
-    lines = [f"{content.rstrip('.')} [{name}]." for name, _, _, content in findings]
+    lines = [f"{content.rstrip('.')} [{name}]." for name, content in findings_of(said).items()]
     if "alone, in about" in said:
         return "\n\n".join(lines)
     answer = " ".join(lines[:2])
@@ -263,7 +268,7 @@ def judged(said: str) -> dict[str, Any]:
 
 
 def outlined(said: str) -> dict[str, Any]:
-    names = [name for name, *_ in _FINDING.findall(blocks(said).get("findings", ""))]
+    names = list(findings_of(said))
     half = (len(names) + 1) // 2
     sections = [("What is known", names[:half]), ("What else is told", names[half:])]
     return {

@@ -11,7 +11,7 @@ from itertools import chain
 
 from deep_research.budget.condense import condense
 from deep_research.budget.content_budget import Content, Count
-from deep_research.models.base import Effort, ModelCall
+from deep_research.models.base import ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.tool_calls import ToolCall, ToolSpec
 from deep_research.phases.gathering.tasks.desk import PastStep
@@ -36,8 +36,8 @@ class StepPrompt(Message):
     def size(self) -> int:
         return super().size + sum(map(self._tokens, self.turns))
 
-    def call(self, system: str, output: int, *, effort: Effort = Effort.LOW, label: str = "") -> ModelCall:
-        call = super().call(system, output, effort=effort, label=label)
+    def call(self, system: str, output: int, *, label: str = "") -> ModelCall:
+        call = super().call(system, output, label=label)
         return call.model_copy(update={"messages": (*call.messages, *self.turns)})
 
     def add_steps(self, steps: Sequence[PastStep], question: str, half: int, room: int) -> str:
