@@ -11,8 +11,8 @@ from itertools import chain
 
 from deep_research.budget.condense import condense
 from deep_research.budget.content_budget import Content, Count
-from deep_research.models.base import ModelCall
 from deep_research.models.base import Message as Turn
+from deep_research.models.base import ModelCall
 from deep_research.models.tool_calls import ToolCall, ToolSpec
 from deep_research.phases.gathering.tasks.desk import PastStep
 from deep_research.phases.gathering.tasks.toolbox import THINK
