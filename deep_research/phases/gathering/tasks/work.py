@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,9 +13,7 @@ from pydantic import BaseModel
 
 from deep_research.budget.refusals import limit_of, share_of
 from deep_research.budget.shared_budget import Counted
-from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, ModelError, ToolError, WindowError
-from deep_research.evidence.quotes import QuoteFinder, quote_at
 from deep_research.logs import masked_value
 from deep_research.models.base import Message as Turn
 from deep_research.models.failures import Verdict
@@ -24,6 +22,7 @@ from deep_research.models.tool_calls import ToolCall
 from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.tasks.agent import Left, TaskInput, left
 from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.task_finding import lost_quotes, task_finding
 from deep_research.phases.gathering.tasks.task_steps import PHASE, Used, Workplace, record_step
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, Tool, ToolResult
 from deep_research.phases.gathering.tasks.toolbox import (
@@ -31,17 +30,12 @@ from deep_research.phases.gathering.tasks.toolbox import (
     LONGEST_THOUGHT,
     MOST_AT_ONCE,
     THINK,
-    Fact,
     TaskEnd,
     Toolbox,
 )
 from deep_research.phases.handoff import Asked, with_latest
-from deep_research.phases.prompting import Aliases, one_line
+from deep_research.phases.prompting import one_line
 from deep_research.state import (
-    ConfidenceLevel,
-    KeyFact,
-    Quote,
-    Source,
     Task,
     TaskFinding,
     TaskState,
@@ -49,7 +43,6 @@ from deep_research.state import (
     ToolUse,
 )
 from deep_research.state.events import Event, LimitReached, Progress, Started, TaskFinished, TaskStepped
-from deep_research.state.identity import normalised
 
 TOO_MANY = "At most four tools are used in one step. Call it in the next one, if it is still needed."
 BESIDE_DONE = "Nothing is used beside done."
@@ -58,12 +51,7 @@ REPEATED = "The same was done in an earlier step and would show the same. Do som
 ENDED_BY_REPETITION = "Its agent made the same step again and again."
 MAX_REPEATS = 2  # times that a step is made: the second time it is refused
 
-MOST_FACTS = 40
-LONGEST_FACT, LONGEST_ANSWER = 1_000, 4_000  # characters
-MOST_MISSING = 10
-MOST_WORTH_READING = 10
 _NEVER_HERE = (Verdict.FATAL, Verdict.PARK, Verdict.TRANSIENT)  # what another step cannot mend
-_UNIT = 2_000  # characters of texts that quotes are looked for in, in the time of one small item
 
 
 def repetitions(
@@ -146,9 +134,9 @@ class TaskWork:
         problem = ""
         if any(call.name == DONE for call in turn.calls) or (last and not turn.calls):
             end, problem = self._end(turn, last=last)
-            finding, lost = await self._finding(end)
+            finding, lost = await task_finding(end, self.desk)
             if lost and not finding.facts and not last and not self._requoted:
-                self._requoted, problem = True, _lost(lost)
+                self._requoted, problem = True, lost_quotes(lost)
             if not problem:
                 finding = finding.model_copy(update={"stopped": closing})
                 await self._finish(stands, finding, step=step, began=began)
@@ -330,81 +318,6 @@ class TaskWork:
         finished = TaskFinished(task_id=self.task.id, attempt=self.task.attempt, finding=finding)
         await self.place.journal.record(*events, *more, finished)
 
-    # What was found
-
-    async def _finding(self, end: TaskEnd) -> tuple[TaskFinding, list[Fact]]:
-        """What the agent gave, its quotes as the sources have them; and the facts whose quotes none has."""
-        stated = [fact for fact in end.facts[:MOST_FACTS] if 0 < len(one_line(fact.content)) <= LONGEST_FACT]
-        quotes = await self._located(stated)
-        lost = [fact for place, fact in enumerate(stated) if place not in quotes]
-        facts = _facts(stated, quotes)
-        finding = TaskFinding(
-            answer=one_line(end.answer or "")[:LONGEST_ANSWER],
-            facts=facts,
-            confidence=max(
-                (fact.confidence for fact in facts),
-                key=list(ConfidenceLevel).index,
-                default=ConfidenceLevel.SPECULATION,
-            ),
-            missing=tuple(
-                one_line(each)[:LONGEST_FACT] for each in end.missing[:MOST_MISSING] if each.strip()
-            ),
-            owner_question=one_line(end.ask_owner or "")[:LONGEST_FACT],
-            unlocated=len(lost),
-            worth_reading=Aliases("S", list(self.desk.names)).all(end.worth_reading)[:MOST_WORTH_READING],
-        )
-        return finding, lost
-
-    async def _located(self, given: Sequence[Fact]) -> dict[int, tuple[Quote, ...]]:
-        """The quotes of facts, by the places of those: looked for in the source that a fact names, then in the others
-        that the task has. One text is loaded at a time."""
-        names = Aliases("S", list(self.desk.names))
-        said = [names.id(fact.source) for fact in given]
-        found: dict[int, tuple[Quote, ...]] = {}
-        for named in (True, False):
-            for source_id in self.desk.names:
-                sought = {
-                    place: fact.quote
-                    for place, fact in enumerate(given)
-                    if place not in found and (said[place] == source_id) is named
-                }
-                if not sought:
-                    continue
-                try:
-                    text = await self.desk.read(source_id)
-                except ToolError:  # it is in the store no more: what it said nobody can quote
-                    continue
-                source = self.desk.sources[source_id]
-                found |= await off_loop(len(text) // _UNIT, _quoted, sought, text, source)
-        return found
-
-
-def _quoted(sought: Mapping[int, str], text: str, source: Source) -> dict[int, tuple[Quote, ...]]:
-    """Those of the quotes that stand in a text."""
-    finder = QuoteFinder({source.id: text})
-    made = {}
-    for place, quote in sought.items():
-        spans = finder.within(source.id, quote)
-        if spans:
-            made[place] = tuple(quote_at(span, text, source.id, source.content_hash or "") for span in spans)
-    return made
-
-
-def _facts(given: Sequence[Fact], found: Mapping[int, tuple[Quote, ...]]) -> tuple[KeyFact, ...]:
-    """Facts with their quotes: what is said several times, of several sources say, is one, of the least confidence."""
-    order = list(ConfidenceLevel)
-    facts: dict[str, tuple[str, list[ConfidenceLevel], dict[Quote, None]]] = {}
-    for place, fact in enumerate(given):
-        if place in found:
-            content = one_line(fact.content)
-            _, levels, quotes = facts.setdefault(normalised(content), (content, [], {}))
-            levels.append(ConfidenceLevel(fact.confidence))
-            quotes |= dict.fromkeys(found[place])
-    return tuple(
-        KeyFact(content=content, confidence=min(levels, key=order.index), quotes=tuple(quotes))
-        for content, levels, quotes in facts.values()
-    )
-
 
 def _of_tool(tool: Tool, result: ToolResult) -> ToolResult:
     """What a tool of the caller's gave: links of one that reads pages are taken to be named by these."""
@@ -423,8 +336,3 @@ def _is_name(value: str) -> bool:
     """Whether it can only be a name that code gave."""
     plain = value.strip()
     return len(plain) <= 8 and plain[:1] in "SL" and plain[1:].isdigit()
-
-
-def _lost(facts: Sequence[Fact]) -> str:
-    quotes = "; ".join(f"“{one_line(fact.quote)[:160]}”" for fact in facts[:10])
-    return f"No source that you have says so letter by letter: {quotes}. Call done again, with quotes as they stand."
