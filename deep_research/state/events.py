@@ -234,13 +234,15 @@ class SourcesAnalyzed(Event):
     of the sources or say something else, ``unknown_ids`` ids that the agent named and was never given;
     ``own_words`` says that the findings are worded by the agent, and not by the sources. ``unlocated`` counts quotes that
     were not found, also when they were asked for again; ``contradictions`` are those that the agent saw, ``references``
-    where the sources point to for more. ``task_ids`` are tasks whose findings these are."""
+    where the sources point to for more. ``irrelevant_ids`` are sources of another matter, of which no more is read.
+    ``task_ids`` are tasks whose findings these are."""
 
     type: Literal["sources.analyzed"] = "sources.analyzed"
     source_ids: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()
     quality_updates: tuple[QualityUpdate, ...] = ()
+    irrelevant_ids: tuple[str, ...] = ()
     addressed_gap_ids: tuple[str, ...] = ()
     unfounded: int = 0
     unknown_ids: int = 0

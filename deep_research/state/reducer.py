@@ -66,6 +66,7 @@ _COLLECTIONS = frozenset(
         "analyzed",
         "analyzed_now",
         "sections_read",
+        "irrelevant",
         "findings",
         "gaps",
         "contradictions",
@@ -159,6 +160,7 @@ class Fold:
         self.analyzed: set[str] = set(base.analyzed)
         self.analyzed_now: set[str] = set(base.analyzed_now)
         self.sections_read: dict[str, tuple[Span, ...]] = dict(base.sections_read)
+        self.irrelevant: set[str] = set(base.irrelevant)
         self.findings: dict[str, Finding] = {f.id: f for f in base.findings}
         self.gaps: dict[str, Gap] = {g.id: g for g in base.gaps}
         self.contradictions: dict[str, Contradiction] = {c.id: c for c in base.contradictions}
@@ -220,6 +222,7 @@ class Fold:
                 analyzed=frozenset(self.analyzed),
                 analyzed_now=frozenset(self.analyzed_now),
                 sections_read=dict(self.sections_read),
+                irrelevant=frozenset(self.irrelevant),
                 findings=self._findings,
                 gaps=tuple(sorted(self.gaps.values(), key=lambda g: (g.iteration, g.rank))),
                 contradictions=tuple(self.contradictions.values()),
@@ -597,6 +600,7 @@ def _analyzed(state: Fold, event: ev.SourcesAnalyzed) -> None:
         state.analyzed_now.update(event.source_ids)
     if not event.findings:
         _passed_over(state, event.source_ids)
+    state.irrelevant.update(event.irrelevant_ids)
     for finding in event.findings:
         known = state.findings.get(finding.id)
         state.findings[finding.id] = finding if known is None else _joined(state, known, finding)

@@ -148,7 +148,8 @@ class DeepResearchState(Record):
     finished; ``attempt`` counts its retries in this iteration from 0; ``analyzed`` are all sources that were read,
     ``analyzed_now`` those of them that this pass of ANALYSIS read; ``refined`` is the last iteration whose gaps
     were assessed; ``sections_read`` are those that a model was given of sources of which it was not given all, by id,
-    none where it was given nothing; ``completeness`` (0 to 1) is the share of the question that the findings answer;
+    none where it was given nothing; ``irrelevant`` are sources that a model read and found to be of another matter, of
+    which no more is read; ``completeness`` (0 to 1) is the share of the question that the findings answer;
     ``reservations`` are requests to models of which no end is known: in flight, or lost with their task; ``sent`` is
     what agents with models were given, by phase, and ``reading`` what this pass of ANALYSIS gives them.
     ``iteration_spent`` and ``phase_spent`` are what had been spent, such requests included, when the iteration and
@@ -199,6 +200,7 @@ class DeepResearchState(Record):
     analyzed: frozenset[str] = frozenset()
     analyzed_now: frozenset[str] = frozenset()
     sections_read: dict[str, tuple[Span, ...]] = Field(default_factory=dict)
+    irrelevant: frozenset[str] = frozenset()
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()

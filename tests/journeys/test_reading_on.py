@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from prompt_reading import ReadingModel, blocks
 
 from deep_research import DeepResearch, SearchResult
@@ -32,16 +33,17 @@ class Shelf(SearchProvider):
 class Researcher(ReadingModel):
     """Reads what is quoted of the two answers, and asks in the second round for the other one."""
 
-    def __init__(self):
+    def __init__(self, read=None):
         super().__init__()
         self.read = []
+        self._reading = read or _reading
 
     def answer(self, call):
         said = call.messages[-1].content
         fields = (call.form.json_schema.get("properties") or {}) if call.form else {}
         if "quality_updates" in fields:
             self.read.append("".join(body for label, body in blocks(said).items() if "source" in label))
-            return json.dumps(_reading(said))
+            return json.dumps(self._reading(said))
         if "gap_analysis" in fields and len(self.read) == 1:
             follow = [{"query": SEARCH, "expected_contribution": "the number"}]
             gap = {"gap_id": "G1", "severity": "critical", "addressable": True, "follow_up_queries": follow}
@@ -82,3 +84,32 @@ def test_the_second_round_reads_the_section_that_it_asks_for_and_no_section_is_r
     assert sum(LOCK in text for text in body) == sum(VACUUM in text for text in body) == 1
     assert {f.content for f in result.findings} == {LOCK, VACUUM}
     assert any("further sections in round 2" in notice.message for notice in result.notices)
+
+
+DOORS = "A server waits on a lock of the door before it checks the deadlock bolts. "
+BOOK = f"# Book\n\n{_chapter(4)}\n\n## Locks\n\n{DOORS * 9}\n\n{_chapter(5)}\n\n## Vacuum\n\n{VACUUM}\n\n{_chapter(6)}"
+
+
+class TwoBooks(Shelf):
+    async def search(self, request):
+        book = SearchResult(address="book.md", title="A server and its lock: deadlock and wait", text=BOOK)
+        return [*await super().search(request), book]
+
+
+@pytest.mark.parametrize("quality", ["irrelevant", "low"])
+def test_of_a_source_of_another_matter_no_more_is_read(quality, tmp_path):
+    def read(said):
+        opinions = [
+            {"source_id": label.removeprefix("source "), "quality": quality}
+            for label, body in blocks(said).items()
+            if label.startswith("source ") and "book.md" in body
+        ]
+        return {**_reading(said), "quality_updates": opinions}
+
+    model = Researcher(read)
+    with DeepResearch(search=[TwoBooks()], model=model, max_iterations=2, data_dir=tmp_path) as research:
+        result = research.run(QUESTION)
+    (book,) = [source for source in result.sources if source.url == "book.md"]
+    assert result.iterations == 2
+    assert sum("book.md" in text for text in model.read) == (1 if quality == "irrelevant" else 2)
+    assert (book.id in result.state.irrelevant) is (quality == "irrelevant")

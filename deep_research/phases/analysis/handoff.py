@@ -134,12 +134,13 @@ class AnalyzedContradiction(Record):
 
 class AnalyzerOutput(Proposal):
     """``quoted`` says that every finding rests on quotes: one of which none is found in its source is left out.
-    ``unknown`` counts ids that were named and never given. ``notes`` are what a reader of the report should know;
-    ``sent`` is what a model was given of the sources."""
+    ``irrelevant_ids`` are sources of another matter. ``unknown`` counts ids that were named and never given. ``notes``
+    are what a reader of the report should know; ``sent`` is what a model was given of the sources."""
 
     findings: tuple[AnalyzedFinding, ...] = ()
     gaps: tuple[AnalyzedGap, ...] = ()
     quality_updates: tuple[QualityUpdate, ...] = ()
+    irrelevant_ids: tuple[str, ...] = ()
     addressed_gap_ids: tuple[str, ...] = ()
     contradictions: tuple[AnalyzedContradiction, ...] = ()
     quoted: bool = False

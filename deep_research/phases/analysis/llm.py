@@ -56,6 +56,7 @@ MOST_OUTPUT = 6_000  # tokens, thoughts included
 CALL_TOKENS = 20_000  # of the sources of a call: more, and models overlook what stands in the middle
 AROUND_SOURCE = 90  # tokens of what stands around a source, about
 LONGEST_TITLE = 300  # characters
+IRRELEVANT = "irrelevant"  # a source of another matter
 NO_GAPS = "Name no gaps: others read further sources, and what is missing shows when all was read."
 OF_BESIDE = 0.08  # of the room, for each of the things that stand beside the sources
 
@@ -83,7 +84,7 @@ contradiction: who says what, each side by the name of its source or of the find
 {GAP_RULES}
 
 For each source that you read say how far it can be relied on (low, medium, high): by who says it, how \
-near they are to the matter, and how old it is.
+near they are to the matter, and how old it is; or irrelevant, where it is about something else.
 
 {RULES}"""
 
@@ -106,7 +107,7 @@ class NewFinding(BaseModel):
 
 class Opinion(BaseModel):
     source_id: str
-    quality: Literal["low", "medium", "high"]
+    quality: Literal["low", "medium", "high", "irrelevant"]
 
 
 class Reading(BaseModel):
@@ -285,15 +286,19 @@ def _output(reading: Reading, handoff: AnalyzerInput, by: str) -> AnalyzerOutput
                     relevance=max((relevance[i] for i in carried), default=0.0),
                 )
             )
+    opinions = [
+        (id, o.quality) for o in reading.quality_updates if (id := sources.id(o.source_id)) is not None
+    ]
     return AnalyzerOutput(
         findings=tuple(findings),
         gaps=gaps_of(reading.gaps, parts) if handoff.names_gaps else (),
         contradictions=contradictions_of(reading.contradictions, known, sources, by),
         quality_updates=tuple(
-            QualityUpdate(source_id=source_id, quality=SourceQuality(opinion.quality))
-            for opinion in reading.quality_updates
-            if (source_id := sources.id(opinion.source_id)) is not None
+            QualityUpdate(source_id=source_id, quality=SourceQuality(quality))
+            for source_id, quality in opinions
+            if quality != IRRELEVANT
         ),
+        irrelevant_ids=tuple(source_id for source_id, quality in opinions if quality == IRRELEVANT),
         addressed_gap_ids=gaps.all(reading.addressed_gap_ids),
         unknown=known.unknown + sources.unknown + gaps.unknown + parts.unknown,
         quoted=True,

@@ -244,6 +244,7 @@ def analyzed(
         for place, item in enumerate(answer.findings)
     ]
     drawn = [finding for finding in findings if finding is not None]
+    cited = {source_id for finding in drawn for source_id in finding.source_ids}
     open_gaps = {g.id: g for g in handoff.open_gaps}
     filled_now = [
         i
@@ -264,6 +265,9 @@ def analyzed(
             for u in answer.quality_updates
             if u.source_id in given
             and (quality := counted(u.quality, given[u.source_id])) is not given[u.source_id].quality
+        ),
+        irrelevant_ids=tuple(
+            i for i in dict.fromkeys(answer.irrelevant_ids) if i in given and i not in cited
         ),
         addressed_gap_ids=tuple(filled_now),
         unfounded=len(findings) - len(drawn),

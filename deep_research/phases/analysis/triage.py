@@ -274,9 +274,10 @@ class _Further:
 
 
 def found_again(state: DeepResearchState) -> list[Source]:
-    """The sources that were not read to the end in an earlier pass and that a search of this round found again."""
+    """The sources that were not read to the end in an earlier pass and that a search of this round found again, without
+    those of another matter."""
     found = {i for s in state.sub_queries if s.iteration == state.iteration for i in s.source_ids}
-    earlier = state.analyzed - state.analyzed_now
+    earlier = state.analyzed - state.analyzed_now - state.irrelevant
     return [
         s for s in state.sources if s.id in found & earlier and s.id in state.sections_read and s.content_hash
     ]
