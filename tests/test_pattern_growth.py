@@ -71,9 +71,9 @@ KINDS += [
 FEW, MANY = 2_000, 8_000  # characters
 # What these are asked of is short, or begins at the one place that is looked at.
 SHORT = {
-    "evidence.quotes._ITEM": "a passage, whose spaces and lines were put in order when its document was read",
-    "evidence.passages._ITEM": "one line",
-    "evidence.rows._NUMBER": "a cell of a few words",
+    "provenance.quotes._ITEM": "a passage, whose spaces and lines were put in order when its document was read",
+    "text.passages._ITEM": "one line",
+    "text.rows._NUMBER": "a cell of a few words",
     "models.key_values._FIELD": "200 characters of a line",
     "models.lenient_json._AFTER_ITEM": "a match at one place",
     "models.lenient_json._AFTER_MEMBER": "a match at one place",

@@ -67,7 +67,8 @@ def test_naming_the_engine_loads_nothing_that_works_on_runs() -> None:
     program = """
 import sys
 from deep_research import DeepResearch
-rooms = ("assembly", "phases", "supervisor", "sources", "evidence", "models", "budget", "settings", "report", "packs")
+rooms = ("assembly", "phases", "supervisor", "sources", "verification", "retrieval", "provenance", "text", "models")
+rooms += ("budget", "settings", "report", "packs")
 loaded = [name for name in sys.modules if name.startswith(tuple(f"deep_research.{room}" for room in rooms))]
 assert loaded == [], loaded
 assert "deep_research.state.events" not in sys.modules

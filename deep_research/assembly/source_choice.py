@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from deep_research.assembly.mcp_choice import McpConnections
 from deep_research.calls import Calls
 from deep_research.errors import ConfigurationError, MissingKeyError, SettingsError, UnknownNameError
-from deep_research.evidence.quality import QualityLists
 from deep_research.phases.gathering import SearchGatherer
 from deep_research.phases.gathering.source_reading import Pages, Reading
+from deep_research.provenance.quality import QualityLists
 from deep_research.settings import Settings
 from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.documents.dense import load_stage

@@ -1,6 +1,6 @@
 """A text made shorter by leaving out what matters least: what is kept is kept word for word. Pure.
 
-Whole sentences, headings, rows and list items are chosen by what they matter (`deep_research.evidence.salience`) for
+Whole sentences, headings, rows and list items are chosen by what they matter (`deep_research.retrieval.salience`) for
 their length, and stand in their order. What has the words of what is chosen already counts a little less; repeats, and
 what belongs to the page and not to its text, are left out. A heading comes with what stands under it, and the first row
 of a table with its other rows.
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from deep_research.budget.rendering import Condensed, Piece, cut, longest, prose
-from deep_research.evidence.passages import BlockKind
-from deep_research.evidence.salience import Sentences, salience, sentences_of
+from deep_research.retrieval.salience import Sentences, salience, sentences_of
 from deep_research.state import Span
+from deep_research.text.passages import BlockKind
 
 Measure = Callable[[str], int]
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from deep_research.budget.allocation import ItemClass
-from deep_research.evidence.quality import is_named
+from deep_research.provenance.quality import is_named
 from deep_research.state import ConfidenceLevel, Finding, Gap, SourceQuality
 
 # The parts' weights in the spec, summing to 1.

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from deep_research.evidence.passages import BlockKind
-from deep_research.evidence.salience import Sentences
+from deep_research.retrieval.salience import Sentences
 from deep_research.state import Span
+from deep_research.text.passages import BlockKind
 
 GAP = "[…]"  # for what is left out
 CUT = "…"  # for the rest of a sentence

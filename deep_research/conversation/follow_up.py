@@ -18,11 +18,11 @@ from deep_research.conversation.turn_names import (
     things,
     topic,
 )
-from deep_research.evidence.inquiry import Inquiry, read_question
-from deep_research.evidence.names import asked_names, key
-from deep_research.evidence.words import WORD
 from deep_research.patterns import regex
+from deep_research.retrieval.inquiry import Inquiry, read_question
 from deep_research.state import Mention
+from deep_research.text.names import asked_names, key
+from deep_research.text.words import WORD
 
 MAX_TURNS_BACK = 10
 MAX_ASKED_CHARS = 1_500  # of a follow-up; what is longer says what it means

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from deep_research.evidence.language import LANGUAGES
 from deep_research.patterns import regex
+from deep_research.text.language import LANGUAGES
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from deep_research.budget.metered import RunModels
 from deep_research.conversation.turn import Turn
 from deep_research.conversation.turn_summary import summary_of
 from deep_research.errors import StopResearch, StoreError
-from deep_research.evidence.disclosure import MAX_QUERY_CHARS, askable
-from deep_research.evidence.inquiry import read_question
 from deep_research.logs import get_log, told
 from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, asked, one_line
+from deep_research.provenance.disclosure import MAX_QUERY_CHARS, askable
+from deep_research.retrieval.inquiry import read_question
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 
 MAX_OUTPUT_TOKENS = 800  # thoughts included

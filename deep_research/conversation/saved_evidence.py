@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from deep_research.errors import ContentMissingError
-from deep_research.evidence.ranking import matching
 from deep_research.phases.gathering.handoff import GatheredSource, Snapshot
+from deep_research.retrieval.ranking import matching
 from deep_research.state import DeepResearchState, Source
 from deep_research.store import Store
 

@@ -12,8 +12,6 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.metered import RunModels
 from deep_research.errors import DeepResearchError, StopResearch, StoreError
-from deep_research.evidence.language import LANGUAGES
-from deep_research.evidence.words import WORD
 from deep_research.logs import get_log, told
 from deep_research.memory import Memory, MemoryEntry, MemoryKind
 from deep_research.memory.base import storable
@@ -26,6 +24,8 @@ from deep_research.state import DeepResearchState, MemoryRef, ModelRole
 from deep_research.state.identity import normalised
 from deep_research.state.journal import Clock, utc_now
 from deep_research.state.records import ANSWERED, STEERED
+from deep_research.text.language import LANGUAGES
+from deep_research.text.words import WORD
 
 MAX_NOTES = 40  # of profile and preferences, the latest first, that a run is shown
 MAX_EPISODES = 5  # that are nearest to the question

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from deep_research.evidence.words import StemFinder, inverse_frequency, question_terms
 from deep_research.logs import cut
 from deep_research.memory.base import MemoryCursor
 from deep_research.memory.entry import MemoryEntry
+from deep_research.text.words import StemFinder, inverse_frequency, question_terms
 
 MAX_ASKED_CHARACTERS = 20_000  # of a text whose words are looked for
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from deep_research.evidence.independence import originals, superseded
-from deep_research.evidence.sites import host_of
 from deep_research.phases.prompting import one_line
+from deep_research.provenance.independence import originals, superseded
+from deep_research.provenance.sites import host_of
 from deep_research.report.references import ids_in, marks_in
 from deep_research.state import ConfidenceLevel, Finding, Source, SourceKind, SourceQuality
 

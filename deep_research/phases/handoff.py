@@ -10,9 +10,9 @@ from typing import Any, Self, TypeVar
 from pydantic import Field
 
 from deep_research.budget.priority import Weights
-from deep_research.evidence.disclosure import askable
-from deep_research.evidence.inquiry import question_parts
 from deep_research.logs import get_log
+from deep_research.provenance.disclosure import askable
+from deep_research.retrieval.inquiry import question_parts
 from deep_research.state import (
     Claim,
     Contradiction,

@@ -19,7 +19,6 @@ from deep_research.budget.tokens import Counter
 from deep_research.budget.window import answer_cap
 from deep_research.calls import off_loop
 from deep_research.errors import ModelError, WindowError
-from deep_research.evidence.plain import clean
 from deep_research.models.base import MEMORY_LABEL, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.failures import is_too_long
@@ -28,6 +27,7 @@ from deep_research.patterns import regex
 from deep_research.phases.handoff import Handoff
 from deep_research.phases.live_guidance import live_guidance
 from deep_research.state import DeepResearchState, Sending, SentItem
+from deep_research.text.plain import clean
 
 _T = TypeVar("_T")
 _Answer = TypeVar("_Answer", bound=BaseModel)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from deep_research.calls import off_loop
 from deep_research.errors import ContentMissingError
-from deep_research.evidence.passages import blocks
 from deep_research.phases.handoff import Passage
 from deep_research.state import Finding, Quote, Span
 from deep_research.state.journal import Journal
+from deep_research.text.passages import blocks
 
 MAX_PASSAGE_CHARS = 700  # characters of a window
 MAX_PASSAGES = 3  # quotes of a finding that have one

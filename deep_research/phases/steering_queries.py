@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Iterable
 from typing import Protocol
 
 from deep_research.errors import SearchError
-from deep_research.evidence.disclosure import askable
-from deep_research.evidence.inquiry import Inquiry, read_question
 from deep_research.logs import get_log, told
+from deep_research.provenance.disclosure import askable
+from deep_research.retrieval.inquiry import Inquiry, read_question
 from deep_research.state import DeepResearchState
 
 MAX_READ_CHARS = 1_000  # of a steer, read without a model

@@ -15,11 +15,11 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.condense import condense
 from deep_research.budget.tokens import Counter
-from deep_research.evidence.salience import Sentences, sentences_of
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.concurrency import together
 from deep_research.phases.prompting import RULES, Message, Room, one_line, output_for, room_for
+from deep_research.retrieval.salience import Sentences, sentences_of
 from deep_research.state.identity import sha256_hex
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included

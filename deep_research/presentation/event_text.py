@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deep_research.evidence import unspaced
 from deep_research.presentation import phrases
 from deep_research.presentation.report_text import claims_line
 from deep_research.state import DeepResearchPhase, Limit, Notice, SubQuery, SubQueryStatus
@@ -13,6 +12,7 @@ from deep_research.state.notices import OF_SEARCHES, is_same
 from deep_research.state.records import EVIDENCE
 from deep_research.state.reducer import Fold
 from deep_research.state.setup import differences
+from deep_research.text import unspaced
 
 
 def described(event: ev.Event) -> str:

@@ -166,7 +166,7 @@ class _Answers:
         """Of the best supported findings those first that may hold the kind of answer which the question expects."""
         if not findings:
             return ()
-        from deep_research.evidence.inquiry import (  # loads tables of languages
+        from deep_research.retrieval.inquiry import (  # loads tables of languages
             may_hold,
             read_question,
             standing,
@@ -202,7 +202,7 @@ def _telling(finding: Finding) -> str:
 
 
 def _first_sentences(told: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[AnswerSentence, ...]:
-    from deep_research.evidence.sentences import sentence_spans
+    from deep_research.text.sentences import sentence_spans
 
     kept: dict[str, AnswerSentence] = {}
     for content, source_ids in told:

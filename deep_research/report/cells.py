@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from deep_research.evidence.plain import plainly
-from deep_research.evidence.statements import value_of
-from deep_research.evidence.units import measured, unit_name
 from deep_research.patterns import regex
 from deep_research.state import Aspect, Discrepancy, Quote
+from deep_research.text.plain import plainly
+from deep_research.text.statements import value_of
+from deep_research.text.units import measured, unit_name
 
 _WORD = regex(r"(?P<number>(?:(?<![\w.,/])[-−](?=\d))?\d+(?:[.,]\d+)*)|[^\W\d_]+|[%$€£°✓✔✗✘×]")
 _BESIDE = regex(r"\([^()]*\)|\[[^\[\]]*\]")  # of a heading: its unit, or a remark

@@ -11,22 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
-from deep_research.evidence.inquiry import expected
-from deep_research.evidence.language import vocabulary, written_in
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.plain import plainly
-from deep_research.evidence.restatement import LONG_WORDS
-from deep_research.evidence.statements import Kind, Reader, reader
-from deep_research.evidence.support import (
-    BELOW,
-    FEW_WORDS,
-    MAX_STATEMENT_CHARS,
-    SPECIFIC,
-    SourceText,
-    Support,
-    check,
-    is_doubted,
-)
 from deep_research.patterns import regex
 from deep_research.report.cells import misplaced, placed
 from deep_research.report.cited import Cited
@@ -34,6 +18,7 @@ from deep_research.report.draft_claims import DraftClaim, draft_claims
 from deep_research.report.judging import judged, key_of
 from deep_research.report.own_lines import FIXED, GAPS, gap_lines, is_told_together, own_lines
 from deep_research.report.source_statements import is_borne_out
+from deep_research.retrieval.inquiry import expected
 from deep_research.state import (
     Aspect,
     Claim,
@@ -47,6 +32,21 @@ from deep_research.state import (
     Span,
 )
 from deep_research.state.identity import claim_id
+from deep_research.text.language import vocabulary, written_in
+from deep_research.text.passages import sentences
+from deep_research.text.plain import plainly
+from deep_research.text.statements import Kind, Reader, reader
+from deep_research.verification.restatement import LONG_WORDS
+from deep_research.verification.support import (
+    BELOW,
+    FEW_WORDS,
+    MAX_STATEMENT_CHARS,
+    SPECIFIC,
+    SourceText,
+    Support,
+    check,
+    is_doubted,
+)
 
 CHECKER = "support 6"  # raised with whatever changes a verdict
 _WORD = regex(r"\w+")

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import accumulate
 
-from deep_research.evidence.candidates import STEP
-from deep_research.evidence.language import language_of, written_in
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.plain import plainly
-from deep_research.evidence.quotes import Prepared, announced_by, locate, readable
-from deep_research.evidence.rows import headers, split_cells
-from deep_research.evidence.sites import host_of
-from deep_research.evidence.statements import likeness
-from deep_research.evidence.support import MAX_SENTENCES, MIN_PARTIAL_SHARE, SourceText, Support, check
 from deep_research.patterns import regex
+from deep_research.provenance.quotes import Prepared, announced_by, locate, readable
+from deep_research.provenance.sites import host_of
 from deep_research.report.cells import Row
+from deep_research.retrieval.candidates import STEP
 from deep_research.state import DeepResearchState, Finding, Quote, Source
+from deep_research.text.language import language_of, written_in
+from deep_research.text.passages import sentences
+from deep_research.text.plain import plainly
+from deep_research.text.rows import headers, split_cells
+from deep_research.text.statements import likeness
+from deep_research.verification.support import MAX_SENTENCES, MIN_PARTIAL_SHARE, SourceText, Support, check
 
 MOST_SENTENCES = (
     12  # that carry a claim together: three, or as many as the findings that it cites have quotes

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from html import unescape
 from itertools import chain, pairwise
 
-from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.patterns import regex
 from deep_research.report.references import Bare, Reference
 from deep_research.state import ClaimKind, Span
+from deep_research.text.passages import Block, BlockKind, blocks
 
 _FIGURE = regex(r"\d")
 _ESCAPE = regex(r"\\([!-/:-@\[-`{-~])")

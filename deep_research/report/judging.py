@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deep_research.evidence.language import written_in
-from deep_research.evidence.support import EXACT, MAX_SENTENCES, MAX_STATEMENT_CHARS, SourceText, check
 from deep_research.report.cited import Cited
 from deep_research.state import Aspect, Claim, ClaimVerdict, DeepResearchState, Judgement, Quote
 from deep_research.state.identity import claim_id
+from deep_research.text.language import written_in
+from deep_research.verification.support import EXACT, MAX_SENTENCES, MAX_STATEMENT_CHARS, SourceText, check
 
 V = ClaimVerdict
 FIGURES = frozenset((Aspect.NUMBER, Aspect.UNIT, Aspect.DATE))

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from deep_research.evidence.finding_clusters import level_of
-from deep_research.evidence.independence import voices
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.plain import plainly
 from deep_research.patterns import regex
+from deep_research.provenance.independence import voices
 from deep_research.state import (
     AbortReason,
     ConfidenceLevel,
@@ -22,6 +19,9 @@ from deep_research.state import (
     SourceQuality,
 )
 from deep_research.state.notices import count_of, current_notices, group_notices, other_names
+from deep_research.text.passages import sentences
+from deep_research.text.plain import plainly
+from deep_research.verification.finding_clusters import level_of
 
 SURE = {
     ConfidenceLevel.HIGH: "",

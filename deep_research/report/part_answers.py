@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from deep_research.evidence.inquiry import Inquiry, may_hold, standing, whole_names
 from deep_research.report.judging import key_of
+from deep_research.retrieval.inquiry import Inquiry, may_hold, standing, whole_names
 from deep_research.state import (
     Claim,
     ClaimVerdict,

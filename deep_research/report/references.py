@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from deep_research.evidence.passages import Block
 from deep_research.patterns import regex
 from deep_research.state import Span
+from deep_research.text.passages import Block
 
 UNSUPPORTED, PARTLY = "[unsupported]", "[partly]"  # stand behind claims that their sources do not bear out
 ID = r"(?:find|src)-[0-9a-f]{12}"

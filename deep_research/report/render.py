@@ -5,11 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from deep_research.evidence import unspaced
-from deep_research.evidence.independence import originals
-from deep_research.evidence.quotes import shortened
-from deep_research.evidence.support import SPECIFIC
 from deep_research.patterns import regex
+from deep_research.provenance.independence import originals
+from deep_research.provenance.quotes import shortened
 from deep_research.report.ledger import Ledger
 from deep_research.report.markup import (
     address,
@@ -33,6 +31,8 @@ from deep_research.state import (
     ReportMetadata,
     Source,
 )
+from deep_research.text import unspaced
+from deep_research.verification.support import SPECIFIC
 
 REFERENCES = "References"
 OPPOSING = frozenset((Aspect.POLARITY, Aspect.COMPARISON))

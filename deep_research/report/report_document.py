@@ -13,10 +13,10 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from deep_research.evidence import passages
 from deep_research.patterns import regex
 from deep_research.report.references import Bare
 from deep_research.state import Span
+from deep_research.text import passages
 
 _EMPTY_ITEM = regex(r"[ \t]*(?:[-*+]|\d{1,9}[.)])?[ \t]*")
 

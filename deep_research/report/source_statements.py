@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deep_research.evidence.statements import Reader
 from deep_research.patterns import regex
 from deep_research.report.cited import about
 from deep_research.state import Source
+from deep_research.text.statements import Reader
 
 _WORD = regex(r"\w+")
 

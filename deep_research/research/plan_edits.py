@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deep_research.evidence import unspaced
-from deep_research.evidence.plain import clean
 from deep_research.state.identity import sub_query_id
 from deep_research.supervisor.plan_approval import APPROVE, CAPS, agrees, refuses
+from deep_research.text import unspaced
+from deep_research.text.plain import clean
 
 LEAST_WORDS = 3  # of a sentence; less is a slip of the hand
 LIMITS = (*CAPS, "max_sources_per_query")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from deep_research.errors import RunStateError, SettingsError, UsageError
-from deep_research.evidence.plain import clean
 from deep_research.state import (
     AbortReason,
     Budget,
@@ -28,6 +27,7 @@ from deep_research.state.parking import Parking
 from deep_research.state.raising import raised, starts
 from deep_research.store import Command
 from deep_research.supervisor.plan_approval import unfit
+from deep_research.text.plain import clean
 
 if TYPE_CHECKING:
     from deep_research.supervisor.orchestrator import SupervisorOrchestrator

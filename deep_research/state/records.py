@@ -82,14 +82,13 @@ class SubQuery(Record):
 class Source(Record):
     """A document or page that was found.
 
-    ``url`` is a web address, or the corpus-relative path of a local document. The readable text is content,
-    kept once in the store under ``content_hash`` (sha256 of its UTF-8 bytes); ``snapshot_hash`` is the sha256
-    of the raw bytes it was extracted from. ``passages`` are the spans of the text that the search matched;
-    ``mentions`` are the most telling names in them, where the provider knows them. ``score`` (0 to 1) is how much the
-    source contributes, by the last look at all of them together. ``fingerprint`` is what is kept of the text to tell its
-    copies (see `deep_research.evidence.near_duplicates`); ``pages`` is where in the text each page begins, of a document
-    that has pages.
-    """
+    ``url`` is a web address, or the corpus-relative path of a local document. The readable text is content, kept once
+    in the store under ``content_hash`` (sha256 of its UTF-8 bytes); ``snapshot_hash`` is the sha256 of the raw bytes
+    it was extracted from. ``passages`` are the spans of the text that the search matched; ``mentions`` are the most
+    telling names in them, where the provider knows them. ``score`` (0 to 1) is how much the source contributes, by
+    the last look at all of them together. ``fingerprint`` is what is kept of the text to tell its copies (see
+    `deep_research.provenance.near_duplicates`); ``pages`` is where in the text each page begins, of a document that
+    has pages."""
 
     id: str
     sub_query_id: str

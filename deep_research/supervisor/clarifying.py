@@ -13,7 +13,6 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.metered import RunModels
 from deep_research.errors import StopResearch, StoreError
-from deep_research.evidence.inquiry import read_question
 from deep_research.logs import get_log, told
 from deep_research.patterns import regex
 from deep_research.phases.prompting import (
@@ -28,6 +27,7 @@ from deep_research.phases.prompting import (
     listed,
     one_line,
 )
+from deep_research.retrieval.inquiry import read_question
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,

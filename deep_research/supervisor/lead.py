@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.metered import RunModels
 from deep_research.errors import StopResearch, StoreError
-from deep_research.evidence.disclosure import askable
 from deep_research.logs import get_log, told
 from deep_research.phases.gathering.caps import affordable
 from deep_research.phases.prompting import (
@@ -24,6 +23,7 @@ from deep_research.phases.prompting import (
     one_line,
     today_of,
 )
+from deep_research.provenance.disclosure import askable
 from deep_research.state import (
     AgentDecision,
     DeepResearchPhase,

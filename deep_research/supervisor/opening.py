@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from deep_research.errors import InvalidQuestionError
-from deep_research.evidence.plain import clean
 from deep_research.state import DeepResearchState, RunOptions
 from deep_research.state.events import RunCreated
 from deep_research.state.identity import new_run_id
 from deep_research.state.journal import Clock, Journal, MemoryJournal
+from deep_research.text.plain import clean
 
 MAX_QUESTION_CHARS = 20_000
 

@@ -17,10 +17,10 @@ from docutils.core import publish_doctree
 from lxml import html
 from markdown_it import MarkdownIt
 
-from deep_research.evidence.plain import clean
 from deep_research.sources.extract.markdown import front_matter
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.texts import read_document
+from deep_research.text.plain import clean
 
 _QUIET = {
     "report_level": 5,

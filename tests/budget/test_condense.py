@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deep_research.budget.condense import condense
-from deep_research.evidence.passages import sentences
+from deep_research.text.passages import sentences
 
 TEXT = """# Bell Rock
 

@@ -18,7 +18,6 @@ from deep_research.assembly import make_models
 from deep_research.budget.content_budget import DEFAULTS
 from deep_research.budget.metered import ModelRoles, RunModels
 from deep_research.errors import DeepResearchError
-from deep_research.evidence.language import language_of
 from deep_research.models.base import Message, ModelCall
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Profile
@@ -41,6 +40,7 @@ from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 from deep_research.state.journal import MemoryJournal
 from deep_research.supervisor.gates import VALIDATORS
 from deep_research.supervisor.reflection import Reflection, reflect, reflection_prompt
+from deep_research.text.language import language_of
 from evals.evaluation import ALL, Figures, Progress
 from evals.golden import BY_HAND, PHASES, ByHand, Golden, golden
 

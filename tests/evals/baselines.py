@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from math import log
 
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.words import content_stems
 from deep_research.patterns import regex
 from deep_research.state import Span
+from deep_research.text.passages import sentences
+from deep_research.text.words import content_stems
 
 BEST = (1, 3, 5)  # passages that are looked at
 WINDOW, STEP = 60, 40  # words of a passage where texts are articles, and between the beginnings of two

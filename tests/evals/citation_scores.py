@@ -13,11 +13,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from deep_research.evidence.plain import clean
-from deep_research.evidence.support import SourceText, Support, check, is_doubted
 from deep_research.sources.extract.html_text import extract
 from deep_research.state import ClaimVerdict
 from deep_research.state.identity import sha256_hex
+from deep_research.text.plain import clean
+from deep_research.verification.support import SourceText, Support, check, is_doubted
 from evals.baselines import PlainSearch
 from evals.condensing import find_claims
 from evals.corruptions import Case, cases

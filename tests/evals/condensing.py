@@ -11,8 +11,8 @@ from typing import Any
 
 from deep_research.budget.condense import condense
 from deep_research.errors import UsageError
-from deep_research.evidence.passages import sentences
 from deep_research.state import Span
+from deep_research.text.passages import sentences
 from evals.baselines import textrank
 from evals.datasets import read_records, text_of, texts_of
 from evals.evaluation import ALL, Figures, Progress

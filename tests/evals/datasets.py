@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from deep_research.errors import UsageError
-from deep_research.evidence.plain import clean
 from deep_research.sources.documents import Document
 from deep_research.state.identity import sha256_hex
+from deep_research.text.plain import clean
 
 CORPUS = "corpus.jsonl"
 TITLE_LENGTH = 60  # characters of the text that stand for a title where titles are left out

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from deep_research.errors import UnknownNameError, UsageError
-from deep_research.evidence.ranker import COLUMNS
+from deep_research.retrieval.ranker import COLUMNS
 from deep_research.settings import Settings
 from deep_research.state.identity import sha256_hex
 from evals import metrics

@@ -1,4 +1,4 @@
-"""Fits the weights of `deep_research.evidence.ranker`: ``python tests/evals/fit_ranker.py DIR MANUALS``, which are
+"""Fits the weights of `deep_research.retrieval.ranker`: ``python tests/evals/fit_ranker.py DIR MANUALS``, which are
 ``--data`` of `tests/evals answers` and of `tests/evals manuals`.
 
 Each question is researched once, and of the last look at all its sources the candidates are kept with their columns. A
@@ -28,10 +28,10 @@ from scipy.optimize import minimize
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from deep_research import DeepResearch
-from deep_research.evidence.candidates import Pool, read_document
-from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.ranker import COLUMNS, FILE, Ranker, View, signals
-from deep_research.evidence.selection import choose, passages
+from deep_research.retrieval.candidates import Pool, read_document
+from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.ranker import COLUMNS, FILE, Ranker, View, signals
+from deep_research.retrieval.selection import choose, passages
 from evals.answer_scores import holds
 from evals.corpora import JsonlCorpus, build_index
 from evals.datasets import find_dataset, read_records

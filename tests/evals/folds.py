@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from deep_research.evidence.ranker import Ranker, default_ranker
 from deep_research.phases.analysis import ExtractiveAnalyzer
 from deep_research.phases.synthesis import ExtractiveSynthesizer
+from deep_research.retrieval.ranker import Ranker, default_ranker
 from deep_research.state.identity import sha256_hex
 from evals.outcomes import BARE, Task
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from deep_research.evidence.quotes import locate
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.profiles import Profile
+from deep_research.provenance.quotes import locate
 from deep_research.report.checking import Checker
 from deep_research.sources.documents.sample import sample_corpus
 from deep_research.sources.extract.texts import read_document

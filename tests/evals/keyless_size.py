@@ -56,7 +56,7 @@ def numbers(tree: ast.AST) -> Iterator[float]:
 
 
 def openings() -> int:
-    tables = tomllib.loads((ROOT / "evidence/languages.toml").read_text(encoding="utf-8"))
+    tables = tomllib.loads((ROOT / "text/languages.toml").read_text(encoding="utf-8"))
     return sum(len(every) for table in tables.values() for every in table["opens"].values())
 
 

@@ -9,10 +9,10 @@ from collections.abc import Set as AbstractSet
 from math import log
 from pathlib import Path
 
-from deep_research.evidence.passages import sentences
 from deep_research.patterns import regex
 from deep_research.report.own_lines import OPENING
 from deep_research.sources.documents.terms import STOP_WORDS, stem
+from deep_research.text.passages import sentences
 from evals.datasets import Nugget, documents
 from evals.metrics import nugget_coverage
 

@@ -10,7 +10,7 @@ from servers.instances import instance
 
 from deep_research.assembly import make_models
 from deep_research.errors import UnknownNameError
-from deep_research.evidence.quotes import locate
+from deep_research.provenance.quotes import locate
 from deep_research.settings import Settings
 from evals import suite_named
 from evals.agents import _figures, evaluate_agents, measured, repetition

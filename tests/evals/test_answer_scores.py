@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from deep_research.errors import UnknownNameError, UsageError
-from deep_research.evidence.ranker import COLUMNS, default_ranker
+from deep_research.retrieval.ranker import COLUMNS, default_ranker
 from deep_research.settings import Settings, load_settings
 from evals import ALL, GROUPS, SUITES, Figures, evaluate, evaluate_group
 from evals.answer_scores import (

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from deep_research.errors import UsageError
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.support import SourceText, check
 from deep_research.sources.documents import read_document
 from deep_research.sources.documents.sample import sample_corpus
 from deep_research.state import ClaimVerdict
+from deep_research.text.passages import sentences
+from deep_research.verification.support import SourceText, check
 from evals.citation_scores import evaluate_citations
 from evals.corruptions import cases
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from evals.corruptions import CORRUPTIONS, Names, corrupted, is_drawn, names_in
 
-from deep_research.evidence.passages import sentences
+from deep_research.text.passages import sentences
 
 CORPUS = Path(__file__).parents[2] / "docs" / "examples" / "corpus"
 FOREIGN = Path(__file__).parents[1] / "data" / "foreign_texts.toml"

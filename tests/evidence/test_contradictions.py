@@ -9,15 +9,15 @@ import pytest
 from evals.baselines import PlainSearch
 from evals.corruptions import Names, corrupted, is_drawn
 
-from deep_research.evidence import comparison
-from deep_research.evidence import contradictions as contradictions_module
-from deep_research.evidence.comparison import compared
-from deep_research.evidence.contradictions import MAX_COMPARED, contradictions
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.plain import clean
-from deep_research.evidence.statements import MAX_VALUES, sides
 from deep_research.state import ConfidenceLevel, Finding, Quote, Source, SourceQuality
 from deep_research.state.identity import finding_id, sha256_hex
+from deep_research.text.passages import sentences
+from deep_research.text.plain import clean
+from deep_research.text.statements import MAX_VALUES, sides
+from deep_research.verification import comparison
+from deep_research.verification import contradictions as contradictions_module
+from deep_research.verification.comparison import compared
+from deep_research.verification.contradictions import MAX_COMPARED, contradictions
 
 CORPUS = Path(__file__).parents[2] / "docs" / "examples" / "corpus"
 

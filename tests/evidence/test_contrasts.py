@@ -4,7 +4,6 @@ from datetime import date
 
 import pytest
 
-from deep_research.evidence.contrasts import carried, contrasted, joined, successors
 from deep_research.state import (
     ConfidenceLevel,
     Contradiction,
@@ -14,6 +13,7 @@ from deep_research.state import (
     Source,
     SourceQuality,
 )
+from deep_research.verification.contrasts import carried, contrasted, joined, successors
 
 TEXTS = {
     "a": "With the free-threaded build memory use grows by 15 to 20 percent.",

@@ -5,9 +5,9 @@ from datetime import date
 import pytest
 from version_pairs import pairs
 
-from deep_research.evidence.independence import newer, originals, preferred, superseded
-from deep_research.evidence.near_duplicates import are_versions, copied, facts, fingerprint, versions
 from deep_research.phases.evidence_lines import source_names
+from deep_research.provenance.independence import newer, originals, preferred, superseded
+from deep_research.provenance.near_duplicates import are_versions, copied, facts, fingerprint, versions
 from deep_research.state import ContradictionSide, Source
 
 PAGE = "\n\n".join(

@@ -2,14 +2,14 @@
 
 import pytest
 
-from deep_research.evidence.comparison import compared
-from deep_research.evidence.contradictions import contradictions
-from deep_research.evidence.finding_clusters import filled, merged
-from deep_research.evidence.independence import voices
-from deep_research.evidence.near_duplicates import MAX_ALIKE, SimilarSets, fingerprint
-from deep_research.evidence.quotes import locate
-from deep_research.evidence.units import measured
+from deep_research.provenance.independence import voices
+from deep_research.provenance.near_duplicates import MAX_ALIKE, SimilarSets, fingerprint
+from deep_research.provenance.quotes import locate
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
+from deep_research.text.units import measured
+from deep_research.verification.comparison import compared
+from deep_research.verification.contradictions import contradictions
+from deep_research.verification.finding_clusters import filled, merged
 
 
 def source(name, quality=SourceQuality.HIGH, text=None):

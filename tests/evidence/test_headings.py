@@ -2,7 +2,7 @@
 
 import pytest
 
-from deep_research.evidence.headings import (
+from deep_research.retrieval.headings import (
     Likeness,
     SectionName,
     best_section,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.page_identity import (
+from deep_research.provenance.page_identity import (
     arxiv_of,
     canonical_url,
     doi_of,

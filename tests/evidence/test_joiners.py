@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.names import key
-from deep_research.evidence.near_duplicates import copied, fingerprint
-from deep_research.evidence.plain import clean, unjoined
-from deep_research.evidence.quotes import locate
-from deep_research.evidence.ranking import TermScanner, matching
-from deep_research.evidence.words import StemFinder, distinct_words, folded, stem, words
+from deep_research.provenance.near_duplicates import copied, fingerprint
+from deep_research.provenance.quotes import locate
+from deep_research.retrieval.ranking import TermScanner, matching
 from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.documents.terms import Cover, query_terms
 from deep_research.sources.search.base import SearchRequest
 from deep_research.state.identity import finding_id
+from deep_research.text.names import key
+from deep_research.text.plain import clean, unjoined
+from deep_research.text.words import StemFinder, distinct_words, folded, stem, words
 
 APART, JOIN = "\u200c", "\u200d"
 PERSIAN = f"کشتی{APART}ها در بندر می{APART}مانند"  # the ships stay in the harbour

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.language import (
+from deep_research.retrieval.inquiry import read_question
+from deep_research.text.language import (
     ENGLISH,
     STEMMED,
     language_by_script,

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.multi_hop import Asked, Item, asked, follow
-from deep_research.evidence.words import stem
+from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.multi_hop import Asked, Item, asked, follow
 from deep_research.state import Mention
+from deep_research.text.words import stem
 
 RARITY = {"born": 0.4, "director": 0.6, "died": 0.4, "film": 0.3}
 

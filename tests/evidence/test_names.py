@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.names import (
+from deep_research.state import FirstLook, Mention
+from deep_research.text.names import (
     asked_names,
     borne,
     key,
@@ -13,7 +14,6 @@ from deep_research.evidence.names import (
     spelled,
     telling,
 )
-from deep_research.state import FirstLook, Mention
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.near_duplicates import Originals, alike, copied, fingerprint
+from deep_research.provenance.near_duplicates import Originals, alike, copied, fingerprint
 
 WORDS = [
     a + b
@@ -102,7 +102,7 @@ def test_a_fingerprint_is_short_and_a_text_is_its_own_copy(odd, seed, size):
 
 def test_fingerprints_are_the_same_in_every_process():
     code = (
-        "from deep_research.evidence.near_duplicates import fingerprint\n"
+        "from deep_research.provenance.near_duplicates import fingerprint\n"
         "print(fingerprint(' '.join(f'wörd{n}' for n in range(200))))"
     )
     told = {

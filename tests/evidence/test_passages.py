@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deep_research.evidence.passages import KEPT_WHOLE, TARGET_CHARS, blocks, passages, sentences
+from deep_research.text.passages import KEPT_WHOLE, TARGET_CHARS, blocks, passages, sentences
 
 MARKUP = (
     "# Title\n",

@@ -2,10 +2,10 @@
 
 import pytest
 
-from deep_research.evidence.alignment import View
-from deep_research.evidence.quotes import Prepared, QuoteFinder, T
 from deep_research.phases.analysis import recorded_findings
 from deep_research.phases.analysis.recorded_findings import WholeTexts
+from deep_research.provenance.alignment import View
+from deep_research.provenance.quotes import Prepared, QuoteFinder, T
 from deep_research.state import Source
 
 
@@ -58,8 +58,8 @@ def held(monkeypatch):
         def __del__(self):
             counts["alive"] -= getattr(self, "counted", False)
 
-    monkeypatch.setattr("deep_research.evidence.quotes.View", Counted)
-    monkeypatch.setattr("deep_research.evidence.quotes.Prepared", Few)
+    monkeypatch.setattr("deep_research.provenance.quotes.View", Counted)
+    monkeypatch.setattr("deep_research.provenance.quotes.Prepared", Few)
     return counts
 
 

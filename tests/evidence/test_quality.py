@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.quality import QualityLists, SourceFacts, judged
-from deep_research.evidence.sites import class_of, table
+from deep_research.provenance.quality import QualityLists, SourceFacts, judged
+from deep_research.provenance.sites import class_of, table
 from deep_research.state import SourceKind, SourceQuality
 
 TODAY = date(2026, 1, 1)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from deep_research.evidence.alignment import MAX_PLACES, View, small_words
-from deep_research.evidence.language import vocabularies
-from deep_research.evidence.quotes import AROUND_CHARS, NEAR_CHARS, QuoteFinder, locate, references
-from deep_research.evidence.words import NEGATIONS
+from deep_research.provenance.alignment import MAX_PLACES, View, small_words
+from deep_research.provenance.quotes import AROUND_CHARS, NEAR_CHARS, QuoteFinder, locate, references
 from deep_research.state import Span
+from deep_research.text.language import vocabularies
+from deep_research.text.words import NEGATIONS
 
 _SPEC = importlib.util.spec_from_file_location("quote_slips", Path(__file__).with_name("quote_slips.py"))
 quote_slips = importlib.util.module_from_spec(_SPEC)

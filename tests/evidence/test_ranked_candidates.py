@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.candidates import Pool, read_document
-from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.language import vocabularies, vocabulary
-from deep_research.evidence.passages import BlockKind
-from deep_research.evidence.ranker import COLUMNS, View, default_ranker, signals
-from deep_research.evidence.selection import LONG, MAX_NEEDED_WORDS, choose, leads, passages
+from deep_research.retrieval.candidates import Pool, read_document
+from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.ranker import COLUMNS, View, default_ranker, signals
+from deep_research.retrieval.selection import LONG, MAX_NEEDED_WORDS, choose, leads, passages
+from deep_research.text.language import vocabularies, vocabulary
+from deep_research.text.passages import BlockKind
 
 ROCK = """# The Mole light
 
@@ -562,11 +562,11 @@ def test_only_so_many_candidates_are_looked_at_closely() -> None:
 @pytest.mark.parametrize("seed", ["1", "5"])
 def test_the_order_of_sets_does_not_change_what_is_chosen(seed: str) -> None:
     program = """
-from deep_research.evidence.candidates import Pool, read_document
-from deep_research.evidence.ranker import View
-from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.ranker import default_ranker
-from deep_research.evidence.selection import passages
+from deep_research.retrieval.candidates import Pool, read_document
+from deep_research.retrieval.ranker import View
+from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.ranker import default_ranker
+from deep_research.retrieval.selection import passages
 words = "amber brook candle dormer ember fathom".split()
 pairs = list(zip(words, words[1:]))
 texts = [" ".join(f"The {a} {b} stands by the {c}." for c in words[:n + 2]) for n, (a, b) in enumerate(pairs)]

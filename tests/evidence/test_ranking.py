@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.ranking import TermScanner, bm25, rarities, scan
-from deep_research.evidence.words import stem
+from deep_research.retrieval.ranking import TermScanner, bm25, rarities, scan
+from deep_research.text.words import stem
 
 
 @given(st.text(alphabet="aAİıßẞ \nétower", max_size=300))

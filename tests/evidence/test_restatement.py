@@ -2,9 +2,9 @@
 
 import pytest
 
-from deep_research.evidence.attribution import unattributed
-from deep_research.evidence.restatement import restatement
-from deep_research.evidence.statements import reader
+from deep_research.provenance.attribution import unattributed
+from deep_research.text.statements import reader
+from deep_research.verification.restatement import restatement
 
 RESTATED = [
     ("The walls are painted white.", "The walls are painted white"),

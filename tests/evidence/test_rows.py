@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from deep_research.evidence.comparison import compared
-from deep_research.evidence.quotes import readable
-from deep_research.evidence.rows import cells, is_header, is_list, unlabelled
+from deep_research.provenance.quotes import readable
+from deep_research.text.rows import cells, is_header, is_list, unlabelled
+from deep_research.verification.comparison import compared
 
 FAMILY = (
     "Later engineers\n\nName | Dates | Father\nDavid Alan Stevenson | 1854--1938 | David Stevenson\n"

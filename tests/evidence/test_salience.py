@@ -1,7 +1,7 @@
 """What a sentence matters, and the quick look for what may belong to the page."""
 
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.salience import salience, sentences_of
+from deep_research.retrieval.salience import salience, sentences_of
+from deep_research.text.passages import sentences
 
 TEXT = """# Keepers
 

@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 LANGUAGES = """
-from deep_research.evidence.language import language_of
+from deep_research.text.language import language_of
 print([language_of(text) for text in ("und aber och att", "il gli wie nur", "het een und aber och att")])
 """
 CONFLICTS = """
-from deep_research.evidence.contradictions import contradictions
+from deep_research.verification.contradictions import contradictions
 from deep_research.state import ConfidenceLevel, Finding
 said = (
     "The tower of Mole is 57 metres tall and was built in 1759.",

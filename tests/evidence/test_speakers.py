@@ -4,10 +4,10 @@ from datetime import date
 
 import pytest
 
-from deep_research.evidence.finding_clusters import confidence
-from deep_research.evidence.independence import originals, preferred, voices
-from deep_research.evidence.quality import MADE, STANDARD, SourceFacts, counted, judged, primary
+from deep_research.provenance.independence import originals, preferred, voices
+from deep_research.provenance.quality import MADE, STANDARD, SourceFacts, counted, judged, primary
 from deep_research.state import ConfidenceLevel, ContradictionSide, Source, SourceKind, SourceQuality
+from deep_research.verification.finding_clusters import confidence
 
 C, Q = ConfidenceLevel, SourceQuality
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence import support as support_module
-from deep_research.evidence.statements import Kind, reader
-from deep_research.evidence.support import MAX_SENTENCES, SourceText, check
 from deep_research.state import Aspect, ClaimVerdict
+from deep_research.text.statements import Kind, reader
+from deep_research.verification import support as support_module
+from deep_research.verification.support import MAX_SENTENCES, SourceText, check
 
 TOWER = """# Bell Rock
 

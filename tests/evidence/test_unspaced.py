@@ -2,13 +2,13 @@
 
 import pytest
 
-from deep_research.evidence.language import WORD, vocabulary
-from deep_research.evidence.names import asked_names
-from deep_research.evidence.quotes import ended, readable
-from deep_research.evidence.ranking import matching
-from deep_research.evidence.sentences import sentence_spans
-from deep_research.evidence.unspaced import found_words, size
 from deep_research.phases.gathering.queries import wordings
+from deep_research.provenance.quotes import ended, readable
+from deep_research.retrieval.ranking import matching
+from deep_research.text.language import WORD, vocabulary
+from deep_research.text.names import asked_names
+from deep_research.text.sentences import sentence_spans
+from deep_research.text.unspaced import found_words, size
 
 
 @pytest.mark.parametrize(

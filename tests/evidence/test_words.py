@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.candidates import Pool, read_document
-from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.language import vocabularies, vocabulary
-from deep_research.evidence.ranker import View
-from deep_research.evidence.words import (
+from deep_research.retrieval.candidates import Pool, read_document
+from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.ranker import View
+from deep_research.text.language import vocabularies, vocabulary
+from deep_research.text.words import (
     AskedWords,
     StemFinder,
     beginning,

@@ -14,14 +14,14 @@ import pytest
 from parking import parking_hooks
 
 from deep_research import DeepResearch, RunStatus
-from deep_research.evidence.inquiry import question_parts
-from deep_research.evidence.ranker import default_ranker
-from deep_research.evidence.selection import DEFAULT_WORDS
 from deep_research.phases.analysis.best_passages import best_passages
 from deep_research.phases.analysis.extractive_analyzer import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerOutput, SourceText
 from deep_research.phases.synthesis.extractive_synthesizer import LEAST, within
 from deep_research.report.markup import code_block, is_code
+from deep_research.retrieval.inquiry import question_parts
+from deep_research.retrieval.ranker import default_ranker
+from deep_research.retrieval.selection import DEFAULT_WORDS
 from deep_research.state import ClaimVerdict, ConfidenceLevel, Finding, Found
 from deep_research.testing import FakeClock
 

@@ -1,7 +1,5 @@
 """Sentences that together cover a subject, sources ranked for a long request, and how likely they belong to it."""
 
-from deep_research.evidence.ranking import TermScanner, scan
-from deep_research.evidence.words import content_words
 from deep_research.phases.analysis.broad_requests import (
     Candidate,
     belonging,
@@ -11,6 +9,8 @@ from deep_research.phases.analysis.broad_requests import (
     ranked,
     with_pairs,
 )
+from deep_research.retrieval.ranking import TermScanner, scan
+from deep_research.text.words import content_words
 
 
 def candidate(terms, source=0, words=10, belongs=1.0):

@@ -4,7 +4,6 @@ from datetime import date
 
 import pytest
 
-from deep_research.evidence.contradictions import contradictions
 from deep_research.phases.synthesis.conflicts import conflict_line, conflicts, with_conflicts
 from deep_research.phases.synthesis.extractive_synthesizer import draft
 from deep_research.phases.synthesis.handoff import SynthesizerInput
@@ -12,6 +11,7 @@ from deep_research.report.render import finished
 from deep_research.report.report_document import Block, Document
 from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Quote, Source
 from deep_research.state.identity import finding_id, source_id
+from deep_research.verification.contradictions import contradictions
 
 TITLES = {"a": "Power of Mole", "b": "The Mole station", "c": "Mole, and its power station"}
 IDS = {name: source_id(name) for name in TITLES}

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from deep_research.evidence.inquiry import question_parts
 from deep_research.phases.analysis.extractive_analyzer import ExtractiveAnalyzer, survey
 from deep_research.phases.analysis.handoff import SourceText, SurveyInput
+from deep_research.retrieval.inquiry import question_parts
 from deep_research.state import (
     ConfidenceLevel,
     DeepResearchPhase,

@@ -6,7 +6,6 @@ import asyncio
 import pytest
 from orm_light import BUILT, HARE, HARE_TEXT, ORM, ORM_TEXT, TALL, TEXTS, state
 
-from deep_research.evidence.quotes import locate
 from deep_research.phases.analysis import (
     AnalysisPhase,
     AnalyzedFinding,
@@ -15,6 +14,7 @@ from deep_research.phases.analysis import (
     recorded_findings,
 )
 from deep_research.phases.analysis.recorded_findings import WholeTexts, founded
+from deep_research.provenance.quotes import locate
 from deep_research.research import ResearchResult
 from deep_research.state import DeepResearchPhase, Quote, Source, SubQuery
 from deep_research.state.journal import MemoryJournal

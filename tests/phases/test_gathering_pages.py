@@ -10,8 +10,6 @@ import pytest
 from deep_research import SharedBudget
 from deep_research.budget.metered import ModelRoles
 from deep_research.errors import ExtractionError, FetchError, SearchError
-from deep_research.evidence.near_duplicates import fingerprint
-from deep_research.evidence.quality import QualityLists
 from deep_research.logs import register_secret
 from deep_research.models.model_pool import ModelPool
 from deep_research.phases.base import WorkLimits
@@ -19,6 +17,8 @@ from deep_research.phases.gathering import GathererOutput, GatheringPhase, Searc
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.source_reading import KEYED, Reading
 from deep_research.phases.synthesis.phase import synthesizer_input
+from deep_research.provenance.near_duplicates import fingerprint
+from deep_research.provenance.quality import QualityLists
 from deep_research.sources.extract import Document
 from deep_research.sources.fetch.pages import WebPage
 from deep_research.sources.search import Scholarly, SearchFilters, SearchProvider, SearchResult

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.inquiry import read_question
 from deep_research.phases.planning import ExtractivePlanner, PlannerInput
+from deep_research.retrieval.inquiry import read_question
 from deep_research.state import DeepResearchPhase, FirstLook, Mention
 
 

@@ -8,7 +8,6 @@ from prompt_reading import blocks
 
 from deep_research.budget.content_budget import ContentRules
 from deep_research.errors import ModelError
-from deep_research.evidence.ranking import Questions
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
@@ -21,6 +20,7 @@ from deep_research.phases.analysis.triage import (
     triaged,
 )
 from deep_research.phases.base import WorkLimits
+from deep_research.retrieval.ranking import Questions
 from deep_research.state import (
     ConfidenceLevel,
     DeepResearchPhase,

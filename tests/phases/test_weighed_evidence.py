@@ -2,10 +2,10 @@
 
 import pytest
 
-from deep_research.evidence.inquiry import may_hold, question_parts
-from deep_research.evidence.language import vocabulary
 from deep_research.phases.analysis.weighed_evidence import fills, part_of, verdicts
+from deep_research.retrieval.inquiry import may_hold, question_parts
 from deep_research.state import ConfidenceLevel, DeepResearchState, Finding, Found, Gap, Source
+from deep_research.text.language import vocabulary
 
 QUESTION = "Who built the tower of Skerryvore, and how much did it cost?"
 STATE = DeepResearchState(

@@ -10,7 +10,7 @@ from itertools import product
 
 from orm_light import finding, source
 
-from deep_research.evidence.quotes import readable
+from deep_research.provenance.quotes import readable
 from deep_research.sources.extract.readers import read
 from deep_research.state import DeepResearchState, Finding
 

@@ -4,8 +4,8 @@ import pytest
 from made_tables import made
 from orm_light import finding, source, state
 
-from deep_research.evidence.quotes import readable
 from deep_research.phases.synthesis.repair import repaired_by_code
+from deep_research.provenance.quotes import readable
 from deep_research.report.cells import Row, misplaced, placed
 from deep_research.report.checking import Checker
 from deep_research.state import ClaimVerdict, Quote

@@ -25,7 +25,6 @@ from orm_light import (
     state,
 )
 
-from deep_research.evidence.support import SourceText
 from deep_research.phases.synthesis.repair import marked
 from deep_research.report import checking, cited
 from deep_research.report.checking import CHECKER, Checker, checked_claims
@@ -33,6 +32,7 @@ from deep_research.report.cited import Cited
 from deep_research.report.judging import key_of
 from deep_research.report.own_lines import IN_THEIR_WORDS
 from deep_research.state import ClaimBasis, ClaimVerdict, Judgement, Notice
+from deep_research.verification.support import SourceText
 
 SUPPORTED, PARTIAL = ClaimVerdict.SUPPORTED, ClaimVerdict.PARTIAL
 CONTRADICTED, UNSUPPORTED = ClaimVerdict.CONTRADICTED, ClaimVerdict.UNSUPPORTED

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from deep_research.evidence.support import SourceText, check
 from deep_research.patterns import regex
 from deep_research.sources.documents.sample import sample_corpus
 from deep_research.sources.extract.readers import read
 from deep_research.state import Aspect, ClaimVerdict
+from deep_research.verification.support import SourceText, check
 
 READ = json.loads((Path(__file__).parents[1] / "data" / "read_verdicts.json").read_text("utf-8"))["verdicts"]
 PASSAGE = regex(r"<(?P<title>.*) \d+-\d+> (?P<words>.*)")

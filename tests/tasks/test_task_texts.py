@@ -10,7 +10,6 @@ from task_runs import DONE, FOUND, HEIGHT, QUESTION, SEARCH, TEXT, TaskModel, en
 
 from deep_research import SearchResult, Tool, ToolResult
 from deep_research.errors import ToolError
-from deep_research.evidence.page_identity import canonical_url
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.gathering.collecting import collected
 from deep_research.phases.gathering.handoff import GatheredSource
@@ -19,6 +18,7 @@ from deep_research.phases.gathering.tasks.desk import Desk, Showing
 from deep_research.phases.gathering.tasks.task_steps import apart
 from deep_research.phases.gathering.tasks.tool import Link, Shown
 from deep_research.phases.gathering.tasks.tools import ReadMore
+from deep_research.provenance.page_identity import canonical_url
 from deep_research.state import DeepResearchState, Source, Span
 from deep_research.state.identity import source_id
 from deep_research.state.journal import MemoryJournal, missing

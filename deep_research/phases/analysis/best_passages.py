@@ -10,17 +10,17 @@ from itertools import islice, permutations
 from math import exp
 from statistics import fmean
 
-from deep_research.evidence.candidates import STEP, Candidate, Document, Pool, asks, read_document
-from deep_research.evidence.inquiry import Inquiry, may_hold, read_question, standing
-from deep_research.evidence.passage_search import best_windows
-from deep_research.evidence.passages import BlockKind
-from deep_research.evidence.quotes import BREAKS_OFF, readable
-from deep_research.evidence.ranker import Ranker, View, default_ranker
-from deep_research.evidence.selection import Passage, choose, leads, passages
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SourceText
 from deep_research.phases.steering_queries import new_words, steering_query
+from deep_research.provenance.quotes import BREAKS_OFF, readable
+from deep_research.retrieval.candidates import STEP, Candidate, Document, Pool, asks, read_document
+from deep_research.retrieval.inquiry import Inquiry, may_hold, read_question, standing
+from deep_research.retrieval.passage_search import best_windows
+from deep_research.retrieval.ranker import Ranker, View, default_ranker
+from deep_research.retrieval.selection import Passage, choose, leads, passages
 from deep_research.state import ConfidenceLevel, Found, PartVerdict, QuestionPart, Span
 from deep_research.state.identity import finding_id
+from deep_research.text.passages import BlockKind
 
 PART_WORDS = 40  # of a part of a question, for the best passage of it alone
 SIGNAL_WORDS = 150  # of what is chosen, by which the probability is told

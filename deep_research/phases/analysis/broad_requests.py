@@ -26,12 +26,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain
 
-from deep_research.evidence import unspaced
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.quotes import readable
-from deep_research.evidence.ranking import PassageTerms, TermScanner, scan
-from deep_research.evidence.sentences import ASKING_MARKS, CLOSING, END_MARKS, at_marks, has_capitals
-from deep_research.evidence.words import (
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
+from deep_research.provenance.quotes import readable
+from deep_research.retrieval.ranking import PassageTerms, TermScanner, scan
+from deep_research.state import ConfidenceLevel, Span
+from deep_research.text import unspaced
+from deep_research.text.passages import sentences
+from deep_research.text.sentences import ASKING_MARKS, CLOSING, END_MARKS, at_marks, has_capitals
+from deep_research.text.words import (
     STOP_WORDS,
     content_stems,
     content_words,
@@ -40,8 +42,6 @@ from deep_research.evidence.words import (
     stems_of,
     words,
 )
-from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
-from deep_research.state import ConfidenceLevel, Span
 
 SOURCES = 100  # of those that belong, from which sentences are chosen
 BELONGS = 0.05  # how likely a source must at least be to belong

@@ -14,12 +14,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from deep_research.evidence.inquiry import Inquiry, read_question
-from deep_research.evidence.multi_hop import Item, Trails, asked, follow
-from deep_research.evidence.names import key, question_names, runs, spelled
-from deep_research.evidence.ranker import Ranker
-from deep_research.evidence.statements import reader
-from deep_research.evidence.words import AskedWords
 from deep_research.phases.analysis.best_passages import Chosen, best_passages, steering_passages
 from deep_research.phases.analysis.broad_requests import broad_findings
 from deep_research.phases.analysis.handoff import (
@@ -32,6 +26,9 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.steering_plan import gap_of, searched
+from deep_research.retrieval.inquiry import Inquiry, read_question
+from deep_research.retrieval.multi_hop import Item, Trails, asked, follow
+from deep_research.retrieval.ranker import Ranker
 from deep_research.state import (
     Finding,
     FirstLook,
@@ -43,6 +40,9 @@ from deep_research.state import (
     SubQueryStatus,
 )
 from deep_research.state.identity import gap_id
+from deep_research.text.names import key, question_names, runs, spelled
+from deep_research.text.statements import reader
+from deep_research.text.words import AskedWords
 
 BATCH_WORDS = 300  # that a batch chooses, for a report that has to do without the survey
 

@@ -9,9 +9,6 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from deep_research.errors import BudgetError, ModelError, WindowError
-from deep_research.evidence.finding_clusters import numbers
-from deep_research.evidence.sites import host_of
-from deep_research.evidence.words import content_stems, denies
 from deep_research.models.coercion import Priority
 from deep_research.models.failures import is_outage
 from deep_research.models.language_model import LanguageModel
@@ -37,7 +34,10 @@ from deep_research.phases.prompting import (
     one_line,
     opening,
 )
+from deep_research.provenance.sites import host_of
 from deep_research.state import Difference, Finding, Gap
+from deep_research.text.words import content_stems, denies
+from deep_research.verification.finding_clusters import numbers
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included
 MOST_FINDINGS = 150  # that are compared, the best; further ones stand as they are

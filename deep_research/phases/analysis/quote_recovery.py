@@ -9,10 +9,6 @@ from itertools import islice
 from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
-from deep_research.evidence.alignment import View
-from deep_research.evidence.language import written_in
-from deep_research.evidence.passages import passages
-from deep_research.evidence.quotes import QuoteFinder
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -42,6 +38,10 @@ from deep_research.phases.prompting import (
     one_line,
     today,
 )
+from deep_research.provenance.alignment import View
+from deep_research.provenance.quotes import QuoteFinder
+from deep_research.text.language import written_in
+from deep_research.text.passages import passages
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included
 MOST_FINDINGS = 20  # of one request

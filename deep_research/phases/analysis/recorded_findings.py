@@ -8,22 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from deep_research.evidence.finding_clusters import confidence, level_of
-from deep_research.evidence.language import language_of, written_in
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.plain import plainly
-from deep_research.evidence.quality import counted
-from deep_research.evidence.quotes import Prepared, QuoteFinder, quote_at, readable, references
-from deep_research.evidence.sentences import CLOSING, END_MARKS
-from deep_research.evidence.statements import Kind, likeness, reader
-from deep_research.evidence.support import (
-    MAX_SENTENCES,
-    MIN_PARTIAL_SHARE,
-    SourceText,
-    Support,
-    check,
-    is_doubted,
-)
 from deep_research.logs import cut
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -38,6 +22,8 @@ from deep_research.phases.analysis.weighed_evidence import (
     is_filled,
     part_of,
 )
+from deep_research.provenance.quality import counted
+from deep_research.provenance.quotes import Prepared, QuoteFinder, quote_at, readable, references
 from deep_research.state import (
     DeepResearchState,
     Finding,
@@ -51,6 +37,20 @@ from deep_research.state import (
 )
 from deep_research.state.events import SourcesAnalyzed
 from deep_research.state.identity import finding_id
+from deep_research.text.language import language_of, written_in
+from deep_research.text.passages import sentences
+from deep_research.text.plain import plainly
+from deep_research.text.sentences import CLOSING, END_MARKS
+from deep_research.text.statements import Kind, likeness, reader
+from deep_research.verification.finding_clusters import confidence, level_of
+from deep_research.verification.support import (
+    MAX_SENTENCES,
+    MIN_PARTIAL_SHARE,
+    SourceText,
+    Support,
+    check,
+    is_doubted,
+)
 
 LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
 AROUND = LONGEST_FINDING  # characters in which the sentences of a quote begin and end

@@ -15,14 +15,14 @@ from pydantic import BaseModel, Field
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.calls import off_loop
 from deep_research.errors import WorkError
-from deep_research.evidence.language import written_in
-from deep_research.evidence.ranking import Questions, Scanned, around
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import AnalyzerInput, Doubtful, DoubtInput, DoubtOutput
 from deep_research.phases.analysis.source_texts import Texts, work_of
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, listed, one_line, opening
+from deep_research.retrieval.ranking import Questions, Scanned, around
 from deep_research.state import DeepResearchState, Extent, Notice, Source, Span, SubQuery, Triage
 from deep_research.state.events import NoticeAdded
+from deep_research.text.language import written_in
 
 MAX_SHORT_CHARS = 700  # characters of a source that is read whole: it costs little
 MIN_WHOLE_SHARE = 0.95  # of a text, from which on all of it is read

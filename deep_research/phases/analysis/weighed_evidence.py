@@ -5,23 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from deep_research.evidence.contradictions import contradictions
-from deep_research.evidence.contrasts import carried, contrasted, joined, successors
-from deep_research.evidence.finding_clusters import filled, merged, numbers
-from deep_research.evidence.inquiry import (
+from deep_research.phases.analysis.handoff import (
+    AnalyzedContradiction,
+    AnalyzedGap,
+    AnalyzedStance,
+    SurveyOutput,
+)
+from deep_research.retrieval.inquiry import (
     expected,
     may_hold,
     question_parts,
     read_question,
     standing,
     whole_names,
-)
-from deep_research.evidence.words import words
-from deep_research.phases.analysis.handoff import (
-    AnalyzedContradiction,
-    AnalyzedGap,
-    AnalyzedStance,
-    SurveyOutput,
 )
 from deep_research.state import (
     ConfidenceLevel,
@@ -35,6 +31,10 @@ from deep_research.state import (
 )
 from deep_research.state.events import EvidenceWeighed
 from deep_research.state.identity import gap_id
+from deep_research.text.words import words
+from deep_research.verification.contradictions import contradictions
+from deep_research.verification.contrasts import carried, contrasted, joined, successors
+from deep_research.verification.finding_clusters import filled, merged, numbers
 
 BY_CODE = "code"  # who saw a contradiction, where no model did
 NOT_FOUND = "Not found: "  # opens the gap of a part that nothing answers

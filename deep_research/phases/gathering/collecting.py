@@ -12,10 +12,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from deep_research.errors import bounded_line
-from deep_research.evidence.page_identity import canonical_url
-from deep_research.evidence.plain import clean
 from deep_research.logs import blotted, blotted_bytes, cut, holds_secret, masked
 from deep_research.phases.gathering.handoff import GatheredSource, GathererOutput, Snapshot, Unread
+from deep_research.provenance.page_identity import canonical_url
 from deep_research.sources.search.fields import (
     MAX_ADDRESS_CHARS,
     MAX_FACT_CHARS,
@@ -30,6 +29,7 @@ from deep_research.sources.search.fields import (
 from deep_research.state import Source
 from deep_research.state.identity import sha256_hex, source_id
 from deep_research.state.journal import Content, PageHead
+from deep_research.text.plain import clean
 
 if TYPE_CHECKING:
     from deep_research.sources.extract import Document

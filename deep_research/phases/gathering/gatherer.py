@@ -13,12 +13,12 @@ from dataclasses import replace
 from deep_research.budget.shared_budget import Purse
 from deep_research.calls import Calls
 from deep_research.errors import SearchError
-from deep_research.evidence.disclosure import confidential
 from deep_research.phases.agent_contract import Allowance
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, PagesInput, filters_of
 from deep_research.phases.gathering.queries import Match, matched, wordings
 from deep_research.phases.gathering.source_reading import Reading
+from deep_research.provenance.disclosure import confidential
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
 from deep_research.sources.search.combined_search import Found, SearchPool
 from deep_research.sources.search.fusion import fused

@@ -10,7 +10,6 @@ from typing import Any
 from deep_research.budget.metered import RunModels
 from deep_research.calls import off_loop
 from deep_research.errors import BudgetError
-from deep_research.evidence.page_identity import canonical_url
 from deep_research.phases.agent_contract import Agent, Operation
 from deep_research.phases.base import Phase, Retry, WorkLimits, judged, purse_of
 from deep_research.phases.concurrency import together
@@ -38,6 +37,7 @@ from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts
 from deep_research.phases.handoff import shared, with_latest
 from deep_research.phases.steering_plan import plan_searches
 from deep_research.phases.steering_queries import Knows
+from deep_research.provenance.page_identity import canonical_url
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,

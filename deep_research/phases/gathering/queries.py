@@ -9,7 +9,9 @@ from enum import StrEnum
 
 from deep_research.budget.shared_budget import Purse
 from deep_research.errors import BudgetError, DeepResearchError, SearchError
-from deep_research.evidence.words import (
+from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
+from deep_research.state.identity import normalised
+from deep_research.text.words import (
     ASKING_WORDS,
     StemFinder,
     content_words,
@@ -17,8 +19,6 @@ from deep_research.evidence.words import (
     is_name_like,
     question_terms,
 )
-from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
-from deep_research.state.identity import normalised
 
 ON_TOPIC = 0.34  # of the weight of a query's words, in one result at least
 SHORT = 4  # words of the shortest wording

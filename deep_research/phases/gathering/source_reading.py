@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from deep_research.calls import MAX_SMALL_ITEMS
 from deep_research.errors import ExtractionError, FetchError
-from deep_research.evidence.near_duplicates import copied, fingerprint
-from deep_research.evidence.page_identity import without_credentials
-from deep_research.evidence.quality import QualityLists, SourceFacts, judged, primary
-from deep_research.evidence.ranking import matching
 from deep_research.limits import Gate
 from deep_research.logs import masked
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.collecting import bounded_document
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, Snapshot, Unread
+from deep_research.provenance.near_duplicates import copied, fingerprint
+from deep_research.provenance.page_identity import without_credentials
+from deep_research.provenance.quality import QualityLists, SourceFacts, judged, primary
+from deep_research.retrieval.ranking import matching
 from deep_research.sources.search import Scholarly, SearchFilters, SearchResult
 from deep_research.sources.search.filters import in_domains, in_time
 from deep_research.sources.search.fusion import identity_of

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deep_research.calls import off_loop
-from deep_research.evidence.inquiry import Inquiry, question_parts, read_question
-from deep_research.evidence.names import question_names, spelled
 from deep_research.phases.planning.handoff import (
     PlannedPart,
     PlannedQuery,
     PlannerInput,
     PlannerOutput,
 )
+from deep_research.retrieval.inquiry import Inquiry, question_parts, read_question
 from deep_research.state import FirstLook
 from deep_research.state.identity import part_id
+from deep_research.text.names import question_names, spelled
 
 WHOLE = "The whole question."
 PART = "A part of the question."

@@ -8,8 +8,6 @@ from typing import Any
 from deep_research.budget.metered import RunModels, shorter
 from deep_research.budget.tokens import Counter
 from deep_research.errors import SearchError
-from deep_research.evidence import unspaced
-from deep_research.evidence.inquiry import KINDS, question_parts
 from deep_research.logs import get_log, told
 from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, judged, noted
@@ -19,6 +17,7 @@ from deep_research.phases.planning.llm import MOST_OUTPUT
 from deep_research.phases.prompting import output_for
 from deep_research.phases.steering_plan import plan_searches
 from deep_research.phases.steering_queries import Knows
+from deep_research.retrieval.inquiry import KINDS, question_parts
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -34,6 +33,7 @@ from deep_research.state.events import DepthChanged, PlanMade
 from deep_research.state.identity import part_id, recall_id, sub_query_id
 from deep_research.state.journal import Journal
 from deep_research.state.run import AUTO, MIN_SUB_QUERIES
+from deep_research.text import unspaced
 
 MIN_QUERY_CHARS = 10
 MIN_QUERY_WORDS = 2  # that are enough, however short they are written

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from deep_research.budget.metered import RunModels
-from deep_research.evidence.plain import plainly
 from deep_research.phases.base import Phase, noted
 from deep_research.phases.content_archiving import Original, sent
 from deep_research.phases.handoff import evidence_of, shared
@@ -28,6 +27,7 @@ from deep_research.state.identity import gap_id
 from deep_research.state.journal import Journal
 from deep_research.state.notices import reported_notices
 from deep_research.state.records import OF_MODEL, OF_REPORT
+from deep_research.text.plain import plainly
 
 MOST_REMARKS = 20
 

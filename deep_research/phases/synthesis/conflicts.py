@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from deep_research.evidence.comparison import Figure, compared
 from deep_research.patterns import regex
 from deep_research.phases.prompting import one_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
@@ -13,6 +12,7 @@ from deep_research.report.own_lines import DIFFER, better_borne_out, capital, su
 from deep_research.report.references import ids_in
 from deep_research.report.report_document import Block, Document
 from deep_research.state import Contradiction, ContradictionSide, Finding, Source
+from deep_research.verification.comparison import Figure, compared
 
 MOST = 8
 HEADING = "Conflicting information"

@@ -9,19 +9,12 @@ from itertools import groupby
 from math import exp
 
 from deep_research.calls import off_loop
-from deep_research.evidence import unspaced
-from deep_research.evidence.candidates import STEP
-from deep_research.evidence.comparison import Figure, figures
-from deep_research.evidence.finding_clusters import level_of
-from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.language import Vocabulary
-from deep_research.evidence.quality import RANKS
-from deep_research.evidence.quotes import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable, shortened
-from deep_research.evidence.selection import DEFAULT_WORDS, FLOOR_WEIGHT
 from deep_research.patterns import regex
 from deep_research.phases.steering_queries import new_words
 from deep_research.phases.synthesis.conflicts import conflicts, published
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
+from deep_research.provenance.quality import RANKS
+from deep_research.provenance.quotes import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable, shortened
 from deep_research.report.markup import code_block, escaped, is_code
 from deep_research.report.own_lines import (
     ALL_WITHDRAWN,
@@ -35,7 +28,14 @@ from deep_research.report.own_lines import (
     parted,
 )
 from deep_research.report.report_document import Block, BlockKind, Document
+from deep_research.retrieval.candidates import STEP
+from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.selection import DEFAULT_WORDS, FLOOR_WEIGHT
 from deep_research.state import ConfidenceLevel, Finding, Source
+from deep_research.text import unspaced
+from deep_research.text.language import Vocabulary
+from deep_research.verification.comparison import Figure, figures
+from deep_research.verification.finding_clusters import level_of
 
 DOUBTFUL_WORDS = 250  # shown of what comes near where it is unlikely that it holds the answer
 LEAST = exp(

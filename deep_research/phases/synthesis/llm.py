@@ -9,7 +9,6 @@ from dataclasses import replace
 from deep_research.budget.report_cost import AT_ONCE, report_output
 from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import ModelError, WindowError
-from deep_research.evidence import unspaced
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.prompting import Message, ModelAgent, Room, manner, room_for
@@ -31,6 +30,7 @@ from deep_research.phases.synthesis.writer_material import (
     improvements,
     with_material,
 )
+from deep_research.text import unspaced
 
 # The report, the message that had all of its material, which sections of it are new where it is a revision, and what a
 # reader should know of it.

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deep_research.errors import ModelError
-from deep_research.evidence.plain import clean
-from deep_research.evidence.quotes import shortened
 from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.patterns import regex
 from deep_research.phases.prompting import Aliases, one_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
+from deep_research.provenance.quotes import shortened
 from deep_research.report.markup import escaped
 from deep_research.report.own_lines import LIMITS
 from deep_research.report.report_document import Block, Document
 from deep_research.state import Limit, Notice
+from deep_research.text.plain import clean
 
 LONGEST_TITLE = 120  # characters
 SHORTEST = 100  # characters of a report

@@ -12,7 +12,6 @@ from deep_research.budget.metered import RunModels
 from deep_research.budget.report_cost import INPUT
 from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import WorkError
-from deep_research.evidence.disclosure import PROMPT_UNIT_CHARS, Confidential
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, judged, noted
@@ -34,6 +33,7 @@ from deep_research.phases.synthesis.handoff import (
 from deep_research.phases.synthesis.repair import ClaimWork, marked
 from deep_research.phases.synthesis.revision import Version, better, carried_over, is_revisable, without_ours
 from deep_research.phases.synthesis.sections import keeping, longest_output, pieces_of
+from deep_research.provenance.disclosure import PROMPT_UNIT_CHARS, Confidential
 from deep_research.report.checking import Checker
 from deep_research.report.markup import plain
 from deep_research.report.part_answers import part_answers

@@ -13,15 +13,12 @@ from dataclasses import dataclass, field
 
 from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import ContentMissingError
-from deep_research.evidence import unspaced
-from deep_research.evidence.plain import plainly
-from deep_research.evidence.quotes import ended, readable
-from deep_research.evidence.support import MIN_SUPPORTED_SHARE
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
 from deep_research.phases.base import noted
 from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope, RepairOutput
 from deep_research.phases.synthesis.judge import CLAIMS_AT_ONCE, Judge
+from deep_research.provenance.quotes import ended, readable
 from deep_research.report.checking import Checker
 from deep_research.report.draft_claims import shown
 from deep_research.report.judging import known_judgements
@@ -43,6 +40,9 @@ from deep_research.state import (
 from deep_research.state.events import ClaimsJudged, ReportDrafted
 from deep_research.state.journal import Journal
 from deep_research.state.records import OF_REPORT
+from deep_research.text import unspaced
+from deep_research.text.plain import plainly
+from deep_research.verification.support import MIN_SUPPORTED_SHARE
 
 MAX_STAND_IN_WORDS = 60  # words of a sentence that stands in for a claim
 LONGEST_REPAIR = 600  # characters

@@ -10,11 +10,6 @@ from dataclasses import dataclass
 from deep_research.budget.report_cost import AT_ONCE, report_output
 from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
-from deep_research.evidence import unspaced
-from deep_research.evidence.finding_clusters import numbers
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.plain import plainly
-from deep_research.evidence.words import content_stems
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.evidence_lines import with_names
 from deep_research.phases.prompting import Message, listed, manner, one_line, opening, room_for
@@ -27,6 +22,11 @@ from deep_research.report.references import MARK, ids_in, marks_in, unmarked, wi
 from deep_research.report.report_document import Document, Section
 from deep_research.state import Claim, ClaimCounts, ClaimVerdict, Contradiction, DeepResearchState, Remark
 from deep_research.state.parts import PartVerdict
+from deep_research.text import unspaced
+from deep_research.text.passages import sentences
+from deep_research.text.plain import plainly
+from deep_research.text.words import content_stems
+from deep_research.verification.finding_clusters import numbers
 
 OF_ADVICE = 0.1  # of the room, for what is said of the last version
 MOST_NEW = 0.25  # of the words of a sentence in a last pass, that the draft has nowhere

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deep_research.errors import CorpusError, SearchError
-from deep_research.evidence.headings import SectionName
 from deep_research.patterns import regex
+from deep_research.retrieval.headings import SectionName
 from deep_research.sources.documents.dense import WIDER, DenseStage
 from deep_research.sources.documents.folder import (
     LINK,

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 
-from deep_research.evidence.language import ENGLISH
 from deep_research.sources.documents.terms import match_expression
+from deep_research.text.language import ENGLISH
 
 _COMMON_SHARE = 0.1
 _COMMON_PASSAGES = 1_000

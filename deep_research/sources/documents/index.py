@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from deep_research.errors import CorpusError, SearchError
-from deep_research.evidence.headings import SectionName
-from deep_research.evidence.language import ENGLISH, language_of
+from deep_research.retrieval.headings import SectionName
 from deep_research.sources.documents.database import CorpusDatabase, is_damage
 from deep_research.sources.documents.folder import CorpusFolder, Skipped
 from deep_research.sources.documents.follower import Follower
@@ -25,6 +24,7 @@ from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.document import Document
 from deep_research.state import FirstLook
+from deep_research.text.language import ENGLISH, language_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,15 +12,15 @@ from itertools import chain
 from posixpath import dirname, join, normpath
 from threading import Event
 
-from deep_research.evidence import unspaced
-from deep_research.evidence.language import ENGLISH, STEMMED, language_of
-from deep_research.evidence.names import OPENING_CHARS, borne
-from deep_research.evidence.passages import TARGET_CHARS, passages
-from deep_research.evidence.plain import has_joiners
 from deep_research.logs import blotted
 from deep_research.sources.documents.folder import Skipped
 from deep_research.sources.documents.terms import Fields, fields, path_words
 from deep_research.sources.extract.document import Document
+from deep_research.text import unspaced
+from deep_research.text.language import ENGLISH, STEMMED, language_of
+from deep_research.text.names import OPENING_CHARS, borne
+from deep_research.text.passages import TARGET_CHARS, passages
+from deep_research.text.plain import has_joiners
 
 _DOCUMENT = "INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # The words of texts that are short and in English, as most are: SQLite reads them from the rows it has been given. It is

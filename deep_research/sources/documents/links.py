@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from datetime import date
 from math import sqrt
 
-from deep_research.evidence.words import STOP_WORDS, StemFinder, stem, words
 from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.lookup import titles_of_best
 from deep_research.sources.documents.name_index import MAX_BEARERS, Reading, Spotted, most_telling
 from deep_research.sources.documents.terms import query_terms
 from deep_research.state import FirstLook, Span
+from deep_research.text.words import STOP_WORDS, StemFinder, stem, words
 
 LEADING = 5  # found documents whose names are told and followed
 MAX_CANDIDATES = 24

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from typing import NamedTuple
 
-from deep_research.evidence.language import ENGLISH
 from deep_research.sources.documents.frequencies import Statistics, frequencies
 from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.name_index import Reading
 from deep_research.sources.documents.pruning import Pruning
 from deep_research.sources.documents.terms import Cover, match_expression, path_words, shortened, stem
 from deep_research.state import Span
+from deep_research.text.language import ENGLISH
 
 PASSAGES_PER_HIT = 4
 SMALL_CORPUS = 200  # passages

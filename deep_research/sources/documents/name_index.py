@@ -11,12 +11,12 @@ from itertools import accumulate
 from math import log
 from typing import Any, NamedTuple
 
-from deep_research.evidence.names import MAX_WORDS, key, runs, telling
-from deep_research.evidence.plain import unjoined
-from deep_research.evidence.words import STOP_WORDS, filed_words
 from deep_research.patterns import regex
 from deep_research.sources.documents.frequencies import Statistics, count, frequencies, languages_of
 from deep_research.state import Mention
+from deep_research.text.names import MAX_WORDS, key, runs, telling
+from deep_research.text.plain import unjoined
+from deep_research.text.words import STOP_WORDS, filed_words
 
 MAX_MENTIONS = 16
 MAX_BEARERS = 20  # a name that more documents bear leads nowhere

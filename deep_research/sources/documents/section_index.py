@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from deep_research.evidence.headings import Likeness, Section, SectionName, best_section, sections_of
+from deep_research.retrieval.headings import Likeness, Section, SectionName, best_section, sections_of
 from deep_research.sources.documents.hits import Hit
 from deep_research.state import Span
 

@@ -10,13 +10,13 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
 
-from deep_research.evidence import unspaced
-from deep_research.evidence.language import COMPOUNDING, ENGLISH, STEMMED, stemmed, stems_in, vocabulary
-from deep_research.evidence.plain import clean, unjoined
-from deep_research.evidence.words import MIN_COMPOUND_PART_CHARS, AskedWords, beginning
 from deep_research.patterns import regex
 from deep_research.sources.documents.folder import SUFFIXES
 from deep_research.sources.extract.plaintext import words
+from deep_research.text import unspaced
+from deep_research.text.language import COMPOUNDING, ENGLISH, STEMMED, stemmed, stems_in, vocabulary
+from deep_research.text.plain import clean, unjoined
+from deep_research.text.words import MIN_COMPOUND_PART_CHARS, AskedWords, beginning
 
 MAX_TERMS = 128
 MAX_REPEATS = 12  # of one of them: the time of a search grows with the square of its repeats

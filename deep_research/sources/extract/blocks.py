@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from deep_research.evidence.rows import NO_HEADER
 from deep_research.patterns import regex
 from deep_research.sources.extract.tables import in_one, line
+from deep_research.text.rows import NO_HEADER
 
 _LEVELS = 6
 _INDENT = "  "

@@ -7,14 +7,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from deep_research.evidence.plain import clean
-from deep_research.evidence.rows import MAX_HEADER
 from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode, parse_date
 from deep_research.sources.extract.tables import line
+from deep_research.text.plain import clean
+from deep_research.text.rows import MAX_HEADER
 
 MAX_DEPTH = 60
 _MAX_RAW = 20_000_000

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import PurePosixPath
 
-from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
 from deep_research.sources.extract.plaintext import UnreadableError, one_line
+from deep_research.text.plain import clean
 
 _BETWEEN = regex(r"(?:[_\s]|-(?!\d)|(?<!\d)-)+")  # the words of a name; the numbers of a day belong together
 

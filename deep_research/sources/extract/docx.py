@@ -8,7 +8,6 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
 from deep_research.sources.extract import docx_parts
 from deep_research.sources.extract.document import Document, finished
@@ -19,6 +18,7 @@ from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.tables import in_one, written
 from deep_research.sources.extract.titling import sane_author, sane_title
+from deep_research.text.plain import clean
 
 _HEADING = regex(r"heading (\d)\Z", re.IGNORECASE)
 _NUMBERED = regex(r"List Number(?: \d)?\Z")

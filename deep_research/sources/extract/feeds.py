@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError, decode, parse_date
+from deep_research.text.plain import clean
 
 MAX_RAW = 5_000_000
 _ENCODING = regex(rb"<\?xml[^>]{0,200}encoding\s*=\s*[\"']([\w.:-]{1,40})")

@@ -12,9 +12,8 @@ from html import unescape
 from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
-from deep_research.evidence.page_requests import request
-from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
+from deep_research.provenance.page_requests import request
 from deep_research.sources.extract import asides, html_tables, html_text, metadata, titles
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked
@@ -25,6 +24,7 @@ from deep_research.sources.extract.main_content import main_content, whole
 from deep_research.sources.extract.plaintext import UnreadableError, decode_page
 from deep_research.sources.extract.superscripts import told_in_html
 from deep_research.sources.extract.table_signs import tell_ticks
+from deep_research.text.plain import clean
 
 MAX_RAW = 10_000_000  # bytes, with scripts, styles and images
 MAX_PAGE = 2_000_000  # characters without them

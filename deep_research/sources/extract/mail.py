@@ -14,12 +14,12 @@ from email.utils import parseaddr, parsedate_to_datetime
 from itertools import islice
 from typing import Any, cast
 
-from deep_research.evidence.plain import clean
 from deep_research.sources.extract import html
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError, decode
+from deep_research.text.plain import clean
 
 _LETTER = "message/rfc822"
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from deep_research.errors import ExtractionError
-from deep_research.evidence.near_duplicates import fingerprint
+from deep_research.provenance.near_duplicates import fingerprint
 from deep_research.sources.extract.document import LABEL_LENGTH, Document
 from deep_research.sources.extract.plaintext import one_line
 

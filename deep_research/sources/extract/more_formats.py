@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
 from deep_research.sources.extract import markdown
 from deep_research.sources.extract.document import Document, finished
@@ -12,6 +11,7 @@ from deep_research.sources.extract.formats import Asked, Format
 from deep_research.sources.extract.plaintext import native_code
 from deep_research.sources.extract.tables import written
 from deep_research.sources.extract.texts import first_heading
+from deep_research.text.plain import clean
 
 _FIELD = regex(r"\b(?:HYPERLINK|PAGEREF)\s+(?:\\[a-z]\s+)?(?:\"[^\"\n]{0,2000}\"|_\w{1,60}\s+\\h)")
 _ROW_END, _CELL_END = "\t\t", "\t"

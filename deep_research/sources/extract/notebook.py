@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
 from deep_research.sources.extract import html_text, markdown
 from deep_research.sources.extract.blocks import Blocks
@@ -14,6 +13,7 @@ from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError, decode
 from deep_research.sources.extract.texts import first_heading
+from deep_research.text.plain import clean
 
 _MAX_RAW = 20_000_000
 _COLORS = regex("\x1b\\[[0-9;]*[A-Za-z]")

@@ -8,7 +8,6 @@ from typing import Any
 
 from lxml.html import fromstring
 
-from deep_research.evidence.plain import clean
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.document import Document, Pages, finished
 from deep_research.sources.extract.formats import Asked
@@ -17,6 +16,7 @@ from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import UnreadableError, whole_number, words
 from deep_research.sources.extract.superscripts import END, MARKS, told
 from deep_research.sources.extract.tables import in_one, of_sheet, written
+from deep_research.text.plain import clean
 
 _NAMES = "urn:oasis:names:tc:opendocument:xmlns:"
 _DRAW, _OFFICE, _SHOW, _STYLE, _TABLE, _TEXT = (

@@ -12,11 +12,11 @@ from dataclasses import replace
 from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from deep_research.evidence.plain import clean
-from deep_research.evidence.rows import NO_HEADER
-from deep_research.evidence.sentences import END_MARKS, is_prose
 from deep_research.patterns import regex
 from deep_research.sources.extract.tables import written
+from deep_research.text.plain import clean
+from deep_research.text.rows import NO_HEADER
+from deep_research.text.sentences import END_MARKS, is_prose
 
 if TYPE_CHECKING:
     from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell, ParsedPage, TextItem

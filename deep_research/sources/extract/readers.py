@@ -17,11 +17,11 @@ from importlib.util import find_spec
 from typing import Protocol
 
 from deep_research.calls import contained
-from deep_research.evidence.language import language_by_script, language_of
 from deep_research.patterns import regex
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document
 from deep_research.sources.extract.formats import MEDIA_TYPES, SUFFIXES, Asked, Format, format_of, suffix_of
 from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.text.language import language_by_script, language_of
 
 NO_READER = "no reader for this format"
 GROUP = "deep_research.readers"

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from deep_research.evidence.plain import clean
-from deep_research.evidence.rows import MAX_HEADER, NO_HEADER, is_header, is_list, is_titled
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode
+from deep_research.text.plain import clean
+from deep_research.text.rows import MAX_HEADER, NO_HEADER, is_header, is_list, is_titled
 
 _DELIMITERS = ",;\t|"
 _SPACES = " "

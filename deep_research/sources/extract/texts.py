@@ -9,11 +9,11 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import PurePosixPath
 
-from deep_research.evidence.plain import clean
 from deep_research.patterns import regex
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, finished
 from deep_research.sources.extract.formats import SUFFIXES, Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode, parse_date, words
+from deep_research.text.plain import clean
 
 _LETTERS = r"[^\W\d_]{1,40}"
 # The two halves, the margin of the second, and what stands behind it up to the next space.

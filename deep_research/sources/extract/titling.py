@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from deep_research.evidence.sentences import is_prose
 from deep_research.patterns import regex
 from deep_research.sources.extract.pdf_blocks import Paragraph
+from deep_research.text.sentences import is_prose
 
 _FILE = Path(__file__).with_name("titling.toml")
 _ENTRY = (

@@ -13,13 +13,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from deep_research.errors import bounded_line
-from deep_research.evidence.plain import clean
 from deep_research.logs import cut
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients_wire import record, records, text
 from deep_research.patterns import regex
 from deep_research.sources.search.base import SearchResult
 from deep_research.state import FirstLook, Mention
+from deep_research.text.plain import clean
 
 __all__ = [
     "address",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from deep_research.evidence.page_identity import canonical_url, without_credentials
+from deep_research.provenance.page_identity import canonical_url, without_credentials
 from deep_research.sources.search.base import Scholarly, SearchResult
 from deep_research.state import SourceKind, SourceQuality
 

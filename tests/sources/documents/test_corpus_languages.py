@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deep_research.evidence.passages import passages
-from deep_research.evidence.unspaced import occur_in, pairs
 from deep_research.sources.documents import CorpusIndex, Document
 from deep_research.sources.documents.index_writer import _passages
 from deep_research.sources.documents.terms import Cover, fields, match_expression, query_terms
+from deep_research.text.passages import passages
+from deep_research.text.unspaced import occur_in, pairs
 
 GERMAN = "Das Haus ist alt, und der Garten mit den Bäumen liegt nicht weit von der Kirche."
 FRENCH = "La maison est vieille, et le jardin avec les arbres n'est pas loin de la rivière dans la vallée."

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from deep_research.evidence.independence import voices
-from deep_research.evidence.near_duplicates import copied, fingerprint, versions
+from deep_research.provenance.independence import voices
+from deep_research.provenance.near_duplicates import copied, fingerprint, versions
 from deep_research.sources.documents.corpus import LocalCorpus
 from deep_research.sources.documents.index_writer import manual_of
 from deep_research.sources.extract.messages import document_of, told

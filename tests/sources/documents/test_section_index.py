@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from deep_research.evidence.headings import Likeness
+from deep_research.retrieval.headings import Likeness
 from deep_research.sources.documents import LocalCorpus
 
 PARTS = ("one", "two")

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from deep_research.evidence.plain import clean
-from deep_research.evidence.rows import clauses
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import read
 from deep_research.sources.extract.texts import read_document
+from deep_research.text.plain import clean
+from deep_research.text.rows import clauses
 
 INPUTS = Path(__file__).parents[2] / "data" / "readers"
 SOURCES = sorted(path for path in INPUTS.iterdir() if not path.name.endswith(".expected.txt"))

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.plain import clean
 from deep_research.sources.extract.formats import Format, format_of
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import read
+from deep_research.text.plain import clean
 
 PAGE = b"<!doctype html><html><body><p>Hello</p></body></html>"
 

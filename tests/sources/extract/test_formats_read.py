@@ -11,9 +11,9 @@ import made
 import pytest
 
 from deep_research.errors import ExtractionError
-from deep_research.evidence.plain import clean
-from deep_research.evidence.rows import clauses
 from deep_research.sources.extract import Document, Extractor
+from deep_research.text.plain import clean
+from deep_research.text.rows import clauses
 
 INPUTS = Path(__file__).parents[2] / "data" / "readers"
 

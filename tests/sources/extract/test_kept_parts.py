@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from lxml import html
 
-from deep_research.evidence.passages import passages
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.readers import read
+from deep_research.text.passages import passages
 
 PAGES = sorted((Path(__file__).parents[2] / "data" / "pages").glob("*.html"))
 WORD = re.compile(r"\w+")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from deep_research.evidence.passages import BlockKind, blocks
 from deep_research.sources.extract.readers import read
 from deep_research.sources.extract.texts import read_document
+from deep_research.text.passages import BlockKind, blocks
 
 MANUAL = """\
 DREDGE(8)                   Harbour Manual                   DREDGE(8)

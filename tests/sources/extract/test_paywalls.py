@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deep_research.evidence.page_requests import FILE
+from deep_research.provenance.page_requests import FILE
 from deep_research.sources.extract.html import check_readable
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import read

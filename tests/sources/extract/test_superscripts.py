@@ -8,8 +8,8 @@ import re
 import docx
 import pytest
 
-from deep_research.evidence.units import measured
 from deep_research.sources.extract.readers import read
+from deep_research.text.units import measured
 
 CASES = [
     ("It is 5 × 10<sup>6</sup> km away.", "It is 5 × 10⁶ km away."),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
-from deep_research.evidence.words import StemFinder, coverage, question_terms
 from deep_research.models.base import Message as Turn
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Price
@@ -27,6 +26,7 @@ from deep_research.phases.prompting import (
     room_for,
 )
 from deep_research.state import DeepResearchState, SubQuery, Task, TaskLimits, TaskState, TaskStep
+from deep_research.text.words import StemFinder, coverage, question_terms
 
 MIN_COVERAGE = 0.2  # of the weight of a question's words, in a finding that is told
 MAX_KNOWN_FINDINGS = 8

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pydantic import Field
 
 from deep_research.errors import ContentMissingError, ToolError
-from deep_research.evidence.sites import host_of
 from deep_research.logs import masked
 from deep_research.models.base import Message as Turn
 from deep_research.phases.gathering.source_reading import KEYED
 from deep_research.phases.gathering.tasks.egress import Egress
 from deep_research.phases.gathering.tasks.tool import Link, Shown, ToolResult
 from deep_research.phases.prompting import Aliases, one_line
+from deep_research.provenance.sites import host_of
 from deep_research.state import Record, Source, SourceKind, Span, TaskStep
 from deep_research.state.journal import Journal
 

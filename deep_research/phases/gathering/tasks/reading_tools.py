@@ -10,7 +10,12 @@ from pydantic import BaseModel, Field
 
 from deep_research.calls import off_loop
 from deep_research.errors import ToolError
-from deep_research.evidence.headings import (
+from deep_research.phases.gathering.source_reading import TEXT_UNIT
+from deep_research.phases.gathering.tasks.desk import PART
+from deep_research.phases.gathering.tasks.library import Library
+from deep_research.phases.gathering.tasks.tool import Shown, TaskView, Tool, ToolResult
+from deep_research.phases.prompting import one_line
+from deep_research.retrieval.headings import (
     Likeness,
     Section,
     SectionName,
@@ -18,18 +23,13 @@ from deep_research.evidence.headings import (
     neighbours,
     sections_of,
 )
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.ranking import matching
-from deep_research.evidence.words import StemFinder, question_terms
-from deep_research.phases.gathering.source_reading import TEXT_UNIT
-from deep_research.phases.gathering.tasks.desk import PART
-from deep_research.phases.gathering.tasks.library import Library
-from deep_research.phases.gathering.tasks.tool import Shown, TaskView, Tool, ToolResult
-from deep_research.phases.prompting import one_line
+from deep_research.retrieval.ranking import matching
 from deep_research.sources.documents.section_index import SectionPlace
 from deep_research.sources.search import SearchResult
 from deep_research.sources.search.combined_search import CORPUS, Found
 from deep_research.state import Source, Span
+from deep_research.text.passages import sentences
+from deep_research.text.words import StemFinder, question_terms
 
 LOOK_TIMEOUT = 120.0  # seconds
 MAX_HEADINGS = 100  # of an outline

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from deep_research.budget.metered import RunModels
 from deep_research.calls import off_loop
 from deep_research.errors import WorkError
-from deep_research.evidence.disclosure import askable
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.caps import Fetching
@@ -35,6 +34,7 @@ from deep_research.phases.gathering.tasks.tools import tools_of
 from deep_research.phases.gathering.tasks.work import TaskWork
 from deep_research.phases.handoff import shared
 from deep_research.phases.prompting import one_line
+from deep_research.provenance.disclosure import askable
 from deep_research.sources.search.combined_search import WEB
 from deep_research.state import (
     DeepResearchPhase,

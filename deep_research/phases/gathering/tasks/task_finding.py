@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from deep_research.calls import off_loop
 from deep_research.errors import ToolError
-from deep_research.evidence.quotes import QuoteFinder, quote_at
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.toolbox import Fact, TaskEnd
 from deep_research.phases.prompting import Aliases, one_line
+from deep_research.provenance.quotes import QuoteFinder, quote_at
 from deep_research.state import ConfidenceLevel, KeyFact, Quote, Source, TaskFinding
 from deep_research.state.identity import normalised
 

@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, Field
 
-from deep_research.evidence.contradictions import contradictions
-from deep_research.evidence.independence import voices
-from deep_research.evidence.inquiry import FORMAL, may_hold, read_question
-from deep_research.evidence.sites import host_of
-from deep_research.evidence.support import SourceText, check, is_doubted
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.gathering.queries import wordings
 from deep_research.phases.handoff import Handoff
 from deep_research.phases.prompting import RULES, Message, Room, asked, listed, manner, one_line, opening
+from deep_research.provenance.independence import voices
+from deep_research.provenance.sites import host_of
+from deep_research.retrieval.inquiry import FORMAL, may_hold, read_question
 from deep_research.state import Finding, KeyFact, Source, SourceKind, Task, TaskFinding, TaskReview, TaskState
 from deep_research.state.identity import finding_id
 from deep_research.state.tasks import BY_RULES
+from deep_research.verification.contradictions import contradictions
+from deep_research.verification.support import SourceText, check, is_doubted
 
 NOTHING = "Nothing was found."
 MAX_FACT_CHARS = 120  # of a fact that a critique names

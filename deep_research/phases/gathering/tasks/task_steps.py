@@ -12,7 +12,6 @@ from deep_research.budget.metered import RunModels
 from deep_research.budget.shared_budget import Purse
 from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, DeepResearchError, ToolError
-from deep_research.evidence.page_identity import canonical_url
 from deep_research.logs import masked, masked_value
 from deep_research.models.base import Message as Turn
 from deep_research.models.characters import in_all_texts
@@ -29,6 +28,7 @@ from deep_research.phases.gathering.tasks.egress import sites_of
 from deep_research.phases.gathering.tasks.library import Library
 from deep_research.phases.gathering.tasks.tool import ToolResult
 from deep_research.phases.prompting import one_line
+from deep_research.provenance.page_identity import canonical_url
 from deep_research.sources.search.combined_search import CORPUS, WEB
 from deep_research.state import (
     DeepResearchPhase,

@@ -20,7 +20,6 @@ from deep_research.errors import (
     ToolError,
     bounded_line,
 )
-from deep_research.evidence.plain import clean
 from deep_research.logs import cut, told
 from deep_research.models.characters import whole
 from deep_research.models.coercion import coerced
@@ -33,6 +32,7 @@ from deep_research.sources.search.fields import (
     MAX_NAME_CHARS,
     MAX_TITLE_CHARS,
 )
+from deep_research.text.plain import clean
 
 _Arguments = TypeVar("_Arguments", bound=BaseModel)
 

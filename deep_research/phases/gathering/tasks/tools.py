@@ -9,8 +9,6 @@ from pydantic import BaseModel, Field
 
 from deep_research.calls import off_loop
 from deep_research.errors import ToolError
-from deep_research.evidence.quotes import references
-from deep_research.evidence.ranking import matching
 from deep_research.patterns import regex
 from deep_research.phases.gathering.caps import OneUse
 from deep_research.phases.gathering.handoff import GatheredSource
@@ -20,6 +18,8 @@ from deep_research.phases.gathering.tasks.library import Library, as_link
 from deep_research.phases.gathering.tasks.reading_tools import Find, LookUp, Outline, ReadMore
 from deep_research.phases.gathering.tasks.tool import Link, TaskView, Tool, ToolResult
 from deep_research.phases.prompting import one_line
+from deep_research.provenance.quotes import references
+from deep_research.retrieval.ranking import matching
 from deep_research.sources.search import SearchResult
 from deep_research.sources.search.filters import in_domains
 from deep_research.state import Reference

@@ -1,1 +1,0 @@
-"""Working on text as evidence: words, passages, quotes, agreement, conflict. Pure functions only."""

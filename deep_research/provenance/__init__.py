@@ -1,0 +1,1 @@
+"""Where text comes from: quotes at their places, sites, publishers, copies, independence. Pure."""

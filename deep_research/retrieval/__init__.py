@@ -1,0 +1,1 @@
+"""Passages for a question: its terms, candidates, ranking and selection. Pure."""

@@ -1,0 +1,1 @@
+"""Text as words, sentences and passages: languages, units, names, statements. Pure."""

@@ -1,0 +1,1 @@
+"""Statements set against texts and each other: support, discrepancies, contradictions. Pure."""
