@@ -78,11 +78,11 @@ class Blocks:
 
     def rows(self, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """A table. Without a ``header``, an empty row stands first: no fact is then the name of a column."""
-        told = [line(list(row)) for row in rows if any(map(str.strip, row))]
-        if not told and not any(header):
+        lines = [line(list(row)) for row in rows if any(map(str.strip, row))]
+        if not lines and not any(header):
             return
-        named = line(list(header)) if any(header) else NO_HEADER
-        self._write("", " ".join((*header, *told)), "\n".join((named, *told)))
+        header_line = line(list(header)) if any(header) else NO_HEADER
+        self._write("", " ".join((*header, *lines)), "\n".join((header_line, *lines)))
 
     def code(self, code: str, info: str = "") -> None:
         code = code.strip("\n").rstrip()

@@ -95,13 +95,13 @@ class Numbers:
         """What Word draws before the next paragraph: a number or letter with what stands around it; empty where that is
         a bullet, or nothing. Of paragraphs that are told to be of no list the same."""
         name, level = self._place(paragraph)
-        return self._drawn(name, level) if name else ""
+        return self._number_label(name, level) if name else ""
 
     def bullet(self, paragraph: Any) -> int | None:
         """The level of a paragraph before which a bullet is drawn; None of all others."""
         name, level = self._place(paragraph)
-        said = self._levels(name).get(level) if name else None
-        return level if said is not None and said.format == "bullet" else None
+        definition = self._levels(name).get(level) if name else None
+        return level if definition is not None and definition.format == "bullet" else None
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
         """The list and the level of a paragraph, by what it says itself or else its style; no list has no name."""
@@ -119,22 +119,22 @@ class Numbers:
         if style not in self._places:
             of_style, at = [], style
             for _ in range(_MAX_STYLES):
-                based_on, said = self._styles.get(at, ("", None))
-                of_style += [said] if said else []
+                based_on, place = self._styles.get(at, ("", None))
+                of_style += [place] if place else []
                 at = based_on
             name = next((name for name, _ in of_style if name), "")
             levels = (self._level_of(name, style), *(level for _, level in of_style))
             self._places[style] = name, next((level for level in levels if level is not None), None)
         return self._places[style]
 
-    def _drawn(self, name: str, level: int) -> str:
-        found = self._list(name, level)
-        if found is None:
+    def _number_label(self, name: str, level: int) -> str:
+        counter = self._list(name, level)
+        if counter is None:
             return ""
-        found.count(level)
+        counter.count(level)
         levels = self._levels(name)
-        said = levels.get(level)
-        if said is None or said.format == "bullet":
+        definition = levels.get(level)
+        if definition is None or definition.format == "bullet":
             return ""
 
         def number(place: re.Match[str]) -> str:
@@ -142,9 +142,9 @@ class Numbers:
             other = levels.get(at)
             if other is None or other.format in _SILENT or at > level:
                 return ""
-            return _written(found.counts[at], "decimal" if said.is_decimal else other.format)
+            return _number_text(counter.counts[at], "decimal" if definition.is_decimal else other.format)
 
-        return " ".join(_PLACE.sub(number, said.text).split())[:_MAX_LABEL_CHARS]
+        return " ".join(_PLACE.sub(number, definition.text).split())[:_MAX_LABEL_CHARS]
 
     def _level_of(self, name: str, style: str) -> int | None:
         """The level of a list that is that of all paragraphs of a style, if one is."""
@@ -153,8 +153,8 @@ class Numbers:
 
     def _levels(self, name: str) -> dict[int, _Level]:
         use = self._known.get(name)
-        found = self._counting(use)
-        return {**found.levels, **use.own} if use and found else {}
+        counter = self._counting(use)
+        return {**counter.levels, **use.own} if use and counter else {}
 
     def _counting(self, use: _Use | None) -> _List | None:
         """The list that counts: one that is made by a style of lists has its levels and counts where that says."""
@@ -166,11 +166,11 @@ class Numbers:
         if name not in self._known or not 0 <= level < _LEVELS:
             return None
         use = self._known[name]
-        found = self._counting(use)
-        if found is not None and name not in self._begun:
+        counter = self._counting(use)
+        if counter is not None and name not in self._begun:
             self._begun.add(name)
-            found.begin_anew(use.anew)
-        return found
+            counter.begin_anew(use.anew)
+        return counter
 
     def _learn(self, raw: bytes) -> None:
         from docx.oxml import parse_xml
@@ -195,11 +195,11 @@ class Numbers:
 
 def numbering(element: Any) -> tuple[str, int | None] | None:
     """The list, if it is named, and the level, if it is said, that a paragraph or style tells."""
-    said = element.find(f"{W}pPr/{W}numPr")
-    if said is None:
+    properties = element.find(f"{W}pPr/{W}numPr")
+    if properties is None:
         return None
-    level = value(said, "ilvl")
-    return value(said, "numId"), whole_number(level) if level else None
+    level = value(properties, "ilvl")
+    return value(properties, "numId"), whole_number(level) if level else None
 
 
 def _told_levels(elements: Iterable[Any]) -> dict[int, _Level]:
@@ -218,22 +218,22 @@ def _level(element: Any) -> tuple[int, _Level]:
     )
 
 
-def _written(count: int, form: str) -> str:
+def _number_text(count: int, form: str) -> str:
     """A number as Word draws it; in a form that is not known here, as a figure."""
     if form in ("lowerRoman", "upperRoman") and 0 < count < 4000:
-        told = _roman(count)
+        text = _roman(count)
     elif form in ("lowerLetter", "upperLetter") and 0 < count <= 26 * 10:
-        told = chr(ord("a") + (count - 1) % 26) * ((count - 1) // 26 + 1)
+        text = chr(ord("a") + (count - 1) % 26) * ((count - 1) // 26 + 1)
     elif form == "decimalZero":
-        told = f"{count:02}"
+        text = f"{count:02}"
     else:
-        told = str(count)
-    return told.upper() if form.startswith("upper") else told
+        text = str(count)
+    return text.upper() if form.startswith("upper") else text
 
 
 def _roman(count: int) -> str:
-    told = ""
+    numeral = ""
     for letters, worth in _ROMAN:
-        told += letters * (count // worth)
+        numeral += letters * (count // worth)
         count %= worth
-    return told
+    return numeral

@@ -29,10 +29,10 @@ def tell_laid_out(tree: HtmlElement) -> bool:
     """Puts headings and paragraphs in the place of the ``pre`` elements of ``tree``, where most of the page is in them
     and they are prose; whether it did."""
     listings = [(element, element.text_content()) for element in tree.iter("pre")]
-    told = sum(len(text.split()) for _, text in listings)
-    if not told or told < MOSTLY_SHARE * len(tree.text_content().split()):
+    word_count = sum(len(text.split()) for _, text in listings)
+    if not word_count or word_count < MOSTLY_SHARE * len(tree.text_content().split()):
         return False
-    done = False
+    has_changed = False
     for element, text in listings:
         parent = element.getparent()
         if parent is None or not is_prose(text):
@@ -40,8 +40,8 @@ def tell_laid_out(tree: HtmlElement) -> bool:
         paragraphs = DIV(*_elements(_FORBIDDEN.sub("", text).expandtabs()))
         paragraphs.tail = element.tail
         parent.replace(element, paragraphs)
-        done = True
-    return done
+        has_changed = True
+    return has_changed
 
 
 def is_prose(text: str) -> bool:

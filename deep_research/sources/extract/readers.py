@@ -192,8 +192,8 @@ def version_for(suffix: str) -> str:
 
 def charset(media_type: str) -> str:
     """The encoding that a header names, in lower case; empty when it names none."""
-    found = _CHARSET.search(media_type)
-    return found[1].lower() if found else ""
+    match = _CHARSET.search(media_type)
+    return match[1].lower() if match else ""
 
 
 def _version(library: str) -> str:
@@ -229,6 +229,6 @@ def _loaded_of(points: Iterable[EntryPoint]) -> tuple[list[Brought], tuple[str, 
 
 
 def _loaded(point: EntryPoint) -> Brought:
-    found = point.load()
-    reader: Reader = found() if isinstance(found, type) else found
+    target = point.load()
+    reader: Reader = target() if isinstance(target, type) else target
     return Brought(point, reader.read, {*reader.suffixes, *reader.media_types} - {"", *MEDIA_TYPES})

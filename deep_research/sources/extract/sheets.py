@@ -42,7 +42,7 @@ def read(raw: bytes, asked: Asked) -> Document:
                 hidden.append(label)  # as hidden text
             elif sheet.typ is python_calamine.SheetTypeEnum.WorkSheet and sheet.name not in large:
                 rows = book.get_sheet_by_name(sheet.name).to_python(skip_empty_area=True)
-                if lines := list(of_sheet([[_shown(cell) for cell in row] for row in rows])):
+                if lines := list(of_sheet([[_cell_text(cell) for cell in row] for row in rows])):
                     pages.add(label, "\n".join((f"## {' '.join(sheet.name.split())}\n", *lines)))
     unread = [f"{', '.join(hidden)}: hidden"] if hidden else []
     unread += [f"sheet {name}: more than {_MAX_CELLS:,} cells" for name in sorted(large)]
@@ -87,7 +87,7 @@ def _cells(sheet: bytes) -> int:
     return (max(rows) - min(rows) + 1) * max(widths) if rows else 0
 
 
-def _shown(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     if isinstance(cell, bool):
         return str(cell).upper()
     if isinstance(cell, float):

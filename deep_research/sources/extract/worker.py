@@ -48,7 +48,7 @@ def main(memory: int, cpu_seconds: int, seconds: float, parent: int) -> None:
     import json
 
     from deep_research.sources.extract.formats import suffix_of
-    from deep_research.sources.extract.messages import told
+    from deep_research.sources.extract.messages import document_fields
     from deep_research.sources.extract.plaintext import UnreadableError
     from deep_research.sources.extract.readers import brought_for, read
 
@@ -61,7 +61,7 @@ def main(memory: int, cpu_seconds: int, seconds: float, parent: int) -> None:
         _refused.clear()
         answer: dict[str, Any]
         try:
-            answer = told(read(raw, **job))
+            answer = document_fields(read(raw, **job))
         except UnreadableError as error:
             answer = {"why": str(error), "limit": error.limit, "passing": error.passing}
         except MemoryError:
@@ -134,8 +134,8 @@ def _limit(memory: int) -> None:
 
 def _allow(cpu_seconds: int, seconds: float) -> None:
     """Computing and time for one more job. The parent keeps the deadline; the alarm is for when it is gone."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    soft = math.ceil(used.ru_utime + used.ru_stime) + cpu_seconds
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    soft = math.ceil(usage.ru_utime + usage.ru_stime) + cpu_seconds
     resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
     signal.setitimer(signal.ITIMER_REAL, seconds + _MAY_LEAVE_SECONDS)
 
