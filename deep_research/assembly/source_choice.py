@@ -22,7 +22,7 @@ from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.readers import unloadable
 from deep_research.sources.search import SearchProvider, SourceType
 from deep_research.sources.search.policy import Service
-from deep_research.sources.search.service_choice import CORPUS, Chosen, chosen
+from deep_research.sources.search.service_choice import CORPUS, Chosen, choose_services
 from deep_research.state import Permissions
 from deep_research.store import Store
 
@@ -120,7 +120,7 @@ def make_sources(
         extractor=extractor,
         per_loop=[
             connections.aclose,  # all at once
-            *(provider.aclose for provider in found.made),
+            *(provider.aclose for provider in found.new_providers),
             *([own.aclose] if own else []),
         ],
     )
@@ -194,7 +194,7 @@ def _services(
                     f"local_only is set, and '{name}' is not on this machine.",
                     hint="Search the documents alone (--corpus PATH), or leave local_only out.",
                 )
-    return chosen(
+    return choose_services(
         search,
         documents=bool(settings.corpus) or settings.local_only,
         urls=settings.search_urls,

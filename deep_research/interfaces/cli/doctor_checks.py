@@ -152,9 +152,9 @@ def chosen_services(settings: Settings) -> Chosen:
     """What a run would ask. Raises `UnknownNameError`, `ConfigurationError`."""
     from deep_research.assembly.mcp_choice import McpConnections
     from deep_research.calls import Calls
-    from deep_research.sources.search.service_choice import chosen
+    from deep_research.sources.search.service_choice import choose_services
 
-    return chosen(
+    return choose_services(
         settings.search,
         documents=bool(settings.corpus),
         urls=settings.search_urls,

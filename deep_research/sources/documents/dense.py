@@ -54,15 +54,15 @@ class DenseStage:
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors}
         try:
             with contained():
-                asked, *found = self._embed([query, *new.values()])
+                query_vector, *new_vectors = self._embed([query, *new.values()])
         except Exception as error:
             raise SearchError(
                 f"The embedding model failed: {told(error)}", hint="Check dense_model, or leave it out."
             ) from error
         if len(self._vectors) > MAX_REMEMBERED:
             self._vectors = {key: self._vectors[key] for key in keys if key in self._vectors}
-        self._vectors.update(zip(new, found, strict=True))
-        return [_cosine(asked, self._vectors[key]) for key in keys]
+        self._vectors.update(zip(new, new_vectors, strict=True))
+        return [_cosine(query_vector, self._vectors[key]) for key in keys]
 
 
 def hub_url() -> str:

@@ -58,13 +58,13 @@ def frequencies(
         f"SELECT json_group_object(key, (SELECT count(*) FROM {table} WHERE {table} MATCH value))"  # noqa: S608 - ours
         " FROM json_each(?)"
     )
-    wanted = list(dict.fromkeys(terms))
-    matches = json.dumps([match_expression((term,), languages) for term in wanted])
-    (held,) = connection.execute(counting, (matches,)).fetchone()
-    return {wanted[int(place)]: number for place, number in json.loads(held).items()}
+    unique_terms = list(dict.fromkeys(terms))
+    matches = json.dumps([match_expression((term,), languages) for term in unique_terms])
+    (counts,) = connection.execute(counting, (matches,)).fetchone()
+    return {unique_terms[int(place)]: number for place, number in json.loads(counts).items()}
 
 
 def languages_of(connection: sqlite3.Connection) -> tuple[str, ...]:
     """Those of the documents, besides English."""
-    held = connection.execute("SELECT code FROM languages WHERE documents > 0 ORDER BY code")
-    return tuple(code for (code,) in held if code != ENGLISH)
+    rows = connection.execute("SELECT code FROM languages WHERE documents > 0 ORDER BY code")
+    return tuple(code for (code,) in rows if code != ENGLISH)

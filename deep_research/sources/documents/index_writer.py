@@ -134,9 +134,9 @@ class IndexWriter:
             self._places.append((at, number, start, end, heading))
             if not by_rows:
                 body = text[start:end]
-                said = Fields(title, heading, body) if usual else fields(title, heading, body, language)
-                self._words.append((at, *said))
-                self._characters_of_words += _ROW_CHARS + sum(map(len, filter(None, said)))
+                texts = Fields(title, heading, body) if usual else fields(title, heading, body, language)
+                self._words.append((at, *texts))
+                self._characters_of_words += _ROW_CHARS + sum(map(len, filter(None, texts)))
             at += 1
         if document.unread:
             self.partly.append(Skipped(path, document.unread))
@@ -196,8 +196,8 @@ class IndexWriter:
 
     def insert(self, row: tuple[str | int | None, ...]) -> bool:
         """Whether it was inserted; not so when there is one of the same path."""
-        done = self.connection.execute(_DOCUMENT, row)
-        return done.rowcount == 1
+        cursor = self.connection.execute(_DOCUMENT, row)
+        return cursor.rowcount == 1
 
     def remove(self, path: str) -> bool:
         """Whether it was a document, and not a file that was skipped."""
@@ -207,9 +207,9 @@ class IndexWriter:
             "WHERE path = ?",
             (path,),
         ).fetchone()
-        held = (first, first + count)
+        id_range = (first, first + count)
         places = self.connection.execute(
-            "SELECT id, start, stop, heading FROM passages WHERE id >= ? AND id < ?", held
+            "SELECT id, start, stop, heading FROM passages WHERE id >= ? AND id < ?", id_range
         ).fetchall()
         # The tables for searching keep no text of their own, so they have to be told what to forget.
         self.connection.executemany(
@@ -231,7 +231,7 @@ class IndexWriter:
                 (document, path_words(path, day)),
             )
             self._languages[language] -= 1
-        self.connection.execute("DELETE FROM passages WHERE id >= ? AND id < ?", held)
+        self.connection.execute("DELETE FROM passages WHERE id >= ? AND id < ?", id_range)
         self.connection.execute("DELETE FROM documents WHERE id = ?", (document,))
         self._passages -= len(places)
         return why is None
@@ -290,10 +290,10 @@ class IndexWriter:
     def _in_thread(self, statement: str, values: tuple[int | str, ...] = ()) -> bool:
         """Whether the thread took it: there is none to be had while the interpreter ends, or where threads are few."""
         connection = self.connection
-        begun, forbidden = Event(), Event()
+        is_running, forbidden = Event(), Event()
 
         def write() -> None:
-            begun.set()
+            is_running.set()
             if not forbidden.is_set():
                 connection.execute(statement, values)
 
@@ -303,7 +303,7 @@ class IndexWriter:
             forbidden.set()  # it may stand in the queue all the same
             return False
         # Else it would wait for the interpreter, which this thread does not give away for 5 ms while it computes.
-        begun.wait(_HANDOVER_SECONDS)
+        is_running.wait(_HANDOVER_SECONDS)
         return True
 
 
@@ -328,8 +328,8 @@ def manual_of(path: str, folder: str) -> str:
     none, or of one that is not among the documents."""
     if not folder:
         return ""
-    found = normpath(join(dirname(path), folder))
-    return "" if found.startswith("..") else found
+    manual = normpath(join(dirname(path), folder))
+    return "" if manual.startswith("..") else manual
 
 
 _AT_ONCE = 32  # rows of one statement

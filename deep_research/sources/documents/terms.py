@@ -62,16 +62,16 @@ def query_terms(query: str) -> list[str]:
     """
     text = unjoined(clean(query[:20_000]))
     codes = (name.replace("-", "_") for name in _CODE_NAME.findall(text) if not unspaced.occur_in(name))
-    found = [term for term in (*_terms(text), *codes) if term.strip("_")]
-    telling = [term for term in found if term.lower() not in STOP_WORDS]
-    return list(islice(_few_of_each(telling or found), MAX_TERMS))
+    terms = [term for term in (*_terms(text), *codes) if term.strip("_")]
+    telling = [term for term in terms if term.lower() not in STOP_WORDS]
+    return list(islice(_few_of_each(telling or terms), MAX_TERMS))
 
 
 def _few_of_each(terms: Iterable[str]) -> Iterator[str]:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for term in terms:
-        seen[term.lower()] += 1
-        if seen[term.lower()] <= MAX_REPEATS:
+        counts[term.lower()] += 1
+        if counts[term.lower()] <= MAX_REPEATS:
             yield term
 
 
@@ -125,9 +125,9 @@ def fields(title: str, heading: str, body: str, language: str) -> Fields:
         # The title counts twice, here too.
         stems = " ".join(_marked_stems(language, f"{title}\n{title}\n{heading}\n{body}"))
     if any(map(unspaced.occur_in, (title, heading, body))):
-        found = [*unspaced.pairs(title) * 2, *unspaced.pairs(heading), *unspaced.pairs(body)]
-        if found:
-            pairs = " ".join(found)
+        pair_words = [*unspaced.pairs(title) * 2, *unspaced.pairs(heading), *unspaced.pairs(body)]
+        if pair_words:
+            pairs = " ".join(pair_words)
             title, heading, body = map(unspaced.without, (title, heading, body))
     return Fields(title, heading, body, stems, pairs)
 
@@ -141,8 +141,8 @@ def path_words(path: str, published: date | None) -> str:
         text = f"{text} {' '.join(_NAME_PART.findall(text))}"
     if published:
         text = f"{text} {published.isoformat()} {published.day} {MONTHS[published.month - 1]}"
-    if not text.isascii() and (found := unspaced.pairs(text)):
-        text = " ".join((unspaced.without(text), *found))
+    if not text.isascii() and (pair_words := unspaced.pairs(text)):
+        text = " ".join((unspaced.without(text), *pair_words))
     return text
 
 
@@ -199,8 +199,8 @@ def stem(word: str) -> str:
     """The stem of a folded word, as FTS5's ``porter`` makes it."""
     if len(word) < 3:
         return word
-    found = stemmed("porter", word)
-    return found[:-1] if found.endswith(("logi", "bli")) else found
+    porter_stem = stemmed("porter", word)
+    return porter_stem[:-1] if porter_stem.endswith(("logi", "bli")) else porter_stem
 
 
 def _terms(query: str) -> Iterator[str]:

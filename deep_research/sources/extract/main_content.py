@@ -95,7 +95,7 @@ def blocks_of(text: str) -> list[str]:
 
 
 def _is_hit(block: str, known_runs: set[tuple[str, ...]]) -> bool:
-    """Whether half of a block, or of its lines, stands in a text that has the ``known_runs`` runs of words."""
+    """Whether half of a block, or of its lines, stands in a text that has the ``known_runs`` of words."""
     lines = [run for line in block.split("\n") for run in _runs(line)]
     return any(
         0 < len(runs) <= sum(run in known_runs for run in runs) / _MOSTLY_SHARE

@@ -53,7 +53,7 @@ def sane_author(author: str) -> str:
 
 def title_of(paragraphs: Sequence[Paragraph], lines: Sequence[str]) -> str:
     """The title on the first page of a text: the first of its highest headings, if it stands near the top, else the
-    first line that is ``lines`` there, if that may be one. What comes back there is a heading of its parts."""
+    first of the ``lines`` drawn there, if that may be one. What comes back there is a heading of its parts."""
     top = [each.text for each in paragraphs[:_TOP] if each.kind == "heading"]
     highest = min(top, key=lambda text: len(text) - len(text.lstrip("#")), default="")
     return sane_title(highest.lstrip("# ")) or _first(paragraphs, lines)

@@ -64,13 +64,13 @@ class Hosts:
     ) -> AsyncIterator[Callable[[Fetched], None]]:
         """The place of one request, to be told its answer. ``delay`` is the time in seconds between two requests that
         the host asks for. What the request raises is taken note of. Raises `FetchError` while the host is left alone."""
-        with self._known(target_of(url).host) as host:
+        with self._hold(target_of(url).host) as host:
             self._check(host, url)
             host.gate.limit(self.at_once, 60.0 / delay if delay else None)
             async with host.gate.entered():
                 self._check(host, url)  # those before may have met something
                 try:
-                    yield lambda page: self._answered(host, page.status, page.headers)
+                    yield lambda page: self._note_answer(host, page.status, page.headers)
                 except FetchError as error:
                     if error.data.get("trouble") == "connect":
                         self._missed(host)
@@ -84,7 +84,7 @@ class Hosts:
             host.gate.renew()
 
     @contextmanager
-    def _known(self, name: str) -> Iterator[_Host]:
+    def _hold(self, name: str) -> Iterator[_Host]:
         """A host, which is not forgotten while somebody is there."""
         with self._lock:
             host = self._hosts.get(name)
@@ -121,7 +121,7 @@ class Hosts:
                     seconds=left,
                 )
 
-    def _answered(self, host: _Host, status: int, headers: Mapping[str, str]) -> None:
+    def _note_answer(self, host: _Host, status: int, headers: Mapping[str, str]) -> None:
         with self._lock:
             host.failures = 0
         if status not in (429, 503):

@@ -93,13 +93,13 @@ class Robots:
 
     async def _rules(self, target: Target) -> _Rules:
         origin = _origin(target)
-        if found := self._fresh(origin):
-            return found
+        if fresh_rules := self._fresh(origin):
+            return fresh_rules
         with self._one_asking(origin) as gate:
             async with gate.entered():
                 # Who was inside before may have brought them.
-                if found := self._fresh(origin):
-                    return found
+                if fresh_rules := self._fresh(origin):
+                    return fresh_rules
                 gate.limit(1, None)
                 rules = await self._ask(origin)
                 self._keep(origin, rules)
@@ -150,8 +150,8 @@ class Robots:
             self._kept[origin] = rules
             self._size += rules.size
             while len(self._kept) > _ORIGINS or (self._size > _KEPT_BYTES and len(self._kept) > 1):
-                _, gone = self._kept.popitem(last=False)
-                self._size -= gone.size
+                _, oldest = self._kept.popitem(last=False)
+                self._size -= oldest.size
 
     @contextmanager
     def _one_asking(self, origin: str) -> Iterator[Gate]:
@@ -188,9 +188,9 @@ def _parsed(body: bytes) -> Protego:
     and a file may name ten thousand of both."""
     lines = []
     for line in body.decode("utf-8-sig", "replace").splitlines():
-        if found := _AGENT.match(line):
+        if match := _AGENT.match(line):
             # Whatever follows the name, as a version does, is not part of it.
-            name = re.split(r"[\s/#]", line[found.end() :], maxsplit=1)[0].lower()
+            name = re.split(r"[\s/#]", line[match.end() :], maxsplit=1)[0].lower()
             line = f"User-agent: {name if name in (TOKEN, '*') else _OTHERS}"
         lines.append(line)
     return Protego.parse("\n".join(lines))

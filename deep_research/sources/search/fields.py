@@ -87,8 +87,8 @@ def shortened(words: str, most: int, end: str = "") -> str:
     room = most - len(end)
     head = words[:room]
     if not (words[room].isspace() or head[-1:].isspace()):
-        begun = head.rstrip().rfind(" ")
-        head = head[:begun] if begun > room // 2 else head
+        word_start = head.rstrip().rfind(" ")
+        head = head[:word_start] if word_start > room // 2 else head
     return head.rstrip() + end
 
 
@@ -109,12 +109,12 @@ def address(value: Any) -> str | None:
 
 def day(value: Any) -> date | None:
     """The day that a service named, in ISO 8601 or as mails write it. A year or a month alone is none."""
-    told = text(value).strip()[:100]
-    found = _ISO_DAY.match(told)
+    stripped = text(value).strip()[:100]
+    match = _ISO_DAY.match(stripped)
     try:
-        if found:
-            return date.fromisoformat(found[1])
-        moment: datetime = parsedate_to_datetime(told)
+        if match:
+            return date.fromisoformat(match[1])
+        moment: datetime = parsedate_to_datetime(stripped)
         return moment.date()
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
@@ -126,18 +126,18 @@ def count(value: Any) -> int | None:
     return value if whole_number and 0 <= value <= _MOST_COUNT else None
 
 
-def domains(given: Iterable[str]) -> list[str]:
+def domains(hosts: Iterable[str]) -> list[str]:
     """Those that can stand in a query or a parameter, in the letters that the network uses."""
-    found = []
-    for name in given:
+    ascii_names = []
+    for name in hosts:
         plain = name.strip().strip(".")
         try:
             ascii_name = plain if plain.isascii() else plain.encode("idna").decode()
         except UnicodeError:
             continue
         if _DOMAIN.fullmatch(ascii_name):
-            found.append(ascii_name.lower())
-    return found
+            ascii_names.append(ascii_name.lower())
+    return ascii_names
 
 
 def language(code: str | None) -> str | None:
@@ -148,8 +148,8 @@ def language(code: str | None) -> str | None:
 
 def names(values: Iterable[Any]) -> tuple[str, ...]:
     """Names of people, in their order, 50 at most."""
-    found = (line(value, MAX_NAME_CHARS) for value in values)
-    return tuple(name for name in found if name)[:MAX_AUTHORS]
+    lines = (line(value, MAX_NAME_CHARS) for value in values)
+    return tuple(name for name in lines if name)[:MAX_AUTHORS]
 
 
 def bounded(result: SearchResult) -> SearchResult:

@@ -71,7 +71,7 @@ class SemanticScholar(HttpSearch):
             return []
         if not isinstance(answer.get("data"), list):
             raise MalformedError
-        return [found for item in records(answer["data"]) if (found := _result(item))]
+        return [result for item in records(answer["data"]) if (result := _result(item))]
 
 
 def _days(filters: SearchFilters) -> str:
@@ -114,5 +114,5 @@ def _reviewed(types: Any, venue: str | None) -> bool | None:
     """Preprints are called articles of journals as well, so that the venue goes before the type."""
     if venue and venue.lower().startswith(_PREPRINTS):
         return False
-    told = {kind for kind in types if isinstance(kind, str)} if isinstance(types, list) else set()
-    return True if venue and told & _PEERS else None
+    kinds = {kind for kind in types if isinstance(kind, str)} if isinstance(types, list) else set()
+    return True if venue and kinds & _PEERS else None

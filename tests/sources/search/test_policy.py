@@ -29,7 +29,7 @@ from deep_research.sources.search.policy import (
     Service,
     Shared,
 )
-from deep_research.sources.search.service_choice import chosen
+from deep_research.sources.search.service_choice import choose_services
 from deep_research.state import SourceKind
 
 REQUEST = SearchRequest(query="tide mills", limit=5)
@@ -227,7 +227,9 @@ def test_two_engines_of_a_process_share_the_gate_and_the_breaker_of_a_service():
 def test_engines_with_different_keys_share_neither_gate_nor_breaker(monkeypatch):
     def with_key(key):
         monkeypatch.setenv("TAVILY_API_KEY", key)
-        (service,) = chosen(["tavily"], documents=False, urls={}, calls=Calls(), timeout=1.0).services
+        (service,) = choose_services(
+            ["tavily"], documents=False, urls={}, calls=Calls(), timeout=1.0
+        ).services
         return service
 
     one, same, other = (
@@ -249,7 +251,7 @@ def test_engines_with_different_keys_share_neither_gate_nor_breaker(monkeypatch)
 def test_engines_that_ask_different_places_share_nothing(monkeypatch):
     def at(url):
         monkeypatch.setenv("SEARXNG_URL", url)
-        return chosen(["searxng"], documents=False, urls={}, calls=Calls(), timeout=1.0).services[0]
+        return choose_services(["searxng"], documents=False, urls={}, calls=Calls(), timeout=1.0).services[0]
 
     assert at("http://127.0.0.1:1").breaker is not at("http://127.0.0.1:2").breaker
 
