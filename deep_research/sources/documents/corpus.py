@@ -17,7 +17,7 @@ from typing import NamedTuple
 from deep_research.errors import CorpusError, SearchError
 from deep_research.evidence.headings import SectionName
 from deep_research.patterns import regex
-from deep_research.sources.documents.dense import WIDER, DenseStage
+from deep_research.sources.documents.dense import CANDIDATES_PER_HIT, DenseStage
 from deep_research.sources.documents.folder import (
     LINK,
     LOCK_FILE,
@@ -31,7 +31,7 @@ from deep_research.sources.documents.folder import (
 )
 from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
-from deep_research.sources.documents.links import TITLES
+from deep_research.sources.documents.links import MAX_TITLES
 from deep_research.sources.documents.section_index import SectionPlace
 from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.extract import Extractor
@@ -43,8 +43,8 @@ from deep_research.sources.search.combined_search import listed
 from deep_research.state import FirstLook, Mention, SourceKind, SourceQuality
 from deep_research.state.identity import sha256_hex
 
-SNIPPET_LENGTH = 300
-NAMED = 5  # files that a note names
+MAX_SNIPPET_CHARS = 300
+MAX_NAMED_FILES = 5  # files that a note names
 SHOWN_CHARS = 80  # characters of a name there
 LINKED_SHARE = 0.4  # at most so much of the results are documents that the others name
 
@@ -224,7 +224,7 @@ class LocalCorpus(SearchProvider):
         for root in roots:
             hits = root.index.search(
                 request.query,
-                request.width * (WIDER if dense else 1),
+                request.width * (CANDIDATES_PER_HIT if dense else 1),
                 exclude=root.paths(request.exclude),
                 statistics=pooled,
                 linked=int(request.limit * LINKED_SHARE),
@@ -342,7 +342,7 @@ def _were(files: Sequence[Skipped]) -> str:
 
 def _file_list(files: Sequence[Skipped]) -> str:
     """The first of them by name, each with why."""
-    first_files = sorted(files, key=lambda file: (file.count, file.path))[:NAMED]
+    first_files = sorted(files, key=lambda file: (file.count, file.path))[:MAX_NAMED_FILES]
     descriptions = [f"{one_line(file.path, SHOWN_CHARS)} ({file.why})" for file in first_files]
     more = sum(file.count for file in files) - sum(file.count for file in first_files)
     return listed([*descriptions, f"{more} more"] if more else descriptions)
@@ -376,7 +376,7 @@ def together(looks: Sequence[FirstLook]) -> FirstLook:
     return FirstLook(
         names=tuple(sorted(names.values(), key=lambda n: (-n.weight, n.name))),
         words=words,
-        titles=tuple(title for turn in turns for title in turn if title)[:TITLES],
+        titles=tuple(title for turn in turns for title in turn if title)[:MAX_TITLES],
         passages=sum(look.passages for look in looks),
     )
 
@@ -387,7 +387,7 @@ def search_result(address: str, hit: Hit) -> SearchResult:
         address=address,
         title=hit.title,
         kind=SourceKind.DOCUMENT,
-        snippet=one_line(_HEADING_MARK.sub("", hit.text[best.start : best.end]), SNIPPET_LENGTH),
+        snippet=one_line(_HEADING_MARK.sub("", hit.text[best.start : best.end]), MAX_SNIPPET_CHARS),
         text=hit.text,
         passages=hit.passages,
         relevance=hit.relevance,

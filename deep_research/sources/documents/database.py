@@ -75,7 +75,7 @@ CREATE VIRTUAL TABLE paths USING fts5 (
 SCHEMA_VERSION = zlib.crc32(f"{PASSAGES_VERSION}{_SCHEMA}".encode()) & 0x7FFFFFFF
 _NEW = "-new"  # added to the name while the file is being made
 _PAGE_BYTES = 8192
-_WRITER_CACHE_KIB = 12_288
+_WRITER_CACHE_SIZE_KIB = 12_288
 _LONG_LOG_BYTES = 1_000_000  # bytes
 
 _Open = tuple[sqlite3.Connection, int]  # and the inode of the file it was opened on
@@ -233,7 +233,7 @@ class CorpusDatabase:
         self._shut([], writer)
         connection = self._connect("rw", self._path)
         connection.execute("PRAGMA wal_autocheckpoint=0")
-        connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KIB}")
+        connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_SIZE_KIB}")
         return connection
 
     def _inode(self) -> int | None:
@@ -252,7 +252,7 @@ class CorpusDatabase:
         try:
             with closing(self._connect("rwc", new)) as connection:
                 connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
-                connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KIB}")
+                connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_SIZE_KIB}")
                 connection.execute("PRAGMA journal_mode=OFF")
                 connection.execute("PRAGMA synchronous=OFF")
                 connection.executescript(_SCHEMA)

@@ -18,8 +18,8 @@ from deep_research.logs import told
 from deep_research.sources.documents.hits import Hit
 from deep_research.state.identity import sha256_hex
 
-WIDER = 4  # candidates looked at for each hit wanted
-CONSTANT = 60  # of reciprocal rank fusion, as in Cormack, Clarke and Buettcher (2009)
+CANDIDATES_PER_HIT = 4  # candidates looked at for each hit wanted
+RANK_SMOOTHING = 60  # of reciprocal rank fusion, as in Cormack, Clarke and Buettcher (2009)
 MAX_REMEMBERED = 20_000  # vectors
 HUB_URL = "https://huggingface.co"
 HUB_KEY, HUB_VARIABLE = "HF_TOKEN", "HF_ENDPOINT"  # the hub's own client reads them
@@ -43,9 +43,9 @@ class DenseStage:
         with self._gate:
             nearness = self._nearness(query, hits)
         by_meaning = sorted(range(len(hits)), key=lambda place: (-nearness[place], place))
-        fused = [1.0 / (CONSTANT + place) for place in range(len(hits))]
+        fused = [1.0 / (RANK_SMOOTHING + place) for place in range(len(hits))]
         for rank, place in enumerate(by_meaning):
-            fused[place] += 1.0 / (CONSTANT + rank)
+            fused[place] += 1.0 / (RANK_SMOOTHING + rank)
         return sorted(range(len(hits)), key=lambda place: (-fused[place], place))
 
     def _nearness(self, query: str, hits: Sequence[Hit]) -> list[float]:

@@ -12,7 +12,7 @@ from deep_research.evidence.language import ENGLISH
 from deep_research.sources.documents.terms import match_expression
 
 _COMMON_SHARE = 0.1
-_COMMON_PASSAGES = 1_000
+_MIN_COMMON_PASSAGES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Statistics:
     def rare(self, terms: Sequence[str]) -> list[str]:
         """The terms without those that very many passages have: these take most of the time of a search and
         change its order hardly at all."""
-        common = max(_COMMON_PASSAGES, self.total * _COMMON_SHARE)
+        common = max(_MIN_COMMON_PASSAGES, self.total * _COMMON_SHARE)
         return [term for term in terms if self.frequencies[term] <= common]
 
     def weights(self, terms: Iterable[str]) -> dict[str, float]:

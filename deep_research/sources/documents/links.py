@@ -20,11 +20,11 @@ from deep_research.sources.documents.name_index import MAX_BEARERS, Reading, Spo
 from deep_research.sources.documents.terms import query_terms
 from deep_research.state import FirstLook, Span
 
-LEADING = 5  # found documents whose names are told and followed
+MAX_FOLLOWED_HITS = 5  # found documents whose names are told and followed
 MAX_CANDIDATES = 24
 MIN_VALUE = 0.02
 _MAX_SPOTTED_CHARS = 2_400  # characters of what was matched
-TITLES = 8  # of a first look
+MAX_TITLES = 8  # of a first look
 
 
 def first_look(reading: Reading, question: str, *, exclude: frozenset[str]) -> FirstLook:
@@ -32,7 +32,7 @@ def first_look(reading: Reading, question: str, *, exclude: frozenset[str]) -> F
     (names,) = reading.spotted([question], any_case=True)
     question_words = dict.fromkeys(w.casefold() for w in words(question) if w.casefold() not in STOP_WORDS)
     terms = query_terms(question)
-    best = titles_of_best(reading, terms, TITLES, exclude=exclude) if terms else []
+    best = titles_of_best(reading, terms, MAX_TITLES, exclude=exclude) if terms else []
     return FirstLook(
         names=most_telling(names),
         words={word: round(reading.rarity(word), 4) for word in question_words},
@@ -52,7 +52,7 @@ def with_links(
 ) -> list[Hit]:
     """The hits, the first of them with their mentions, up to ``linked`` of the last ones replaced by documents that the
     first name. Raises `sqlite3.Error`."""
-    matched = [hit.matched for hit in hits[:LEADING]]
+    matched = [hit.matched for hit in hits[:MAX_FOLLOWED_HITS]]
     names = reading.names([text[:_MAX_SPOTTED_CHARS] for text in matched])
     leads = followed(
         reading,
@@ -67,7 +67,9 @@ def with_links(
     with_mentions = [
         replace(hit, mentions=text_names.mentions) for hit, text_names in zip(hits, names, strict=False)
     ]
-    direct = quota.fitting([*with_mentions, *hits[LEADING:]], lambda hit: hit.path, kept_free=len(leads))
+    direct = quota.fitting(
+        [*with_mentions, *hits[MAX_FOLLOWED_HITS:]], lambda hit: hit.path, kept_free=len(leads)
+    )
     named_ones = [_hit(reading, lead) for lead in leads]
     openings = reading.names([hit.matched[:_MAX_SPOTTED_CHARS] for hit in named_ones])
     return [
@@ -132,7 +134,7 @@ def followed(
     leads: dict[int, Lead] = {}
     finder = StemFinder(term_weights)
     presents: dict[int, set[str]] = {}
-    for title, text, names in list(documents)[:LEADING]:
+    for title, text, names in list(documents)[:MAX_FOLLOWED_HITS]:
         present_terms = finder(f"{title}\n{text}")
         lacking = {term: weight for term, weight in term_weights.items() if term not in present_terms}
         whole = sum(lacking.values())

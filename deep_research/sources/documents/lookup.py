@@ -16,9 +16,9 @@ from deep_research.sources.documents.terms import Cover, match_expression, path_
 from deep_research.state import Span
 
 PASSAGES_PER_HIT = 4
-SMALL_CORPUS = 200  # passages
+SMALL_CORPUS_MAX_PASSAGES = 200  # passages
 _NAME_WEIGHT = 0.1  # of a word in the path or the date, against 1 in the text
-_FIRST_LOOK = 4  # passages looked at for each document wanted, before more are asked for
+_PASSAGES_PER_DOCUMENT = 4  # passages looked at for each document wanted, before more are asked for
 
 # The title counts twice. Smaller is better.
 _BEST = """
@@ -208,7 +208,7 @@ class _Look:
 def _best(look: _Look, terms: Sequence[str], limit: int) -> list[list[_Found]]:
     """The passages of the best documents, at most ``limit``."""
     present = look.present(terms)
-    if look.total <= SMALL_CORPUS:
+    if look.total <= SMALL_CORPUS_MAX_PASSAGES:
         best = _best_by_coverage(look, present)[:limit]
     else:
         rare = look.rare(present)
@@ -242,7 +242,7 @@ def _only_by_path(look: _Look, found_documents: Set[int], limit: int) -> list[li
 def _best_by_bm25(look: _Look, terms: Sequence[str], limit: int) -> list[list[_Found]]:
     """The best passages of the best documents. Passages that tie with the last one looked at are left for a
     wider look, so that the order of insertion decides nothing."""
-    width = _FIRST_LOOK * limit
+    width = _PASSAGES_PER_DOCUMENT * limit
     while True:
         rows = look.rows(terms, width)
         complete = len(rows) < width
@@ -256,7 +256,7 @@ def _best_by_bm25(look: _Look, terms: Sequence[str], limit: int) -> list[list[_F
 def _best_by_coverage(look: _Look, terms: Sequence[str]) -> list[list[_Found]]:
     """The same for few passages. There BM25 fails: SQLite gives no weight to a word that half of them have.
     So what decides first is the share of the terms' weight that a passage covers."""
-    rows = look.with_paths(look.rows(terms, SMALL_CORPUS))
+    rows = look.with_paths(look.rows(terms, SMALL_CORPUS_MAX_PASSAGES))
     every = json.dumps(list({row.document for row in rows}))
     texts = dict(look.connection.execute(_TEXTS, (every,)))
     share = {row: look.share(row, texts[row.document]) for row in rows}

@@ -21,8 +21,8 @@ from deep_research.state import Mention
 MAX_MENTIONS = 16
 MAX_BEARERS = 20  # a name that more documents bear leads nowhere
 UNKNOWN_SHARE = 0.75  # of the weight of a name that no document bears
-_AT_ONCE = 384
-_STEP = 64
+_NAMES_PER_STATEMENT = 384
+_PADDING_SIZE = 64
 _MAX_WORDS = 50_000  # remembered
 _MAX_TEXTS = 500
 _MAX_MATCHED = 16
@@ -46,9 +46,11 @@ def bearers_of(connection: sqlite3.Connection, names: Iterable[str]) -> Bearers:
     `sqlite3.Error`."""
     unique_names = list(dict.fromkeys(names))
     bearers: Bearers = {}
-    for start in range(0, len(unique_names), _AT_ONCE):
-        part = unique_names[start : start + _AT_ONCE]
-        part += part[-1:] * (-len(part) % _STEP)  # few different numbers, so that SQLite knows the statement
+    for start in range(0, len(unique_names), _NAMES_PER_STATEMENT):
+        part = unique_names[start : start + _NAMES_PER_STATEMENT]
+        part += part[-1:] * (
+            -len(part) % _PADDING_SIZE
+        )  # few different numbers, so that SQLite knows the statement
         marks = ",".join("?" * len(part))
         for name, document, strength in connection.execute(
             f"SELECT name, document, strength FROM names WHERE name IN ({marks})",  # noqa: S608 - only marks

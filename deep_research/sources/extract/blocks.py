@@ -9,7 +9,7 @@ from deep_research.evidence.rows import NO_HEADER
 from deep_research.patterns import regex
 from deep_research.sources.extract.tables import in_one, line
 
-_LEVELS = 6
+_MAX_LEVEL = 6
 _INDENT = "  "
 _WIDEST_CHARS = 4  # characters that the later lines of an item are set in
 _RUN = regex(r"`{3,}")
@@ -40,7 +40,7 @@ class Blocks:
 
     def heading(self, level: int, words: str) -> None:
         if words := " ".join(words.split()):
-            self._write("", words, f"{'#' * min(level, _LEVELS)} {words}")
+            self._write("", words, f"{'#' * min(level, _MAX_LEVEL)} {words}")
 
     def paragraph(self, words: str) -> None:
         """Its line ends stay: they are where its author broke a line."""

@@ -20,7 +20,7 @@ MAX_DEPTH = 60
 _MAX_RAW = 20_000_000
 _MAX_NAME_CHARS = 120
 _SHORT_CHARS = 300  # characters of a value that stands in a table
-_WITHIN = 4  # objects within a record that is a row
+_MAX_ROW_DEPTH = 4  # objects within a record that is a row
 _TITLES = ("title", "headline", "name")
 _DATES = ("published", "date_published", "datePublished", "published_at", "publication_date", "date")
 _AUTHORS = ("author", "creator", "byline")
@@ -96,7 +96,7 @@ def _name(value: Any) -> str:
 
 def _row(value: Any, name: str = "", level: int = 0) -> dict[str, str]:
     """A record as a row: what is within by the names that lead to it. Empty for what does not fit into one."""
-    if level > _WITHIN:
+    if level > _MAX_ROW_DEPTH:
         return {}
     row: dict[str, str] = {}
     for key, inner in value.items() if isinstance(value, dict) else ():

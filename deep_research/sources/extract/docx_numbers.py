@@ -16,7 +16,7 @@ _PLACE = regex(r"%([1-9])")
 _ROMAN = (("m", 1000), ("cm", 900), ("d", 500), ("cd", 400), ("c", 100), ("xc", 90), ("l", 50), ("xl", 40), ("x", 10),
           ("ix", 9), ("v", 5), ("iv", 4), ("i", 1))  # fmt: skip
 _SILENT = ("none", "bullet")  # of a level that has no number of its own
-_LEVELS = 9  # that a list may have
+_MAX_LEVELS = 9  # that a list may have
 _MAX_LABEL_CHARS = 60  # characters of what stands before a paragraph
 _MAX_STYLES = 10  # of which each is based on the next
 
@@ -163,7 +163,7 @@ class Numbers:
 
     def _list(self, name: str, level: int) -> _List | None:
         """The list that counts for one of this name, begun anew where that is said; None where it has no such level."""
-        if name not in self._known or not 0 <= level < _LEVELS:
+        if name not in self._known or not 0 <= level < _MAX_LEVELS:
             return None
         use = self._known[name]
         counter = self._counting(use)
@@ -203,7 +203,7 @@ def numbering(element: Any) -> tuple[str, int | None] | None:
 
 
 def _told_levels(elements: Iterable[Any]) -> dict[int, _Level]:
-    return {at: level for at, level in map(_level, elements) if 0 <= at < _LEVELS}
+    return {at: level for at, level in map(_level, elements) if 0 <= at < _MAX_LEVELS}
 
 
 def _level(element: Any) -> tuple[int, _Level]:

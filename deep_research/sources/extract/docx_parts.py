@@ -18,7 +18,7 @@ from deep_research.sources.extract.superscripts import END, MARKS, resolve_marks
 from deep_research.sources.extract.table_signs import as_name
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_PRIVATE = 0xF000  # from which on many programs number the signs of such a font
+_PRIVATE_USE_MIN = 0xF000  # from which on many programs number the signs of such a font
 _CODE = regex(r"[0-9A-Fa-f]{1,4}\Z")
 OFF = ("0", "false", "off")
 _TICKED, _EMPTY = "☒", "☐"  # as Word itself writes those of its newer forms
@@ -34,14 +34,14 @@ def sign(element: Any) -> str:
     """What a ``w:sym`` draws; nothing where it is not known."""
     font = _FONTS.get((element.get(f"{W}font") or "").lower(), {})
     code = element.get(f"{W}char") or ""
-    return font.get(int(code, 16) % _PRIVATE, "") if _CODE.match(code) else ""
+    return font.get(int(code, 16) % _PRIVATE_USE_MIN, "") if _CODE.match(code) else ""
 
 
 def in_font(run: Any, text: str) -> str:
     """The text of a run, whose letters may stand for the signs of its font. Those that are not known stay."""
     fonts = run.find(f"{W}rPr/{W}rFonts")
     font = _FONTS.get((fonts.get(f"{W}ascii") or "").lower()) if fonts is not None else None
-    return "".join(font.get(ord(letter) % _PRIVATE, letter) for letter in text) if font else text
+    return "".join(font.get(ord(letter) % _PRIVATE_USE_MIN, letter) for letter in text) if font else text
 
 
 def value(element: Any, path: str, usual: str = "") -> str:

@@ -63,7 +63,7 @@ _REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"RIFF", "an image, a sound or a film"),
 )
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_KIND_AT = 38  # where the first entry of an archive says what it is, if that is its name
+_KIND_OFFSET_BYTES = 38  # where the first entry of an archive says what it is, if that is its name
 _SHORT_MARKS = (b"BM", b"BZh")  # text may begin with these as well
 _KINDS = {"image": "an image", "audio": "a sound", "video": "a film", "font": "a font"}
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -190,7 +190,7 @@ def _zipped(raw: bytes) -> Format:
     end = raw.rfind(b"PK\x05\x06")
     size = int.from_bytes(raw[end + 12 : end + 16], "little") if end >= 0 else 0
     names = raw[max(0, end - size) : end] if 0 < size <= end else raw
-    kind = raw[_KIND_AT : _KIND_AT + 100] if raw[30:38] == b"mimetype" else b""
+    kind = raw[_KIND_OFFSET_BYTES : _KIND_OFFSET_BYTES + 100] if raw[30:38] == b"mimetype" else b""
     for mark, format_ in (
         (b"word/document", Format.DOCX),
         (b"xl/workbook", Format.XLSX),

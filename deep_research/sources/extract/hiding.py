@@ -23,7 +23,7 @@ _NUMBER = regex(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(%|[a-z]*)")
 # Pixels of a unit, roughly.
 _UNITS = {"": 1.0, "px": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "%": 0.16, "cm": 38.0, "mm": 3.8,
           "in": 96.0, "pc": 16.0, "vw": 10.0, "vh": 10.0}  # fmt: skip
-_UNREADABLE = 2.0  # pixels of a letter
+_MAX_UNREADABLE_PIXELS = 2.0  # pixels of a letter
 _FAINT_SHARE = 0.05
 _AWAY = -900.0  # pixels
 _COLORS = {"white": "ffffff", "black": "000000"}
@@ -88,7 +88,7 @@ def hides(style: str) -> bool:
         or properties.get("visibility") in ("hidden", "collapse")
         or properties.get("mso-hide") == "all"
         or properties.get("content-visibility") == "hidden"
-        or (size is not None and size <= _UNREADABLE)
+        or (size is not None and size <= _MAX_UNREADABLE_PIXELS)
         or any(_is_faint(properties.get(name, "")) for name in ("opacity", "zoom"))
         or any((_pixels(properties.get(name, "")) or 0.0) <= _AWAY for name in _OFFSETS)
         or any(_CLIPPED.search(properties.get(name, "")) for name in ("clip", "clip-path"))

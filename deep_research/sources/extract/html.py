@@ -182,14 +182,14 @@ _PADDING = regex(
 _PICTURE = regex(r"data:[\w/+.;=-]{1,80},[A-Za-z0-9+/=%_.~-]+")
 _DRAWING = regex(r"<svg[^<>]{0,400}>", re.IGNORECASE)
 _METADATA = regex(r"<script[^>]{0,400}ld\+json", re.IGNORECASE)
-_METADATA_LENGTH = 200_000
+_MAX_METADATA_CHARS = 200_000
 
 
 def unpadded(page: str) -> str:
     """A page without what takes room in it and says nothing."""
 
     def replacement(match: re.Match[str]) -> str:
-        if _METADATA.match(match[0]) and len(match[0]) <= _METADATA_LENGTH:
+        if _METADATA.match(match[0]) and len(match[0]) <= _MAX_METADATA_CHARS:
             return match[0]
         drawing = _DRAWING.match(match[0])  # its name may say yes or no in a table
         return f"{drawing[0]}</svg>" if drawing else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from deep_research.errors import ExtractionError
 from deep_research.evidence.near_duplicates import fingerprint
-from deep_research.sources.extract.document import LABEL_LENGTH, Document
+from deep_research.sources.extract.document import MAX_LABEL_CHARS, Document
 from deep_research.sources.extract.plaintext import one_line
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def document_of(answer: dict[str, Any]) -> Document:
         document = _documents().validate_python(answer)
     except ValueError:
         raise ExtractionError("reading it crashed", crashed=True) from None
-    labels = tuple(one_line(label, LABEL_LENGTH) for label in document.page_labels)
+    labels = tuple(one_line(label, MAX_LABEL_CHARS) for label in document.page_labels)
     if not all(0 <= page <= len(document.text) for page in document.pages) or len(labels) not in (
         0,
         len(document.pages),

@@ -26,7 +26,7 @@ NO_READER = (
 )
 _FEW_CHARS = 20  # letters a page, below which it may be a picture with a stamp on it
 _WORDS = 0.75  # of the signs of a page: as many letters and figures at least has one of words
-_BATCH = 100  # pages, among which running heads are looked for
+_PAGES_PER_BATCH = 100  # pages, among which running heads are looked for
 _COVERED_SHARE = 0.5  # of the page: what a picture of its text covers at least
 _NO_TEXT = "no text layer: its pages are pictures; run it through text recognition"
 _NO_MAP = "its fonts do not say which letters they show; run it through text recognition"
@@ -104,7 +104,7 @@ def _batches(raw: bytes) -> Iterator[ParseBatch]:
         include_complexity=True,
     )
     try:
-        yield from parser.parse_batches(raw[max(0, raw.find(b"%PDF-")) :], _BATCH)
+        yield from parser.parse_batches(raw[max(0, raw.find(b"%PDF-")) :], _PAGES_PER_BATCH)
     except ParseError as error:
         if isinstance(error.__cause__, MemoryError):
             raise error.__cause__ from error

@@ -122,7 +122,7 @@ _SAMPLE_BYTES = 16_000  # bytes
 _LOOKED_THROUGH_BYTES = 2_000_000  # bytes, for lines that tell something
 _MAX_SIGN_BYTES = 4  # bytes
 _MIN_SCRIPT_CHARS = 24  # letters of another script, of
-_KINDS = 6  # at least, which the chances of a few marks do not make
+_MIN_KINDS = 6  # at least, which the chances of a few marks do not make
 _FEW_KANA_CHARS = 10  # characters for each
 _IN_WORDS = 0.7  # of the letters of another script, in words of nothing else
 _BROKEN_CHARS = 200  # characters of which one may be, besides the last
@@ -177,7 +177,7 @@ def _is_of_words(text: str) -> bool:
     apart = sum(len(word) for word in _APART.findall(text) if _is_sane(word))
     return (
         len(letters) >= _MIN_SCRIPT_CHARS
-        and len(set(letters)) >= _KINDS
+        and len(set(letters)) >= _MIN_KINDS
         and apart >= _IN_WORDS * len(letters)
     )
 

@@ -23,7 +23,7 @@ from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document
 from deep_research.sources.extract.messages import document_of
 
 MAX_RAW_BYTES = 60_000_000  # each format has a lower cap of its own
-_JOBS_EACH = 200  # after so many a child is replaced: parsers leak
+_MAX_JOBS_PER_CHILD = 200  # after so many a child is replaced: parsers leak
 _WALL_SECONDS = 12.0  # seconds that may pass for each of computing
 _LARGE_BYTES = 1_000_000  # bytes of a document that is read while no other such is
 _IDLE_SECONDS = 60.0  # seconds without work after which a child is ended
@@ -212,7 +212,7 @@ class Extractor:
                 if job.cancelled:
                     raise _closed()
             answer = child.work(job.request, job.raw, job.most, lambda: job.cancelled)
-            spent = bool(answer.get("leaving")) or child.jobs >= _JOBS_EACH
+            spent = bool(answer.get("leaving")) or child.jobs >= _MAX_JOBS_PER_CHILD
             document = document_of(answer)
         except ExtractionError as raised:
             error = raised.with_traceback(None)  # its frames hold the document, and this one holds it

@@ -20,7 +20,7 @@ _ROW = regex(  # one whose first cell does not say where it is
     rb"<(?:\w{1,20}:)?row\s(?:[^<>]{0,200}?\s)?r=[\"'](\d{1,7})[\"'][^<>]{0,200}>\s*<(?:\w{1,20}:)?c(?![^<>]{0,200}\sr=)[\s>]"
 )
 _MAX_CELLS = 1_000_000
-_WHOLE = 1e15  # from which on a number is no count
+_MAX_WHOLE = 1e15  # from which on a number is no count
 _ZIP = b"PK"
 
 
@@ -91,7 +91,7 @@ def _cell_text(cell: Any) -> str:
     if isinstance(cell, bool):
         return str(cell).upper()
     if isinstance(cell, float):
-        return str(int(cell)) if cell.is_integer() and abs(cell) < _WHOLE else f"{cell:.15g}"
+        return str(int(cell)) if cell.is_integer() and abs(cell) < _MAX_WHOLE else f"{cell:.15g}"
     if isinstance(cell, datetime):
         return (
             (cell.date() if cell.time() == time() else cell.replace(tzinfo=None))

@@ -22,7 +22,7 @@ _TAG = regex(r"<[^<>]{0,400}>")
 _LOGIN = regex(r"(?<![^\W\d_])[^\W\d_]++\d{2,}")
 _LEAST, _MOST = 4, 300  # characters of a title
 _MAX_LINE_CHARS = 150
-_TOP = 8  # paragraphs of a page, among which its title stands
+_MAX_TOP_PARAGRAPHS = 8  # paragraphs of a page, among which its title stands
 _COLUMNS = regex(r"\S\s{3,}\S")
 
 
@@ -54,7 +54,7 @@ def sane_author(author: str) -> str:
 def title_of(paragraphs: Sequence[Paragraph], lines: Sequence[str]) -> str:
     """The title on the first page of a text: the first of its highest headings, if it stands near the top, else the
     first of the ``lines`` drawn there, if that may be one. What comes back there is a heading of its parts."""
-    top = [each.text for each in paragraphs[:_TOP] if each.kind == "heading"]
+    top = [each.text for each in paragraphs[:_MAX_TOP_PARAGRAPHS] if each.kind == "heading"]
     highest = min(top, key=lambda text: len(text) - len(text.lstrip("#")), default="")
     return sane_title(highest.lstrip("# ")) or _first(paragraphs, lines)
 

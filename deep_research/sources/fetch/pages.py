@@ -22,7 +22,7 @@ from deep_research.sources.fetch.flights import Flights
 from deep_research.sources.fetch.guard import Refused, target_of
 from deep_research.sources.fetch.hosts import Hosts
 from deep_research.sources.fetch.robots import Robots
-from deep_research.sources.fetch.site_request import ASKED_AT_ONCE, Asker, Journey, request_url
+from deep_research.sources.fetch.site_request import MAX_PAGES_AT_ONCE, Asker, Journey, request_url
 from deep_research.state.journal import utc_now
 
 SECONDS = 90.0  # for all of a page: waiting for its turn, asking, reading
@@ -70,7 +70,7 @@ class WebPages(Generic[DocumentT]):
         clock: Callable[[], datetime] = utc_now,
         respect_robots: bool = True,
         seconds: float = SECONDS,
-        at_once: int = ASKED_AT_ONCE,
+        at_once: int = MAX_PAGES_AT_ONCE,
     ) -> None:
         self._asker = Asker(fetcher, robots if respect_robots else None, hosts, at_once=at_once)
         self._extractor = extractor

@@ -32,11 +32,11 @@ MAX_DELAY_SECONDS = (
 MOST_BYTES = 500 * 1024  # of a file that are looked at
 UNREACHED, FAULTY = 60.0, 300.0
 SHORTEST_KEPT, LONGEST_KEPT = 3_600.0, 86_400.0
-_ORIGINS = 2_048  # of which rules are kept
+_MAX_ORIGINS = 2_048  # of which rules are kept
 _KEPT_BYTES = 2_000_000  # of all files together; rules take up to forty times that in memory
 _LARGE_BYTES = 32_768  # bytes, from which on reading the file would hold the loop
 _OTHERS = "others"
-_EVERYBODY = 1_000_000
+_UNLIMITED = 1_000_000
 _AGENT = regex(r"\s*user[ -]?agent(?![a-z])\s*:?\s*", re.IGNORECASE)
 
 
@@ -103,7 +103,7 @@ class Robots:
                 gate.limit(1, None)
                 rules = await self._ask(origin)
                 self._keep(origin, rules)
-                gate.limit(_EVERYBODY, None)  # who waited has nothing left to wait for
+                gate.limit(_UNLIMITED, None)  # who waited has nothing left to wait for
                 return rules
 
     async def _ask(self, origin: str) -> _Rules:
@@ -149,7 +149,7 @@ class Robots:
                 self._size -= old.size
             self._kept[origin] = rules
             self._size += rules.size
-            while len(self._kept) > _ORIGINS or (self._size > _KEPT_BYTES and len(self._kept) > 1):
+            while len(self._kept) > _MAX_ORIGINS or (self._size > _KEPT_BYTES and len(self._kept) > 1):
                 _, oldest = self._kept.popitem(last=False)
                 self._size -= oldest.size
 

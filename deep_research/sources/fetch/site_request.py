@@ -18,9 +18,9 @@ from deep_research.sources.fetch.hosts import Hosts
 from deep_research.sources.fetch.robots import Robots
 
 # Pages under way, whatever their hosts. Half as many that came are read.
-ASKED_AT_ONCE = 32
+MAX_PAGES_AT_ONCE = 32
 # Of these, pages of more than `LARGE` bytes, from when that is seen until they have been read.
-LARGE_AT_ONCE = 3
+MAX_LARGE_AT_ONCE = 3
 _UNWRITTEN = regex(r"[^\x21-\x7e]|[\"<>^`{|}]")
 _NOT_LET = frozenset((401, 402, 403, 407, 451))
 _GONE = frozenset((404, 410))
@@ -41,11 +41,11 @@ class Asker:
     """Asks for pages. Usable from several loops."""
 
     def __init__(
-        self, fetcher: Fetcher, robots: Robots | None, hosts: Hosts, *, at_once: int = ASKED_AT_ONCE
+        self, fetcher: Fetcher, robots: Robots | None, hosts: Hosts, *, at_once: int = MAX_PAGES_AT_ONCE
     ) -> None:
         self._fetcher, self._robots, self._hosts = fetcher, robots, hosts
         self._asking, self._reading = Gate(at_once), Gate(max(1, at_once // 2))
-        self._large = Gate(LARGE_AT_ONCE)
+        self._large = Gate(MAX_LARGE_AT_ONCE)
 
     async def ask(self, journey: Journey, saved_page: SavedPage | None) -> Fetched:
         """The page at the end of the redirects, or the word (304) that it is the ``saved_page``. Every host on the way

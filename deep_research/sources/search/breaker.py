@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-FAILURES = 5  # in a row
-UNREACHED = 3  # failures that it counts as when there was no connection
+MAX_FAILURES = 5  # in a row
+UNREACHED_WEIGHT = 3  # failures that it counts as when there was no connection
 FIRST_REST_SECONDS = 30.0  # seconds, doubled each time
 MAX_REST_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a service is: ``rest`` seconds until it may be asked again, and why; 0: now. ``told`` means that the service
-    itself said so, or refused the key; else its failures were counted. ``unreached``: the last was that there is no way
-    to it."""
+    """How a service is: ``rest`` seconds until it may be asked again, and why; 0: now. ``is_explicit`` means that the
+    service itself said so, or refused the key; else its failures were counted. ``unreached``: the last was that there is
+    no way to it."""
 
     rest: float = 0.0
     why: str = ""
@@ -28,7 +28,7 @@ class Health:
 
 @dataclass(slots=True)
 class Breaker:
-    """Closed until a service failed `FAILURES` times in a row, or says that it is not to be asked; then open for a
+    """Closed until a service failed `MAX_FAILURES` times in a row, or says that it is not to be asked; then open for a
     while. After that one request may try, and its end decides. Thread-safe."""
 
     clock: Callable[[], float] = time.monotonic
@@ -52,7 +52,7 @@ class Breaker:
             now = self.clock()
             if now < self._until:
                 return False
-            if self._failures < FAILURES and not self._is_explicit:
+            if self._failures < MAX_FAILURES and not self._is_explicit:
                 return True
             if self._trying and now < self._trying + FIRST_REST_SECONDS:
                 return False
@@ -67,11 +67,11 @@ class Breaker:
     def failed(self, why: str, *, unreached: bool = False) -> None:
         """One more failure; that there is no way to the service counts as several."""
         with self._lock:
-            self._failures += UNREACHED if unreached else 1
+            self._failures += UNREACHED_WEIGHT if unreached else 1
             self._unreached = unreached
             self._why, self._trying = why, 0.0
-            if self._failures >= FAILURES:
-                rest = FIRST_REST_SECONDS * 2.0 ** min(self._failures - FAILURES, 10)
+            if self._failures >= MAX_FAILURES:
+                rest = FIRST_REST_SECONDS * 2.0 ** min(self._failures - MAX_FAILURES, 10)
                 self._until = max(self._until, self.clock() + min(MAX_REST_SECONDS, rest))
                 self._is_explicit = False
 

@@ -43,7 +43,7 @@ __all__ = [
 MAX_TITLE_CHARS = 300  # characters
 MAX_SNIPPET_CHARS = 1_000
 MAX_NAME_CHARS = 200
-LONGEST_ADDRESS = 2_000
+MAX_URL_CHARS = 2_000
 MAX_TEXT_CHARS = 2_000_000
 # Of what services of others give.
 MAX_ADDRESS_CHARS = 4_096
@@ -55,7 +55,7 @@ LABELS = "page_labels"
 MAX_MENTIONS, MAX_WORDS = 200, 2_000
 MAX_AUTHORS = 50
 
-_RAW = 8  # times the bound: characters that are looked at, since tags and entities go
+_RAW_SIZE_RATIO = 8  # times the bound: characters that are looked at, since tags and entities go
 _TAG = regex(r"<[a-zA-Z/!?][^<>]{0,1000}>")
 # The inside of these is no text.
 _HIDDEN = regex(r"<(script|style)\b[^<>]{0,1000}>.{0,20000}?</\1\s*>", re.IGNORECASE | re.DOTALL)
@@ -69,7 +69,7 @@ _LANGUAGE = regex(r"[a-z]{2,3}")
 def line(value: Any, most: int = MAX_SNIPPET_CHARS) -> str:
     """One line of plain text of at most ``most`` characters: tags and entities gone, spaces single, cut at a word and
     ended with ``…`` where it was longer. Empty where ``value`` is no text."""
-    raw = text(value)[: most * _RAW]
+    raw = text(value)[: most * _RAW_SIZE_RATIO]
     for _ in range(2):  # what was escaped twice
         raw = html.unescape(_TAG.sub(" ", _HIDDEN.sub(" ", raw))) if "<" in raw or "&" in raw else raw
     return shortened(" ".join(clean(_TAG.sub(" ", raw)).split()), most, "…")
@@ -95,7 +95,7 @@ def shortened(words: str, most: int, end: str = "") -> str:
 def address(value: Any) -> str | None:
     """An http(s) address that can be asked for and shown; None for any other."""
     url = value.strip() if isinstance(value, str) else ""
-    if not url or len(url) > LONGEST_ADDRESS or _UNSAFE.search(url) or clean(url) != url:
+    if not url or len(url) > MAX_URL_CHARS or _UNSAFE.search(url) or clean(url) != url:
         return None
     try:
         parts = urlsplit(whole_characters(url))

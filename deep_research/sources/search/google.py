@@ -26,7 +26,7 @@ from deep_research.sources.search.web_service import SECONDS, HttpSearch, Malfor
 KEY_VARIABLE = GOOGLE.required[0]
 ENGINE_VARIABLE = GOOGLE.required[1]
 
-_PAGE = 10
+_MAX_PAGE_RESULTS = 10
 _MAX_RESULTS = 100
 _MOST_WORDS = 32  # Google ignores those that come after
 _MAX_SITES = 8
@@ -73,7 +73,9 @@ class Google(HttpSearch):
         results: dict[str, SearchResult] = {}
         start = 1
         while start <= _MAX_RESULTS:
-            number = _PAGE if request.exclude else min(_PAGE, request.limit - len(results))
+            number = (
+                _MAX_PAGE_RESULTS if request.exclude else min(_MAX_PAGE_RESULTS, request.limit - len(results))
+            )
             number = min(number, _MAX_RESULTS - start + 1)
             page = await self._get("/customsearch/v1", {**params, "num": number, "start": start})
             items = _items(page)

@@ -32,7 +32,7 @@ LICENSE = "CC BY-SA 4.0"
 _EDITION = "{language}"
 _DEFAULT_EDITION = "en"
 _MAX_RESULTS = 50
-_TEXTS_AT_ONCE = 3  # the most that its rules allow
+_MAX_TEXTS_AT_ONCE = 3  # the most that its rules allow
 _COMMON: Params = {"action": "query", "format": "json", "formatversion": 2}
 _PASSING = (
     "ratelimited",
@@ -71,7 +71,7 @@ class Wikipedia(HttpSearch):
         edition = language(request.filters.language) or _DEFAULT_EDITION
         base_url = self.base_url.replace(_EDITION, edition)
         pages = await self._pages(request, base_url)
-        gate = asyncio.Semaphore(_TEXTS_AT_ONCE)
+        gate = asyncio.Semaphore(_MAX_TEXTS_AT_ONCE)
         willing = True  # a service that refused one text is not asked for the others
 
         async def text_of(page: Mapping[str, Any]) -> str | None:

@@ -19,7 +19,7 @@ from servers.website import web_reply as reply
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits, Hosts, Robots, WebPages
 from deep_research.sources.fetch.client import LARGE_BYTES
-from deep_research.sources.fetch.site_request import LARGE_AT_ONCE, request_url
+from deep_research.sources.fetch.site_request import MAX_LARGE_AT_ONCE, request_url
 
 pytestmark = pytest.mark.timed
 
@@ -358,7 +358,7 @@ def test_of_large_pages_only_a_few_are_in_memory_until_they_have_been_read():
 
     with Web(pages) as web:
         asyncio.run(journey(web))
-    assert 1 <= extractor.most <= LARGE_AT_ONCE
+    assert 1 <= extractor.most <= MAX_LARGE_AT_ONCE
 
 
 def test_a_large_page_whose_connection_breaks_is_asked_for_again_in_its_place():

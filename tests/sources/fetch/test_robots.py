@@ -170,7 +170,7 @@ def test_a_delay_is_kept_up_to_a_bound(asked, given):
 
 
 def test_what_is_kept_is_bounded(monkeypatch):
-    monkeypatch.setattr("deep_research.sources.fetch.robots._ORIGINS", 8)
+    monkeypatch.setattr("deep_research.sources.fetch.robots._MAX_ORIGINS", 8)
 
     async def journey(web):
         rules = robots(web)
