@@ -137,8 +137,8 @@ async def recording_nothing_is_no_event(desk: Desk) -> None:
 
 async def events_are_applied_in_the_order_they_were_handed_in(desk: Desk) -> None:
     await asyncio.gather(*(desk.journal.record(note(str(n)), note(f"{n}b")) for n in range(100)))
-    wanted = [text for n in range(100) for text in (str(n), f"{n}b")]
-    assert [g.text for g in desk.journal.state.guidance] == wanted
+    expected = [text for n in range(100) for text in (str(n), f"{n}b")]
+    assert [g.text for g in desk.journal.state.guidance] == expected
     assert desk.fold.applied == list(range(1, 203))
 
 
@@ -299,15 +299,15 @@ async def a_command_that_ends_a_run_is_gone_with_its_last_word_and_not_before(de
 async def commands_that_nobody_acted_on_are_named_before_the_last_word_of_a_completed_run(desk: Desk) -> None:
     store = desk.bench.store
     store.enqueue_command(desk.run_id, "steer", "answered")
-    (answered,) = store.pending_commands(desk.run_id)
-    desk.journal.consume(answered.id)
+    (command,) = store.pending_commands(desk.run_id)
+    desk.journal.consume(command.id)
     store.enqueue_command(desk.run_id, "steer", "first")
     store.enqueue_command(desk.run_id, "pause", "second")
     await desk.journal.record(note(), ev.RunCompleted())
     *_, noted, first, second, last = desk.log()
-    named = [event.refused for event in (first, second) if isinstance(event, ev.RunSteered)]
+    refusals = [event.refused for event in (first, second) if isinstance(event, ev.RunSteered)]
     assert isinstance(noted, ev.GuidanceGiven)
-    assert named == ["steer first", "pause second"]
+    assert refusals == ["steer first", "pause second"]
     assert isinstance(last, ev.RunCompleted)
     assert store.pending_commands(desk.run_id) == []
     assert fold(desk.log()).snapshot() == desk.journal.state

@@ -32,9 +32,9 @@ class Mailbox:
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
 
-    def deliver(self, settled: list[tuple[Append, DeepResearchError | None]]) -> None:
-        self.batches.append([append.lane.run_id for append, _ in settled])
-        for append, failure in settled:
+    def deliver(self, outcomes: list[tuple[Append, DeepResearchError | None]]) -> None:
+        self.batches.append([append.lane.run_id for append, _ in outcomes])
+        for append, failure in outcomes:
             append.on_settled(failure)
 
 
@@ -51,7 +51,7 @@ class Listener:
     def command(self) -> Command:
         return self.commands.get(timeout=PATIENCE)
 
-    def lost(self) -> bool:
+    def wait_for_loss(self) -> bool:
         return self.losses.get(timeout=PATIENCE)
 
 
@@ -127,7 +127,7 @@ class Bench:
         moved: tuple[str, ...] | None = None,
         closing: Callable[[Sequence[Command]], Sequence[StoredEvent]] | None = None,
     ) -> tuple[Append, Settled]:
-        settled: Settled = Future()
+        future: Settled = Future()
         bodies = bodies or [b'{"n": %d}' % n for n in range(count)]
         return Append(
             lane=lane,
@@ -142,15 +142,15 @@ class Bench:
             consumed=consumed,
             places=moved,
             closing=closing,
-            on_settled=settled.set_result,
-        ), settled
+            on_settled=future.set_result,
+        ), future
 
     def submit(
         self, *units: tuple[Append, Settled], store: Store | None = None
     ) -> list[DeepResearchError | None]:
         """Hand units in together and wait for what becomes of each."""
         (store or self.store).submit([append for append, _ in units])
-        return [settled.result(timeout=PATIENCE) for _, settled in units]
+        return [future.result(timeout=PATIENCE) for _, future in units]
 
     def append(
         self, lane: Lane, expected: int, count: int = 1, *, store: Store | None = None, **more: Any

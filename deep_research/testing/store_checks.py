@@ -274,7 +274,7 @@ def hostile_strings_are_only_strings(bench: Bench) -> None:
 
 
 def a_deleted_run_is_gone(bench: Bench) -> None:
-    _ended(bench, texts=["text"])
+    _create_completed(bench, texts=["text"])
     bench.store.delete("run-1")
     _unknown(lambda: bench.store.run("run-1"))
     assert bench.store.read("run-1") == []
@@ -282,14 +282,14 @@ def a_deleted_run_is_gone(bench: Bench) -> None:
 
 
 def deleting_removes_the_texts_of_the_run(bench: Bench) -> None:
-    _ended(bench, texts=["text"])
+    _create_completed(bench, texts=["text"])
     bench.store.delete("run-1")
     _missing(bench, "text")
 
 
 def a_text_that_another_run_uses_survives(bench: Bench) -> None:
-    _ended(bench, texts=["shared", "alone"])
-    _ended(bench, "run-2", texts=["shared"])
+    _create_completed(bench, texts=["shared", "alone"])
+    _create_completed(bench, "run-2", texts=["shared"])
     bench.store.delete("run-1")
     assert bench.store.contents([Content.of("shared").hash]) == [b"shared"]
     _missing(bench, "alone")
@@ -310,7 +310,7 @@ def deleting_the_run_of_a_dead_process_is_allowed(bench: Bench) -> None:
 
 
 def a_completed_run_takes_no_commands(bench: Bench) -> None:
-    _ended(bench)
+    _create_completed(bench)
     try:
         bench.store.enqueue_command("run-1", "steer", "too late")
     except RunStateError:
@@ -321,15 +321,18 @@ def a_completed_run_takes_no_commands(bench: Bench) -> None:
 def what_is_left_when_a_run_completes_goes_to_its_last_word(bench: Bench) -> None:
     lane = bench.create()
     ids = [bench.store.enqueue_command("run-1", "steer", text) for text in ("answered", "first", "second")]
-    heard: list[Command] = []
+    last_commands: list[Command] = []
 
     def closing(left: Sequence[Command]) -> list[StoredEvent]:
-        heard.extend(left)
+        last_commands.extend(left)
         return [StoredEvent(2 + n, "note", 1, b"{}") for n in range(len(left) + 1)]
 
-    done = replace(RUNNING, status=RunStatus.COMPLETED)
-    assert bench.append(lane, 1, projection=done, release=True, consumed=ids[:1], closing=closing) is None
-    assert [(command.id, command.payload) for command in heard] == [(ids[1], "first"), (ids[2], "second")]
+    final = replace(RUNNING, status=RunStatus.COMPLETED)
+    assert bench.append(lane, 1, projection=final, release=True, consumed=ids[:1], closing=closing) is None
+    assert [(command.id, command.payload) for command in last_commands] == [
+        (ids[1], "first"),
+        (ids[2], "second"),
+    ]
     assert bench.seqs() == [1, 2, 3, 4]
     assert bench.store.run("run-1").last_seq == 4
     assert bench.store.pending_commands("run-1") == []
@@ -337,30 +340,30 @@ def what_is_left_when_a_run_completes_goes_to_its_last_word(bench: Bench) -> Non
 
 def a_command_that_comes_while_a_run_completes_is_refused_or_goes_to_its_last_word(bench: Bench) -> None:
     """Several leave commands as fast as they can until the run takes none: the last word gets each that was taken."""
-    lane, heard, taken = bench.create(), list[Command](), list[int]()
-    begun = threading.Barrier(3)
+    lane, last_commands, accepted_ids = bench.create(), list[Command](), list[int]()
+    start = threading.Barrier(3)
 
     def leave() -> None:
-        begun.wait(timeout=PATIENCE)
+        start.wait(timeout=PATIENCE)
         for _ in range(MAX_COMMANDS):
             try:
-                taken.append(bench.store.enqueue_command("run-1", "steer"))
+                accepted_ids.append(bench.store.enqueue_command("run-1", "steer"))
             except RunStateError:
                 return
 
     def closing(left: Sequence[Command]) -> list[StoredEvent]:
-        heard.extend(left)
+        last_commands.extend(left)
         return [StoredEvent(2, "note", 1, b"{}")]
 
     threads = [threading.Thread(target=leave) for _ in range(2)]
     for thread in threads:
         thread.start()
-    begun.wait(timeout=PATIENCE)
-    done = replace(RUNNING, status=RunStatus.COMPLETED)
-    assert bench.append(lane, 1, projection=done, release=True, closing=closing) is None
+    start.wait(timeout=PATIENCE)
+    final = replace(RUNNING, status=RunStatus.COMPLETED)
+    assert bench.append(lane, 1, projection=final, release=True, closing=closing) is None
     for thread in threads:
         thread.join(timeout=PATIENCE)
-    assert sorted(taken) == sorted(command.id for command in heard)
+    assert sorted(accepted_ids) == sorted(command.id for command in last_commands)
 
 
 def commands_wait_for_who_works_on_the_run_next_in_their_order(bench: Bench) -> None:
@@ -390,7 +393,7 @@ def the_lane_of_a_deleted_run_is_refused(bench: Bench) -> None:
 
 
 def a_deleted_id_can_be_used_again(bench: Bench) -> None:
-    _ended(bench)
+    _create_completed(bench)
     bench.store.delete("run-1")
     bench.create(query="again")
     assert bench.store.run("run-1").query == "again"
@@ -603,9 +606,9 @@ def commands_have_growing_numbers(bench: Bench) -> None:
 
 def a_consumed_command_does_not_arrive_again(bench: Bench) -> None:
     lane = bench.create(owner=bench.dead_owner())
-    done = bench.store.enqueue_command("run-1", "steer", "done")
+    consumed_id = bench.store.enqueue_command("run-1", "steer", "done")
     bench.store.enqueue_command("run-1", "steer", "open")
-    assert bench.append(lane, 1, consumed=[done]) is None
+    assert bench.append(lane, 1, consumed=[consumed_id]) is None
     listener = Listener()
     bench.store.watch(bench.take(), listener.watch())
     assert listener.command().payload == "open"
@@ -644,7 +647,7 @@ def the_loser_of_a_run_is_told(bench: Bench) -> None:
     lane, listener = bench.create(owner=bench.dead_owner()), Listener()
     bench.store.watch(lane, listener.watch())
     bench.take()
-    assert listener.lost()
+    assert listener.wait_for_loss()
     assert lane.closed
 
 
@@ -657,16 +660,16 @@ def a_command_for_an_unknown_run_is_refused(bench: Bench) -> None:
 
 def the_row_follows_every_append(bench: Bench) -> None:
     lane = bench.create()
-    wanted = Projection(
+    projection = Projection(
         status=RunStatus.ABORTED,
         reason=AbortReason.TIMEOUT,
         phase=DeepResearchPhase.SYNTHESIS,
         iteration=3,
     )
     later = datetime.fromtimestamp(START + 60, UTC)
-    bench.append(lane, 1, 2, projection=wanted, at=later)
+    bench.append(lane, 1, 2, projection=projection, at=later)
     row = bench.store.run("run-1")
-    assert (row.projection, row.last_seq, row.updated_at) == (wanted, 3, later)
+    assert (row.projection, row.last_seq, row.updated_at) == (projection, 3, later)
     assert row.created_at == datetime.fromtimestamp(START, UTC)
 
 
@@ -675,9 +678,9 @@ def every_status_reason_and_phase_is_kept(bench: Bench) -> None:
     for status in RunStatus:
         for reason in (None, *AbortReason):
             for phase in DeepResearchPhase:
-                wanted = Projection(status=status, reason=reason, phase=phase, iteration=expected)
-                assert bench.append(lane, expected, projection=wanted) is None
-                assert bench.store.run("run-1").projection == wanted
+                projection = Projection(status=status, reason=reason, phase=phase, iteration=expected)
+                assert bench.append(lane, expected, projection=projection) is None
+                assert bench.store.run("run-1").projection == projection
                 expected += 1
 
 
@@ -780,17 +783,17 @@ def many_threads_append_to_runs_of_their_own(bench: Bench) -> None:
 
 def readers_see_whole_units_while_others_write(bench: Bench) -> None:
     lane = bench.create()
-    done = threading.Event()
+    stop = threading.Event()
 
     def write() -> None:
         try:
             for expected in range(1, 151, 3):
                 assert bench.append(lane, expected, 3) is None
         finally:
-            done.set()
+            stop.set()
 
     def look() -> None:
-        while not done.is_set():
+        while not stop.is_set():
             seqs = bench.seqs()
             assert seqs == list(range(1, len(seqs) + 1))
             assert (len(seqs) - 1) % 3 == 0
@@ -805,7 +808,7 @@ def what_was_handed_in_is_settled_by_closing(bench: Bench) -> None:
     for append, _ in units:
         bench.store.submit([append])
     bench.store.close()
-    assert [settled.result(timeout=PATIENCE) for _, settled in units] == [None] * 199
+    assert [future.result(timeout=PATIENCE) for _, future in units] == [None] * 199
 
 
 def a_closed_store_opens_again_when_used(bench: Bench) -> None:
@@ -859,7 +862,7 @@ def the_loser_is_told_of_a_taking_through_another_store(bench: Bench) -> None:
     lane, listener = bench.create(owner=bench.dead_owner()), Listener()
     bench.store.watch(lane, listener.watch())
     bench.another().acquire("run-1", bench.owner("two"))
-    assert listener.lost()
+    assert listener.wait_for_loss()
     assert isinstance(bench.append(lane, 1), AppendRefusedError)
 
 
@@ -884,7 +887,7 @@ def without_a_watch_the_lease_runs_out(bench: Bench) -> None:
 # Helpers
 
 
-def _ended(bench: Bench, run_id: str = "run-1", *, texts: list[str] | None = None) -> None:
+def _create_completed(bench: Bench, run_id: str = "run-1", *, texts: list[str] | None = None) -> None:
     lane = bench.create(run_id, texts=texts or [])
     assert bench.append(lane, 1, projection=Projection(status=RunStatus.COMPLETED), release=True) is None
 

@@ -269,7 +269,7 @@ def hold(database: str, gate: int, told: bool = False) -> str:
         bench.store.watch(lane, listener.watch())
         pass_through(gate)
         if told:
-            listener.lost()
+            listener.wait_for_loss()
         return type(bench.append(lane, 1)).__name__
 
 

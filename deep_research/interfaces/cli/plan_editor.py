@@ -50,12 +50,12 @@ class PlanEditor:
             if line is None:
                 self._console.draw("\n")
                 return None
-            said = line.strip().casefold()
-            if said in ("help", "?"):
+            word = line.strip().casefold()
+            if word in ("help", "?"):
                 self._console.note(*HELP)
                 continue
             try:
-                answer = None if said == "show" else self._draft.take(line)
+                answer = None if word == "show" else self._draft.take(line)
             except SlipError as slip:
                 self._console.note(str(slip))
                 continue

@@ -153,8 +153,8 @@ def _list(path: Path, args: Namespace, console: Console) -> None:
 
     entries = TokenFile(path).entries() if args.tokens or path.exists() else ()
     if args.json:
-        shown = [entry.model_dump(mode="json", exclude={"sha256"}) for entry in entries]
-        console.print(json.dumps(shown))
+        rows = [entry.model_dump(mode="json", exclude={"sha256"}) for entry in entries]
+        console.print(json.dumps(rows))
     elif entries:
         console.print("\n".join(text.table([_HEAD, *map(_row, entries)], console.columns)))
     elif not args.quiet:

@@ -71,9 +71,9 @@ async def who_stops_listening_to_a_stream_closes_it(bench: Bench) -> None:
     """Cancelled in the middle of the text."""
     provider = bench.provider()
     bench.server.fail("sse-slow", interval=0.01)
-    heard = asyncio.Event()
-    task = asyncio.create_task(provider.send(CALL, lambda _: heard.set()))
-    await asyncio.wait_for(heard.wait(), CALL.timeout)
+    first_piece = asyncio.Event()
+    task = asyncio.create_task(provider.send(CALL, lambda _: first_piece.set()))
+    await asyncio.wait_for(first_piece.wait(), CALL.timeout)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert task.cancelled()

@@ -70,9 +70,9 @@ async def a_stream_that_says_it_failed_is_transient(bench: Bench) -> None:
 
 
 async def where_nobody_listens_nothing_was_charged(bench: Bench) -> None:
-    with socket.socket() as taken:  # bound and not listening, so that no one else can
-        taken.bind(("127.0.0.1", 0))
-        provider = bench.provider(url=f"http://127.0.0.1:{taken.getsockname()[1]}")
+    with socket.socket() as bound_socket:  # bound and not listening, so that no one else can
+        bound_socket.bind(("127.0.0.1", 0))
+        provider = bench.provider(url=f"http://127.0.0.1:{bound_socket.getsockname()[1]}")
         error = (await bench.send(provider=provider)).failure
     assert error.verdict == Verdict.TRANSIENT
     assert not error.data["maybe_billed"]
