@@ -73,14 +73,14 @@ def read(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
         info = archive.getinfo(name)
         with archive.open(info) as file:
-            found = file.read(info.file_size + 1)
+            data = file.read(info.file_size + 1)
     except (KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise ArchiveError("a damaged zip archive") from error
     except Exception as error:  # zlib.error and its like in other packings
         raise ArchiveError("a damaged zip archive") from error
-    if len(found) != info.file_size:
+    if len(data) != info.file_size:
         raise ArchiveError("an archive that lies about its sizes")
-    return found
+    return data
 
 
 def foreign_bytes(archive: zipfile.ZipFile, file: BinaryIO) -> str:

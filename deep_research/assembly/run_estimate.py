@@ -116,20 +116,20 @@ async def _planned(parts: Parts, question: str, options: RunOptions) -> int:
 
 async def of_plan(parts: Parts, state: DeepResearchState) -> dict[str, Any]:
     """What a run may take by its plan, as data for who is to agree to it, and what it has taken by now."""
-    made = await estimated(parts, state.query, state.options, state.pending_sub_queries())
+    forecast = await estimated(parts, state.query, state.options, state.pending_sub_queries())
     return {
-        "searches": made.searches.model_dump(),
-        "fetches": made.fetches.model_dump(),
-        "model_calls": made.model_calls.model_dump(),
-        "tokens": made.tokens.model_dump(),
-        "usd": made.cost_usd.model_dump() if made.cost_usd is not None else None,
-        "set_aside": made.set_aside.model_dump(include={"model_calls", "tokens", "cost_usd"}),
+        "searches": forecast.searches.model_dump(),
+        "fetches": forecast.fetches.model_dump(),
+        "model_calls": forecast.model_calls.model_dump(),
+        "tokens": forecast.tokens.model_dump(),
+        "usd": forecast.cost_usd.model_dump() if forecast.cost_usd is not None else None,
+        "set_aside": forecast.set_aside.model_dump(include={"model_calls", "tokens", "cost_usd"}),
         "spent": {
             "model_calls": state.usage.model_calls,
             "tokens": state.usage.input_tokens + state.usage.output_tokens,
             "usd": state.usage.cost_usd,
         },
-        "notes": list(made.notes),
+        "notes": list(forecast.notes),
     }
 
 
@@ -202,8 +202,8 @@ def _searches(parts: Parts, work: Work) -> Range:
 
 def _fetches(parts: Parts, work: Work) -> Range:
     pages = work.settings.fetch_pages and any(not service.local for service in parts.sources.services)
-    wanted = SPARE * work.iterations * work.queries * work.options.max_sources_per_query
-    return Range(high=_capped(wanted, work.options.budget.max_fetches) if pages else 0)
+    page_count = SPARE * work.iterations * work.queries * work.options.max_sources_per_query
+    return Range(high=_capped(page_count, work.options.budget.max_fetches) if pages else 0)
 
 
 def _capped(number: int, cap: int | None) -> int:

@@ -93,19 +93,19 @@ def make_sources(
     """``beside`` is what tasks alone search, whose pages are read too; ``pages`` is what reads pages in place of our
     own. What the ``permissions`` do not name is not there. Raises `UnknownNameError`, `ConfigurationError`."""
     corpus = make_corpus(settings, extractor) if _may_read(permissions) else None
-    found = _permitted(_services(settings, search, calls, connections), permissions)
-    web = any(not getattr(each, "local", True) for each in (*found.services, *beside))
+    choice = _permitted(_services(settings, search, calls, connections), permissions)
+    web = any(not getattr(each, "local", True) for each in (*choice.services, *beside))
     own = make_pages(settings, store, extractor) if web and settings.fetch_pages else None
     if pages is not None and not callable(getattr(pages, "read", None)):
         raise ConfigurationError(f"{pages!r} reads no pages.", hint="Give an object with `async read(url)`.")
     gatherer = SearchGatherer(
-        found.services,
+        choice.services,
         corpus=corpus,
         fanout=settings.search_fanout,
         rewordings=settings.max_rewordings,
         reading=Reading(pages=(pages or own) if own else None, lists=_lists(settings)),
         notes=[
-            *(f"{error.problem} {error.hint}" for error in found.missing),
+            *(f"{error.problem} {error.hint}" for error in choice.missing),
             *(f"Texts may be missing: {line}." for line in (unloadable() if corpus or own else ())),
         ],
         calls=calls,
@@ -114,13 +114,13 @@ def make_sources(
     )
     return Sources(
         gatherer=gatherer,
-        services=found.services,
-        missing=found.missing,
+        services=choice.services,
+        missing=choice.missing,
         corpus=corpus,
         extractor=extractor,
         per_loop=[
             connections.aclose,  # all at once
-            *(provider.aclose for provider in found.new_providers),
+            *(provider.aclose for provider in choice.new_providers),
             *([own.aclose] if own else []),
         ],
     )
@@ -213,16 +213,16 @@ def _may_read(permissions: Permissions) -> bool:
     return of_kind and permissions.may_search(CORPUS, local=True)
 
 
-def _permitted(found: Chosen, permissions: Permissions) -> Chosen:
+def _permitted(choice: Chosen, permissions: Permissions) -> Chosen:
     """The services that may be asked."""
     kinds = permissions.kinds
     may_web = kinds is None or bool(set(kinds) - {SourceType.DOCUMENT.value})
     services = tuple(
         service
-        for service in found.services
+        for service in choice.services
         if may_web and permissions.may_search(service.name, local=service.local)
     )
-    return replace(found, services=services)
+    return replace(choice, services=services)
 
 
 def _lists(settings: Settings) -> QualityLists:

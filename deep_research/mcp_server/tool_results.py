@@ -233,14 +233,14 @@ class Report(BaseModel):
     @classmethod
     def of(cls, result: ResearchResult, *, start: int = 0, end: int | None = None) -> Report:
         parking = result.state.parking if result.status is RunStatus.PARKED else None
-        shown: Sequence[Source] = () if start else result.sources[:MAX_SOURCES]
+        listed_sources: Sequence[Source] = () if start else result.sources[:MAX_SOURCES]
         return cls(
             research_id=result.research_id,
             status=result.status,
             message=_short(result.message or "") or None,
             parked=ParkedQuestion.of(parking) if parking is not None else None,
             report=Piece.of(result.report, start, end) if result.report is not None else None,
-            sources=[ReportSource.of(result.research_id, source) for source in shown],
+            sources=[ReportSource.of(result.research_id, source) for source in listed_sources],
             sources_found=len(result.sources),
         )
 

@@ -37,8 +37,8 @@ class StoredEvidence(Evidence):
         state = fold(events).snapshot()
         self.checker = members.checker_of(state)
         self._derived = members.derived(rows)
-        quoted, read = members.saved_texts(state, events)
-        self._names = {members.TEXTS + content_hash for content_hash in quoted}
+        quoted_hashes, read = members.saved_texts(state, events)
+        self._names = {members.TEXTS + content_hash for content_hash in quoted_hashes}
         # What nothing is quoted from may not have been kept, such as the bytes of local documents.
         others = {members.TEXTS + h for h in read} | {members.SNAPSHOTS + h for h in members.snapshots(state)}
         self._names |= {name for name in others if self._is_kept(name)}

@@ -70,12 +70,12 @@ def compared(
     same = {claim.checker for claim in report.claims} <= {own}
     for claim in _judged(ours, report, before, state, texts):
         was = theirs.pop(claim.id, None)
-        found = ["is not among those of the report"] if was is None else list(_differences(was, claim))
-        kept = failures if (same if was is None else was.checker == claim.checker) else differing
-        kept += [Failure(place=f"claim {claim.id}", what=what) for what in found]
+        differences = ["is not among those of the report"] if was is None else list(_differences(was, claim))
+        target = failures if (same if was is None else was.checker == claim.checker) else differing
+        target += [Failure(place=f"claim {claim.id}", what=what) for what in differences]
     for claim in theirs.values():
-        kept = failures if not own or claim.checker == own else differing
-        kept.append(Failure(place=f"claim {claim.id}", what="is not in the draft"))
+        target = failures if not own or claim.checker == own else differing
+        target.append(Failure(place=f"claim {claim.id}", what="is not in the draft"))
     return Comparison(tuple(failures), tuple(differing), own)
 
 
@@ -94,9 +94,9 @@ def _judged(
 
     if report.metadata.partial:
         return claims
-    said, repair = known_judgements(before), with_repair(report.repairs)
-    cited = Cited(state, texts)
-    return tuple(repair(judged(claim, said.get(key_of(claim)), cited)) for claim in claims)
+    judgements, repair = known_judgements(before), with_repair(report.repairs)
+    resolver = Cited(state, texts)
+    return tuple(repair(judged(claim, judgements.get(key_of(claim)), resolver)) for claim in claims)
 
 
 def _differences(was: Claim, claim: Claim) -> Iterator[str]:

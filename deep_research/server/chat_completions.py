@@ -48,11 +48,11 @@ def chat_text(state: DeepResearchState) -> str:
 
 def chat_annotations(state: DeepResearchState) -> list[dict[str, Any]]:
     """With their fields one level deeper, as chat completions have them."""
-    found = []
+    nested = []
     for annotation in annotations_of(state):
         kind = annotation["type"]
-        found.append({"type": kind, kind: {name: annotation[name] for name in annotation if name != "type"}})
-    return found
+        nested.append({"type": kind, kind: {name: annotation[name] for name in annotation if name != "type"}})
+    return nested
 
 
 def _frame(state: DeepResearchState, kind: str, **fields: Any) -> dict[str, Any]:

@@ -36,14 +36,14 @@ class Forgotten(BaseModel):
 def memory_routes(*, with_users: bool) -> APIRouter:
     """``with_users``: the server has tokens, so that a request names no user."""
     router = APIRouter(dependencies=list(SCHEMES), responses=PROBLEMS)
-    for verb, (work, shown) in _WORK.items():
+    for verb, (work, model) in _WORK.items():
         operation, route = OPERATIONS[verb], ROUTES[verb]
         router.add_api_route(
             route.path,
             _endpoint(verb, work, with_users=with_users),
             methods=[route.method],
             status_code=route.status,
-            response_model=shown,
+            response_model=model,
             summary=operation.summary,
             name=verb,
             operation_id=verb,
@@ -56,14 +56,14 @@ def _endpoint(verb: str, work: Work, *, with_users: bool) -> Callable[..., Await
     operation, route = OPERATIONS[verb], ROUTES[verb]
 
     async def endpoint(
-        request: Request, user: User, entry_id: str | None = None, given: BaseModel | None = None
+        request: Request, user: User, entry_id: str | None = None, payload: BaseModel | None = None
     ) -> Response:
-        named = arguments(given)
+        values = arguments(payload)
         if with_users:
-            named["user_id"] = user.name
+            values["user_id"] = user.name
         if entry_id is not None:
-            named["entry_id"] = entry_id
-        return await model_response(await work(service_of(request).engine, named), route.status)
+            values["entry_id"] = entry_id
+        return await model_response(await work(service_of(request).engine, values), route.status)
 
     kind = inspect.Parameter.KEYWORD_ONLY
     parameters = [
@@ -78,22 +78,22 @@ def _endpoint(verb: str, work: Work, *, with_users: bool) -> Callable[..., Await
     model = request_model(verb, of_query=of_query, without=without, more=more)
     if model is not None:
         place = Query() if of_query else Body()
-        parameters.append(inspect.Parameter("given", kind, annotation=Annotated[model, place]))
+        parameters.append(inspect.Parameter("payload", kind, annotation=Annotated[model, place]))
     endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     endpoint.__name__ = verb
     return endpoint
 
 
-async def _list(engine: DeepResearch, given: dict[str, Any]) -> BaseModel:
-    limit, after = given.pop("limit", PAGE), given.pop("after", None)
+async def _list(engine: DeepResearch, values: dict[str, Any]) -> BaseModel:
+    limit, after = values.pop("limit", PAGE), values.pop("after", None)
     at = None if after is None else entry_at(after)
-    entries = await engine.amemory_list(limit=limit + 1, after=at, **given)
+    entries = await engine.amemory_list(limit=limit + 1, after=at, **values)
     cursor = entry_cursor(entries[limit - 1]) if len(entries) > limit else None
     return Page[MemoryEntry](data=list(entries[:limit]), next=cursor)
 
 
-async def _forget(engine: DeepResearch, given: dict[str, Any]) -> BaseModel:
-    return Forgotten(forgotten=await engine.amemory_forget(**given))
+async def _forget(engine: DeepResearch, values: dict[str, Any]) -> BaseModel:
+    return Forgotten(forgotten=await engine.amemory_forget(**values))
 
 
 _WORK: dict[str, tuple[Work, type[BaseModel]]] = {

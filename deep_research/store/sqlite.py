@@ -120,10 +120,10 @@ class SQLiteStore(Store):
 
         def work(db: sqlite3.Connection) -> RunRow | None:
             now = self.now()
-            found = db.execute(NEXT_CLAIM, claim_values(now, besides)).fetchone()
-            if found is None:  # another worker was faster
+            next_row = db.execute(NEXT_CLAIM, claim_values(now, besides)).fetchone()
+            if next_row is None:  # another worker was faster
                 return None
-            (run_id,) = found
+            (run_id,) = next_row
             db.execute(
                 "UPDATE runs SET owner = ?, fence = fence + 1, lease_until = ?, claims = claims + 1, claimed_at = ?"
                 " WHERE run_id = ?",

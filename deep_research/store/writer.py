@@ -171,8 +171,8 @@ class Writer:
 
     def unwatch(self, lane: Lane) -> None:
         with self._watch_gate:
-            held = self._watches.get(lane.run_id)
-            if held is not None and held[0] is lane:
+            entry = self._watches.get(lane.run_id)
+            if entry is not None and entry[0] is lane:
                 del self._watches[lane.run_id]
 
     def stop(self, readers: list[sqlite3.Connection]) -> None:
@@ -248,7 +248,7 @@ class Writer:
         return appends, None, False
 
     def _locked(self) -> AbstractContextManager[None]:
-        return self._lock.held() if self._lock else nullcontext()
+        return self._lock.hold() if self._lock else nullcontext()
 
     def _connection(self) -> sqlite3.Connection:
         """The connection; a new one after a fork."""
@@ -304,8 +304,8 @@ class Writer:
         by_outbox: dict[int, tuple[Outbox, list[tuple[Append, DeepResearchError | None]]]] = {}
         for append, failure in outcome:
             by_outbox.setdefault(id(append.outbox), (append.outbox, []))[1].append((append, failure))
-        for outbox, settled in by_outbox.values():
-            outbox.deliver(settled)
+        for outbox, outcomes in by_outbox.values():
+            outbox.deliver(outcomes)
 
     def _append(self, db: sqlite3.Connection, append: Append) -> DeepResearchError | None:
         lane = append.lane
@@ -404,18 +404,18 @@ class Writer:
 
     def _renew(self) -> None:
         with self._watch_gate:
-            held = list(self._watches.values())
+            entries = list(self._watches.values())
         until = self._now() + self._ttl
-        lost = []
+        expired = []
         with self._transaction() as db:
-            for lane, watch in held:
+            for lane, watch in entries:
                 cursor = db.execute(
                     "UPDATE runs SET lease_until = ? WHERE run_id = ? AND fence = ? AND owner IS NOT NULL",
                     (until, lane.run_id, lane.fence),
                 )
                 if cursor.rowcount == 0 and not lane.closed:
-                    lost.append((lane, watch))
-        for lane, watch in lost:
+                    expired.append((lane, watch))
+        for lane, watch in expired:
             lane.closed = True
             self.unwatch(lane)
             watch.on_lost()
@@ -432,10 +432,10 @@ class Writer:
             rows = db.execute("SELECT id, run_id, kind, payload FROM commands ORDER BY id").fetchall()
         for command in (Command(*row) for row in rows):
             with self._watch_gate:
-                held = self._watches.get(command.run_id)
-            if held is not None and command.id not in held[1].seen:
-                held[1].seen.add(command.id)
-                held[1].on_command(command)
+                entry = self._watches.get(command.run_id)
+            if entry is not None and command.id not in entry[1].delivered_ids:
+                entry[1].delivered_ids.add(command.id)
+                entry[1].on_command(command)
 
 
 def _closed(db: sqlite3.Connection, append: Append) -> Append:

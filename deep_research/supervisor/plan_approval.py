@@ -148,13 +148,13 @@ def answer_schema(
 
 
 def _of_edits(state: DeepResearchState, data_sources: Sequence[str]) -> dict[str, Any]:
-    named = {"enum": list(data_sources)} if data_sources else _text(LONGEST_NAME)
+    item_schema = {"enum": list(data_sources)} if data_sources else _text(LONGEST_NAME)
     line = _object(
         id={"enum": [s.id for s in state.pending_sub_queries()]},
         query=_text(MAX_QUERY_CHARS),
         rationale={"type": "string", "maxLength": LONGEST_SENTENCE},
         priority={"type": "integer", "minimum": 1, "maximum": LEAST_IMPORTANT},
-        data_sources={"type": "array", "items": named, "uniqueItems": True},
+        data_sources={"type": "array", "items": item_schema, "uniqueItems": True},
     ) | {"minProperties": 1}
     lines = {"type": "array", "items": line, "minItems": 1, "maxItems": state.max_sub_queries}
     whole = {"type": "integer", "minimum": 0}
@@ -238,25 +238,25 @@ def _lines(state: DeepResearchState, lines: Sequence[EditedQuery]) -> Iterator[S
         raise BadEditError(
             f"the plan has {len(lines)} searches, and at most {state.max_sub_queries} are allowed"
         )
-    known = {s.id: s for s in state.pending_sub_queries()}
-    made: dict[str, SubQuery] = {}
-    named: set[str] = set()
+    pending_by_id = {s.id: s for s in state.pending_sub_queries()}
+    sub_queries: dict[str, SubQuery] = {}
+    used_places: set[str] = set()
     for number, line in enumerate(lines, 1):
-        old = known.get(line.id) if line.id is not None else None
+        old = pending_by_id.get(line.id) if line.id is not None else None
         if line.id is not None and old is None:
             raise BadEditError(f"search {number}: the plan has no sub-query '{line.id[:40]}'")
-        each = _line(state, line, old, known, number)
+        each = _line(state, line, old, pending_by_id, number)
         place = (old or each).id
-        if each.id in made or place in named:
+        if each.id in sub_queries or place in used_places:
             raise BadEditError(f"search {number}: '{each.query[:80]}' is in the plan twice")
-        named.add(place)
-        made[each.id] = each
-    fresh = sum(each.index < 0 for each in made.values())
+        used_places.add(place)
+        sub_queries[each.id] = each
+    fresh = sum(each.index < 0 for each in sub_queries.values())
     places = sorted(
-        [each.index for each in made.values() if each.index >= 0]
+        [each.index for each in sub_queries.values() if each.index >= 0]
         + list(range(state.next_index, state.next_index + fresh))
     )
-    for each, index in zip(made.values(), places, strict=True):
+    for each, index in zip(sub_queries.values(), places, strict=True):
         yield each.model_copy(update={"index": index})
 
 
@@ -264,7 +264,7 @@ def _line(
     state: DeepResearchState,
     line: EditedQuery,
     old: SubQuery | None,
-    known: dict[str, SubQuery],
+    pending_by_id: dict[str, SubQuery],
     number: int,
 ) -> SubQuery:
     """The sub-query of a line; the index of one without a place in the plan is -1."""
@@ -272,11 +272,11 @@ def _line(
     if not text:
         raise BadEditError(f"search {number}: it is empty")
     if old is None or sub_query_id(text) != old.id:
-        asked = askable(text, state.query, state.options.system_prompt)
-        if asked != text:
+        safe_text = askable(text, state.query, state.options.system_prompt)
+        if safe_text != text:
             what = "an address, or what your instructions keep confidential"
             raise BadEditError(f"search {number}: '{text[:80]}' cannot be searched: it holds {what}")
-        old = old or known.get(sub_query_id(text))
+        old = old or pending_by_id.get(sub_query_id(text))
     key = sub_query_id(text)
     base = old or SubQuery(
         id=key,
@@ -285,12 +285,12 @@ def _line(
         iteration=state.iteration,
         part_id=state.parts[0].id if len(state.parts) == 1 else None,
     )
-    given = {
+    changes = {
         name: value
         for name in ("rationale", "priority", "data_sources")
         if (value := getattr(line, name)) is not None
     }
-    return base.model_copy(update={"id": key, "query": base.query if base.id == key else text, **given})
+    return base.model_copy(update={"id": key, "query": base.query if base.id == key else text, **changes})
 
 
 def _terms(state: DeepResearchState, edit: PlanEdit) -> PlanTerms | None:
@@ -313,8 +313,8 @@ def _terms(state: DeepResearchState, edit: PlanEdit) -> PlanTerms | None:
     return terms
 
 
-def _names(given: Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if given is None else tuple(dict.fromkeys(name.strip().casefold() for name in given))
+def _names(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(dict.fromkeys(name.strip().casefold() for name in names))
 
 
 def sentences(state: DeepResearchState) -> int:
@@ -335,14 +335,14 @@ async def ask_for_approval(
     pause_id = f"{state.iteration}.{PLAN}.{sentences(state)}"
     replans = sentences(state) < state.options.max_supervisor_retries
     # One that was refused, and is gone on with all the same, asks again.
-    ended = sum(d.action == "abort" and d.rationale == NOT_WANTED for d in state.decisions)
+    abort_count = sum(d.action == "abort" and d.rationale == NOT_WANTED for d in state.decisions)
     problem = ""
     while pause_id in state.answers:  # once, but where an answer was taken that cannot be followed any more
         answer = state.answers[pause_id]
         if refuses(answer):
-            if not ended:
+            if not abort_count:
                 raise StopResearch(NOT_WANTED)
-            ended, pause_id = ended - 1, f"{pause_id}+"
+            abort_count, pause_id = abort_count - 1, f"{pause_id}+"
             continue
         if agrees(answer):
             return [PlanApproved(by="owner")]
@@ -362,12 +362,12 @@ async def ask_for_approval(
         kind=ParkedKind.PLAN,
         answer_schema=answer_schema(state, replans=replans, data_sources=may),
         then=WhenDue.STAY,
-        about=await told(state, estimate),
+        about=await plan_data(state, estimate),
     )
     return [RunParked(parking=parking)]
 
 
-async def told(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[str, Any]:
+async def plan_data(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[str, Any]:
     """The plan as data: what its owner has to see to agree to it."""
     return {
         "brief": state.research_brief or "",
@@ -388,7 +388,7 @@ async def told(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[
     }
 
 
-def planned_again(state: DeepResearchState, said: Any, asked_by: str, at: datetime) -> list[Event]:
+def planned_again(state: DeepResearchState, answer: Any, asked_by: str, at: datetime) -> list[Event]:
     """The planning is done again with what the owner said, which all who work later are told too."""
     planning = DeepResearchPhase.PLANNING
     earlier = sum(
@@ -402,7 +402,11 @@ def planned_again(state: DeepResearchState, said: Any, asked_by: str, at: dateti
         at=at,
     )
     said_so = Guidance(
-        phase=planning, iteration=state.iteration, text=as_advice(said).strip(), origin=ANSWERED, lasting=True
+        phase=planning,
+        iteration=state.iteration,
+        text=as_advice(answer).strip(),
+        origin=ANSWERED,
+        lasting=True,
     )
     return [
         GuidanceGiven(guidance=said_so),

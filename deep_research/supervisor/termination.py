@@ -69,13 +69,13 @@ def _looked_for(state: DeepResearchState) -> str:
     if not searched or not titles:
         return ""
     return (
-        f" {_counted(searched, 'search', 'searches')} found {_counted(len(state.sources), 'source', 'sources')},"
+        f" {_number_of(searched, 'search', 'searches')} found {_number_of(len(state.sources), 'source', 'sources')},"
         f" among them {' and '.join((', '.join(titles[:-1]), titles[-1]) if titles[1:] else titles)};"
         " none of them says it."
     )
 
 
-def _counted(number: int, one: str, more: str) -> str:
+def _number_of(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
 
 

@@ -201,7 +201,7 @@ async def an_event_that_cannot_happen_closes_the_journal_and_tells_who_waits(des
     impossible = ev.SubQueryFailed(sub_query_id="subq-unknown", error="never asked")
     outcome = await asyncio.gather(desk.journal.record(impossible), return_exceptions=True)
     assert isinstance(outcome[0], DeepResearchError)
-    assert desk.journal.ended
+    assert desk.journal.is_closed
 
 
 # Ending
@@ -243,7 +243,7 @@ async def parking_lets_go_of_the_run(desk: Desk) -> None:
     await desk.journal.record(ev.RunParked(parking=Parking(waiting_for="a word")))
     row = desk.bench.store.run(desk.run_id)
     assert (row.owner, row.projection.status) == (None, RunStatus.PARKED)
-    assert desk.journal.ended
+    assert desk.journal.is_closed
 
 
 # Losing
@@ -253,7 +253,7 @@ async def a_lost_run_refuses_and_stays_as_it_was(desk: Desk) -> None:
     _take_away(desk)
     outcome = await asyncio.gather(*(desk.journal.record(note()) for _ in range(3)), return_exceptions=True)
     assert all(isinstance(o, AppendRefusedError) for o in outcome)
-    assert desk.journal.ended
+    assert desk.journal.is_closed
     assert desk.fold.applied == [1, 2]
     assert len(desk.log()) == 2
 
@@ -352,7 +352,7 @@ async def _cancelled_at_random(desk: Desk, chance: random.Random) -> None:
             await asyncio.sleep(0)
         waiter.cancel()
     await asyncio.gather(*waiters, return_exceptions=True)
-    if not desk.journal.ended:
+    if not desk.journal.is_closed:
         await desk.journal.record(note("end"))
     else:
         await asyncio.gather(desk.journal.record(note("end")), return_exceptions=True)

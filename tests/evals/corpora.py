@@ -47,7 +47,7 @@ def build_index(corpus: Path, folder: Path, *, titles: bool = True, lower: bool 
     lock = FileLock(building, timeout=LOCK_TIMEOUT)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with lock.held():
+        with lock.hold():
             building.touch()
             if not (ready.exists() and path.exists()):
                 _build(corpus, path, titles=titles, lower=lower)

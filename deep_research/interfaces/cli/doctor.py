@@ -170,7 +170,7 @@ def _read_only(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
     finally:
         lock = FileLock(path.with_name(path.name + ".lock"), timeout=5.0) if wal_needs_lock() else None
-        with closing(lock) if lock else nullcontext(), lock.held() if lock else nullcontext():
+        with closing(lock) if lock else nullcontext(), lock.hold() if lock else nullcontext():
             connection.close()
 
 
