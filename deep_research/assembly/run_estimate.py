@@ -50,8 +50,8 @@ MIN_QUERIES = 2  # of a plan
 USUAL_TOKENS = (250, 900)  # that are read of a page of the web, at the low and the high end
 MORE_READ_RATIO = 1.3  # times as much as code foresees, at the high end: a model plans otherwise
 LESS_READ_RATIO = 0.5
-SPARE = 2  # times as many pages are looked at as are wanted
-USES = 4  # of tools in a step of a task
+PAGES_PER_SOURCE = 2  # times as many pages are looked at as are wanted
+TOOL_USES_PER_STEP = 4  # of tools in a step of a task
 log = get_log("estimate")
 
 
@@ -195,14 +195,14 @@ def _searches(parts: Parts, work: Work) -> Range:
     planned, again = work.iterations * work.queries, work.settings.max_rewordings * work.queries
     if options.gathering == "agents":
         tries = options.max_waves * (1 + options.task_retries)
-        planned, again = planned * options.max_task_steps * USES * tries, 0
+        planned, again = planned * options.max_task_steps * TOOL_USES_PER_STEP * tries, 0
     high = _capped(first_look + planned + again * bool(parts.sources.services), options.budget.max_searches)
     return Range(low=min(1, high), high=high)
 
 
 def _fetches(parts: Parts, work: Work) -> Range:
     pages = work.settings.fetch_pages and any(not service.local for service in parts.sources.services)
-    page_count = SPARE * work.iterations * work.queries * work.options.max_sources_per_query
+    page_count = PAGES_PER_SOURCE * work.iterations * work.queries * work.options.max_sources_per_query
     return Range(high=_capped(page_count, work.options.budget.max_fetches) if pages else 0)
 
 
@@ -266,5 +266,5 @@ def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
         ModelRole.SYNTHESIZER: report,
         ModelRole.JUDGE: judge.MOST_OUTPUT,
         ModelRole.REFINER: refining.MOST_OUTPUT,
-        ModelRole.SUPERVISOR: max(reflection.MOST_OUTPUT, lead.MAX_OUTPUT_TOKENS),
+        ModelRole.SUPERVISOR: max(reflection.MAX_OUTPUT_TOKENS, lead.MAX_OUTPUT_TOKENS),
     }

@@ -235,7 +235,7 @@ class _StoredPages:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def saved(self, url: str) -> SavedPage | None:
+    async def latest(self, url: str) -> SavedPage | None:
         from deep_research.sources.fetch.cache import SavedPage
 
         page = await asyncio.to_thread(self._store.page, url)

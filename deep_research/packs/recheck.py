@@ -11,7 +11,7 @@ from deep_research.packs.evidence import Failure
 from deep_research.state import Claim, DeepResearchState
 from deep_research.state.events import ReportWritten
 
-SCORE_WITHIN = 1e-6
+MAX_SCORE_DIFFERENCE = 1e-6
 # Numbers and blocks are those of the report, which is rendered again; the id and the checker say what is compared at all.
 _COMPARED = frozenset(
     {"id", "checker", "checked", "verdict", "score", "share", "reasons", "evidence", "numbers", "block"}
@@ -104,7 +104,10 @@ def _differences(was: Claim, claim: Claim) -> Iterator[str]:
         yield f"was found {was.checked}, and is {claim.checked}"
     elif was.verdict is not claim.verdict:
         yield f"counts as {was.verdict}, and is {claim.verdict}"
-    elif abs(was.score - claim.score) > SCORE_WITHIN or abs(was.share - claim.share) > SCORE_WITHIN:
+    elif (
+        abs(was.score - claim.score) > MAX_SCORE_DIFFERENCE
+        or abs(was.share - claim.share) > MAX_SCORE_DIFFERENCE
+    ):
         yield f"has another score than {was.score:.6f}, {was.share:.6f}"
     elif was.reasons != claim.reasons:
         yield "has other reasons"

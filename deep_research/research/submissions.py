@@ -37,8 +37,8 @@ def checked_key(key: object) -> str:
 def check_repeated(
     run_id: str, log: Iterable[Event], question: str, options: RunOptions, option_names: Iterable[str]
 ) -> None:
-    """Compare what is submitted with the run that its key belongs to: the question, and the options of the ``option_names``.
-    Raises `RepeatedKeyError`."""
+    """Compare what is submitted with the run that its key belongs to: the question, and the options of these
+    names. Raises `RepeatedKeyError`."""
     created = cast("RunCreated", next(iter(log)))
     names = [name for name in option_names if name in RunOptions.model_fields]
     if created.query == question and all(

@@ -21,7 +21,7 @@ from deep_research.research.runs import Waiting
 from deep_research.server.access import SCHEMES, run_with, service_of, user_with
 from deep_research.server.list_pages import (
     MAX_PAGE,
-    PAGE,
+    PAGE_SIZE,
     Page,
     SourceText,
     page_of,
@@ -51,13 +51,13 @@ JSON, MARKDOWN, EVENTS, ZIP = "application/json", "text/markdown", "text/event-s
 
 _Limit = Annotated[int, Field(ge=1, le=MAX_PAGE)]
 _After = Annotated[str | None, Field(max_length=200, description="Go on there: `next` of the page before.")]
-PAGED: dict[str, tuple[Any, Any]] = {"limit": (_Limit, PAGE), "after": (_After, None)}
+PAGED: dict[str, tuple[Any, Any]] = {"limit": (_Limit, PAGE_SIZE), "after": (_After, None)}
 
 
 class PageRequest(StrictModel):
     """A part of a list."""
 
-    limit: _Limit = PAGE
+    limit: _Limit = PAGE_SIZE
     after: _After = None
 
 
@@ -185,7 +185,7 @@ def _add_list(router: APIRouter) -> None:
 
     async def list_runs(request: Request, user: _Reader, payload: Annotated[model, Query()]) -> Response:
         filters = arguments(payload)
-        limit, after = filters.pop("limit", PAGE), filters.pop("after", None)
+        limit, after = filters.pop("limit", PAGE_SIZE), filters.pop("after", None)
         if not user.may(Right.ADMIN):
             if filters.get("user") not in (None, user.name):
                 return await model_response(Page[RunSummary](data=[]))

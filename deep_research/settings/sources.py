@@ -1,4 +1,4 @@
-"""Where settings come from: arguments, environment, a file, a preset, the defaults, in this order."""
+"""Sources of settings: arguments, environment, a file, a preset, the defaults, in this order."""
 
 from __future__ import annotations
 

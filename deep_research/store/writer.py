@@ -52,8 +52,8 @@ from deep_research.store.sqlite_rows import (
 
 MAX_BATCH = 256
 CHECKPOINT_BYTES = 16 * 1024 * 1024
-LOCK_TIMEOUT = 30.0
-FORK_WAIT = 10.0
+LOCK_TIMEOUT_SECONDS = 30.0
+FORK_WAIT_SECONDS = 10.0
 
 _T = TypeVar("_T")
 log = get_log("store")
@@ -186,7 +186,7 @@ class Writer:
         """Do what was handed in, close the connection, and wait for `go_on`."""
         self._pause = _Pause()
         self._put(self._pause)
-        if not self._pause.reached.wait(FORK_WAIT):
+        if not self._pause.reached.wait(FORK_WAIT_SECONDS):
             log.warning("forked_while_writing", path=str(self._path))
 
     def go_on(self) -> None:
@@ -449,7 +449,7 @@ def _closed(db: sqlite3.Connection, append: Append) -> Append:
     return append.closed(left)
 
 
-def connect(path: Path, timeout: float = LOCK_TIMEOUT) -> sqlite3.Connection:
+def connect(path: Path, timeout: float = LOCK_TIMEOUT_SECONDS) -> sqlite3.Connection:
     """A connection with the settings that every one of ours has. ``timeout`` is how long it waits for locks."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:

@@ -41,7 +41,7 @@ from deep_research.supervisor.decisions import by_supervisor
 
 ACTION = "wave"  # of the decisions that are recorded
 MAX_OUTPUT_TOKENS = 2_500  # thoughts included
-OF_RESULTS = 0.7  # of the room
+RESULTS_SHARE = 0.7  # of the room
 MAX_FACTS, MAX_FACT_CHARS = 12, 400  # of a task
 MAX_ANSWER_CHARS, MAX_REASON_CHARS = 1_200, 400
 
@@ -183,7 +183,7 @@ def _message(state: DeepResearchState, wave_count: int, room: Room) -> Message:
     message.add("What the tasks came to, the first one first:")
     titles = {source.id: source.title for source in state.sources}
     tasks = [task for task in state.tasks if task.settled]
-    share = OF_RESULTS / max(1, len(tasks))
+    share = RESULTS_SHARE / max(1, len(tasks))
     for number, task in enumerate(tasks, 1):
         text = message.within("\n".join(_result(task, titles)), share, "what tasks found")
         message.material(f"task {number}", text)

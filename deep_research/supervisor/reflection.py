@@ -43,7 +43,7 @@ from deep_research.state.records import OF_MODEL
 from deep_research.supervisor.decisions import by_supervisor
 from deep_research.supervisor.review import Review, consider
 
-MOST_OUTPUT = 1_500  # tokens, thoughts included
+MAX_OUTPUT_TOKENS = 1_500  # tokens, thoughts included
 
 SYSTEM = f"""\
 You supervise a piece of research that goes through planning, gathering, analysis, synthesis and \
@@ -84,7 +84,11 @@ async def reflect(
 ) -> Reflection:
     """What the supervisor's model thinks of a finished phase, asked by the ``prompt``. Raises `WorkError`."""
     reflection, _ = await asked(
-        model, SYSTEM, MOST_OUTPUT, Reflection, lambda room: _prompt(state, phase, validation, prompt, room)
+        model,
+        SYSTEM,
+        MAX_OUTPUT_TOKENS,
+        Reflection,
+        lambda room: _prompt(state, phase, validation, prompt, room),
     )
     return reflection
 

@@ -25,9 +25,9 @@ from deep_research.state.reducer import Fold, fold
 from deep_research.store import Command, Feed, Lane, LoopOutbox, NewRun, RunJournal
 from deep_research.testing.doubles import FakeClock
 from deep_research.testing.samples import sample_log, sample_task, sample_texts
-from deep_research.testing.store_bench import PATIENCE, Bench, Listener
+from deep_research.testing.store_bench import PATIENCE_SECONDS, Bench, Listener
 
-ROUNDS = 250
+ROUND_COUNT = 250
 
 
 class CountingFold(Fold):
@@ -67,7 +67,7 @@ def on_a_loop(
     """A check of a started run, as a check of a store."""
 
     async def started(bench: Bench) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             desk = open_desk(bench)
             await desk.journal.record(*beginning(desk.run_id))
             await check(desk)
@@ -157,7 +157,7 @@ async def watchers_are_woken_by_every_commit(desk: Desk) -> None:
     watcher = desk.feed.join(desk.run_id)
     for number in range(3):
         await desk.journal.record(note(str(number)))
-        await watcher.wait(PATIENCE)
+        await watcher.wait(PATIENCE_SECONDS)
 
 
 async def saved_texts_are_read_back(desk: Desk) -> None:
@@ -332,8 +332,8 @@ def whoever_is_cancelled_the_state_is_the_fold_of_the_log(bench: Bench) -> None:
 
     async def rounds() -> None:
         outbox = LoopOutbox(bench.store, asyncio.get_running_loop())
-        async with asyncio.timeout(3 * PATIENCE):
-            for number in range(ROUNDS):
+        async with asyncio.timeout(3 * PATIENCE_SECONDS):
+            for number in range(ROUND_COUNT):
                 await _cancelled_at_random(open_desk(bench, f"run-{number}", outbox), chance)
 
     asyncio.run(rounds())

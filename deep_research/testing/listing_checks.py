@@ -12,7 +12,7 @@ from deep_research.state.figures import Figures
 from deep_research.state.phases import ParkedKind
 from deep_research.state.projection import Projection
 from deep_research.store import RunCursor, RunFilter
-from deep_research.testing.store_bench import RUNNING, START, Bench
+from deep_research.testing.store_bench import RUNNING, START_SECONDS, Bench
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 QUESTION_PAUSE = Parking(waiting_for="a word", pause_id="1.planning.0.gate")
@@ -151,7 +151,7 @@ def pages_are_full_and_together_the_list(bench: Bench) -> None:
     """Also of what SQL alone cannot tell: whether an owner lives."""
     for number in range(20):
         owner = bench.dead_owner() if number % 3 else None
-        at = datetime.fromtimestamp(START + number // 4, UTC)
+        at = datetime.fromtimestamp(START_SECONDS + number // 4, UTC)
         bench.create(f"run-{number:02}", owner=owner, at=at, query="Why?" if number % 2 else "How?")
     for filters in ({}, {"status": RunStatus.INTERRUPTED}, {"status": RunStatus.INTERRUPTED, "text": "why"}):
         whole = _ids_of(bench, **filters)
@@ -167,7 +167,7 @@ def a_page_begins_where_it_did_while_runs_come_and_go(bench: Bench) -> None:
         bench.create(f"run-{number}", owner=bench.dead_owner())
     first = bench.store.runs(limit=2)
     assert [row.run_id for row in first] == ["run-5", "run-4"]
-    bench.create("run-7", at=datetime.fromtimestamp(START + 60, UTC))
+    bench.create("run-7", at=datetime.fromtimestamp(START_SECONDS + 60, UTC))
     bench.store.delete("run-4")
     bench.store.delete("run-3")
     assert [row.run_id for row in bench.store.runs(after=first[-1].cursor, limit=2)] == ["run-2", "run-1"]
@@ -175,7 +175,7 @@ def a_page_begins_where_it_did_while_runs_come_and_go(bench: Bench) -> None:
 
 def a_cursor_may_stand_anywhere(bench: Bench) -> None:
     bench.create()
-    moment = datetime.fromtimestamp(START, UTC)
+    moment = datetime.fromtimestamp(START_SECONDS, UTC)
     for cursor, run_ids in {
         RunCursor(moment, "' OR 1 --"): [],
         RunCursor(moment, "zzz"): ["run-1"],

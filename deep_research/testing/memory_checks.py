@@ -15,7 +15,7 @@ from deep_research.secret_values import Keyring
 from deep_research.testing.memory_bench import USER, MemoryBench
 
 OPERATIONS = 300
-BATCH = 1_000
+BATCH_SIZE = 1_000
 HOSTILE_USERS: tuple[str | None, ...] = (
     None,
     "None",
@@ -301,8 +301,10 @@ def _one_call(
 
 def _fill(bench: MemoryBench, kind: MemoryKind) -> None:
     limit = bench.memory.max_entries
-    for start in range(0, limit, BATCH):
-        bench.put(*(bench.entry(number, kind=kind) for number in range(start, min(start + BATCH, limit))))
+    for start in range(0, limit, BATCH_SIZE):
+        bench.put(
+            *(bench.entry(number, kind=kind) for number in range(start, min(start + BATCH_SIZE, limit)))
+        )
 
 
 def the_oldest_episodes_make_room(bench: MemoryBench) -> None:

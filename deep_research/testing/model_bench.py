@@ -11,12 +11,12 @@ from pydantic import BaseModel
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, TokenUsage
-from deep_research.testing.service_bench import PATIENCE, Service, ServiceBench
+from deep_research.testing.service_bench import PATIENCE_SECONDS, Service, ServiceBench
 
 KEY = "sk-canary-Zm9yIHRlc3Rz-0123456789"
 MODEL = "model-1"
 WAYS = (False, True)  # plain and streamed
-CALL = ModelCall(messages=(Message(content="How many ships passed?"),), timeout=PATIENCE)
+CALL = ModelCall(messages=(Message(content="How many ships passed?"),), timeout=PATIENCE_SECONDS)
 
 
 class Ability(StrEnum):

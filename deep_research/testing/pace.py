@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import Self
 
-_NAP = 0.01  # seconds
+_NAP_SECONDS = 0.01  # seconds
 
 
 class Pace:
@@ -39,11 +39,11 @@ class Pace:
         """Since it began, until it ended."""
         if self._ended is not None:
             return self._ended
-        return self._naps * _NAP + time.thread_time() - self._began
+        return self._naps * _NAP_SECONDS + time.thread_time() - self._began
 
     async def _nap(self) -> None:
         while True:
-            await asyncio.sleep(_NAP)
+            await asyncio.sleep(_NAP_SECONDS)
             self._naps += 1
 
 

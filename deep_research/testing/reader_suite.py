@@ -36,7 +36,7 @@ from deep_research.testing.promises import promises
 
 __all__ = ["READER_CHECKS", "Check", "Subject"]
 
-_DAMAGES = 60
+_DAMAGE_COUNT = 60
 _PACKAGE = "reader-under-test"
 _MODULE = _PACKAGE.replace("-", "_")
 
@@ -156,7 +156,7 @@ def _installed(reader: Reader) -> Iterator[None]:
 def _damaged(sample: bytes) -> Iterator[bytes]:
     """The file cut short, with bytes turned over, and with a piece of it twice; the same each time."""
     chance = random.Random(1)  # noqa: S311
-    for _ in range(_DAMAGES):
+    for _ in range(_DAMAGE_COUNT):
         at = chance.randrange(len(sample))
         yield sample[:at]
         yield sample[:at] + bytes([sample[at] ^ 0xFF]) + sample[at + 1 :]

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from deep_research.errors import SearchError
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
 from deep_research.testing.search_hits import Hit, hits
-from deep_research.testing.service_bench import PATIENCE, Service, ServiceBench
+from deep_research.testing.service_bench import PATIENCE_SECONDS, Service, ServiceBench
 
 KEY = "canary+Zm9y/IHRlc3Rz%9x&w=3v"
 QUERY = "which ships passed the light"
@@ -95,7 +95,9 @@ class Bench(ServiceBench[SearchProvider, SearchService]):
         if self._service is not None:
             self._service.hits = hits
 
-    def provider(self, *, url: str = "", key: str | None = KEY, seconds: float = PATIENCE) -> SearchProvider:
+    def provider(
+        self, *, url: str = "", key: str | None = KEY, seconds: float = PATIENCE_SECONDS
+    ) -> SearchProvider:
         if self.subject.holding is not None:
             provider = self.subject.holding(self._hits)
         else:

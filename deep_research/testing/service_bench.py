@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 
 from deep_research.errors import DeepResearchError
 
-PATIENCE = 240.0  # seconds until a check gives up waiting, also where the machine stands still
+PATIENCE_SECONDS = 240.0  # seconds until a check gives up waiting, also where the machine stands still
 
 
 class Service(Protocol):
@@ -119,7 +119,7 @@ class ServiceBench(Generic[P, S]):
 
         async def bounded() -> None:
             try:
-                async with asyncio.timeout(3 * PATIENCE):
+                async with asyncio.timeout(3 * PATIENCE_SECONDS):
                     await check(self)
             finally:
                 for provider in self._providers:
@@ -128,7 +128,7 @@ class ServiceBench(Generic[P, S]):
         asyncio.run(bounded())
 
 
-async def until(condition: Callable[[], bool], patience: float = PATIENCE) -> None:
+async def until(condition: Callable[[], bool], patience: float = PATIENCE_SECONDS) -> None:
     """Wait for something that the service does by itself. Raises `TimeoutError`."""
     async with asyncio.timeout(patience):
         while not condition():  # noqa: ASYNC110 - it is in another thread

@@ -15,10 +15,10 @@ from typing import Any
 from unittest.mock import patch
 
 from deep_research.errors import ConfigurationError
-from deep_research.testing.service_bench import PATIENCE, ServiceBench, no_key_in, until
+from deep_research.testing.service_bench import PATIENCE_SECONDS, ServiceBench, no_key_in, until
 from deep_research.testing.store_bench import expect
 
-_THREADS = 4
+_THREAD_COUNT = 4
 _FAILURES = ("401", "400", "429", "500", "close", "reset", "short-body", "html-200", "bad-json", "null")
 _NO_ADDRESSES = (
     "ftp://127.0.0.1",
@@ -78,21 +78,21 @@ def a_loop_that_was_closed_without_a_word_is_no_harm(bench: Bench) -> None:
 
 def several_threads_may_use_it_at_once(bench: Bench) -> None:
     provider = bench.provider()
-    together = threading.Barrier(_THREADS)
+    together = threading.Barrier(_THREAD_COUNT)
     failures: list[BaseException] = []
 
     def work() -> None:
         try:
-            together.wait(PATIENCE)
+            together.wait(PATIENCE_SECONDS)
             asyncio.run(_use(bench, provider, times=3))
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(_THREADS)]
+    threads = [threading.Thread(target=work) for _ in range(_THREAD_COUNT)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(PATIENCE_SECONDS)
     assert not any(thread.is_alive() for thread in threads), "a thread hangs"
     if failures:
         raise failures[0]

@@ -19,8 +19,8 @@ from deep_research.state.projection import Projection
 from deep_research.store import Command, Lane, NewRun, Owner, Store, StoredEvent, Watch
 from deep_research.store.base import Append
 
-PATIENCE = 240.0  # seconds until a check gives up waiting, also where the machine stands still
-START = 1_800_000_000.0
+PATIENCE_SECONDS = 240.0  # seconds until a check gives up waiting, also where the machine stands still
+START_SECONDS = 1_800_000_000.0
 RUNNING = Projection(status=RunStatus.RUNNING, phase=DeepResearchPhase.GATHERING)
 Settled = Future[DeepResearchError | None]
 _E = TypeVar("_E", bound=Exception)
@@ -49,10 +49,10 @@ class Listener:
         return Watch(on_command=self.commands.put, on_lost=lambda: self.losses.put(True))
 
     def command(self) -> Command:
-        return self.commands.get(timeout=PATIENCE)
+        return self.commands.get(timeout=PATIENCE_SECONDS)
 
     def wait_for_loss(self) -> bool:
-        return self.losses.get(timeout=PATIENCE)
+        return self.losses.get(timeout=PATIENCE_SECONDS)
 
 
 class Bench:
@@ -64,7 +64,7 @@ class Bench:
     def __init__(self, make: Callable[[Callable[[], float]], Store]) -> None:
         self._make = make
         self._made: list[Store] = []
-        self.now = START
+        self.now = START_SECONDS
         self.mailbox = Mailbox()
         self.store = self.another()
 
@@ -150,7 +150,7 @@ class Bench:
     ) -> list[DeepResearchError | None]:
         """Hand units in together and wait for what becomes of each."""
         (store or self.store).submit([append for append, _ in units])
-        return [future.result(timeout=PATIENCE) for _, future in units]
+        return [future.result(timeout=PATIENCE_SECONDS) for _, future in units]
 
     def append(
         self, lane: Lane, expected: int, count: int = 1, *, store: Store | None = None, **more: Any

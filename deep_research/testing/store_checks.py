@@ -20,7 +20,14 @@ from deep_research.state import AbortReason, DeepResearchPhase, RunStatus
 from deep_research.state.journal import Content
 from deep_research.state.projection import Projection
 from deep_research.store import Command, Lane, NewRun, StoredEvent
-from deep_research.testing.store_bench import PATIENCE, RUNNING, START, Bench, Listener, expect
+from deep_research.testing.store_bench import (
+    PATIENCE_SECONDS,
+    RUNNING,
+    START_SECONDS,
+    Bench,
+    Listener,
+    expect,
+)
 
 MAX_COMMANDS = 1_000
 
@@ -344,7 +351,7 @@ def a_command_that_comes_while_a_run_completes_is_refused_or_goes_to_its_last_wo
     start = threading.Barrier(3)
 
     def leave() -> None:
-        start.wait(timeout=PATIENCE)
+        start.wait(timeout=PATIENCE_SECONDS)
         for _ in range(MAX_COMMANDS):
             try:
                 accepted_ids.append(bench.store.enqueue_command("run-1", "steer"))
@@ -358,11 +365,11 @@ def a_command_that_comes_while_a_run_completes_is_refused_or_goes_to_its_last_wo
     threads = [threading.Thread(target=leave) for _ in range(2)]
     for thread in threads:
         thread.start()
-    start.wait(timeout=PATIENCE)
+    start.wait(timeout=PATIENCE_SECONDS)
     final = replace(RUNNING, status=RunStatus.COMPLETED)
     assert bench.append(lane, 1, projection=final, release=True, closing=closing) is None
     for thread in threads:
-        thread.join(timeout=PATIENCE)
+        thread.join(timeout=PATIENCE_SECONDS)
     assert sorted(accepted_ids) == sorted(command.id for command in last_commands)
 
 
@@ -666,11 +673,11 @@ def the_row_follows_every_append(bench: Bench) -> None:
         phase=DeepResearchPhase.SYNTHESIS,
         iteration=3,
     )
-    later = datetime.fromtimestamp(START + 60, UTC)
+    later = datetime.fromtimestamp(START_SECONDS + 60, UTC)
     bench.append(lane, 1, 2, projection=projection, at=later)
     row = bench.store.run("run-1")
     assert (row.projection, row.last_seq, row.updated_at) == (projection, 3, later)
-    assert row.created_at == datetime.fromtimestamp(START, UTC)
+    assert row.created_at == datetime.fromtimestamp(START_SECONDS, UTC)
 
 
 def every_status_reason_and_phase_is_kept(bench: Bench) -> None:
@@ -686,7 +693,7 @@ def every_status_reason_and_phase_is_kept(bench: Bench) -> None:
 
 def runs_are_listed_newest_first(bench: Bench) -> None:
     for number in range(5):
-        bench.create(f"run-{number}", at=datetime.fromtimestamp(START + number, UTC))
+        bench.create(f"run-{number}", at=datetime.fromtimestamp(START_SECONDS + number, UTC))
     assert [row.run_id for row in bench.store.runs()] == [f"run-{n}" for n in (4, 3, 2, 1, 0)]
 
 
@@ -808,7 +815,7 @@ def what_was_handed_in_is_settled_by_closing(bench: Bench) -> None:
     for append, _ in units:
         bench.store.submit([append])
     bench.store.close()
-    assert [future.result(timeout=PATIENCE) for _, future in units] == [None] * 199
+    assert [future.result(timeout=PATIENCE_SECONDS) for _, future in units] == [None] * 199
 
 
 def a_closed_store_opens_again_when_used(bench: Bench) -> None:
@@ -906,7 +913,7 @@ def _busy(ask: Callable[[], object]) -> RunBusyError:
 
 def _until(condition: Callable[[], bool]) -> None:
     """Wait for something that the store does by itself."""
-    pause, deadline = threading.Event(), PATIENCE
+    pause, deadline = threading.Event(), PATIENCE_SECONDS
     while not condition():
         pause.wait(0.005)
         deadline -= 0.005
@@ -920,7 +927,7 @@ def _in_threads(works: list[Callable[[], None]]) -> None:
 
     def run(work: Callable[[], None]) -> None:
         try:
-            together.wait(PATIENCE)
+            together.wait(PATIENCE_SECONDS)
             work()
         except BaseException as error:
             failures.append(error)
@@ -929,7 +936,7 @@ def _in_threads(works: list[Callable[[], None]]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(PATIENCE_SECONDS)
     assert not any(thread.is_alive() for thread in threads), "a thread hangs"
     if failures:
         raise failures[0]

@@ -35,7 +35,7 @@ _EXAMPLES = {
     "add": 'memory add preferences "Short reports, please."',
     "edit": 'memory edit mem-0123456789abcdef "Long reports, please."',
 }
-_NAME_COLUMNS = 8
+_MIN_NAME_COLUMNS = 8
 _INDENT = "    "
 
 
@@ -115,8 +115,8 @@ def _facts(entry: MemoryEntry, columns: int) -> Iterator[str]:
         "from": phrases.line(entry.words) if entry.words != entry.text else "",
     }
     for name, words in rows.items():
-        for place, part in enumerate(text.fold(words, columns - _NAME_COLUMNS) if words else ()):
-            yield f"{'' if place else name:<{_NAME_COLUMNS}}{part}"
+        for place, part in enumerate(text.fold(words, columns - _MIN_NAME_COLUMNS) if words else ()):
+            yield f"{'' if place else name:<{_MIN_NAME_COLUMNS}}{part}"
 
 
 async def _add(memories: Memories, args: Namespace, console: Console) -> None:

@@ -18,7 +18,7 @@ from deep_research.research.runs import Waiting
 from deep_research.state.events import Event, encode
 
 _INDENT = "    "
-_NAME_COLUMNS = 10
+_MIN_NAME_COLUMNS = 10
 # What a verb without a result did, as JSON has it.
 _DONE = {"steer": "steered", "pause": "paused", "delete": "deleted"}
 
@@ -155,7 +155,7 @@ def _run_table(runs: Sequence[RunSummary], columns: int) -> Iterator[str]:
 
 def _run_facts(session: Look, run: RunSummary) -> Iterator[str]:
     """One run, a fact a line."""
-    columns = session.console.columns - _NAME_COLUMNS
+    columns = session.console.columns - _MIN_NAME_COLUMNS
     rows = [
         ("run", run.research_id),
         ("question", text.clip(phrases.line(run.query), columns)),
@@ -176,7 +176,7 @@ def _run_facts(session: Look, run: RunSummary) -> Iterator[str]:
 def _beside_name(name: str, lines: Iterable[str]) -> Iterator[str]:
     """Lines beside a name, which stands at the first of them."""
     for place, line in enumerate(lines):
-        yield f"{'' if place else name:<{_NAME_COLUMNS}}{line}".rstrip()
+        yield f"{'' if place else name:<{_MIN_NAME_COLUMNS}}{line}".rstrip()
 
 
 def _parked_runs(session: Look, parked: Sequence[Waiting]) -> Iterator[str]:

@@ -37,7 +37,7 @@ class SavedPage:
 class SavedPages(Protocol):
     """Where pages of earlier runs are kept."""
 
-    async def saved(self, url: str) -> SavedPage | None:
+    async def latest(self, url: str) -> SavedPage | None:
         """The latest page that was fetched at an address, None when there is none."""
         ...
 
@@ -45,7 +45,7 @@ class SavedPages(Protocol):
 class NoPages:
     """Nothing was saved."""
 
-    async def saved(self, url: str) -> SavedPage | None:
+    async def latest(self, url: str) -> SavedPage | None:
         return None
 
 

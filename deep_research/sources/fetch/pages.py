@@ -143,7 +143,7 @@ class WebPages(Generic[DocumentT]):
 
     async def _page(self, journey: Journey) -> tuple[SavedPage, bool]:
         """The page with its body, and whether its server was asked."""
-        saved_page = await self._saved_pages.saved(journey.url)
+        saved_page = await self._saved_pages.latest(journey.url)
         fresh = freshness(saved_page, self._clock()) if saved_page else None
         if saved_page and fresh is Freshness.FRESH:
             if len(saved_page.body) > LARGE_BYTES:

@@ -7,7 +7,7 @@ import socket
 from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import WAYS, Bench
-from deep_research.testing.service_bench import PATIENCE
+from deep_research.testing.service_bench import PATIENCE_SECONDS
 
 _SLOW = ("hang", "drip-body", "drip-headers", "sse-hang")
 _MEBIBYTE = 2**20
@@ -117,7 +117,7 @@ async def an_answer_without_an_end_is_left(bench: Bench) -> None:
         ((b"data: ", *(b"x" * _MEBIBYTE,) * 40), "text/event-stream", True),
         ((b'data: "' + b"x" * _MEBIBYTE + b'"\n\n"x"\n',) * 40, "text/event-stream", True),
     ):
-        bench.server.send(200, pieces, media, patience=PATIENCE)
+        bench.server.send(200, pieces, media, patience=PATIENCE_SECONDS)
         outcome = await bench.send(streamed=streamed)
         assert outcome.failure.verdict == Verdict.MALFORMED
 

@@ -18,7 +18,7 @@ from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
 from deep_research.models.tool_calls import NativeTurn, ToolSpec
 from deep_research.testing.model_bench import WAYS, Ability, Bench
-from deep_research.testing.service_bench import PATIENCE
+from deep_research.testing.service_bench import PATIENCE_SECONDS
 
 TOOLS = (
     ToolSpec(
@@ -77,7 +77,7 @@ class Talk:
             system=self.system,
             tools=TOOLS,
             max_output=self.max_output,
-            timeout=PATIENCE,
+            timeout=PATIENCE_SECONDS,
         )
 
     async def turn(self) -> Answer[Message]:

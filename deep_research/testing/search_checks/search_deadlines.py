@@ -12,7 +12,7 @@ from deep_research.testing.service_bench import until
 
 # Tried in turn: a machine that stands still until the deadline asks nobody.
 _SECONDS = (0.2, 0.2, 0.2, 0.8, 3.2, 12.8)
-_GRACE = 0.1
+_GRACE_SECONDS = 0.1
 
 
 async def a_service_that_hangs_is_left_in_time(bench: Bench) -> None:
@@ -49,10 +49,10 @@ async def _in_time(bench: Bench, kind: str, **fault: Any) -> None:
         assert outcome.failure.data["trouble"] == "transient"
         assert len(outcome.requests) == 1
         lateness.append(late)
-        if late < _GRACE:
+        if late < _GRACE_SECONDS:
             break
     assert lateness, "the service was never asked"
-    assert min(lateness) < _GRACE, f"{min(lateness):.3f} s late"
+    assert min(lateness) < _GRACE_SECONDS, f"{min(lateness):.3f} s late"
     bench.server.fail()
     assert (await bench.search(provider=bench.provider())).answer
 
