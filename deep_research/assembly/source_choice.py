@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Of the time that the search for one sub-query may take: for one request to a service, so that another can still answer,
 # and until what was read is made do with.
-_ONE_REQUEST, _PATIENCE = 0.4, 0.8
+_REQUEST_TIME_SHARE, _PATIENCE_TIME_SHARE = 0.4, 0.8
 Close = Callable[[], Awaitable[None]]
 
 
@@ -109,8 +109,8 @@ def make_sources(
             *(f"Texts may be missing: {line}." for line in (unloadable() if corpus or own else ())),
         ],
         calls=calls,
-        timeout=settings.operation_timeout * _ONE_REQUEST,
-        patience=settings.operation_timeout * _PATIENCE,
+        timeout=settings.operation_timeout * _REQUEST_TIME_SHARE,
+        patience=settings.operation_timeout * _PATIENCE_TIME_SHARE,
     )
     return Sources(
         gatherer=gatherer,
@@ -199,7 +199,7 @@ def _services(
         documents=bool(settings.corpus) or settings.local_only,
         urls=settings.search_urls,
         calls=calls,
-        timeout=settings.operation_timeout * _ONE_REQUEST,
+        timeout=settings.operation_timeout * _REQUEST_TIME_SHARE,
         per_minute=settings.search_requests_per_minute,
         contact=settings.contact,
         connect=connections.connection,

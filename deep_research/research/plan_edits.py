@@ -14,7 +14,7 @@ from deep_research.evidence.plain import clean
 from deep_research.state.identity import sub_query_id
 from deep_research.supervisor.plan_approval import APPROVE, CAPS, agrees, refuses
 
-LEAST_WORDS = 3  # of a sentence; less is a slip of the hand
+MIN_WORDS = 3  # of a sentence; less is a slip of the hand
 LIMITS = (*CAPS, "max_sources_per_query")
 HELP = (
     "ok                 search it as it stands here",
@@ -87,7 +87,7 @@ class PlanDraft:
         if verb in self._verbs:
             self._verbs[verb](rest.strip())
             return None
-        if unspaced.size(words) < LEAST_WORDS:
+        if unspaced.size(words) < MIN_WORDS:
             raise SlipError(
                 f"'{words[:60]}' is nothing that can be done here; help says what is."
                 if words

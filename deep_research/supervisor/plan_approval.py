@@ -68,7 +68,7 @@ REFUSED = (
 CAPS = ("max_searches", "max_fetches", "max_model_calls", "max_tokens", "max_usd", "max_seconds")
 SITES = ("source_types", "domains", "not_domains")
 DAYS = ("since", "until")
-LONGEST_SENTENCE, LONGEST_NAME, LEAST_IMPORTANT = 4_000, 200, 100
+MAX_SENTENCE_CHARS, MAX_NAME_CHARS, MAX_PRIORITY = 4_000, 200, 100
 
 PlanEstimate = Callable[[DeepResearchState], Awaitable[dict[str, Any]]]
 PLAN = "plan"
@@ -97,7 +97,7 @@ class EditedQuery(Record):
     id: str | None = None
     query: str | None = None
     rationale: str | None = None
-    priority: int | None = Field(default=None, ge=1, le=LEAST_IMPORTANT)
+    priority: int | None = Field(default=None, ge=1, le=MAX_PRIORITY)
     data_sources: tuple[str, ...] | None = None
 
 
@@ -143,17 +143,17 @@ def answer_schema(
     state: DeepResearchState, *, replans: bool, data_sources: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The JSON schema of an answer: ``approve``, ``no``, an edited plan, or where it may be planned again a sentence."""
-    word = {"enum": [*AGREED, *REFUSED]} if not replans else _text(LONGEST_SENTENCE)
+    word = {"enum": [*AGREED, *REFUSED]} if not replans else _text(MAX_SENTENCE_CHARS)
     return {"anyOf": [word, _of_edits(state, data_sources)]}
 
 
 def _of_edits(state: DeepResearchState, data_sources: Sequence[str]) -> dict[str, Any]:
-    item_schema = {"enum": list(data_sources)} if data_sources else _text(LONGEST_NAME)
+    item_schema = {"enum": list(data_sources)} if data_sources else _text(MAX_NAME_CHARS)
     line = _object(
         id={"enum": [s.id for s in state.pending_sub_queries()]},
         query=_text(MAX_QUERY_CHARS),
-        rationale={"type": "string", "maxLength": LONGEST_SENTENCE},
-        priority={"type": "integer", "minimum": 1, "maximum": LEAST_IMPORTANT},
+        rationale={"type": "string", "maxLength": MAX_SENTENCE_CHARS},
+        priority={"type": "integer", "minimum": 1, "maximum": MAX_PRIORITY},
         data_sources={"type": "array", "items": item_schema, "uniqueItems": True},
     ) | {"minProperties": 1}
     lines = {"type": "array", "items": line, "minItems": 1, "maxItems": state.max_sub_queries}
@@ -163,11 +163,11 @@ def _of_edits(state: DeepResearchState, data_sources: Sequence[str]) -> dict[str
         "max_seconds": {"type": "number", "exclusiveMinimum": 0},
         "max_sources_per_query": {"type": "integer", "minimum": 1, "maximum": 50},
     }
-    names = {"type": "array", "items": _text(LONGEST_NAME), "uniqueItems": True}
+    names = {"type": "array", "items": _text(MAX_NAME_CHARS), "uniqueItems": True}
     day = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
     places = dict.fromkeys(SITES, names) | dict.fromkeys(DAYS, day)
     return _object(
-        sub_queries=lines, limits=_object(**caps), sources=_object(**places), by=_text(LONGEST_NAME)
+        sub_queries=lines, limits=_object(**caps), sources=_object(**places), by=_text(MAX_NAME_CHARS)
     ) | {"minProperties": 1}
 
 
@@ -218,7 +218,7 @@ def read_edit(state: DeepResearchState, value: Any) -> Edited:
     return Edited(
         sub_queries=None if lines is None else tuple(_lines(state, lines)),
         terms=_terms(state, edit),
-        by=" ".join((edit.by or "").split())[:LONGEST_NAME] or "owner",
+        by=" ".join((edit.by or "").split())[:MAX_NAME_CHARS] or "owner",
     )
 
 

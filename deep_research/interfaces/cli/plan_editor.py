@@ -14,7 +14,7 @@ from deep_research.research import ResearchResult
 from deep_research.research.plan_edits import HELP, PlanDraft, SlipError, plan_lines
 from deep_research.state import ParkedKind, RunStatus
 
-MOST_LINES = 500  # that are read for one plan
+MAX_LINES = 500  # that are read for one plan
 _PROMPT = "plan> "
 
 
@@ -37,7 +37,7 @@ class PlanEditor:
         self._console = session.console
         self._about = about
         self._draft = PlanDraft(about)
-        self._left = MOST_LINES
+        self._left = MAX_LINES
         self._lines = InputLines()
 
     async def answer(self) -> Any:
@@ -62,7 +62,7 @@ class PlanEditor:
             if answer is not None:
                 return answer
             self._show()
-        self._console.note(f"That were {MOST_LINES} lines; the run stays parked.")
+        self._console.note(f"That were {MAX_LINES} lines; the run stays parked.")
         return None
 
     def _show(self, *, brief: bool = False) -> None:

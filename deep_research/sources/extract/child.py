@@ -24,7 +24,7 @@ from deep_research.errors import ExtractionError
 from deep_research.sources.extract.messages import LENGTH, header
 
 _WORKER = "deep_research.sources.extract.worker"
-_CHUNK = 1 << 16
+_CHUNK_BYTES = 1 << 16
 _LEAVING_SECONDS = 1.0  # seconds a child has to leave by itself
 _ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PATH": os.defpath, "HOME": "/"}
 
@@ -131,7 +131,7 @@ class Child:
 
     def _write(self, views: list[memoryview]) -> None:
         try:
-            views[0] = views[0][os.write(self._stdin.fileno(), views[0][:_CHUNK]) :]
+            views[0] = views[0][os.write(self._stdin.fileno(), views[0][:_CHUNK_BYTES]) :]
         except BlockingIOError:
             return
         except OSError:
@@ -143,7 +143,7 @@ class Child:
     def _read(self) -> bytes | None:
         """What is there, empty at the end; None when there is nothing yet."""
         try:
-            return os.read(self._stdout.fileno(), _CHUNK)
+            return os.read(self._stdout.fileno(), _CHUNK_BYTES)
         except BlockingIOError:
             return None
         except OSError:

@@ -25,7 +25,7 @@ _NUMBERED = regex(r"List Number(?: \d)?\Z")
 _LIST = regex(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.IGNORECASE)
 _CONTENTS = regex(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECASE)
 _PLAIN = regex(r"\(?(\d{1,3})[.)]?")  # a number that stands alone
-_MOST_DEPTH = 5  # tables in tables
+_MAX_DEPTH = 5  # tables in tables
 _MAX_ABOVE = 3  # blocks above the heading that is the title
 
 
@@ -79,7 +79,7 @@ class _Reader:
             if block.tag == f"{docx_parts.W}p":
                 yield from self._paragraph(block)
                 yield from self._notes_of(block)
-            elif depth < _MOST_DEPTH:
+            elif depth < _MAX_DEPTH:
                 yield from self._table(block, depth)
 
     def _paragraph(self, element: Any) -> Iterator[tuple[str, str]]:

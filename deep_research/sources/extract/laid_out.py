@@ -15,7 +15,7 @@ from deep_research.patterns import regex
 PROSE_SHARE = 0.75  # of the words of a text that are letters alone; of code it is a half at most
 MOSTLY_SHARE = 0.5  # of the text of its page: what is less is an example in it
 MIN_BLOCKS = 3
-MOST_LINES = 40_000  # each becomes an element of the page
+MAX_LINES = 40_000  # each becomes an element of the page
 MAX_HEADING_CHARS = 60
 _FORBIDDEN = regex(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in an element
 _WORD = regex(r"\S+")
@@ -46,7 +46,7 @@ def tell_laid_out(tree: HtmlElement) -> bool:
 
 def is_prose(text: str) -> bool:
     """Whether a text is of several paragraphs of words, and no listing."""
-    if text.count("\n") > MOST_LINES or len(_BLANK.findall(text.strip())) < MIN_BLOCKS - 1:
+    if text.count("\n") > MAX_LINES or len(_BLANK.findall(text.strip())) < MIN_BLOCKS - 1:
         return False
     words = _WORD.findall(text)
     return sum(_PLAIN.fullmatch(word) is not None for word in words) >= PROSE_SHARE * len(words)

@@ -54,7 +54,7 @@ def _exactly(descriptor: int, size: int) -> bytes | None:
     return bytes(buffer)
 
 
-_FINGERPRINT, _UNREAD, _MANUAL = 1_000, 500, 200  # characters at most
+_MAX_FINGERPRINT_CHARS, _MAX_UNREAD_CHARS, _MAX_MANUAL_CHARS = 1_000, 500, 200  # characters at most
 
 
 def document_fields(document: Document) -> dict[str, Any]:
@@ -86,9 +86,9 @@ def document_of(answer: dict[str, Any]) -> Document:
         raise ExtractionError("reading it crashed", crashed=True)
     return replace(
         document,
-        unread=document.unread[:_UNREAD],
-        fingerprint=document.fingerprint[:_FINGERPRINT],
-        manual=document.manual[:_MANUAL],
+        unread=document.unread[:_MAX_UNREAD_CHARS],
+        fingerprint=document.fingerprint[:_MAX_FINGERPRINT_CHARS],
+        manual=document.manual[:_MAX_MANUAL_CHARS],
         page_labels=labels,
     )
 

@@ -143,7 +143,7 @@ def _bottom(box: TextItem | AnnotationRect) -> float:
 
 _ESCAPED = regex(r"\\([\\*_])|~~")  # in paragraphs and items, as for Markdown
 _WHITE = regex(r"\s{2,}|\t")  # between the cells of what is set as a grid
-_MOST_DEPTH = 5
+_MAX_DEPTH = 5
 _TURNED_CHARS = 100  # characters: longer than headings
 _FENCES = ("```", "~~~")
 
@@ -179,7 +179,7 @@ def _is_last_line(heading: str, before: Paragraph) -> bool:
 
 
 def _read(block: LayoutBlock) -> Iterator[tuple[str, str]]:
-    text, depth = block.text or "", min(block.level or 0, _MOST_DEPTH)
+    text, depth = block.text or "", min(block.level or 0, _MAX_DEPTH)
     if block.kind == "heading" and not is_prose(text):  # all text is larger than the small print of tables
         yield f"{'#' * max(1, depth)} {' '.join(text.split())}", "heading"
     elif block.kind == "list_item":

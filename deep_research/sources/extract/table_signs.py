@@ -57,7 +57,7 @@ def _name_of(sign: HtmlElement) -> str:
 
 
 _MAX_SIGN_CHARS = 30  # characters
-_MOST_WORDS = 4
+_MAX_WORDS = 4
 _FILE = regex(r"(?<![\w-])[\w-]++\.(?:png|jpe?g|gif|svg|webp)\b", re.IGNORECASE)
 _NO_SIGN = regex(
     r"\b(?:avatar|logo|icon|image|photo|picture|spacer|thumbnail|banner|arrow|bullet|sort|expand|collapse|close|menu|"
@@ -68,5 +68,5 @@ _NO_SIGN = regex(
 
 def as_name(text: str) -> str:
     name = " ".join(text.split())
-    is_short = len(name) <= _MAX_SIGN_CHARS and len(name.split()) <= _MOST_WORDS
+    is_short = len(name) <= _MAX_SIGN_CHARS and len(name.split()) <= _MAX_WORDS
     return "" if not is_short or _FILE.search(name) or _NO_SIGN.search(name) else name

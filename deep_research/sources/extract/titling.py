@@ -20,7 +20,7 @@ _ENTRY = (
 )
 _TAG = regex(r"<[^<>]{0,400}>")
 _LOGIN = regex(r"(?<![^\W\d_])[^\W\d_]++\d{2,}")
-_LEAST, _MOST = 4, 300  # characters of a title
+_MIN_TITLE_CHARS, _MAX_TITLE_CHARS = 4, 300  # characters of a title
 _MAX_LINE_CHARS = 150
 _MAX_TOP_PARAGRAPHS = 8  # paragraphs of a page, among which its title stands
 _COLUMNS = regex(r"\S\s{3,}\S")
@@ -40,7 +40,8 @@ def xmp_entry(xmp: str, name: str) -> str:
 def sane_title(title: str) -> str:
     title = " ".join(title.split())
     is_none = (
-        any(_none(what).search(title) for what in ("no_title", "part")) or not _LEAST <= len(title) < _MOST
+        any(_none(what).search(title) for what in ("no_title", "part"))
+        or not _MIN_TITLE_CHARS <= len(title) < _MAX_TITLE_CHARS
     )
     return "" if is_none else title
 

@@ -16,9 +16,12 @@ from typing import Protocol
 
 from deep_research.patterns import regex
 
-SHORTEST, LONGEST = 300.0, 86_400.0  # seconds that are guessed where the server says nothing
+MIN_LIFETIME_SECONDS, MAX_LIFETIME_SECONDS = (
+    300.0,
+    86_400.0,
+)  # seconds that are guessed where the server says nothing
 _SHARE = 0.1  # of the time for which a page had not changed when it was fetched
-_MOST_SECONDS = 10.0 * 365 * 86_400
+_MAX_SECONDS = 10.0 * 365 * 86_400
 _DIRECTIVE = regex(r"""([a-z-]+)(?:\s*=\s*("[^"]*"|[^\s,"]*))?""", re.IGNORECASE)
 
 
@@ -71,8 +74,8 @@ def reusable(headers: Mapping[str, str]) -> bool:
 
 
 def lifetime(headers: Mapping[str, str]) -> float:
-    """Seconds for which a page is fresh from when its server made it: as told, else guessed within `SHORTEST` and
-    `LONGEST` from how long it had not changed."""
+    """Seconds for which a page is fresh from when its server made it: as told, else guessed within
+    `MIN_LIFETIME_SECONDS` and `MAX_LIFETIME_SECONDS` from how long it had not changed."""
     directives = _directives(headers)
     if "max-age" in directives:
         return _seconds(directives["max-age"])
@@ -82,7 +85,7 @@ def lifetime(headers: Mapping[str, str]) -> float:
         return max(0.0, (until - created_at).total_seconds()) if until and created_at else 0.0
     changed = _moment(headers.get("last-modified"))
     guess = _SHARE * (created_at - changed).total_seconds() if created_at and changed else 0.0
-    return min(max(guess, SHORTEST), LONGEST)
+    return min(max(guess, MIN_LIFETIME_SECONDS), MAX_LIFETIME_SECONDS)
 
 
 def conditions(page: SavedPage) -> dict[str, str]:
@@ -126,7 +129,7 @@ def _directives(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _seconds(text: str) -> float:
-    return min(float(text), _MOST_SECONDS) if text.isascii() and text.isdigit() else 0.0
+    return min(float(text), _MAX_SECONDS) if text.isascii() and text.isdigit() else 0.0
 
 
 def _moment(text: str | None) -> datetime | None:

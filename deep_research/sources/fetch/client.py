@@ -29,7 +29,7 @@ _REUSE = (
 )  # whether it may be used again
 _KEPT = frozenset(("content-type", "content-language", "x-robots-tag", "retry-after", *_REUSE))
 _BEYOND_ASCII = regex(rb"[\x80-\xff]")
-_MOST_HEADER_BYTES = 16_384
+_MAX_HEADER_BYTES = 16_384
 LARGE_BYTES = 1_000_000  # bytes of a body, from which on it is one of few that are taken at a time
 
 Room = Callable[[], Awaitable[None]]
@@ -207,7 +207,7 @@ def _relevant_headers(headers: Headers) -> dict[str, str]:
     for name, value in headers:
         key = name.decode("latin-1").lower()
         if key in _KEPT or key in ("location", "content-encoding"):
-            relevant.setdefault(key, value.decode("latin-1")[:_MOST_HEADER_BYTES])
+            relevant.setdefault(key, value.decode("latin-1")[:_MAX_HEADER_BYTES])
     return relevant
 
 

@@ -1,7 +1,7 @@
 """Rules of a site's robots.txt (RFC 9309).
 
 A site whose file is not there, or not for us to see (4xx), allows everything. One that cannot be reached or answers with
-a fault of its own (5xx) allows nothing for a while: `UNREACHED` or `FAULTY` seconds.
+a fault of its own (5xx) allows nothing for a while: `UNREACHED_SECONDS` or `FAULTY_SECONDS`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ TOKEN = "deep-research"  # noqa: S105 - the name by which rules are meant for us
 MAX_DELAY_SECONDS = (
     10.0  # seconds; who asks for more gets this: a page read in minutes helps nobody's research
 )
-MOST_BYTES = 500 * 1024  # of a file that are looked at
-UNREACHED, FAULTY = 60.0, 300.0
-SHORTEST_KEPT, LONGEST_KEPT = 3_600.0, 86_400.0
+MAX_BYTES = 500 * 1024  # of a file that are looked at
+UNREACHED_SECONDS, FAULTY_SECONDS = 60.0, 300.0
+MIN_KEPT_SECONDS, MAX_KEPT_SECONDS = 3_600.0, 86_400.0
 _MAX_ORIGINS = 2_048  # of which rules are kept
 _KEPT_BYTES = 2_000_000  # of all files together; rules take up to forty times that in memory
 _LARGE_BYTES = 32_768  # bytes, from which on reading the file would hold the loop
@@ -113,15 +113,15 @@ class Robots:
             if error.data.get("inner"):  # and so is every page of the site
                 raise
             closed = f"The site's robots.txt could not be had, so it is left alone for now: {error.problem}"
-            return _Rules(closed=closed, until=self._clock() + UNREACHED)
+            return _Rules(closed=closed, until=self._clock() + UNREACHED_SECONDS)
         if page.status >= 500:
             closed = (
                 f"The site's robots.txt could not be had, so it is left alone for now (status {page.status})."
             )
-            return _Rules(closed=closed, until=self._clock() + FAULTY)
+            return _Rules(closed=closed, until=self._clock() + FAULTY_SECONDS)
         if page.status == 429:  # it allows everything, but is to be asked again soon
-            return _Rules(until=self._clock() + FAULTY)
-        until = self._clock() + min(max(lifetime(page.headers), SHORTEST_KEPT), LONGEST_KEPT)
+            return _Rules(until=self._clock() + FAULTY_SECONDS)
+        until = self._clock() + min(max(lifetime(page.headers), MIN_KEPT_SECONDS), MAX_KEPT_SECONDS)
         if not 200 <= page.status < 300:
             return _Rules(until=until)
         return await _read(page, until)
@@ -129,11 +129,11 @@ class Robots:
     async def _file(self, url: str) -> Fetched:
         """The file, asked for once more when the connection broke: a whole site hangs on it."""
         try:
-            return await self._fetcher.fetch(url, cut=MOST_BYTES)
+            return await self._fetcher.fetch(url, cut=MAX_BYTES)
         except FetchError as error:
             if error.data.get("trouble") != "broken":
                 raise
-        return await self._fetcher.fetch(url, cut=MOST_BYTES)
+        return await self._fetcher.fetch(url, cut=MAX_BYTES)
 
     def _fresh(self, origin: str) -> _Rules | None:
         with self._lock:
@@ -174,8 +174,8 @@ def _origin(target: Target) -> str:
 
 async def _read(page: Fetched, until: float) -> _Rules:
     body = page.body
-    if len(body) > MOST_BYTES:
-        body = body[: body.rfind(b"\n", 0, MOST_BYTES) + 1]  # half a rule may forbid more than the whole
+    if len(body) > MAX_BYTES:
+        body = body[: body.rfind(b"\n", 0, MAX_BYTES) + 1]  # half a rule may forbid more than the whole
     parsed = await asyncio.to_thread(_parsed, body) if len(body) > _LARGE_BYTES else _parsed(body)
     delay = parsed.crawl_delay(TOKEN)
     return _Rules(

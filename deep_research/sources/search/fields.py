@@ -61,7 +61,7 @@ _TAG = regex(r"<[a-zA-Z/!?][^<>]{0,1000}>")
 _HIDDEN = regex(r"<(script|style)\b[^<>]{0,1000}>.{0,20000}?</\1\s*>", re.IGNORECASE | re.DOTALL)
 _UNSAFE = regex(r"[\x00-\x20\x7f<>\"\\^`{|}]|[^\S ]")
 _ISO_DAY = regex(r"(\d{4}-\d{2}-\d{2})(?:$|[T\s])")
-_MOST_COUNT = 10**9
+_MAX_COUNT = 10**9
 _DOMAIN = regex(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", re.IGNORECASE)
 _LANGUAGE = regex(r"[a-z]{2,3}")
 
@@ -123,7 +123,7 @@ def day(value: Any) -> date | None:
 def count(value: Any) -> int | None:
     """A number of things; None where the service does not say."""
     whole_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if whole_number and 0 <= value <= _MOST_COUNT else None
+    return value if whole_number and 0 <= value <= _MAX_COUNT else None
 
 
 def domains(hosts: Iterable[str]) -> list[str]:

@@ -28,7 +28,7 @@ ENGINE_VARIABLE = GOOGLE.required[1]
 
 _MAX_PAGE_RESULTS = 10
 _MAX_RESULTS = 100
-_MOST_WORDS = 32  # Google ignores those that come after
+_MAX_WORDS = 32  # Google ignores those that come after
 _MAX_SITES = 8
 _FIRST_DAY = date(1900, 1, 1)
 _SPENT = ("dailylimitexceeded", "quotaexceeded", "per day")
@@ -90,7 +90,7 @@ class Google(HttpSearch):
     def _params(self, request: SearchRequest) -> dict[str, str | int]:
         filters = request.filters
         operators, params = _sites(filters)
-        words = self._query(request).split()[: max(1, _MOST_WORDS - len(operators))]
+        words = self._query(request).split()[: max(1, _MAX_WORDS - len(operators))]
         params |= {"cx": self.engine_id, "q": " ".join([*words, *operators])}
         if filters.since or filters.latest:
             # Ranges of days have both ends.

@@ -24,10 +24,10 @@ from deep_research.models.clients_wire import record, text
 from deep_research.sources.search.base import Trouble, search_failure
 
 MAX_WAIT_SECONDS = 60.0  # seconds; whoever is asked to wait longer does better to ask another service
-LONGEST_QUOTA = 30 * 24 * 3600.0
+MAX_QUOTA_SECONDS = 30 * 24 * 3600.0
 
 _PASSING = frozenset((408, 409, 425, 429))
-_MOST_WORDS = 200  # characters of what a service says
+_MAX_REASON_CHARS = 200  # characters of what a service says
 _READ_WORDS = 4_000
 _HINTS = {
     401: "Check the API key.",
@@ -98,7 +98,7 @@ def retry_after(value: str | None, now: datetime) -> float | None:
             seconds = (moment - now).total_seconds()
         except (ValueError, TypeError, IndexError, OverflowError):
             return None
-    return min(seconds, LONGEST_QUOTA) if math.isfinite(seconds) and seconds >= 0 else None
+    return min(seconds, MAX_QUOTA_SECONDS) if math.isfinite(seconds) and seconds >= 0 else None
 
 
 def message(body: Any) -> str:
@@ -117,4 +117,4 @@ def _printable(words: str) -> str:
     """On one line, without secrets, markup or characters that a terminal would obey."""
     one = redact(" ".join(words[:_READ_WORDS].split()))
     one = "".join(character if character.isprintable() else "?" for character in one)
-    return one[:_MOST_WORDS].rstrip(". ")
+    return one[:_MAX_REASON_CHARS].rstrip(". ")

@@ -28,7 +28,7 @@ from deep_research.sources.search.service_failures import refusal, transient
 from deep_research.unpacking import CODINGS, BodyError
 
 SECONDS = 30.0  # for a whole search
-MOST_BYTES = 5_000_000  # of one answer, as it is sent and as it is when unpacked
+MAX_BYTES = 5_000_000  # of one answer, as it is sent and as it is when unpacked
 MAX_VALUES = 250_000  # in its JSON
 _SALT = os.urandom(16)
 
@@ -154,7 +154,7 @@ class HttpSearch(SearchProvider):
                 **key,
             },
             timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
-            event_hooks={"response": [bounded(MOST_BYTES, values=MAX_VALUES)]},
+            event_hooks={"response": [bounded(MAX_BYTES, values=MAX_VALUES)]},
             follow_redirects=False,
             verify=tls(),
             trust_env=not is_loopback(self.base_url),
