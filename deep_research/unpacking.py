@@ -66,21 +66,21 @@ class Unpacked:
 
     def __init__(self, coding: str, most: int) -> None:
         self._most = most
-        self._sent = self._size = 0
+        self._packed_size = self._unpacked_size = 0
         self._unpacker = _unpacker(coding)
 
     def pieces(self, piece: bytes) -> Iterator[bytes]:
         """What the next piece becomes, some of it empty. Raises `BodyError`."""
-        self._sent += len(piece)
-        if self._sent > self._most:
+        self._packed_size += len(piece)
+        if self._packed_size > self._most:
             raise RefusedBodyError(f"longer than {self._most:,} bytes")
         if self._unpacker is None:
             yield piece
             return
         try:
             for chunk in self._unpacker.pieces(piece):
-                self._size += len(chunk)
-                if self._size > self._most:
+                self._unpacked_size += len(chunk)
+                if self._unpacked_size > self._most:
                     raise RefusedBodyError(f"longer than {self._most:,} bytes when unpacked")
                 yield chunk
         except zlib.error:
@@ -88,7 +88,7 @@ class Unpacked:
 
     def end(self) -> None:
         """Nothing more comes. Raises `BodyError` for what breaks off."""
-        if self._unpacker is not None and not self._unpacker.is_complete and self._sent:
+        if self._unpacker is not None and not self._unpacker.is_complete and self._packed_size:
             raise BodyError("cut off")
 
 

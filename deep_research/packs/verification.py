@@ -57,18 +57,18 @@ class SavedTexts(Mapping[str, str]):
         self._evidence = evidence
         names = (name for name in evidence.names() - damaged if name.startswith(members.TEXTS))
         self._hashes = frozenset(name.removeprefix(members.TEXTS) for name in names)
-        self._kept: dict[str, str] = {}
-        self._kept_chars = 0
+        self._cache: dict[str, str] = {}
+        self._cache_chars = 0
 
     def __getitem__(self, content_hash: str) -> str:
         if content_hash not in self._hashes:
             raise KeyError(content_hash)
-        if (text := self._kept.get(content_hash)) is None:
+        if (text := self._cache.get(content_hash)) is None:
             text = self._evidence.member(members.TEXTS + content_hash).decode("utf-8")
-            if self._kept_chars + len(text) > MAX_KEPT_CHARS:
-                self._kept, self._kept_chars = {}, 0
-            self._kept[content_hash] = text
-            self._kept_chars += len(text)
+            if self._cache_chars + len(text) > MAX_KEPT_CHARS:
+                self._cache, self._cache_chars = {}, 0
+            self._cache[content_hash] = text
+            self._cache_chars += len(text)
         return text
 
     def __contains__(self, content_hash: object) -> bool:

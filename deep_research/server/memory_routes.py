@@ -98,9 +98,9 @@ async def _forget(engine: DeepResearch, values: dict[str, Any]) -> BaseModel:
 
 _WORK: dict[str, tuple[Work, type[BaseModel]]] = {
     "memory_list": (_list, Page[MemoryEntry]),
-    "memory_add": (lambda engine, given: engine.amemory_add(**given), MemoryEntry),
-    "memory_show": (lambda engine, given: engine.amemory_show(**given), MemoryEntry),
-    "memory_edit": (lambda engine, given: engine.amemory_edit(**given), MemoryEntry),
-    "memory_export": (lambda engine, given: engine.amemory_export(**given), MemoryExport),
+    "memory_add": (lambda engine, values: engine.amemory_add(**values), MemoryEntry),
+    "memory_show": (lambda engine, values: engine.amemory_show(**values), MemoryEntry),
+    "memory_edit": (lambda engine, values: engine.amemory_edit(**values), MemoryEntry),
+    "memory_export": (lambda engine, values: engine.amemory_export(**values), MemoryExport),
     "memory_forget": (_forget, Forgotten),
 }

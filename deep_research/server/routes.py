@@ -23,10 +23,10 @@ from deep_research.server.users import User
 Work = Callable[[Service, User, Any, dict[str, Any]], Awaitable[Any]]
 # Verbs that the service carries out in its own way: service, user, run and what the request names.
 _WORK: dict[str, Work] = {
-    "resume": lambda service, user, run, given: service.resume(user, run, given),
-    "answer": lambda service, user, run, given: service.answer(user, run, given["value"]),
-    "cancel": lambda service, user, run, _given: service.cancel(user, run),
-    "verify": lambda service, _user, run, _given: service.verify(run),
+    "resume": lambda service, user, run, values: service.resume(user, run, values),
+    "answer": lambda service, user, run, values: service.answer(user, run, values["value"]),
+    "cancel": lambda service, user, run, _values: service.cancel(user, run),
+    "verify": lambda service, _user, run, _values: service.verify(run),
 }
 PLAIN = ("status", "result", "verify", "delete", "cancel", "pause", "resume", "steer", "answer", "estimate")
 

@@ -63,7 +63,7 @@ class Bench:
 
     def __init__(self, make: Callable[[Callable[[], float]], Store]) -> None:
         self._make = make
-        self._made: list[Store] = []
+        self._stores: list[Store] = []
         self.now = START_SECONDS
         self.mailbox = Mailbox()
         self.store = self.another()
@@ -72,12 +72,12 @@ class Bench:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for store in self._made:
+        for store in self._stores:
             store.close()
 
     def another(self) -> Store:
         store = self._make(lambda: self.now)
-        self._made.append(store)
+        self._stores.append(store)
         return store
 
     # Owners and lanes

@@ -163,7 +163,7 @@ class _Progress:
     def __init__(self, session: Session, discovery: Discovery) -> None:
         self._session = session
         self._discovery = discovery
-        self._shown: set[str] = set()
+        self._printed_keys: set[str] = set()
         self.plan_id = ""
 
     def __call__(self, plan: CapabilityPlan) -> None:
@@ -180,8 +180,8 @@ class _Progress:
             self._note(f"done {len(plan.completed)}", f"{plan.completed[-1]}: completed")
 
     def _note(self, key: str, line: str) -> None:
-        if key not in self._shown:
-            self._shown.add(key)
+        if key not in self._printed_keys:
+            self._printed_keys.add(key)
             self._session.console.note(line)
 
 

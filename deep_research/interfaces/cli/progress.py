@@ -199,7 +199,7 @@ class Live(Watching):
         self._waiting: ev.Progress | None = None
         self._started = time.monotonic()
         self._turn = 0
-        self._drawn: list[str] = []
+        self._rows: list[str] = []
 
     def tick(self) -> None:
         self._turn += 1
@@ -207,7 +207,7 @@ class Live(Watching):
 
     def close(self) -> None:
         self._console.draw(self._home() + "\x1b[J")
-        self._drawn = []
+        self._rows = []
 
     def on_note(self, note: ev.Progress) -> None:
         if note.until is not None:
@@ -222,7 +222,7 @@ class Live(Watching):
         self._draw()
 
     def _home(self) -> str:
-        return f"\r\x1b[{len(self._drawn)}A" if self._drawn else "\r"
+        return f"\r\x1b[{len(self._rows)}A" if self._rows else "\r"
 
     def _draw(self) -> None:
         columns, lines = text.size(sys.stderr)
@@ -243,10 +243,10 @@ class Live(Watching):
         self._redraw(rows)
 
     def _redraw(self, rows: list[str]) -> None:
-        if rows != self._drawn:
+        if rows != self._rows:
             body = "".join(f"\x1b[2K{self._with_colours(row)}\n" for row in rows)
             self._console.draw(f"{self._home()}{body}\x1b[J")
-            self._drawn = rows
+            self._rows = rows
 
     def _with_colours(self, row: str) -> str:
         if not self._colours:

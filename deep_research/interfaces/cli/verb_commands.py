@@ -128,7 +128,7 @@ async def follow(session: Session) -> int:
         async for event in events:
             if isinstance(event, Event):
                 print_event(session, event)
-            if session.console.gone:
+            if session.console.is_unread:
                 break
     return 0
 

@@ -157,7 +157,7 @@ class Cover:
         self._stems = {term: stem(words[0]) for term, words in parts.items() if len(words) == 1}
         self._short = {term: frozenset(shortened(ENGLISH, term)) for term in self._stems}
         self._sequences = {term: f" {' '.join(words)} " for term, words in parts.items() if len(words) > 1}
-        self._asked: dict[str, AskedWords] = {}  # by language
+        self._by_language: dict[str, AskedWords] = {}  # by language
         # Stemming is slow, so only words that begin like a term are stemmed.
         self._beginnings = set(map(beginning, chain(self._stems.values(), *self._short.values())))
         self._first_two = {opening[:2] for opening in self._beginnings}
@@ -188,10 +188,10 @@ class Cover:
 
     def _foreign(self, text: str, language: str) -> frozenset[str]:
         """The stems of terms that a text in another language than English speaks of."""
-        if language not in self._asked:
+        if language not in self._by_language:
             words, terms = vocabulary(language), " ".join(self._stems)
-            self._asked[language] = AskedWords(frozenset(words.terms(terms)), frozenset(), words, terms)
-        return self._asked[language].of(text)
+            self._by_language[language] = AskedWords(frozenset(words.terms(terms)), frozenset(), words, terms)
+        return self._by_language[language].of(text)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -26,13 +26,13 @@ class Blocks:
 
     def __init__(self) -> None:
         self._words: list[str] = []  # of each block, without marks
-        self._written: list[str] = []
+        self._pieces: list[str] = []
         self._items: list[_Item] = []
         # The kind of the last block: items, rows and fields follow their like without a blank line.
         self._last = ""
 
     def __str__(self) -> str:
-        return "".join(self._written).strip()
+        return "".join(self._pieces).strip()
 
     def in_one(self) -> str:
         """All words in a line, as a cell has them."""
@@ -98,5 +98,5 @@ class Blocks:
 
     def _write(self, kind: str, words: str, block: str) -> None:
         self._words.append(words)
-        self._written.append(("\n" if kind and kind == self._last else "\n\n") + block)
+        self._pieces.append(("\n" if kind and kind == self._last else "\n\n") + block)
         self._last = kind

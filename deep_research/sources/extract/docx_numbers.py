@@ -78,10 +78,10 @@ class Numbers:
 
     def __init__(self, document: Any) -> None:
         self._lists: dict[str, _List] = {}
-        self._known: dict[str, _Use] = {}
+        self._uses: dict[str, _Use] = {}
         self._made_by: dict[str, str] = {}  # of each style of lists, the list that it makes
         self._made_as: dict[str, str] = {}  # of a list without levels, the style by which it is made
-        self._begun: set[str] = set()
+        self._started_names: set[str] = set()
         for relation in document.part.rels.values():
             if relation.reltype.endswith("/numbering") and not relation.is_external:
                 self._learn(relation.target_part.blob)
@@ -152,7 +152,7 @@ class Numbers:
         return next((at for at, level in levels if level.style == style), None)
 
     def _levels(self, name: str) -> dict[int, _Level]:
-        use = self._known.get(name)
+        use = self._uses.get(name)
         counter = self._counting(use)
         return {**counter.levels, **use.own} if use and counter else {}
 
@@ -163,12 +163,12 @@ class Numbers:
 
     def _list(self, name: str, level: int) -> _List | None:
         """The list that counts for one of this name, begun anew where that is said; None where it has no such level."""
-        if name not in self._known or not 0 <= level < _MAX_LEVELS:
+        if name not in self._uses or not 0 <= level < _MAX_LEVELS:
             return None
-        use = self._known[name]
+        use = self._uses[name]
         counter = self._counting(use)
-        if counter is not None and name not in self._begun:
-            self._begun.add(name)
+        if counter is not None and name not in self._started_names:
+            self._started_names.add(name)
             counter.begin_anew(use.anew)
         return counter
 
@@ -190,7 +190,7 @@ class Numbers:
                     if each.find(f"{W}startOverride") is not None
                 }
                 own = _told_levels(element.findall(f"{W}lvlOverride/{W}lvl"))
-                self._known[element.get(f"{W}numId", "")] = _Use(value(element, "abstractNumId"), anew, own)
+                self._uses[element.get(f"{W}numId", "")] = _Use(value(element, "abstractNumId"), anew, own)
 
 
 def numbering(element: Any) -> tuple[str, int | None] | None:

@@ -38,7 +38,7 @@ class Exchange:
         self._writer.write(_request(path, headers))
         with suppress(ConnectionError):  # it may have answered before it had heard all
             await self._writer.drain()
-        while not self._response.begun:
+        while not self._response.is_final:
             await self._listen()
         return self._response.status, self._response.headers
 
@@ -54,7 +54,7 @@ class Exchange:
 
     async def _listen(self) -> None:
         response = self._response
-        allowed = MAX_FRAMING_BYTES + response.body_bytes // 2 if response.begun else MAX_HEAD_BYTES
+        allowed = MAX_FRAMING_BYTES + response.body_bytes // 2 if response.is_final else MAX_HEAD_BYTES
         if self._read_bytes - response.body_bytes > allowed:
             raise BrokenError("too much that is no body")
         try:
@@ -69,7 +69,7 @@ class _Heard:
     """What was heard so far of the answer. The methods that begin with ``on_`` are called by the parser."""
 
     def __init__(self) -> None:
-        self.begun = False  # the answer, and not one that announces it
+        self.is_final = False  # the answer, and not one that announces it
         self.over = False
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
@@ -88,7 +88,7 @@ class _Heard:
         """What came next, nothing at the end. Raises `BrokenError`."""
         if not data:
             if (
-                not self.begun
+                not self.is_final
                 or self._has_header(b"content-length")
                 or self._has_header(b"transfer-encoding")
             ):
@@ -102,14 +102,14 @@ class _Heard:
                 raise BrokenError(str(error)) from None
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self.begun:  # else it stands behind the body
+        if not self.is_final:  # else it stands behind the body
             self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         if self.over:
             return
         self.status = self._parser.get_status_code()
-        self.begun = self.status >= 200
+        self.is_final = self.status >= 200
         self.over = self.status in _WITHOUT_BODY
 
     def on_body(self, body: bytes) -> None:
@@ -118,7 +118,7 @@ class _Heard:
             self.body_bytes += len(body)
 
     def on_message_complete(self) -> None:
-        if self.begun:
+        if self.is_final:
             self.over = True
         else:
             self.headers.clear()

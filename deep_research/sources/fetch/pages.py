@@ -65,7 +65,7 @@ class WebPages(Generic[DocumentT]):
         robots: Robots,
         hosts: Hosts,
         extractor: Extractor[DocumentT],
-        saved: SavedPages | None = None,
+        saved_pages: SavedPages | None = None,
         *,
         clock: Callable[[], datetime] = utc_now,
         respect_robots: bool = True,
@@ -74,7 +74,7 @@ class WebPages(Generic[DocumentT]):
     ) -> None:
         self._asker = Asker(fetcher, robots if respect_robots else None, hosts, at_once=at_once)
         self._extractor = extractor
-        self._saved_pages = saved or NoPages()
+        self._saved_pages = saved_pages or NoPages()
         self._clock = clock
         self._seconds = seconds
         self._flights: Flights[WebPage[DocumentT]] = Flights()

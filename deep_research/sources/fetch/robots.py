@@ -64,7 +64,7 @@ class Robots:
         self._fetcher = fetcher
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, _Rules] = OrderedDict()
+        self._cache: OrderedDict[str, _Rules] = OrderedDict()
         self._size = 0
         self._asking: dict[str, _Asking] = {}
         renew_in_children(self)
@@ -137,20 +137,20 @@ class Robots:
 
     def _fresh(self, origin: str) -> _Rules | None:
         with self._lock:
-            rules = self._kept.get(origin)
+            rules = self._cache.get(origin)
             if rules is None or self._clock() >= rules.until:
                 return None
-            self._kept.move_to_end(origin)
+            self._cache.move_to_end(origin)
             return rules
 
     def _keep(self, origin: str, rules: _Rules) -> None:
         with self._lock:
-            if old := self._kept.pop(origin, None):
+            if old := self._cache.pop(origin, None):
                 self._size -= old.size
-            self._kept[origin] = rules
+            self._cache[origin] = rules
             self._size += rules.size
-            while len(self._kept) > _MAX_ORIGINS or (self._size > _KEPT_BYTES and len(self._kept) > 1):
-                _, oldest = self._kept.popitem(last=False)
+            while len(self._cache) > _MAX_ORIGINS or (self._size > _KEPT_BYTES and len(self._cache) > 1):
+                _, oldest = self._cache.popitem(last=False)
                 self._size -= oldest.size
 
     @contextmanager

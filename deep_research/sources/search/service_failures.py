@@ -28,7 +28,7 @@ MAX_QUOTA_SECONDS = 30 * 24 * 3600.0
 
 _PASSING = frozenset((408, 409, 425, 429))
 _MAX_REASON_CHARS = 200  # characters of what a service says
-_READ_WORDS = 4_000
+_MAX_READ_CHARS = 4_000
 _HINTS = {
     401: "Check the API key.",
     402: "The account has no credit left.",
@@ -115,6 +115,6 @@ def message(body: Any) -> str:
 
 def _printable(words: str) -> str:
     """On one line, without secrets, markup or characters that a terminal would obey."""
-    one = redact(" ".join(words[:_READ_WORDS].split()))
+    one = redact(" ".join(words[:_MAX_READ_CHARS].split()))
     one = "".join(character if character.isprintable() else "?" for character in one)
     return one[:_MAX_REASON_CHARS].rstrip(". ")

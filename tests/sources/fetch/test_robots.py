@@ -176,7 +176,7 @@ def test_what_is_kept_is_bounded(monkeypatch):
         rules = robots(web)
         for n in range(20):
             await allows(rules, f"http://s{n}.org/")
-        assert len(rules._kept) == 8
+        assert len(rules._cache) == 8
         monkeypatch.setattr("deep_research.sources.fetch.robots._KEPT_BYTES", 3 * len(RULES))
         await allows(rules, "http://another.org/")
         assert rules._size <= 3 * len(RULES)
