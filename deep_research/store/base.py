@@ -248,7 +248,7 @@ class Watch:
 
     on_command: Callable[[Command], None]
     on_lost: Callable[[], None]
-    delivered_ids: set[int] = field(default_factory=set)
+    seen: set[int] = field(default_factory=set)
 
 
 class Store(ABC):

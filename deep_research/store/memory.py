@@ -126,9 +126,9 @@ class MemoryStore(Store):
             for row in claim_order(self.runs(), answered_ids, now):
                 if row.run_id in besides:
                     continue
-                acquired = self.acquire(row.run_id, owner)
+                acquired_row = self.acquire(row.run_id, owner)
                 run = self._get(row.run_id)
-                run.row = replace(acquired, claims=acquired.claims + 1, claimed_at=now)
+                run.row = replace(acquired_row, claims=acquired_row.claims + 1, claimed_at=now)
                 return run.row
         return None
 
@@ -173,8 +173,8 @@ class MemoryStore(Store):
 
     @staticmethod
     def _tell(watch: Watch, command: Command) -> None:
-        if command.id not in watch.delivered_ids:
-            watch.delivered_ids.add(command.id)
+        if command.id not in watch.seen:
+            watch.seen.add(command.id)
             watch.on_command(command)
 
     def read(self, run_id: str, *, after: int = 0, limit: int | None = None) -> list[StoredEvent]:

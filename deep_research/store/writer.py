@@ -406,7 +406,7 @@ class Writer:
         with self._watch_gate:
             entries = list(self._watches.values())
         until = self._now() + self._ttl
-        expired = []
+        expired_watches = []
         with self._transaction() as db:
             for lane, watch in entries:
                 cursor = db.execute(
@@ -414,8 +414,8 @@ class Writer:
                     (until, lane.run_id, lane.fence),
                 )
                 if cursor.rowcount == 0 and not lane.closed:
-                    expired.append((lane, watch))
-        for lane, watch in expired:
+                    expired_watches.append((lane, watch))
+        for lane, watch in expired_watches:
             lane.closed = True
             self.unwatch(lane)
             watch.on_lost()
@@ -433,8 +433,8 @@ class Writer:
         for command in (Command(*row) for row in rows):
             with self._watch_gate:
                 entry = self._watches.get(command.run_id)
-            if entry is not None and command.id not in entry[1].delivered_ids:
-                entry[1].delivered_ids.add(command.id)
+            if entry is not None and command.id not in entry[1].seen:
+                entry[1].seen.add(command.id)
                 entry[1].on_command(command)
 
 

@@ -115,10 +115,10 @@ async def ask_about_question(state: DeepResearchState, models: RunModels | None,
 def _answer_events(state: DeepResearchState, pause_id: str, at: datetime) -> list[Event]:
     """Planned again with the answer, once; who wants it gone on with as it is gets that."""
     answer = state.answers.get(pause_id)
-    is_asked = any((d.outputs or {}).get("asked_by") == CLARIFY for d in state.decisions)
+    has_replanned = any((d.outputs or {}).get("asked_by") == CLARIFY for d in state.decisions)
     if (
         answer is None
-        or is_asked
+        or has_replanned
         or normalised(as_advice(answer)).rstrip(".") == normalised(GO_ON).rstrip(".")
     ):
         return []

@@ -204,11 +204,11 @@ def _entries(skipped: Sequence[Skipped]) -> str:
 
 
 def _file_checks(files: Sequence[Skipped], how: str, *, all_files: bool) -> Iterator[Check]:
-    visible = files if all_files else files[:_MAX_SKIPPED]
-    for file in visible:
+    visible_files = files if all_files else files[:_MAX_SKIPPED]
+    for file in visible_files:
         yield Check("corpus", NOTE, f"{how} {file.path}: {file.why}")
-    if len(files) > len(visible):
-        more = f"and {len(files) - len(visible)} more {how.rstrip(':')}; --skipped names all of them"
+    if len(files) > len(visible_files):
+        more = f"and {len(files) - len(visible_files)} more {how.rstrip(':')}; --skipped names all of them"
         yield Check("corpus", NOTE, more)
 
 

@@ -288,15 +288,15 @@ def picture(
 def _query_rows(fold: Fold, searching: Mapping[str, str], marks: Marks, going: str, room: int) -> list[str]:
     """One row a sub-query, the unfinished first when there is not room for all."""
     queries = current_queries(fold)
-    visible = queries
+    visible_queries = queries
     if len(queries) > room:
         by_need = sorted(
             queries, key=lambda q: (q.status is not SubQueryStatus.PENDING, q.query not in searching)
         )
         visible_ids = {query.id for query in by_need[: max(0, room - 1)]}
-        visible = [query for query in queries if query.id in visible_ids]
+        visible_queries = [query for query in queries if query.id in visible_ids]
     rows = []
-    for query in visible:
+    for query in visible_queries:
         mark = going if query.query in searching else marks.waiting
         if query.status is SubQueryStatus.COMPLETED:
             mark = marks.tick
@@ -304,5 +304,5 @@ def _query_rows(fold: Fold, searching: Mapping[str, str], marks: Marks, going: s
             mark = marks.failed
         pages = searching.get(query.query, "") if query.status is SubQueryStatus.PENDING else ""
         rows.append(f"    {mark} {pages + ': ' if pages else ''}{phrases.line(query.query)}")
-    hidden = len(queries) - len(visible)
+    hidden = len(queries) - len(visible_queries)
     return [*rows, f"    {marks.waiting} and {hidden} more"] if hidden and room else rows

@@ -246,8 +246,8 @@ def _best_by_bm25(look: _Look, terms: Sequence[str], limit: int) -> list[list[_F
     while True:
         rows = look.rows(terms, width)
         complete = len(rows) < width
-        considered = rows if complete else [row for row in rows if row.score < rows[-1].score]
-        best = look.by_document(look.with_paths(considered))
+        safe_rows = rows if complete else [row for row in rows if row.score < rows[-1].score]
+        best = look.by_document(look.with_paths(safe_rows))
         if complete or len(best) >= limit:
             return best[:limit]
         width *= 4

@@ -107,11 +107,11 @@ def _names_in(
     """The names in a text in order, each once, with the documents that bear them: those that some bear, longest first
     where they overlap, and, but for ``any_case``, runs of capitalised words that none bears."""
     matches = [(place, name) for place, name in places.items() if name in bearers]
-    occupied: set[int] = set()
+    positions: set[int] = set()
     names: list[tuple[int, str]] = []
     for (start, end), name in sorted(matches, key=lambda item: (item[0][0] - item[0][1], item[0])):
-        if occupied.isdisjoint(range(start, end)):
-            occupied.update(range(start, end))
+        if positions.isdisjoint(range(start, end)):
+            positions.update(range(start, end))
             names.append((start, name))
     ordered = dict.fromkeys(name for _, name in sorted(names))
     if not any_case:

@@ -109,12 +109,12 @@ def address(value: Any) -> str | None:
 
 def day(value: Any) -> date | None:
     """The day that a service named, in ISO 8601 or as mails write it. A year or a month alone is none."""
-    stripped = text(value).strip()[:100]
-    match = _ISO_DAY.match(stripped)
+    day_text = text(value).strip()[:100]
+    match = _ISO_DAY.match(day_text)
     try:
         if match:
             return date.fromisoformat(match[1])
-        moment: datetime = parsedate_to_datetime(stripped)
+        moment: datetime = parsedate_to_datetime(day_text)
         return moment.date()
     except (ValueError, TypeError, IndexError, OverflowError):
         return None

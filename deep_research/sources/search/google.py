@@ -119,14 +119,14 @@ def _digits(of: date) -> str:
 def _sites(filters: SearchFilters) -> tuple[list[str], dict[str, str | int]]:
     """The domains as operators of the query and as parameters. More than the query has room for are left to whoever
     filters the results."""
-    allowed, unwanted = domains(filters.domains), domains(filters.not_domains)
+    included_sites, excluded_sites = domains(filters.domains), domains(filters.not_domains)
     params: dict[str, str | int] = {}
     operators: list[str] = []
-    if len(allowed) == 1:
-        params = {"siteSearch": allowed[0], "siteSearchFilter": "i"}
-    elif 1 < len(allowed) <= _MAX_SITES:
-        operators = " OR ".join(f"site:{name}" for name in allowed).split()
-    operators += [f"-site:{name}" for name in unwanted[:_MAX_SITES]]
+    if len(included_sites) == 1:
+        params = {"siteSearch": included_sites[0], "siteSearchFilter": "i"}
+    elif 1 < len(included_sites) <= _MAX_SITES:
+        operators = " OR ".join(f"site:{name}" for name in included_sites).split()
+    operators += [f"-site:{name}" for name in excluded_sites[:_MAX_SITES]]
     return operators, params
 
 

@@ -63,8 +63,8 @@ def needs(name: str) -> Needs:
     """
     if name in OURS:
         return OURS[name]
-    declared = getattr(_loaded(name), "needs", None)
-    return declared if isinstance(declared, Needs) else Needs()
+    own_needs = getattr(_loaded(name), "needs", None)
+    return own_needs if isinstance(own_needs, Needs) else Needs()
 
 
 def _loaded(name: str) -> Any:

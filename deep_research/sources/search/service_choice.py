@@ -35,16 +35,18 @@ class Chosen:
 def has_key(name: str, environment: Mapping[str, str] | None = None) -> bool:
     """Whether somebody gave this machine a key, or an address, of that service."""
     variables = os.environ if environment is None else environment
-    needed = needs(name)
-    if needed.required:
-        return not needed.missing(variables)
-    return any(variables.get(variable, "").strip() for variable in needed.optional if variable.endswith(_KEY))
+    own_needs = needs(name)
+    if own_needs.required:
+        return not own_needs.missing(variables)
+    return any(
+        variables.get(variable, "").strip() for variable in own_needs.optional if variable.endswith(_KEY)
+    )
 
 
 def in_order(urls: Iterable[str] = ()) -> list[str]:
     """All services: those that somebody gave a key, or an address in ``urls``, then the others."""
-    addressed = set(urls)
-    return sorted(known_providers(), key=lambda name: not (name in addressed or has_key(name)))
+    names_with_url = set(urls)
+    return sorted(known_providers(), key=lambda name: not (name in names_with_url or has_key(name)))
 
 
 def choose_services(
