@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 class Quota(NamedTuple):
-    """How many documents a search may bring, and how many of them that are none of the ``known`` paths."""
+    """How many documents a search may bring, and how many of them that are none of the ``known_paths``."""
 
     limit: int
     new: int

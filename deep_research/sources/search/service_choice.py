@@ -25,7 +25,7 @@ _KEY = "_API_KEY"
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """``services`` in the order of preference; ``missing`` says of each that was named and cannot be asked what it
-    needs; ``made`` are the providers that were made of names."""
+    needs; ``new_providers`` are those that were made of names."""
 
     services: tuple[Service, ...] = ()
     missing: tuple[MissingKeyError, ...] = ()
