@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 MAX_SMALL_BYTES = 100_000  # bytes; what unpacks to less may be packed as well as it likes
-_LOCAL_HEADER = 30
+_LOCAL_HEADER_BYTES = 30
 _LOCAL = struct.Struct("<4s5H3L2H")  # what stands before each entry
 _ENTRY_HEADER_BYTES = 46  # bytes of the directory for each entry, beside its name
 _END = struct.Struct("<4s4H2LH")  # the record at the end of an archive
@@ -20,11 +20,11 @@ _LARGE_END = struct.Struct(
 )  # the same of the larger kind, with its locator, which stands before it
 _BEGINNING, _END_MARK, _LARGE_MARK = b"PK\x03\x04", b"PK\x05\x06", b"PK\x06\x07"
 _MAX_COMMENT_BYTES = 65_535
-_LARGE_LOCATOR = 20
-_UNSAID = 0xFFFFFFFF  # the size of a directory that the larger record says
+_LARGE_LOCATOR_BYTES = 20
+_SIZE_ELSEWHERE = 0xFFFFFFFF  # the size of a directory that the larger record says
 _MAX_ENTRY_BYTES = 1_000  # bytes of the directory for each entry
-_ENCRYPTED = 0x1
-_UTF8 = 0x800
+_ENCRYPTED_FLAG = 0x1
+_UTF8_FLAG = 0x800
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -73,14 +73,14 @@ def read(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
         info = archive.getinfo(name)
         with archive.open(info) as file:
-            found = file.read(info.file_size + 1)
+            data = file.read(info.file_size + 1)
     except (KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise ArchiveError("a damaged zip archive") from error
     except Exception as error:  # zlib.error and its like in other packings
         raise ArchiveError("a damaged zip archive") from error
-    if len(found) != info.file_size:
+    if len(data) != info.file_size:
         raise ArchiveError("an archive that lies about its sizes")
-    return found
+    return data
 
 
 def foreign_bytes(archive: zipfile.ZipFile, file: BinaryIO) -> str:
@@ -92,15 +92,15 @@ def foreign_bytes(archive: zipfile.ZipFile, file: BinaryIO) -> str:
     """
     end = directory = 0
     for entry in sorted(archive.infolist(), key=lambda entry: entry.header_offset):
-        name = entry.orig_filename.encode("utf-8" if entry.flag_bits & _UTF8 else "cp437")
+        name = entry.orig_filename.encode("utf-8" if entry.flag_bits & _UTF8_FLAG else "cp437")
         if entry.header_offset != end:
             return f"before {entry.filename}"
         file.seek(end)
-        if file.read(_LOCAL_HEADER + len(name)) != _local_header(entry, name):
+        if file.read(_LOCAL_HEADER_BYTES + len(name)) != _local_header(entry, name):
             return f"in the header of {entry.filename}"
         if not _is_filled(entry, file.read(entry.compress_size)):
             return f"within {entry.filename}"
-        end += _LOCAL_HEADER + len(name) + entry.compress_size
+        end += _LOCAL_HEADER_BYTES + len(name) + entry.compress_size
         directory += _ENTRY_HEADER_BYTES + len(name)
     if archive.start_dir != end:
         return "before its directory"
@@ -152,8 +152,8 @@ def _check_end(file: BinaryIO, bounds: Bounds) -> None:
         raise ArchiveError("no zip archive" if whole else "a damaged zip archive")
     directory = _END.unpack_from(tail, place)[5]
     large = place - _LARGE_END.size
-    if large >= 0 and tail[place - _LARGE_LOCATOR :].startswith(_LARGE_MARK):
-        directory = max(directory % _UNSAID, _LARGE_END.unpack_from(tail, large)[0])
+    if large >= 0 and tail[place - _LARGE_LOCATOR_BYTES :].startswith(_LARGE_MARK):
+        directory = max(directory % _SIZE_ELSEWHERE, _LARGE_END.unpack_from(tail, large)[0])
     if directory > bounds.entries * _MAX_ENTRY_BYTES:
         raise _too_many(bounds)
 
@@ -164,7 +164,7 @@ def _too_many(bounds: Bounds) -> ArchiveError:
 
 def _check(entry: zipfile.ZipInfo, bounds: Bounds) -> None:
     name = entry.filename.replace("\\", "/")
-    if entry.flag_bits & _ENCRYPTED:
+    if entry.flag_bits & _ENCRYPTED_FLAG:
         raise ArchiveError("encrypted; save it without a password")
     if entry.compress_type not in _PACKINGS:
         raise ArchiveError("an archive packed in a way that is not known")
@@ -188,4 +188,9 @@ def _check_places(entries: list[zipfile.ZipInfo]) -> None:
     for entry in sorted(entries, key=lambda entry: entry.header_offset):
         if entry.header_offset < end:
             raise ArchiveError("an archive whose entries overlap")
-        end = entry.header_offset + _LOCAL_HEADER + len(entry.orig_filename.encode()) + entry.compress_size
+        end = (
+            entry.header_offset
+            + _LOCAL_HEADER_BYTES
+            + len(entry.orig_filename.encode())
+            + entry.compress_size
+        )

@@ -108,9 +108,13 @@ def bounded_data(value: Any, depth: int = 0) -> Any:
         items = islice(value.items(), MAX_DATA_ITEMS)
         return {bounded_data(key, depth + 1): bounded_data(item, depth + 1) for key, item in items}
     if isinstance(value, list | tuple | set | frozenset):
-        kept = [bounded_data(item, depth + 1) for item in islice(value, MAX_DATA_ITEMS)]
+        parts = [bounded_data(item, depth + 1) for item in islice(value, MAX_DATA_ITEMS)]
         return (
-            kept if isinstance(value, list) else tuple(kept) if isinstance(value, tuple) else frozenset(kept)
+            parts
+            if isinstance(value, list)
+            else tuple(parts)
+            if isinstance(value, tuple)
+            else frozenset(parts)
         )
     return value
 

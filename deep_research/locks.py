@@ -41,7 +41,7 @@ class FileLock:
         self._fd: int | None = None
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Raises `StoreLockedError` when it cannot be had within the timeout (seconds)."""
         if self._fd is None:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

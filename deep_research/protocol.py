@@ -48,15 +48,15 @@ def as_protocol(
     adapter = ProtocolAdapter()
     if isinstance(events, AsyncIterable):
         return _asynchronous(adapter, events)
-    return (made for event in events for made in adapter.adapt(event))
+    return (message for event in events for message in adapter.adapt(event))
 
 
 async def _asynchronous(
     adapter: ProtocolAdapter, events: AsyncIterable[_Event]
 ) -> AsyncIterator[dict[str, Any]]:
     async for event in events:
-        for made in adapter.adapt(event):
-            yield made
+        for message in adapter.adapt(event):
+            yield message
 
 
 class ProtocolAdapter:
@@ -70,21 +70,25 @@ class ProtocolAdapter:
         if isinstance(event, ev.RunCreated):
             self._run_id = event.research_id
         for kind, node, data in _parts(event):
-            made: dict[str, Any] = {"event": kind, "name": node, "data": data}
+            message: dict[str, Any] = {"event": kind, "name": node, "data": data}
             if self._run_id is not None:
-                made["run_id"] = self._run_id
+                message["run_id"] = self._run_id
             if isinstance(event, ev.Event):
-                made["seq"] = event.seq
-            yield made
+                message["seq"] = event.seq
+            yield message
 
 
 def _parts(event: _Event) -> Iterator[_Part]:
     match event:
         case ev.ModelReserved():
-            asked = event.reservation
-            node = _ROLES.get(asked.role, _NODES[asked.phase])
-            shown = {"model": asked.model, "tokens": asked.input_tokens, "call_id": asked.call_id}
-            yield MODEL_STARTS, node, {"input": shown}
+            reservation = event.reservation
+            node = _ROLES.get(reservation.role, _NODES[reservation.phase])
+            content = {
+                "model": reservation.model,
+                "tokens": reservation.input_tokens,
+                "call_id": reservation.call_id,
+            }
+            yield MODEL_STARTS, node, {"input": content}
         case ev.Written():
             piece = {"chunk": event.text or "", "label": event.label}
             yield (
@@ -101,8 +105,8 @@ def _parts(event: _Event) -> Iterator[_Part]:
             yield TOOL_ENDS, _TOOLS, {"tool": "search", "id": event.sub_query_id, "error": event.error}
         case ev.TaskStepped():
             for use in event.step.uses:
-                shown = {"tool": use.tool, "input": use.arguments, "output": list(event.step.source_ids)}
-                yield TOOL_ENDS, _TOOLS, shown | ({"failed": True} if use.failed else {})
+                content = {"tool": use.tool, "input": use.arguments, "output": list(event.step.source_ids)}
+                yield TOOL_ENDS, _TOOLS, content | ({"failed": True} if use.failed else {})
         case ev.Event():
             yield CUSTOM, _node_of(event), {"status": _status_of(event), **_payload_of(event)}
         case _:

@@ -25,9 +25,9 @@ class Secrets:
     def __init__(self, forms: Iterable[str] = ()) -> None:
         self._forms = tuple(sorted(set(forms), key=lambda form: (-len(form), form)))
         # In JSON each form may stand as JSON writes it.
-        written = (json.dumps(form, ensure_ascii=False)[1:-1] for form in self._forms)
+        json_forms = (json.dumps(form, ensure_ascii=False)[1:-1] for form in self._forms)
         self._bytes = tuple(
-            dict.fromkeys(form.encode("utf-8", "surrogatepass") for form in (*self._forms, *written))
+            dict.fromkeys(form.encode("utf-8", "surrogatepass") for form in (*self._forms, *json_forms))
         )
 
     def hide(self, text: str) -> str:

@@ -33,7 +33,7 @@ class Unpacker:
         self._zlib: Any = None
 
     @property
-    def ended(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether what came is whole."""
         return bool(self._zlib and self._zlib.eof)
 
@@ -41,15 +41,15 @@ class Unpacker:
         """What the next piece becomes, at most 65,536 bytes at a time, some of them empty. Raises `zlib.error`."""
         left, more = piece, False
         while left or more:
-            if (self._zlib is None or self._zlib.eof) and not self._begun(left):
+            if (self._zlib is None or self._zlib.eof) and not self._begin(left):
                 return
-            made = self._zlib.decompress(left, _CHUNK_BYTES)
-            ended = self._zlib.eof
-            left = self._zlib.unused_data if ended else self._zlib.unconsumed_tail
-            more = not ended and len(made) == _CHUNK_BYTES  # there may be some that needs no more input
-            yield made
+            chunk = self._zlib.decompress(left, _CHUNK_BYTES)
+            is_end = self._zlib.eof
+            left = self._zlib.unused_data if is_end else self._zlib.unconsumed_tail
+            more = not is_end and len(chunk) == _CHUNK_BYTES  # there may be some that needs no more input
+            yield chunk
 
-    def _begun(self, left: bytes) -> bool:
+    def _begin(self, left: bytes) -> bool:
         if self._zlib is None and not self._gzip:
             wrapped = left[0] & 0x0F == 8
             self._zlib = zlib.decompressobj(zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
@@ -66,29 +66,29 @@ class Unpacked:
 
     def __init__(self, coding: str, most: int) -> None:
         self._most = most
-        self._sent = self._made = 0
+        self._packed_size = self._unpacked_size = 0
         self._unpacker = _unpacker(coding)
 
     def pieces(self, piece: bytes) -> Iterator[bytes]:
         """What the next piece becomes, some of it empty. Raises `BodyError`."""
-        self._sent += len(piece)
-        if self._sent > self._most:
+        self._packed_size += len(piece)
+        if self._packed_size > self._most:
             raise RefusedBodyError(f"longer than {self._most:,} bytes")
         if self._unpacker is None:
             yield piece
             return
         try:
-            for made in self._unpacker.pieces(piece):
-                self._made += len(made)
-                if self._made > self._most:
+            for chunk in self._unpacker.pieces(piece):
+                self._unpacked_size += len(chunk)
+                if self._unpacked_size > self._most:
                     raise RefusedBodyError(f"longer than {self._most:,} bytes when unpacked")
-                yield made
+                yield chunk
         except zlib.error:
             raise BodyError("packed in a way that cannot be read") from None
 
     def end(self) -> None:
         """Nothing more comes. Raises `BodyError` for what breaks off."""
-        if self._unpacker is not None and not self._unpacker.ended and self._sent:
+        if self._unpacker is not None and not self._unpacker.is_complete and self._packed_size:
             raise BodyError("cut off")
 
 

@@ -215,7 +215,7 @@ def settled() -> None:
 def patience() -> Iterator[None]:
     """What ends or is cancelled has as long as a busy machine takes."""
     with pytest.MonkeyPatch.context() as patch:
-        for limit in ("engine.CANCEL_WAIT_SECONDS", "runner.RELEASE_WAIT_SECONDS", "loops._GRACE"):
+        for limit in ("engine.CANCEL_WAIT_SECONDS", "runner.RELEASE_WAIT_SECONDS", "loops._GRACE_SECONDS"):
             patch.setattr(f"deep_research.research.{limit}", 300.0)
         yield
 

@@ -44,7 +44,7 @@ def destinations(
     """One for each server, of models, searches, pages and the embedding model. Objects that were handed over are among
     them where they say where they ask. Raises as `ModelPool.provider`."""
     return tuple(
-        _joined(
+        _merge(
             (
                 *_of_models(roles),
                 *_of_searches(services),
@@ -56,21 +56,21 @@ def destinations(
     )
 
 
-def _joined(found: Iterable[Destination]) -> Iterable[Destination]:
+def _merge(destinations: Iterable[Destination]) -> Iterable[Destination]:
     """Those that differ only in their use as one."""
     by_server: dict[Destination, tuple[str, ...]] = {}
-    for each in found:
+    for each in destinations:
         place = replace(each, uses=())
         by_server[place] = tuple(dict.fromkeys((*by_server.get(place, ()), *each.uses)))
     return [replace(place, uses=uses) for place, uses in by_server.items()]
 
 
 def _of_models(roles: ModelRoles) -> Iterator[Destination]:
-    asked = {*ROLES, ModelRole.JUDGE, *NAMED} if roles.asked is None else roles.asked
+    active_roles = {*ROLES, ModelRole.JUDGE, *NAMED} if roles.asked is None else roles.asked
     chains = {
         role: tuple(roles.by_role.get(role, ()) if role in NAMED else roles.chain_of(role))
         for role in ModelRole
-        if role in asked
+        if role in active_roles
     }
     is_one = len({chain for chain in chains.values() if chain}) == 1
     for role, chain in chains.items():

@@ -114,14 +114,14 @@ class Parts:
     def set_up_now(self) -> SetUp:
         """The set-up with its documents, as they were when it was last `ready`."""
         corpora = tuple(
-            CorpusChoice(name=kept(found.name), fingerprint=found.fingerprint) for found in self._standing
+            CorpusChoice(name=kept(corpus.name), fingerprint=corpus.fingerprint) for corpus in self._standing
         )
         return self.setup.model_copy(update={"corpora": corpora})
 
     @property
     def places(self) -> tuple[str, ...]:
         """Where these documents are on this machine."""
-        return tuple(found.place for found in self._standing)
+        return tuple(corpus.place for corpus in self._standing)
 
     @property
     def _standing(self) -> Sequence[Standing]:
@@ -159,7 +159,7 @@ class Parts:
     def supervisor(self, **parts: Any) -> SupervisorOrchestrator:
         """One that walks a run of this set-up. Raises `ConfigurationError` where whoever makes it does not."""
         try:
-            made = self.make_supervisor(
+            orchestrator = self.make_supervisor(
                 self.phases,
                 hooks=self.hooks,
                 gates=self.gates,
@@ -180,12 +180,12 @@ class Parts:
                 f"The supervisor {class_name(self.make_supervisor)} cannot be made: {error}.",
                 hint="It has to take what SupervisorOrchestrator takes: def __init__(self, *args, **parts).",
             ) from error
-        if not isinstance(made, SupervisorOrchestrator):
+        if not isinstance(orchestrator, SupervisorOrchestrator):
             raise ConfigurationError(
-                f"{class_name(self.make_supervisor)} made {type(made).__name__}, and no SupervisorOrchestrator.",
+                f"{class_name(self.make_supervisor)} made {type(orchestrator).__name__}, and no SupervisorOrchestrator.",
                 hint="Subclass SupervisorOrchestrator.",
             )
-        return made
+        return orchestrator
 
     def tidy(self) -> None:
         """Before the first run: what has expired goes from the archive. Blocking."""
@@ -203,7 +203,7 @@ class Parts:
 
 
 def assemble(
-    settings: Settings, given: Given, *, clock: Clock = utc_now, beside: Parts | None = None
+    settings: Settings, arguments: Given, *, clock: Clock = utc_now, beside: Parts | None = None
 ) -> Parts:
     """``beside`` are parts of the same engine: the store, threads, processes and secrets are theirs.
 
@@ -211,13 +211,13 @@ def assemble(
     """
     keyring = beside.keyring if beside else Keyring()
     with keyring.scope():
-        return replace(_assembled(settings, given, clock, beside), keyring=keyring)
+        return replace(_assembled(settings, arguments, clock, beside), keyring=keyring)
 
 
-def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | None) -> Parts:
+def _assembled(settings: Settings, arguments: Given, clock: Clock, beside: Parts | None) -> Parts:
     calls = beside.calls if beside else Calls()
     archive = make_archive(settings, clock=clock) if settings.content_archive_enabled else None
-    memory = UserMemory(given.memory, clock) if given.memory is not None else None
+    memory = UserMemory(arguments.memory, clock) if arguments.memory is not None else None
     limits = WorkLimits(
         max_concurrent=settings.max_concurrent,
         operation_timeout=settings.operation_timeout,
@@ -226,43 +226,45 @@ def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | N
         archive=archive,
         memories=memory.texts if memory is not None else None,
     )
-    store = beside.store if beside else given.store or make_store(settings)
-    agents, hooks = checked_agents(given.agents), chosen_hooks(given.hooks)
-    roles = make_models(settings, given.model, given.models or {})
+    store = beside.store if beside else arguments.store or make_store(settings)
+    agents, hooks = checked_agents(arguments.agents), chosen_hooks(arguments.hooks)
+    roles = make_models(settings, arguments.model, arguments.models or {})
     ready(roles, local_only=settings.local_only)
-    may = given.permissions
+    may = arguments.permissions
     data_sources = {
-        name: each for name, each in (given.data_sources or {}).items() if may.may_search(name, local=True)
+        name: each
+        for name, each in (arguments.data_sources or {}).items()
+        if may.may_search(name, local=True)
     }
-    tools = [each for each in given.tools or () if may.tools is None or each.name in may.tools]
-    given = replace(given, data_sources=data_sources or None, tools=tools or None)
+    tools = [each for each in arguments.tools or () if may.tools is None or each.name in may.tools]
+    arguments = replace(arguments, data_sources=data_sources or None, tools=tools or None)
     connections = beside.connections if beside else McpConnections(settings.mcp_servers)
-    found = make_sources(
+    sources = make_sources(
         settings,
-        given.search or settings.search,
+        arguments.search or settings.search,
         beside=data_sources.values(),
-        pages=given.pages,
+        pages=arguments.pages,
         store=store,
         calls=calls,
         extractor=beside.sources.extractor if beside else make_extractor(settings),
-        permissions=given.permissions,
+        permissions=arguments.permissions,
         connections=connections,
     )
-    tasks = _make_tasks(settings, given, found, roles, calls, connections)
-    look = found.gatherer.look if found.gatherer.looks else None
+    tasks = _make_tasks(settings, arguments, sources, roles, calls, connections)
+    look = sources.gatherer.look if sources.gatherer.looks else None
     conversation = Conversation(store, look=look, tokens=settings.session_tokens)
-    phases = _phases(agents, found, roles, limits, settings, tasks, conversation)
+    phases = _phases(agents, sources, roles, limits, settings, tasks, conversation)
     roles = used(roles, phases)
-    gates = policies(given.gates)
+    gates = policies(arguments.gates)
     return Parts(
         settings=settings,
-        setup=set_up(settings, given, roles, found, gates),
+        setup=set_up(settings, arguments, roles, sources, gates),
         store=store,
-        own_store=given.store is None,
+        own_store=arguments.store is None,
         phases=phases,
         fallbacks={
             **{
-                phase: PHASE_TYPES[phase](agent(), limits=limits, **_looking(phase, found))
+                phase: PHASE_TYPES[phase](agent(), limits=limits, **_looking(phase, sources))
                 for phase, agent in EXTRACTIVE_AGENTS.items()
             },
             DeepResearchPhase.GATHERING: GatheringPhase(
@@ -270,20 +272,20 @@ def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | N
                 limits=limits,
                 tasks=replace(tasks, by_model=False),
                 recall=conversation.recall,
-                **_looking(DeepResearchPhase.GATHERING, found),
+                **_looking(DeepResearchPhase.GATHERING, sources),
             ),
         },
         hooks=hooks,
-        make_supervisor=checked_supervisor(given.supervisor),
+        make_supervisor=checked_supervisor(arguments.supervisor),
         gates=gates,
         providers=[
-            *(each for each in given.search or () if not isinstance(each, str)),
-            *(given.data_sources or {}).values(),
+            *(each for each in arguments.search or () if not isinstance(each, str)),
+            *(arguments.data_sources or {}).values(),
         ],
-        sources=found,
+        sources=sources,
         calls=calls,
         models=roles,
-        searches=bool(found.any or AgentRole.GATHERER in agents or given.data_sources),
+        searches=bool(sources.any or AgentRole.GATHERER in agents or arguments.data_sources),
         local_only=settings.local_only,
         archive=archive,
         conversation=conversation,
@@ -293,8 +295,8 @@ def _assembled(settings: Settings, given: Given, clock: Clock, beside: Parts | N
 
 
 def _phases(
-    chosen: Mapping[AgentRole, Any],
-    found: Sources,
+    agents: Mapping[AgentRole, Any],
+    sources: Sources,
     roles: ModelRoles,
     limits: WorkLimits,
     settings: Settings,
@@ -304,15 +306,17 @@ def _phases(
     """Each with the agent that was chosen for it, else with ours."""
     rules = content_rules(settings)
     choices = Choices() if settings.summarization_cache_enabled else None
-    own = {DeepResearchPhase.GATHERING: found.gatherer}
-    beside: dict[DeepResearchPhase, dict[str, Any]] = {phase: _looking(phase, found) for phase in PHASE_TYPES}
+    own = {DeepResearchPhase.GATHERING: sources.gatherer}
+    beside: dict[DeepResearchPhase, dict[str, Any]] = {
+        phase: _looking(phase, sources) for phase in PHASE_TYPES
+    }
     beside[DeepResearchPhase.GATHERING]["tasks"] = tasks
     beside[DeepResearchPhase.GATHERING]["recall"] = conversation.recall
     beside[DeepResearchPhase.SYNTHESIS]["judge"] = JudgeScope(settings.judge)
     beside[DeepResearchPhase.ANALYSIS]["summarizer"] = Summarizer(settings.summarization_timeout, choices)
     return {
         phase: make(
-            chosen.get(PHASE_TO_AGENT[phase]) or own.get(phase) or _agent(phase, roles, rules),
+            agents.get(PHASE_TO_AGENT[phase]) or own.get(phase) or _agent(phase, roles, rules),
             limits=limits,
             **beside.get(phase, {}),
         )
@@ -320,12 +324,12 @@ def _phases(
     }
 
 
-def _looking(phase: DeepResearchPhase, found: Sources) -> dict[str, Any]:
+def _looking(phase: DeepResearchPhase, sources: Sources) -> dict[str, Any]:
     """By what a phase looks whether something can be found."""
-    knows = {"knows": found.gatherer.knows if found.any else None}
+    knows = {"knows": sources.gatherer.knows if sources.any else None}
     match phase:
         case DeepResearchPhase.PLANNING:
-            gatherer = found.gatherer
+            gatherer = sources.gatherer
             return {
                 "look": gatherer.look if gatherer.looks else None,
                 "glance": gatherer.glance if gatherer.asks_web else None,
@@ -349,15 +353,15 @@ def _agent(phase: DeepResearchPhase, roles: ModelRoles, rules: ContentRules) -> 
 
 def _make_tasks(
     settings: Settings,
-    given: Given,
-    found: Sources,
+    arguments: Given,
+    sources: Sources,
     roles: ModelRoles,
     calls: Calls,
     connections: McpConnections,
 ) -> TaskParts:
     """Raises `ConfigurationError` for a tool or a data source that cannot be used."""
     own = {}
-    for name, provider in (given.data_sources or {}).items():
+    for name, provider in (arguments.data_sources or {}).items():
         if not NAME.fullmatch(str(name)) or name in (CORPUS, WEB):
             raise ConfigurationError(
                 f"'{str(name)[:60]}' is no name of a data source.",
@@ -373,12 +377,12 @@ def _make_tasks(
                 hint="Leave it out, or leave local_only out.",
             )
         own[name] = Service.of(provider, calls=calls, timeout=settings.operation_timeout * _ONE_REQUEST_SHARE)
-    tools = checked_tools(given.tools or ())
+    tools = checked_tools(arguments.tools or ())
     return TaskParts(
-        sources=DataSources(pool=found.gatherer.pool, own=own),
-        reading=found.gatherer.reading,
+        sources=DataSources(pool=sources.gatherer.pool, own=own),
+        reading=sources.gatherer.reading,
         tools=tools,
-        servers=tool_servers(settings, connections, given.permissions, [tool.name for tool in tools]),
+        servers=tool_servers(settings, connections, arguments.permissions, [tool.name for tool in tools]),
         rules=content_rules(settings),
         by_model=bool(roles.chain_of(ModelRole.TASK_AGENT)),
     )

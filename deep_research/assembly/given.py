@@ -43,22 +43,22 @@ class Given:
     permissions: Permissions = ALL  # of the user of one run
 
 
-def chosen_hooks(given: SupervisorHooks | None) -> SupervisorHooks:
+def chosen_hooks(hooks: SupervisorHooks | None) -> SupervisorHooks:
     """Raises `SettingsError`."""
-    if given is not None and not isinstance(given, SupervisorHooks):
+    if hooks is not None and not isinstance(hooks, SupervisorHooks):
         raise SettingsError(
             "hooks must be a SupervisorHooks.", hint="Subclass it, or pass functions: SupervisorHooks(…)."
         )
-    return given or SupervisorHooks()
+    return hooks or SupervisorHooks()
 
 
-def checked_supervisor(given: MakeSupervisor | None) -> MakeSupervisor:
+def checked_supervisor(make: MakeSupervisor | None) -> MakeSupervisor:
     """What makes the supervisor of each run. Raises `SettingsError`."""
-    if given is None:
+    if make is None:
         return SupervisorOrchestrator
-    if not callable(given) or (isinstance(given, type) and not issubclass(given, SupervisorOrchestrator)):
+    if not callable(make) or (isinstance(make, type) and not issubclass(make, SupervisorOrchestrator)):
         raise SettingsError(
             "supervisor must be a subclass of SupervisorOrchestrator, or a function that makes one.",
             hint="It is called for each run, with the phases and keywords: supervisor(phases, **parts).",
         )
-    return given
+    return make

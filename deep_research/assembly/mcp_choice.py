@@ -25,7 +25,7 @@ class McpConnections:
     def __init__(self, servers: Mapping[str, McpServer]) -> None:
         self.servers = servers
         self._gate = threading.Lock()
-        self._made: dict[str, McpConnection] = {}
+        self._connections: dict[str, McpConnection] = {}
 
     def connection(self, name: str) -> McpConnection:
         """To the server of that name; nothing is opened. Raises `UnknownNameError`, `MissingKeyError` and
@@ -35,38 +35,38 @@ class McpConnections:
         from deep_research.sources.mcp import McpConnection  # who has no server needs nothing of it
 
         with self._gate:
-            if name not in self._made:
-                self._made[name] = McpConnection(name, self.servers[name])
-            return self._made[name]
+            if name not in self._connections:
+                self._connections[name] = McpConnection(name, self.servers[name])
+            return self._connections[name]
 
     async def aclose(self) -> None:
         """End the connections of the running loop."""
         with self._gate:
-            made = list(self._made.values())
-        await asyncio.gather(*(connection.aclose() for connection in made))
+            connections = list(self._connections.values())
+        await asyncio.gather(*(connection.aclose() for connection in connections))
 
 
 def tool_servers(
-    settings: Settings, connections: McpConnections, permissions: Permissions, taken: Collection[str]
+    settings: Settings, connections: McpConnections, permissions: Permissions, tool_names: Collection[str]
 ) -> tuple[ToolServer, ...]:
-    """The servers with the tools that agents may be offered; none where nothing may leave this machine. ``taken`` are
-    names of other tools. Raises `ConfigurationError` for two tools of one name."""
+    """The servers with the tools that agents may be offered; none where nothing may leave this machine. ``tool_names``
+    are those of other tools. Raises `ConfigurationError` for two tools of one name."""
     if settings.local_only or not connections.servers:
         return ()
     from deep_research.phases.gathering.tasks.mcp_tools import ToolServer, agent_name
 
-    seen = {*BUILT_IN, *taken}
+    used_names = {*BUILT_IN, *tool_names}
     servers = []
     for server, configured in connections.servers.items():
         tools: dict[str, str] = {}
         for own in configured.callable_tools:
             name = agent_name(server, own)
-            if name in seen:
+            if name in used_names:
                 raise ConfigurationError(
                     f"There are two tools '{name}', of which one is {own} of the MCP server '{server}'.",
                     hint="Call the server something else in mcp_servers.",
                 )
-            seen.add(name)
+            used_names.add(name)
             may_ask = permissions.may_search(f"mcp:{server}")
             if may_ask and (permissions.tools is None or name in permissions.tools):
                 tools[name] = own

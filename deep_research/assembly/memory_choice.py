@@ -7,9 +7,9 @@ from deep_research.memory.memory_registry import checked_memory, make_memory
 from deep_research.settings import Settings
 
 
-def chosen_memory(given: Memory | None, settings: Settings) -> Memory:
+def chosen_memory(memory: Memory | None, settings: Settings) -> Memory:
     """The memory that was handed over, else a new one of the name in the settings. Raises `UnknownNameError`,
     `ConfigurationError`."""
-    if given is not None:
-        return checked_memory(given, local_only=settings.local_only)
+    if memory is not None:
+        return checked_memory(memory, local_only=settings.local_only)
     return make_memory(settings.memory, settings.data_dir, local_only=settings.local_only)

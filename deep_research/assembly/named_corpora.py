@@ -25,8 +25,8 @@ def named_corpora(settings: Settings) -> dict[str, Path]:
 
 def corpus_paths(settings: Settings, names: Sequence[str]) -> tuple[Path, ...]:
     """Where the corpora of these names are. Raises `UnknownNameError`."""
-    known = named_corpora(settings)
+    corpora = named_corpora(settings)
     for name in names:
-        if name not in known:
-            raise UnknownNameError.of("corpus", name, known)
-    return tuple(known[name] for name in names)
+        if name not in corpora:
+            raise UnknownNameError.of("corpus", name, corpora)
+    return tuple(corpora[name] for name in names)

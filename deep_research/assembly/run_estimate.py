@@ -50,8 +50,8 @@ MIN_QUERIES = 2  # of a plan
 USUAL_TOKENS = (250, 900)  # that are read of a page of the web, at the low and the high end
 MORE_READ_RATIO = 1.3  # times as much as code foresees, at the high end: a model plans otherwise
 LESS_READ_RATIO = 0.5
-SPARE = 2  # times as many pages are looked at as are wanted
-USES = 4  # of tools in a step of a task
+PAGES_PER_SOURCE = 2  # times as many pages are looked at as are wanted
+TOOL_USES_PER_STEP = 4  # of tools in a step of a task
 log = get_log("estimate")
 
 
@@ -116,20 +116,20 @@ async def _planned(parts: Parts, question: str, options: RunOptions) -> int:
 
 async def of_plan(parts: Parts, state: DeepResearchState) -> dict[str, Any]:
     """What a run may take by its plan, as data for who is to agree to it, and what it has taken by now."""
-    made = await estimated(parts, state.query, state.options, state.pending_sub_queries())
+    forecast = await estimated(parts, state.query, state.options, state.pending_sub_queries())
     return {
-        "searches": made.searches.model_dump(),
-        "fetches": made.fetches.model_dump(),
-        "model_calls": made.model_calls.model_dump(),
-        "tokens": made.tokens.model_dump(),
-        "usd": made.cost_usd.model_dump() if made.cost_usd is not None else None,
-        "set_aside": made.set_aside.model_dump(include={"model_calls", "tokens", "cost_usd"}),
+        "searches": forecast.searches.model_dump(),
+        "fetches": forecast.fetches.model_dump(),
+        "model_calls": forecast.model_calls.model_dump(),
+        "tokens": forecast.tokens.model_dump(),
+        "usd": forecast.cost_usd.model_dump() if forecast.cost_usd is not None else None,
+        "set_aside": forecast.set_aside.model_dump(include={"model_calls", "tokens", "cost_usd"}),
         "spent": {
             "model_calls": state.usage.model_calls,
             "tokens": state.usage.input_tokens + state.usage.output_tokens,
             "usd": state.usage.cost_usd,
         },
-        "notes": list(made.notes),
+        "notes": list(forecast.notes),
     }
 
 
@@ -195,15 +195,15 @@ def _searches(parts: Parts, work: Work) -> Range:
     planned, again = work.iterations * work.queries, work.settings.max_rewordings * work.queries
     if options.gathering == "agents":
         tries = options.max_waves * (1 + options.task_retries)
-        planned, again = planned * options.max_task_steps * USES * tries, 0
+        planned, again = planned * options.max_task_steps * TOOL_USES_PER_STEP * tries, 0
     high = _capped(first_look + planned + again * bool(parts.sources.services), options.budget.max_searches)
     return Range(low=min(1, high), high=high)
 
 
 def _fetches(parts: Parts, work: Work) -> Range:
     pages = work.settings.fetch_pages and any(not service.local for service in parts.sources.services)
-    wanted = SPARE * work.iterations * work.queries * work.options.max_sources_per_query
-    return Range(high=_capped(wanted, work.options.budget.max_fetches) if pages else 0)
+    page_count = PAGES_PER_SOURCE * work.iterations * work.queries * work.options.max_sources_per_query
+    return Range(high=_capped(page_count, work.options.budget.max_fetches) if pages else 0)
 
 
 def _capped(number: int, cap: int | None) -> int:
@@ -266,5 +266,5 @@ def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
         ModelRole.SYNTHESIZER: report,
         ModelRole.JUDGE: judge.MOST_OUTPUT,
         ModelRole.REFINER: refining.MOST_OUTPUT,
-        ModelRole.SUPERVISOR: max(reflection.MOST_OUTPUT, lead.MAX_OUTPUT_TOKENS),
+        ModelRole.SUPERVISOR: max(reflection.MAX_OUTPUT_TOKENS, lead.MAX_OUTPUT_TOKENS),
     }

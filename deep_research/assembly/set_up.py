@@ -28,49 +28,50 @@ _MAX_NAME_CHARS = 200  # characters of a name that somebody else made
 
 def set_up(
     settings: Settings,
-    given: Given,
+    arguments: Given,
     roles: ModelRoles,
-    found: Sources,
+    sources: Sources,
     gates: Mapping[DeepResearchPhase, GatePolicy],
 ) -> SetUp:
     """All but the documents, which are not known before they are read."""
-    own = {id(each) for each in given.search or () if not isinstance(each, str)}
+    own = {id(each) for each in arguments.search or () if not isinstance(each, str)}
     services = [
         Choice(
             name=_name(service.name),
             address="" if id(service.provider) in own else told_of(settings.search_urls.get(service.name)),
             by_name=id(service.provider) not in own,
         )
-        for service in found.services
+        for service in sources.services
     ]
     return SetUp(
-        provider_id=given.provider_id and kept(given.provider_id),
-        named_corpora=given.corpora,
+        provider_id=arguments.provider_id and kept(arguments.provider_id),
+        named_corpora=arguments.corpora,
         model=tuple(map(_model, roles.chain)),
         models={role.value: tuple(map(_model, chain)) for role, chain in sorted(roles.by_role.items())},
         services=tuple(services),
-        agents={str(role): _agent(agent) for role, agent in sorted((given.agents or {}).items())},
-        hooks=_hooks(given.hooks),
-        supervisor=_supervisor(given.supervisor),
-        pages=None if given.pages is None else class_name(given.pages),
+        agents={str(role): _agent(agent) for role, agent in sorted((arguments.agents or {}).items())},
+        hooks=_hooks(arguments.hooks),
+        supervisor=_supervisor(arguments.supervisor),
+        pages=None if arguments.pages is None else class_name(arguments.pages),
         gates={phase.value: policy.value for phase, policy in gates.items()},
-        tools={_name(tool.name): class_name(tool) for tool in given.tools or ()},
+        tools={_name(tool.name): class_name(tool) for tool in arguments.tools or ()},
         data_sources={
-            _name(name): class_name(provider) for name, provider in sorted((given.data_sources or {}).items())
+            _name(name): class_name(provider)
+            for name, provider in sorted((arguments.data_sources or {}).items())
         },
         **{name: getattr(settings, name) for name in SETTINGS},
     )
 
 
-def _agent(given: Any) -> str:
-    return _name(given.spec.name) if isinstance(given, Agent) else class_name(given)
+def _agent(agent: Any) -> str:
+    return _name(agent.spec.name) if isinstance(agent, Agent) else class_name(agent)
 
 
-def _model(given: Named) -> Choice:
+def _model(model: Named) -> Choice:
     """A file of recorded answers lies on one machine, and an address may hold a login: neither is written down."""
-    if not isinstance(given, str):
-        return Choice(name=_name(given.name), by_name=False)
-    parts = parse_name(given)
+    if not isinstance(model, str):
+        return Choice(name=_name(model.name), by_name=False)
+    parts = parse_name(model)
     if parts.service == "replay":
         return Choice(name=_name(f"{parts.service}:{PurePath(parts.model).name}"), by_name=False)
     name, address = kept(str(parts)), told_of(parts.base_url)
@@ -99,9 +100,9 @@ def _hooks(hooks: SupervisorHooks | None) -> str | None:
     return class_name(hooks) + (f"({', '.join(functions)})" if functions else "")
 
 
-def _supervisor(given: MakeSupervisor | None) -> str | None:
+def _supervisor(make: MakeSupervisor | None) -> str | None:
     """None for our own."""
-    return None if given in (None, SupervisorOrchestrator) else class_name(given)
+    return None if make in (None, SupervisorOrchestrator) else class_name(make)
 
 
 def class_name(own: Any) -> str:

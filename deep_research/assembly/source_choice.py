@@ -22,7 +22,7 @@ from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.readers import unloadable
 from deep_research.sources.search import SearchProvider, SourceType
 from deep_research.sources.search.policy import Service
-from deep_research.sources.search.service_choice import CORPUS, Chosen, chosen
+from deep_research.sources.search.service_choice import CORPUS, Chosen, choose_services
 from deep_research.state import Permissions
 from deep_research.store import Store
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Of the time that the search for one sub-query may take: for one request to a service, so that another can still answer,
 # and until what was read is made do with.
-_ONE_REQUEST, _PATIENCE = 0.4, 0.8
+_REQUEST_TIME_SHARE, _PATIENCE_TIME_SHARE = 0.4, 0.8
 Close = Callable[[], Awaitable[None]]
 
 
@@ -93,34 +93,34 @@ def make_sources(
     """``beside`` is what tasks alone search, whose pages are read too; ``pages`` is what reads pages in place of our
     own. What the ``permissions`` do not name is not there. Raises `UnknownNameError`, `ConfigurationError`."""
     corpus = make_corpus(settings, extractor) if _may_read(permissions) else None
-    found = _permitted(_services(settings, search, calls, connections), permissions)
-    web = any(not getattr(each, "local", True) for each in (*found.services, *beside))
+    choice = _permitted(_services(settings, search, calls, connections), permissions)
+    web = any(not getattr(each, "local", True) for each in (*choice.services, *beside))
     own = make_pages(settings, store, extractor) if web and settings.fetch_pages else None
     if pages is not None and not callable(getattr(pages, "read", None)):
         raise ConfigurationError(f"{pages!r} reads no pages.", hint="Give an object with `async read(url)`.")
     gatherer = SearchGatherer(
-        found.services,
+        choice.services,
         corpus=corpus,
         fanout=settings.search_fanout,
         rewordings=settings.max_rewordings,
         reading=Reading(pages=(pages or own) if own else None, lists=_lists(settings)),
         notes=[
-            *(f"{error.problem} {error.hint}" for error in found.missing),
+            *(f"{error.problem} {error.hint}" for error in choice.missing),
             *(f"Texts may be missing: {line}." for line in (unloadable() if corpus or own else ())),
         ],
         calls=calls,
-        timeout=settings.operation_timeout * _ONE_REQUEST,
-        patience=settings.operation_timeout * _PATIENCE,
+        timeout=settings.operation_timeout * _REQUEST_TIME_SHARE,
+        patience=settings.operation_timeout * _PATIENCE_TIME_SHARE,
     )
     return Sources(
         gatherer=gatherer,
-        services=found.services,
-        missing=found.missing,
+        services=choice.services,
+        missing=choice.missing,
         corpus=corpus,
         extractor=extractor,
         per_loop=[
             connections.aclose,  # all at once
-            *(provider.aclose for provider in found.made),
+            *(provider.aclose for provider in choice.new_providers),
             *([own.aclose] if own else []),
         ],
     )
@@ -194,12 +194,12 @@ def _services(
                     f"local_only is set, and '{name}' is not on this machine.",
                     hint="Search the documents alone (--corpus PATH), or leave local_only out.",
                 )
-    return chosen(
+    return choose_services(
         search,
         documents=bool(settings.corpus) or settings.local_only,
         urls=settings.search_urls,
         calls=calls,
-        timeout=settings.operation_timeout * _ONE_REQUEST,
+        timeout=settings.operation_timeout * _REQUEST_TIME_SHARE,
         per_minute=settings.search_requests_per_minute,
         contact=settings.contact,
         connect=connections.connection,
@@ -213,16 +213,16 @@ def _may_read(permissions: Permissions) -> bool:
     return of_kind and permissions.may_search(CORPUS, local=True)
 
 
-def _permitted(found: Chosen, permissions: Permissions) -> Chosen:
+def _permitted(choice: Chosen, permissions: Permissions) -> Chosen:
     """The services that may be asked."""
     kinds = permissions.kinds
     may_web = kinds is None or bool(set(kinds) - {SourceType.DOCUMENT.value})
     services = tuple(
         service
-        for service in found.services
+        for service in choice.services
         if may_web and permissions.may_search(service.name, local=service.local)
     )
-    return replace(found, services=services)
+    return replace(choice, services=services)
 
 
 def _lists(settings: Settings) -> QualityLists:
@@ -235,7 +235,7 @@ class _StoredPages:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def saved(self, url: str) -> SavedPage | None:
+    async def latest(self, url: str) -> SavedPage | None:
         from deep_research.sources.fetch.cache import SavedPage
 
         page = await asyncio.to_thread(self._store.page, url)

@@ -62,8 +62,8 @@ class UserFile:
 
     def context(self, user_id: str | None) -> UserContext | None:
         self._load()
-        known = self._users.get(user_id or ANYBODY) or self._users.get(ANYBODY)
-        return known and known.model_copy(update={"name": user_id})
+        context = self._users.get(user_id or ANYBODY) or self._users.get(ANYBODY)
+        return context and context.model_copy(update={"name": user_id})
 
     def _load(self) -> None:
         try:
@@ -82,11 +82,11 @@ def _users_in(body: Mapping[str, Any], path: Path) -> dict[str, UserContext]:
     users = body.get("users", {})
     if set(body) - {"users"} or not isinstance(users, dict):
         raise SettingsError(f"{path} has something beside tables of users.", hint="Name them [users.NAME].")
-    found = {}
+    contexts = {}
     for name, table in users.items():
         try:
             entry = _Entry.model_validate(table)
-            found[name] = UserContext(
+            contexts[name] = UserContext(
                 name=name,
                 language=entry.language,
                 role=entry.role,
@@ -102,16 +102,16 @@ def _users_in(body: Mapping[str, Any], path: Path) -> dict[str, UserContext]:
             fault = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, fault["loc"]))
             raise SettingsError(f"The user '{name}' of {path}: {place}: {fault['msg']}.") from None
-    return found
+    return contexts
 
 
-def chosen_users(given: UserDirectory | None, settings: Settings) -> UserDirectory | None:
+def chosen_users(users: UserDirectory | None, settings: Settings) -> UserDirectory | None:
     """The directory of an engine: the one that was handed over, else the file of the settings. Raises `SettingsError`."""
-    if given is None:
+    if users is None:
         return UserFile(settings.users_file) if settings.users_file is not None else None
-    if not callable(getattr(given, "context", None)):
+    if not callable(getattr(users, "context", None)):
         raise SettingsError("users must be a UserDirectory.", hint="Give an object with `context(user_id)`.")
-    return given
+    return users
 
 
 def restricted(options: RunOptions, user: UserContext) -> RunOptions:
@@ -124,14 +124,14 @@ def restricted(options: RunOptions, user: UserContext) -> RunOptions:
         ("task_tools", may.tools),
         ("task_sources", may.sources),
     ):
-        wanted = getattr(options, name)
-        over = [each for each in wanted if allowed is not None and each not in allowed]
+        values = getattr(options, name)
+        over = [each for each in values if allowed is not None and each not in allowed]
         if over:
             raise RightError(
                 f"The user '{user.name or 'nobody'}' may not use {name}: {', '.join(over)[:200]}.",
                 hint="Leave it out.",
             )
-        if name == "source_types" and allowed is not None and not wanted:
+        if name == "source_types" and allowed is not None and not values:
             changed[name] = allowed
     if options.language is None and user.language is not None:
         changed["language"] = user.language

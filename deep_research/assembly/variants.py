@@ -48,18 +48,18 @@ class Variants:
     named is taken from the run. Objects are never taken from a run: no name makes them.
     """
 
-    def __init__(self, resolved: ResolvedSettings, given: Given, clock: Clock = utc_now) -> None:
+    def __init__(self, resolved: ResolvedSettings, arguments: Given, clock: Clock = utc_now) -> None:
         self._origins = resolved.origins
         self._folder_file = resolved.folder_file
-        self._given = given
+        self._arguments = arguments
         self._clock = clock
         self._gate = threading.Lock()
-        self.own = assemble(resolved.settings, given, clock=clock)
-        self._made: dict[tuple[object, ...], Parts] = {}
+        self.own = assemble(resolved.settings, arguments, clock=clock)
+        self._cache: dict[tuple[object, ...], Parts] = {}
 
     def __iter__(self) -> Iterator[Parts]:
         with self._gate:
-            return iter([self.own, *self._made.values()])
+            return iter([self.own, *self._cache.values()])
 
     def of_options(
         self,
@@ -69,27 +69,27 @@ class Variants:
     ) -> Parts:
         """For a run that was given a model or documents of its own, or whose user may not use all there is. All its
         agents ask that model. Raises `UnknownNameError` for a corpus that has no name here, and as `assemble`."""
-        settings, given = self.own.settings, self._given
-        if permissions is not None and permissions != given.permissions:
-            given = replace(given, permissions=permissions)
+        settings, arguments = self.own.settings, self._arguments
+        if permissions is not None and permissions != arguments.permissions:
+            arguments = replace(arguments, permissions=permissions)
         if corpora:
-            given = replace(given, corpora=tuple(corpora))
+            arguments = replace(arguments, corpora=tuple(corpora))
             settings = _changed(settings, corpus=corpus_paths(settings, corpora))
         if provider_id is not None:
             of_all = ModelRole.SUMMARIZER.value  # who shortens texts is no agent, and asked for its price
-            more = given.models
+            more = arguments.models
             settings = _changed(
                 settings,
                 model=(provider_id,),
                 models={role: chain for role, chain in settings.models.items() if role == of_all},
             )
-            given = replace(
-                given,
+            arguments = replace(
+                arguments,
                 provider_id=provider_id,
                 model=None,
                 models=more and {role: chain for role, chain in more.items() if role == of_all},
             )
-        return self.own if given is self._given else self._parts(settings, given)
+        return self.own if arguments is self._arguments else self._parts(settings, arguments)
 
     def of_run(self, setup: SetUp | None, places: Sequence[str], *, new: bool = False) -> Parts:
         """To go on with a run of that set-up: what was named is the caller's, all else the run's, as far as names can
@@ -106,9 +106,9 @@ class Variants:
         is_corpus_known = bool(setup.named_corpora) or self._names("corpus") or not setup.corpora
         if not differences(setup, base.setup) and is_corpus_known:
             return base
-        settings, given = self._merged(setup, base, places, new=new)
+        settings, arguments = self._merge(setup, base, places, new=new)
         try:
-            return self._parts(settings, given)
+            return self._parts(settings, arguments)
         except (ConfigurationError, UnknownNameError):
             # Two parts that do not go together, of which one is the run's: that they differ says more.
             _refuse(differences(setup, _foreseen(setup, base, settings)), new=new)
@@ -123,13 +123,13 @@ class Variants:
         """Compares what the run had with what it is gone on with, once the documents are read. Raises `SetUpError`."""
         now, is_at = parts.set_up_now, parts.places
         if setup is None:
-            told = Notice(
+            notice = Notice(
                 name=SET_UP, message="The set-up that the run had before it was resumed is not known."
             )
-            return Going(change=now, notices=(told,), places=is_at) if new else Going(places=is_at)
+            return Going(change=now, notices=(notice,), places=is_at) if new else Going(places=is_at)
         corpora = corpus_differences(setup.corpora, places, now.corpora, is_at)
-        found = (*differences(setup, now), *corpora.differences)
-        _refuse(found, parts, new=new)
+        changes = (*differences(setup, now), *corpora.differences)
+        _refuse(changes, parts, new=new)
         elsewhere = moved(setup, now)
         notices = [
             *(Notice(name=CHANGED, message=_CHANGED.format(name)) for name in corpora.changed),
@@ -138,11 +138,11 @@ class Variants:
                 for name in elsewhere
             ),
         ]
-        if found:
+        if changes:
             notices.append(
-                Notice(name=SET_UP, message=f"The run went on with another set-up: {_lines(found)}.")
+                Notice(name=SET_UP, message=f"The run went on with another set-up: {_lines(changes)}.")
             )
-        return Going(change=now if found or elsewhere else None, notices=tuple(notices), places=is_at)
+        return Going(change=now if changes or elsewhere else None, notices=tuple(notices), places=is_at)
 
     async def disconnect(self) -> None:
         """Lets go of the connections of the running loop."""
@@ -152,64 +152,64 @@ class Variants:
     def _names(self, *settings: str) -> bool:
         """Whether one of the settings, or an object in its place, was named: see the class."""
         return any(
-            self._origins[name] != "default" or getattr(self._given, name, None) is not None
+            self._origins[name] != "default" or getattr(self._arguments, name, None) is not None
             for name in settings
         )
 
-    def _check_reach(self, taken: Mapping[str, Any]) -> None:
+    def _check_reach(self, values: Mapping[str, Any]) -> None:
         """What is taken from a run of a database that the folder's file names may come from anybody, as the file. Raises
         `SettingsError`."""
         if self._folder_file is not None and "data_dir" in self._folder_file.in_force:
-            self._folder_file.check(taken, "the set-up of this run")
+            self._folder_file.check(values, "the set-up of this run")
 
-    def _merged(
+    def _merge(
         self, setup: SetUp, base: Parts, places: Sequence[str], *, new: bool
     ) -> tuple[Settings, Given]:
         own_model = base.setup.provider_id
-        given = replace(
-            self._given,
+        arguments = replace(
+            self._arguments,
             provider_id=own_model,
             corpora=setup.named_corpora,
             permissions=_permissions_of(setup),
         )
-        taken: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         if (
             own_model is None
             and not self._names(*_OF_MODELS)
             and _can_be_made(setup.model, *setup.models.values())
         ):
-            taken |= {
+            values |= {
                 "model": _full(setup.model),
                 "models": {role: _full(chain) for role, chain in setup.models.items()},
             }
         if not self._names("search") and _can_be_made(setup.services):
-            taken["search"] = tuple(service.name for service in setup.services) or (CORPUS,)
+            values["search"] = tuple(service.name for service in setup.services) or (CORPUS,)
         if not self._names("search_urls"):
-            taken["search_urls"] = {each.name: each.address for each in setup.services if each.address}
+            values["search_urls"] = {each.name: each.address for each in setup.services if each.address}
         if not self._names("corpus") and setup.corpora and not setup.named_corpora:
-            taken |= _standing(setup, places, new=new)
+            values |= _standing(setup, places, new=new)
         for name in SETTINGS:
             if not self._names(*(_OF_WINDOWS if name in _OF_WINDOWS else (name,))):
-                taken[name] = getattr(setup, name)
-        self._check_reach(taken)
-        return _changed(base.settings, **taken), replace(
-            given, gates=dict(setup.gates) if given.gates is None else given.gates
+                values[name] = getattr(setup, name)
+        self._check_reach(values)
+        return _changed(base.settings, **values), replace(
+            arguments, gates=dict(setup.gates) if arguments.gates is None else arguments.gates
         )
 
-    def _parts(self, settings: Settings, given: Given) -> Parts:
+    def _parts(self, settings: Settings, arguments: Given) -> Parts:
         objects = (
-            given.model is None,
-            given.models is None,
-            given.provider_id,
-            given.corpora,
-            repr(given.gates),
-            repr(given.permissions),
+            arguments.model is None,
+            arguments.models is None,
+            arguments.provider_id,
+            arguments.corpora,
+            repr(arguments.gates),
+            repr(arguments.permissions),
         )
         key = (repr(settings), *objects)
         with self._gate:
-            if key not in self._made:
-                self._made[key] = assemble(settings, given, clock=self._clock, beside=self.own)
-            return self._made[key]
+            if key not in self._cache:
+                self._cache[key] = assemble(settings, arguments, clock=self._clock, beside=self.own)
+            return self._cache[key]
 
 
 def _permissions_of(setup: SetUp) -> Permissions:
@@ -235,13 +235,13 @@ def _standing(setup: SetUp, places: Sequence[str], *, new: bool) -> dict[str, An
         return {"corpus": tuple(map(Path, places))}
     if new:
         return {}
-    gone = [
+    missing = [
         f"'{corpus.name}'" + (f", which was {place}" if place else "")
         for corpus, place in zip(setup.corpora, (*places, *[""] * len(setup.corpora)), strict=False)
         if not (place and Path(place).exists())
     ]
     raise CorpusError(
-        f"The documents of the run are not where they were: {'; '.join(gone)}.",
+        f"The documents of the run are not where they were: {'; '.join(missing)}.",
         hint="Name all folders of the run: --corpus PATH (corpus=…). To search others instead, say so as well: "
         '--with-new-setup (setup="new").',
     )
@@ -253,17 +253,17 @@ def _foreseen(setup: SetUp, base: Parts, settings: Settings) -> SetUp:
     return setup.model_copy(update=of_objects | {name: getattr(settings, name) for name in SETTINGS})
 
 
-def _refuse(found: Sequence[Difference], parts: Parts | None = None, *, new: bool) -> None:
+def _refuse(differences: Sequence[Difference], parts: Parts | None = None, *, new: bool) -> None:
     """Raises `SetUpError`."""
-    if new or not found:
+    if new or not differences:
         return
     missing = [str(error) for error in parts.sources.missing] if parts else []
     raise SetUpError(
-        " ".join((f"The run began with another set-up: {_lines(found)}.", *missing)),
+        " ".join((f"The run began with another set-up: {_lines(differences)}.", *missing)),
         hint=_HINT,
-        differences=[difference.model_dump() for difference in found],
+        differences=[difference.model_dump() for difference in differences],
     )
 
 
-def _lines(found: Sequence[Difference]) -> str:
-    return "; ".join(difference.line for difference in found)
+def _lines(differences: Sequence[Difference]) -> str:
+    return "; ".join(difference.line for difference in differences)

@@ -112,11 +112,11 @@ class CapabilitySupervisor:
         if steps is None:
             plan = await self._planned(request, messages, context)
         else:
-            chosen = checked_steps(steps, self._capabilities)
-            plan = new_plan(request, chosen, origin="given", messages=messages, context=context)
+            step_names = checked_steps(steps, self._capabilities)
+            plan = new_plan(request, step_names, origin="given", messages=messages, context=context)
         if plan.next == FINISH and (reply := small_talk(request)) is not None:
-            said = AgentMessage(type="ai", content=reply)
-            plan = plan.model_copy(update={"messages": (*plan.messages, said)})
+            reply_message = AgentMessage(type="ai", content=reply)
+            plan = plan.model_copy(update={"messages": (*plan.messages, reply_message)})
         with self._plans.work_on(plan.id):
             return await self._walk(plan, names)
 
@@ -198,7 +198,7 @@ class CapabilitySupervisor:
         try:
             async with asyncio.timeout(self._call_seconds) as limit:
                 answer = await capability.invoke(plan.asking())
-            after = plan.answered(_checked(answer, plan))
+            after = plan.with_answer(_check_answer(answer, plan))
             if after.index > plan.index:
                 return _Outcome(after)
             return _Outcome(after, f"'{plan.next}' did not complete: {' '.join(after.reply.split())[:300]}")
@@ -207,17 +207,17 @@ class CapabilitySupervisor:
         except CapabilityError as error:
             is_clear = bool(error.data.get("refused"))
             return _Outcome(
-                plan.tried(is_over=is_clear), str(error), is_clear, waits=bool(error.data.get("waits"))
+                plan.with_attempt(is_over=is_clear), str(error), is_clear, waits=bool(error.data.get("waits"))
             )
         except DeepResearchError as error:
             is_clear = isinstance(error, UsageError | ConfigurationError)
-            return _Outcome(plan.tried(is_over=is_clear), str(error), is_clear)
+            return _Outcome(plan.with_attempt(is_over=is_clear), str(error), is_clear)
         except Exception as error:  # a capability may be anybody's
             if isinstance(error, TimeoutError) and limit.expired():
                 return _Outcome(
-                    plan.tried(), f"'{plan.next}' did not answer in {self._call_seconds:g} seconds."
+                    plan.with_attempt(), f"'{plan.next}' did not answer in {self._call_seconds:g} seconds."
                 )
-            return _Outcome(plan.tried(), f"'{plan.next}' failed: {told(error)}.")
+            return _Outcome(plan.with_attempt(), f"'{plan.next}' failed: {told(error)}.")
 
     async def _is_approved(self, plan: CapabilityPlan, capability: Capability) -> bool:
         if self._approve is None:
@@ -233,14 +233,14 @@ class CapabilitySupervisor:
         return plan
 
 
-def _checked(answer: object, plan: CapabilityPlan) -> CapabilityAnswer:
+def _check_answer(answer: object, plan: CapabilityPlan) -> CapabilityAnswer:
     """Raises `CapabilityError` for what is no answer, repeats a message, cannot be kept or is too large."""
     if not isinstance(answer, CapabilityAnswer):
         raise CapabilityError(
             f"'{plan.next}' answered with {type(answer).__name__}.", hint="Return a CapabilityAnswer."
         )
-    known = {message.id for message in plan.messages} - {None}
-    if any(message.id in known for message in answer.messages):
+    known_ids = {message.id for message in plan.messages} - {None}
+    if any(message.id in known_ids for message in answer.messages):
         raise CapabilityError(f"'{plan.next}' gave an earlier answer again.", hint="Look at that service.")
     try:
         context = _check_json({**plan.context, **answer.context}, f"what '{plan.next}' shares")
@@ -249,11 +249,11 @@ def _checked(answer: object, plan: CapabilityPlan) -> CapabilityAnswer:
         )
     except UsageError as error:
         raise CapabilityError(error.problem, hint=error.hint) from None
-    kept = sum(len(message.content) for message in plan.messages)
+    plan_bytes = sum(len(message.content) for message in plan.messages)
     for size, most in (
         (context, MAX_CONTEXT_BYTES),
         (added, MAX_ANSWER_BYTES),
-        (kept + added, MAX_PLAN_BYTES),
+        (plan_bytes + added, MAX_PLAN_BYTES),
     ):
         if size > most:
             raise CapabilityError(

@@ -113,16 +113,16 @@ async def adiscover(
         found = await adiscover(read_services(Path("agents.toml")), local=[DocumentCreator(Path("."))])
     """
     url = os.environ.get(URL_VARIABLE)
-    named = [*([_researcher(url)] if url else []), *services]
-    for service in named:
+    every_service = [*([_researcher(url)] if url else []), *services]
+    for service in every_service:
         if local_only and not is_loopback(service.url):
             raise ConfigurationError(
                 f"local_only is set, and {service.url} is not on this machine.", hint="Leave one of them out."
             )
-    found = await asyncio.gather(*map(_offered, named))
+    discoveries = await asyncio.gather(*map(_offered, every_service))
     capabilities: dict[str, Capability] = {}
     notes: list[str] = []
-    for each in found:
+    for each in discoveries:
         notes += each.notes
         for name, capability in each.capabilities.items():
             if name in capabilities:
@@ -157,12 +157,12 @@ def _researcher(url: str) -> AgentService:
 
 async def _offered(service: AgentService, *, is_probe: bool = False) -> Discovery:
     """Of a ``is_probe``, an address that nobody named, nothing is said or used where nobody offers anything."""
-    wanted = {name: CapabilityOffer(name=name, invoke=service.path) for name in service.capabilities}
+    own_offers = {name: CapabilityOffer(name=name, invoke=service.path) for name in service.capabilities}
     try:
         offered = await _ask(service, PROBE_SECONDS if is_probe else DISCOVERY_SECONDS)
         offers = {offer.name: offer for offer in offered.capabilities}
-        notes = [f"{service.url} does not offer '{name}'." for name in wanted if name not in offers]
-        chosen = [offers[name] for name in wanted or offers if name in offers]
+        notes = [f"{service.url} does not offer '{name}'." for name in own_offers if name not in offers]
+        selection = [offers[name] for name in own_offers or offers if name in offers]
     except (DeepResearchError, ValueError) as error:
         why = (
             error.problem
@@ -170,10 +170,10 @@ async def _offered(service: AgentService, *, is_probe: bool = False) -> Discover
             else "its answer is no list of capabilities."
         )
         # A service of LangServe has no such list: what the user named is asked all the same.
-        chosen = [] if is_probe else list(wanted.values())
-        notes = [] if is_probe or chosen else [f"Nothing of {service.url} is used: {why}"]
-        notes += [f"{service.url} does not say what it offers: {why}"] * bool(chosen)
-    return Discovery({offer.name: _remote(service, offer) for offer in chosen}, notes)
+        selection = [] if is_probe else list(own_offers.values())
+        notes = [] if is_probe or selection else [f"Nothing of {service.url} is used: {why}"]
+        notes += [f"{service.url} does not say what it offers: {why}"] * bool(selection)
+    return Discovery({offer.name: _remote(service, offer) for offer in selection}, notes)
 
 
 async def _ask(service: AgentService, seconds: float) -> AgentOffers:
@@ -212,7 +212,7 @@ def _connection(service: AgentService, seconds: float, *, tries: int) -> Connect
 
 def _of_packages() -> list[Capability]:
     """Raises `ConfigurationError`."""
-    made = []
+    capabilities = []
     for point in entry_points(group=GROUP):
         module, _, attribute = point.value.partition(":")
         try:
@@ -227,5 +227,5 @@ def _of_packages() -> list[Capability]:
                 f"The capability '{point.name}' is no Capability.",
                 hint="Subclass deep_research.capabilities.Capability.",
             )
-        made.append(capability)
-    return made
+        capabilities.append(capability)
+    return capabilities

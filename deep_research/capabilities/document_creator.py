@@ -77,8 +77,8 @@ class DocumentCreator(Capability):
         for kind in FORMATS:
             if ending in (kind, "htm" if kind == "html" else kind):
                 return self._path, kind
-        wanted = self._format or _format_of(request)
-        return self._path / f"{request.key.rsplit('-', 2)[0]}.{wanted}", wanted
+        file_format = self._format or _format_of(request)
+        return self._path / f"{request.key.rsplit('-', 2)[0]}.{file_format}", file_format
 
 
 def check_replaceable(path: Path) -> None:

@@ -86,7 +86,7 @@ class CapabilityPlan(Record):
             approved.remove(approval)
         return self.model_copy(update={"calling": True, "approved": tuple(approved), "message": ""})
 
-    def answered(self, answer: CapabilityAnswer) -> CapabilityPlan:
+    def with_answer(self, answer: CapabilityAnswer) -> CapabilityPlan:
         """The next capability answered. What its last message says is completed decides, and nothing else of it; the
         plan's own entry of the context stays as it is."""
         name = self.next
@@ -100,18 +100,18 @@ class CapabilityPlan(Record):
             }
         )
         if completed_capability(messages[-1].content) != name:
-            return plan.model_copy(update={"answers": self.answers + 1}).tried()
+            return plan.model_copy(update={"answers": self.answers + 1}).with_attempt()
         retries = {key: count for key, count in self.retries.items() if key != name}
-        done = {
+        changes = {
             "completed": (*self.completed, name),
             "index": self.index + 1,
             "retries": retries,
             "answers": 0,
         }
-        plan = plan.model_copy(update=done)
+        plan = plan.model_copy(update=changes)
         return plan.finished() if plan.next == FINISH else plan
 
-    def tried(self, *, is_over: bool = False) -> CapabilityPlan:
+    def with_attempt(self, *, is_over: bool = False) -> CapabilityPlan:
         """A call of the next capability did not complete it. ``is_over``: it is known to have done nothing."""
         retries = {**self.retries, self.next: self.retries.get(self.next, 0) + 1}
         return self.model_copy(update={"retries": retries, "calling": self.calling and not is_over})

@@ -50,8 +50,8 @@ async def steps_by_model(
     answer, _ = await asked(
         model, SYSTEM, MAX_OUTPUT_TOKENS, PlanAnswer, lambda room: _message(request, capabilities, room)
     )
-    chosen = dict.fromkeys(name.strip() for name in answer.capabilities)
-    return tuple(name for name in chosen if name in capabilities)[:MAX_STEPS]
+    names = dict.fromkeys(name.strip() for name in answer.capabilities)
+    return tuple(name for name in names if name in capabilities)[:MAX_STEPS]
 
 
 def steps_by_rule(request: str, capabilities: Mapping[str, Capability]) -> tuple[str, ...]:
@@ -60,10 +60,10 @@ def steps_by_rule(request: str, capabilities: Mapping[str, Capability]) -> tuple
     if small_talk(request) is not None:
         return ()
     places = {name: _place(capability, request) for name, capability in capabilities.items()}
-    wanted = [name for name, place in places.items() if place is not None and name != RESEARCH]
-    wanted.sort(key=lambda name: places[name] or 0)
+    matches = [name for name, place in places.items() if place is not None and name != RESEARCH]
+    matches.sort(key=lambda name: places[name] or 0)
     first = (RESEARCH,) if RESEARCH in capabilities else ()
-    return (*first, *wanted)[:MAX_STEPS]
+    return (*first, *matches)[:MAX_STEPS]
 
 
 def _place(capability: Capability, request: str) -> int | None:

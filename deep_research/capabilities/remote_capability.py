@@ -81,10 +81,10 @@ class RemoteCapability(Capability):
             response = await connection.exchange("GET", where)
             answer = self._json(response)
         metadata = answer.get("metadata")
-        answered = _text(metadata.get("run_id")) if isinstance(metadata, Mapping) else None
-        if run_id is not None and answered not in (None, run_id):
+        answer_run_id = _text(metadata.get("run_id")) if isinstance(metadata, Mapping) else None
+        if run_id is not None and answer_run_id not in (None, run_id):
             raise self._error("gave the answer of another run")
-        return answer.get("output", answer), answered or run_id
+        return answer.get("output", answer), answer_run_id or run_id
 
     def _json(self, response: Response) -> dict[str, Any]:
         try:
@@ -96,13 +96,13 @@ class RemoteCapability(Capability):
             raise self._error(f"answered with what is no JSON object ({kind})")
         return answer
 
-    def _own_address(self, location: str, asked: str) -> str:
+    def _own_address(self, location: str, url: str) -> str:
         """Where the answer will be, on the same server: a token goes nowhere else."""
         try:
-            where = httpx.URL(asked).join(location)
+            where = httpx.URL(url).join(location)
         except (httpx.InvalidURL, ValueError):
             where = httpx.URL("")
-        if not location or not is_same_server(str(where), asked):
+        if not location or not is_same_server(str(where), url):
             raise self._error("names no place of its own for its answer")
         return str(where)
 
@@ -125,14 +125,14 @@ def answer_of(output: Any, request: CapabilityRequest, run_id: str | None = None
     context = output.get("context")
     if not isinstance(context, dict | None):
         raise ValueError("its context is no object")
-    known = {message.id for message in request.messages} - {None}
+    known_ids = {message.id for message in request.messages} - {None}
     start = _echoed([(sender_of(each), _content(each)) for each in messages], request)
     added: list[AgentMessage] = []
     for message in messages[start:]:
         message_id = _text(message.get("id"))
         if sender_of(message) != "assistant":
             continue
-        if message_id in known:
+        if message_id in known_ids:
             raise ValueError("it has the message of an earlier answer")
         added.append(AgentMessage(type="ai", content=_content(message) or "", id=message_id))
     if not added or _content(messages[-1]) is None:
@@ -157,10 +157,10 @@ def _content(message: Mapping[str, Any]) -> str | None:
 
 def _echoed(messages: Sequence[tuple[str, str | None]], request: CapabilityRequest) -> int:
     """How many of the messages are those that were sent, which stand before the new ones."""
-    sent = [
+    earlier = [
         ("user" if message.type == "human" else "assistant", message.content) for message in request.messages
     ]
-    return len(sent) if list(messages[: len(sent)]) == sent else 0
+    return len(earlier) if list(messages[: len(earlier)]) == earlier else 0
 
 
 def _text(value: Any) -> str | None:

@@ -70,6 +70,6 @@ def _summary(result: ResearchResult, points: list[str]) -> str:
 def _addresses(result: ResearchResult) -> list[str]:
     """In the order of their numbers in the report, each once."""
     sources = {source.id: source for source in result.sources}
-    cited = sorted({(each.number, each.source_id) for each in result.citations})
-    found = [sources[source_id] for _, source_id in cited if source_id in sources]
-    return list(dict.fromkeys(source.url or source.title for source in found))
+    references = sorted({(each.number, each.source_id) for each in result.citations})
+    cited_sources = [sources[source_id] for _, source_id in references if source_id in sources]
+    return list(dict.fromkeys(source.url or source.title for source in cited_sources))

@@ -154,9 +154,9 @@ class AsyncClient(MemoryCalls):
     async def events(self, research_id: str, after: int = 0, *, limit: int | None = None) -> Sequence[Event]:
         """The log of a run after a sequence number, or the first ``limit`` events of that."""
         check_limit(limit)
-        found: list[Event] = []
+        events: list[Event] = []
         following: Any = after
-        while following is not None and (limit is None or len(found) < limit):
+        while following is not None and (limit is None or len(events) < limit):
             page = await self._connection.json(
                 "GET",
                 _path("events", research_id),
@@ -164,8 +164,8 @@ class AsyncClient(MemoryCalls):
                 headers={"accept": "application/json"},
             )
             items, following = _page(page)
-            found += await asyncio.to_thread(_events_of, items)
-        return found[:limit]
+            events += await asyncio.to_thread(_events_of, items)
+        return events[:limit]
 
     def follow(self, research_id: str, after: int = 0) -> AsyncGenerator[Event | Progress]:
         """The log after a sequence number, and what happens, until the run ends or waits. A cut connection is taken up
@@ -274,8 +274,8 @@ class AsyncClient(MemoryCalls):
         """Go on with a run on the server, and wait for its end."""
         at = await self._standing(research_id)
         body = {"answer": answer, "setup": setup, "budget": budget, "take_over": take_over}
-        given = {name: value for name, value in body.items() if value not in (None, False, "same")}
-        await self._call("resume", research_id, content=given)
+        content = {name: value for name, value in body.items() if value not in (None, False, "same")}
+        await self._call("resume", research_id, content=content)
         return await self._result_after(research_id, at)
 
     async def answer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None:
@@ -311,8 +311,8 @@ class AsyncClient(MemoryCalls):
         """Give a run guidance while it goes."""
         body: dict[str, Any] = {"text": text, "drop_sub_query": drop_sub_query, "since": since}
         body["stop_searching"] = stop_searching
-        given = {name: value for name, value in body.items() if value}
-        await self._call("steer", research_id, content=given)
+        content = {name: value for name, value in body.items() if value}
+        await self._call("steer", research_id, content=content)
 
     async def pause(self, research_id: str) -> None:
         """Park a run before its next unit."""
@@ -348,18 +348,18 @@ class AsyncClient(MemoryCalls):
 
     async def _pages(self, verb: str, params: dict[str, Any], limit: int | None = None) -> Sequence[Any]:
         path = verb if verb.startswith("/") else _path(verb)
-        found: Items = []
+        collection: Items = []
         after = params.get("after")
-        while limit is None or len(found) < limit:
-            size = PAGE_SIZE if limit is None else min(PAGE_SIZE, limit - len(found))
+        while limit is None or len(collection) < limit:
+            size = PAGE_SIZE if limit is None else min(PAGE_SIZE, limit - len(collection))
             page = await self._connection.json(
                 "GET", path, params={**params, "limit": size, **({"after": after} if after else {})}
             )
             items, after = _page(page)
-            found += items
+            collection += items
             if after is None:
                 break
-        return found
+        return collection
 
     @staticmethod
     def _model(kind: type[_Model], body: Any) -> _Model:
@@ -402,23 +402,23 @@ class AsyncRun:
 
 def _path(verb: str, research_id: str | None = None, **parts: str) -> str:
     """The path of a verb. Raises `RunStateError` for what is no id of a run."""
-    named = {name: quote(value, safe="") for name, value in parts.items()}
+    values = {name: quote(value, safe="") for name, value in parts.items()}
     if research_id is not None:
-        named["research_id"] = checked_run_id(research_id)
-    return ROUTES[verb].path.format(**named)
+        values["research_id"] = checked_run_id(research_id)
+    return ROUTES[verb].path.format(**values)
 
 
-def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """What is given, as JSON; without what is not given. Raises `UsageError`."""
-    if given.get("shared_budget") is not None:
+    if values.get("shared_budget") is not None:
         raise UsageError("A server takes no shared_budget.", hint="It belongs to the engine of the server.")
     try:
-        shown: dict[str, Any] = to_jsonable_python(
-            {name: value for name, value in given.items() if value is not None}, exclude_none=True
+        data: dict[str, Any] = to_jsonable_python(
+            {name: value for name, value in values.items() if value is not None}, exclude_none=True
         )
     except ValueError as error:
         raise UsageError(f"What is given cannot be sent: {error}.", hint="Give plain values.") from None
-    return shown
+    return data
 
 
 def _after(run: RunSummary | str | None) -> dict[str, str]:

@@ -143,9 +143,9 @@ class Connection:
         headers: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[httpx.Response]:
         """An answer while it comes. Raises as `json`, and `_PassingError` for what another try may not have."""
-        given = {} if content is None else {"json": content}
+        payload = {} if content is None else {"json": content}
         try:
-            request = self._client.build_request(method, path, params=params, headers=headers, **given)
+            request = self._client.build_request(method, path, params=params, headers=headers, **payload)
         except ValueError as error:  # of a half character, say
             raise UsageError(
                 f"What is given cannot be sent: {error}.", hint="Leave out what is not text or no number."

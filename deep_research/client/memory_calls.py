@@ -50,19 +50,19 @@ class MemoryCalls(ABC):
     ) -> Sequence[MemoryEntry]:
         """What is remembered, newest first: see `DeepResearch.memory_list`."""
         check_limit(limit)
-        given = {
+        params = {
             "user_id": user_id,
             "kinds": _names(kinds),
             "after": after.id if isinstance(after, MemoryEntry) else after,
         }
-        if kinds is not None and not given["kinds"]:
+        if kinds is not None and not params["kinds"]:
             return []
-        items = await self._pages("memory_list", _given(given), limit)
+        items = await self._pages("memory_list", _without_none(params), limit)
         return [self._model(MemoryEntry, item) for item in items]
 
     async def memory_show(self, entry_id: str, *, user_id: str | None = None) -> MemoryEntry:
         """One entry."""
-        params, parts = _given({"user_id": user_id}), _parts(entry_id)
+        params, parts = _without_none({"user_id": user_id}), _parts(entry_id)
         return self._model(MemoryEntry, await self._call("memory_show", params=params, parts=parts))
 
     async def memory_add(
@@ -79,7 +79,7 @@ class MemoryCalls(ABC):
 
     async def memory_export(self, *, user_id: str | None = None) -> MemoryExport:
         """Everything that is remembered."""
-        body = await self._call("memory_export", params=_given({"user_id": user_id}))
+        body = await self._call("memory_export", params=_without_none({"user_id": user_id}))
         return self._model(MemoryExport, body)
 
     async def memory_forget(
@@ -91,8 +91,8 @@ class MemoryCalls(ABC):
         user_id: str | None = None,
     ) -> int:
         """Forget entries without a trace, and say how many they were."""
-        named = [ids] if isinstance(ids, str) else None if ids is None else [str(each) for each in ids]
-        content: dict[str, Any] = {"ids": named, "kinds": _names(kinds), "user_id": user_id}
+        entry_ids = [ids] if isinstance(ids, str) else None if ids is None else [str(each) for each in ids]
+        content: dict[str, Any] = {"ids": entry_ids, "kinds": _names(kinds), "user_id": user_id}
         if everything:
             content["everything"] = True
         body = await self._call("memory_forget", content=content)
@@ -103,7 +103,7 @@ class _Forgotten(BaseModel):
     forgotten: int
 
 
-def _given(params: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(params: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in params.items() if value is not None}
 
 

@@ -54,7 +54,7 @@ class Conversation:
         )
         rewritten = await rewrite(state, turns, models, self._tokens) if turns else None
         if rewritten is not None:
-            made = Resolution(
+            resolution = Resolution(
                 asked=state.query,
                 question=rewritten.question,
                 by="model",
@@ -62,22 +62,22 @@ class Conversation:
                 is_resolved=rewritten.is_clear,
             )
         else:
-            known = await self._known(state.query) if turns else ()
-            reading = await asyncio.to_thread(read_follow_up, state.query, turns, known)
+            mentions = await self._mentions(state.query) if turns else ()
+            reading = await asyncio.to_thread(read_follow_up, state.query, turns, mentions)
             why = "It points back to an earlier turn." if reading.points_back else "It stands by itself."
-            made = Resolution(
+            resolution = Resolution(
                 asked=state.query, question=reading.question, is_resolved=reading.is_resolved, why=why
             )
-        if not turns and made.is_resolved:
+        if not turns and resolution.is_resolved:
             return None
-        made = made.model_copy(
+        resolution = resolution.model_copy(
             update={
                 "turns": tuple(turn.research_id for turn in before),
                 "summary": summary_of(turns, self._tokens),
             }
         )
-        meant = state.model_copy(update={"query": made.question, "resolution": made})
-        return made.model_copy(update={"recalls": bool(await self.recall(meant))})
+        new_state = state.model_copy(update={"query": resolution.question, "resolution": resolution})
+        return resolution.model_copy(update={"recalls": bool(await self.recall(new_state))})
 
     async def recall(self, state: DeepResearchState) -> tuple[GatheredSource, ...]:
         """The saved sources that have most of the question, best first. Raises `StoreError`."""
@@ -90,7 +90,7 @@ class Conversation:
 
         return await asyncio.to_thread(matched)
 
-    async def _known(self, question: str) -> Sequence[Mention]:
+    async def _mentions(self, question: str) -> Sequence[Mention]:
         """The names in a question that documents know, in whatever case they are written."""
         if self._look is None:
             return ()
@@ -113,8 +113,10 @@ class Conversation:
             cursor = self._store.run(state.research_id).cursor
         except RunNotFoundError:  # it is worked on in memory
             return []
-        wanted = RunFilter(user=user, session=session)
-        rows = self._store.runs(filter=wanted, after=cursor, limit=MAX_TURNS if user is not None else None)
+        run_filter = RunFilter(user=user, session=session)
+        rows = self._store.runs(
+            filter=run_filter, after=cursor, limit=MAX_TURNS if user is not None else None
+        )
         own = [row.run_id for row in rows if row.user_id == user]
         return self._turns(own[MAX_TURNS - 1 :: -1] if len(own) > MAX_TURNS else own[::-1])
 
@@ -122,11 +124,11 @@ class Conversation:
         turns: list[DeepResearchState] = []
         previous = state.options.previous_run_id
         while previous is not None and len(turns) < MAX_TURNS:
-            found = self._turns([previous])
-            if not found or found[0].options.user_id != state.options.user_id:
+            states = self._turns([previous])
+            if not states or states[0].options.user_id != state.options.user_id:
                 break
-            turns += found
-            previous = found[0].options.previous_run_id
+            turns += states
+            previous = states[0].options.previous_run_id
         return turns[::-1]
 
     def _turns(self, run_ids: Sequence[str]) -> list[DeepResearchState]:

@@ -41,37 +41,37 @@ class Reading:
     is_resolved: bool = True
 
 
-def read_follow_up(text: str, turns: Sequence[Turn], known: Sequence[Mention] = ()) -> Reading:
-    """A question as it is meant after the ``turns``, the oldest first. ``known`` are names in it that documents bear.
+def read_follow_up(text: str, turns: Sequence[Turn], mentions: Sequence[Mention] = ()) -> Reading:
+    """A question as it is meant after the ``turns``, the oldest first. ``mentions`` are names in it that documents bear.
 
     Example:
         read_follow_up("And how tall is it?", turns).question  # "How tall is Cape Hatteras?"
     """
-    asked = " ".join(text.split())
-    if len(asked) > MAX_ASKED_CHARS:
+    query = " ".join(text.split())
+    if len(query) > MAX_ASKED_CHARS:
         return Reading(text)
     recent = [
         turn.model_copy(update={"question": turn.question[:MAX_QUESTION_CHARS]})
         for turn in turns[-MAX_TURNS_BACK:]
     ]
-    words = pointing_words(read_question(asked).language)
+    words = pointing_words(read_question(query).language)
     if words is None and recent:  # a few words and names may pass for any language
         words = pointing_words(read_question(recent[-1].question).language)
-    names = named_in(asked, known, words)
-    if words is not None and (cue := _correction(asked, words) or opening(asked, words.correcting)):
-        return _corrected(asked, cue, names, recent, words)
-    cue = opening(asked, words.asking) if words is not None else ""
-    if _is_elliptical(asked, cue, names, known, words):
-        new = asked[len(cue) :].strip(" ,?.!")
+    names = named_in(query, mentions, words)
+    if words is not None and (cue := _correction(query, words) or opening(query, words.correcting)):
+        return _corrected(query, cue, names, recent, words)
+    cue = opening(query, words.asking) if words is not None else ""
+    if _is_elliptical(query, cue, names, mentions, words):
+        new = query[len(cue) :].strip(" ,?.!")
         if (same := _with_name(new, recent)) is not None:
             return Reading(same, points_back=True)
         if names:
-            return Reading(asked)
-    if words is not None and (pronoun := _pronoun(asked, names, words)) is not None:
-        return _with_pronoun(asked, pronoun, recent, words)
-    if names or words is None or _stands_alone(asked[len(cue) :], words):
-        return Reading(asked)
-    return _completed(asked, read_question(asked), recent, words)
+            return Reading(query)
+    if words is not None and (pronoun := _pronoun(query, names, words)) is not None:
+        return _with_pronoun(query, pronoun, recent, words)
+    if names or words is None or _stands_alone(query[len(cue) :], words):
+        return Reading(query)
+    return _completed(query, read_question(query), recent, words)
 
 
 def _stands_alone(text: str, words: PointingWords) -> bool:
@@ -94,23 +94,23 @@ def _stands_alone(text: str, words: PointingWords) -> bool:
 
 
 def _with_pronoun(
-    asked: str, pronoun: tuple[int, int, str], turns: Sequence[Turn], words: PointingWords
+    query: str, pronoun: tuple[int, int, str], turns: Sequence[Turn], words: PointingWords
 ) -> Reading:
     start, end, word = pronoun
     spoken_of = [*phrases(turns, words)]
     people = [*persons(turns)]
     candidates = [*people, *spoken_of] if word in words.person else spoken_of
     if not candidates:
-        return _with_topic(asked, turns, words)
+        return _with_topic(query, turns, words)
     name = candidates[0]
     if word in words.person and not people:
-        own = read_question(asked)
+        own = read_question(query)
         if not set(own.terms) - own.asking:
-            return Reading(asked, points_back=True, is_resolved=False)
-        return Reading(_with_aside(asked, name, words), points_back=True)
-    before, after = asked[:start], asked[end:]
+            return Reading(query, points_back=True, is_resolved=False)
+        return Reading(_with_aside(query, name, words), points_back=True)
+    before, after = query[:start], query[end:]
     if word not in words.replaced or (word == "there" and _exists(before, after, words)):
-        return Reading(_with_aside(asked, name, words), points_back=True)
+        return Reading(_with_aside(query, name, words), points_back=True)
     if word in words.owning and (word != "her" or _owns(after)):
         name = f"{name}'s"
     elif word == "there":
@@ -119,16 +119,16 @@ def _with_pronoun(
 
 
 def _corrected(
-    asked: str, cue: str, names: Sequence[str], turns: Sequence[Turn], words: PointingWords
+    query: str, cue: str, names: Sequence[str], turns: Sequence[Turn], words: PointingWords
 ) -> Reading:
     """The last question with what is meant instead; a question that comes with the correction is asked itself."""
-    rest = asked[len(cue) :].strip(" ,.!")
+    rest = query[len(cue) :].strip(" ,.!")
     if not rest:  # "Boston Light, I meant."
-        rest = cues(words.meaning).sub("", asked).strip(" ,.!")
+        rest = cues(words.meaning).sub("", query).strip(" ,.!")
     while more := opening(rest, (*words.correcting, *words.meaning)):
         rest = rest[len(more) :].strip(" ,.!")
     if not turns:
-        return Reading(rest or asked, points_back=True, is_resolved=bool(names))
+        return Reading(rest or query, points_back=True, is_resolved=bool(names))
     rest = _INSTEAD.split(rest, 1)[0] if _INSTEAD.split(rest, 1)[0].strip() else rest
     own = _MEANT.split(rest, 1)
     if len(own) == 1 and _is_clause(rest):
@@ -165,29 +165,29 @@ def _with_name(new: str, turns: Sequence[Turn]) -> str | None:
     return f"{last[:start]}{new}{owns}{last[end:]}"
 
 
-def _completed(asked: str, inquiry: Inquiry, turns: Sequence[Turn], words: PointingWords | None) -> Reading:
+def _completed(query: str, inquiry: Inquiry, turns: Sequence[Turn], words: PointingWords | None) -> Reading:
     """A question that names nothing is about what the last ones are about."""
     name = next(phrases(turns, words), None)
     if name is None:
-        return _with_topic(asked, turns, words)
+        return _with_topic(query, turns, words)
     last = turns[-1].question
     stands = words is not None and not words.standing.isdisjoint(
-        word.casefold() for word in WORD.findall(asked)
+        word.casefold() for word in WORD.findall(query)
     )
     if stands and not inquiry.expects:
         return Reading(
-            _with_aside(last, _without_opening(asked, words).strip(" ?.!"), words), points_back=True
+            _with_aside(last, _without_opening(query, words).strip(" ?.!"), words), points_back=True
         )
     own = set(inquiry.terms) - inquiry.asking
     if len(own) > (1 if inquiry.expects in ("date", "number", "person") else 0):
-        return Reading(_with_aside(asked, name, words), points_back=True)
-    return Reading(_with_aside(asked, topic(last, own) or name, words), points_back=True)
+        return Reading(_with_aside(query, name, words), points_back=True)
+    return Reading(_with_aside(query, topic(last, own) or name, words), points_back=True)
 
 
-def _with_topic(asked: str, turns: Sequence[Turn], words: PointingWords | None) -> Reading:
+def _with_topic(query: str, turns: Sequence[Turn], words: PointingWords | None) -> Reading:
     """A question after others that name nothing, with the words that say what the last of them is about."""
     about = topic(turns[-1].question) if turns else ""
-    question = _with_aside(asked, about, words) if about else asked
+    question = _with_aside(query, about, words) if about else query
     return Reading(question, points_back=True, is_resolved=bool(about))
 
 
@@ -221,12 +221,12 @@ def _pronoun(text: str, names: Sequence[str], words: PointingWords) -> tuple[int
         and not (names and token[2] == "there" and _exists(text[: token[0]], text[token[1] :], words))
         and words.expletive.isdisjoint(word for _, _, word in tokens[max(0, place - 2) : place + 3])
     ]
-    found = [token for token in pronouns if token[1] <= end]
-    if not found and pronouns and pronouns[-1] == tokens[-1] and not joint(words).search(text, end):
-        found = [token for token in pronouns[-1:] if token[2] in words.replaced]
-    of_persons = [each for each in found if each[2] in words.person]
-    replaced = [each for each in found if each[2] in words.replaced]
-    return next(iter(of_persons or replaced or found), None)
+    candidates = [token for token in pronouns if token[1] <= end]
+    if not candidates and pronouns and pronouns[-1] == tokens[-1] and not joint(words).search(text, end):
+        candidates = [token for token in pronouns[-1:] if token[2] in words.replaced]
+    of_persons = [each for each in candidates if each[2] in words.person]
+    replaced = [each for each in candidates if each[2] in words.replaced]
+    return next(iter(of_persons or replaced or candidates), None)
 
 
 def _first_clause(text: str, words: PointingWords) -> int:
@@ -234,8 +234,8 @@ def _first_clause(text: str, words: PointingWords) -> int:
     is named in the text."""
     for match in joint(words).finditer(text):
         read = read_question(text[: match.start()])
-        spoken = {word.casefold() for word in WORD.findall(text[: match.start()])}
-        if set(read.terms) - read.asking and spoken.isdisjoint(words.person | words.thing):
+        clause_words = {word.casefold() for word in WORD.findall(text[: match.start()])}
+        if set(read.terms) - read.asking and clause_words.isdisjoint(words.person | words.thing):
             return match.start()
     return len(text)
 
@@ -265,8 +265,8 @@ def _owns(after: str) -> bool:
 
 def _correction(text: str, words: PointingWords) -> str:
     """All that stands before what is meant, where a text says so later than in its first words; else empty."""
-    found = list(cues(words.meaning).finditer(text))
-    return text[: found[-1].end()] if found else ""
+    matches = list(cues(words.meaning).finditer(text))
+    return text[: matches[-1].end()] if matches else ""
 
 
 def _first_name(text: str) -> int:
@@ -276,12 +276,12 @@ def _first_name(text: str) -> int:
 
 
 def _is_elliptical(
-    text: str, cue: str, names: Sequence[str], known: Sequence[Mention], words: PointingWords | None
+    text: str, cue: str, names: Sequence[str], mentions: Sequence[Mention], words: PointingWords | None
 ) -> bool:
     """Whether nothing but a name follows "what about", or is all there is."""
     rest = text[len(cue) :].strip(" ,?.!")
     read = read_question(rest)
-    is_borne = any(mention.bearers for mention in known)
+    is_borne = any(mention.bearers for mention in mentions)
     if not cue and (len(names) > 1 or (words is not None and joint(words).search(rest))):
         return False
     if not cue and len(rest.split()) == 1 and not text.rstrip().endswith("?") and not is_borne:

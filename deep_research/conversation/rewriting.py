@@ -67,9 +67,9 @@ async def rewrite(
     return answer.model_copy(update={"question": question, "why": one_line(answer.why)[:MAX_WHY_CHARS]})
 
 
-def _is_same(asked: str, question: str) -> bool:
+def _is_same(query: str, question: str) -> bool:
     """Whether a question still has at least half of what the user's words ask."""
-    read = read_question(asked)
+    read = read_question(query)
     own = set(read.terms)
     return bool(question) and 2 * len(own & set(read.words.terms(question))) >= len(own)
 

@@ -50,8 +50,8 @@ def _scope(state: DeepResearchState) -> tuple[object, ...]:
 
 
 def _age(turn: DeepResearchState, state: DeepResearchState) -> timedelta:
-    known = turn.created_at is not None and state.created_at is not None
-    return state.created_at - turn.created_at if known else timedelta()  # type: ignore[operator]
+    has_dates = turn.created_at is not None and state.created_at is not None
+    return state.created_at - turn.created_at if has_dates else timedelta()  # type: ignore[operator]
 
 
 def matching_sources(
@@ -59,14 +59,14 @@ def matching_sources(
 ) -> tuple[GatheredSource, ...]:
     """Those that have most of the question, best first, as they were saved. Blocking. Raises `StoreError`."""
     texts = store.contents([source.content_hash or "" for source in sources])
-    ranked: list[tuple[float, GatheredSource]] = []
+    by_share: list[tuple[float, GatheredSource]] = []
     for source, body in zip(sources, texts, strict=True):
         text = body.decode("utf-8", "replace")
         passages, share = matching(state.query, text, source.title)
         if share >= MIN_SHARE:
-            ranked.append((share, _gathered(source, text).model_copy(update={"passages": passages})))
-    ranked.sort(key=lambda pair: -pair[0])
-    best = [source for _, source in ranked[: state.options.max_sources_per_query]]
+            by_share.append((share, _gathered(source, text).model_copy(update={"passages": passages})))
+    by_share.sort(key=lambda pair: -pair[0])
+    best = [source for _, source in by_share[: state.options.max_sources_per_query]]
     return tuple(_with_page(store, source, state) for source in best)
 
 

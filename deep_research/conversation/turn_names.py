@@ -18,13 +18,13 @@ _WHO_IS = regex(r"(?i)^\W*who\s+(?:is|was|are|were)\s")
 _APART = regex(r"[(),:;]")
 
 
-def named_in(text: str, known: Sequence[Mention], words: PointingWords | None) -> list[str]:
+def named_in(text: str, mentions: Sequence[Mention], words: PointingWords | None) -> list[str]:
     """Keys of what a text names; no apology that opens it."""
     bare = text
     if words is not None and (cue := opening(text, words.correcting)):
         bare = text[len(cue) :]
-    borne = [mention.name for mention in known if mention.bearers]
-    return list(dict.fromkeys([*asked_names(f"… {bare}" if bare != text else text), *borne]))
+    document_names = [mention.name for mention in mentions if mention.bearers]
+    return list(dict.fromkeys([*asked_names(f"… {bare}" if bare != text else text), *document_names]))
 
 
 def phrases(turns: Sequence[Turn], words: PointingWords | None) -> Iterator[str]:
@@ -54,9 +54,9 @@ def _phrase(question: str, name: str, words: PointingWords | None) -> str:
 
 def things(turns: Sequence[Turn]) -> Iterator[str]:
     """What the turns ask about, the latest first, as they write it; no person of whom one of them asks."""
-    named = {key(name) for name in persons(turns)}
+    person_keys = {key(name) for name in persons(turns)}
     every = [name for turn in reversed(turns) for name in _written_names(turn.question)]
-    yield from (name for name in every if key(name) not in named)
+    yield from (name for name in every if key(name) not in person_keys)
     yield from every
 
 
@@ -67,17 +67,20 @@ def persons(turns: Sequence[Turn]) -> Iterator[str]:
         read = read_question(turn.question)
         words = pointing_words(read.language)
         who = _WHO_IS.match(turn.question)
-        spoken = {word.casefold() for word in WORD.findall(turn.question)}
+        question_words = {word.casefold() for word in WORD.findall(turn.question)}
         if own and (
-            (who and turn.question[who.end() :].startswith(own[0])) or (words and words.person & spoken)
+            (who and turn.question[who.end() :].startswith(own[0]))
+            or (words and words.person & question_words)
         ):
             yield own[0]
         elif read.expects == "person":
             inside = {key(name) for name in own}
-            named = [name for name in _answer_names(turn.answer) if key(name) not in inside]
+            answer_names = [name for name in _answer_names(turn.answer) if key(name) not in inside]
             beside = [*own, *topic(turn.question).split()]
             # Who is introduced is named in full, near the words that ask for them.
-            yield from sorted(named, key=lambda name: (" " not in name, _distance(turn.answer, name, beside)))
+            yield from sorted(
+                answer_names, key=lambda name: (" " not in name, _distance(turn.answer, name, beside))
+            )
 
 
 def _written_names(question: str) -> Iterator[str]:

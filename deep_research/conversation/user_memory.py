@@ -73,11 +73,11 @@ class UserMemory:
         user = state.options.user_id
 
         def entries() -> list[MemoryEntry]:
-            known = self._memory.list(user, kinds=GIVEN, limit=MAX_NOTES)
+            notes = self._memory.list(user, kinds=GIVEN, limit=MAX_NOTES)
             episodes = self._memory.search(
                 user, state.query, kinds=(MemoryKind.EPISODES,), limit=MAX_EPISODES
             )
-            return [*known, *(entry for entry in episodes if entry.run_id != state.research_id)]
+            return [*notes, *(entry for entry in episodes if entry.run_id != state.research_id)]
 
         try:
             return tuple(map(_ref, await asyncio.to_thread(entries)))
@@ -88,7 +88,7 @@ class UserMemory:
     async def texts(self, notes: Sequence[MemoryNote]) -> tuple[MemoryNote, ...]:
         """The notes with their texts; without one that was edited or forgotten since the run began."""
 
-        def found() -> tuple[MemoryNote, ...]:
+        def filled_notes() -> tuple[MemoryNote, ...]:
             filled = []
             for note in notes:
                 try:
@@ -100,20 +100,23 @@ class UserMemory:
                     filled.append(note.model_copy(update={"text": entry.text, "day": entry.at.date()}))
             return tuple(filled)
 
-        return await asyncio.to_thread(found)
+        return await asyncio.to_thread(filled_notes)
 
     async def write(self, state: DeepResearchState, models: RunModels | None) -> tuple[MemoryRef, ...]:
         """Leave what a completed run found, and what its user said of themselves. Done twice it is as done once. Raises
         `Halted`, and what a memory raises."""
         entries = [
-            *(_episode(state, found, number, self._clock) for number, found in enumerate(_found(state), 1)),
+            *(
+                _episode(state, discovery, number, self._clock)
+                for number, discovery in enumerate(_own_discoveries(state), 1)
+            ),
             *await self._learned(state, models),
         ]
         if not entries:
             return ()
-        kept = storable(entries)
-        await asyncio.to_thread(self._memory.put, kept)
-        return tuple(map(_ref, kept))
+        clean_entries = storable(entries)
+        await asyncio.to_thread(self._memory.put, clean_entries)
+        return tuple(map(_ref, clean_entries))
 
     async def _learned(self, state: DeepResearchState, models: RunModels | None) -> list[MemoryEntry]:
         """What the user says of themselves, in the user's own words; none without a model for it."""
@@ -121,19 +124,19 @@ class UserMemory:
             return []
         words = _own_words(state)
         user = state.options.user_id
-        known = await asyncio.to_thread(self._memory.list, user, kinds=GIVEN, limit=MAX_NOTES)
+        notes = await asyncio.to_thread(self._memory.list, user, kinds=GIVEN, limit=MAX_NOTES)
         model = models.model(ModelRole.MEMORY, state.phase)
         try:
             answer, _ = await asked(
-                model, SYSTEM, MAX_OUTPUT_TOKENS, Notes, lambda room: _message(words, known, room)
+                model, SYSTEM, MAX_OUTPUT_TOKENS, Notes, lambda room: _message(words, notes, room)
             )
         except (StoreError, StopResearch):
             raise
         except Exception as error:  # a provider may be anybody's, and the run is done
             log.warning("nothing_learned", error=told(error))
             return []
-        own = [entry for entry in known if entry.run_id == state.research_id]  # of a run that was killed here
-        noted = {normalised(entry.text) for entry in known if entry not in own}
+        own = [entry for entry in notes if entry.run_id == state.research_id]  # of a run that was killed here
+        noted = {normalised(entry.text) for entry in notes if entry not in own}
         learned: dict[str, MemoryEntry] = {}
         for note in answer.notes:
             text = one_line(note.text)[:MAX_LEARNED_CHARS].strip()
@@ -158,10 +161,10 @@ def _ref(entry: MemoryEntry) -> MemoryRef:
     return MemoryRef(id=entry.id, kind=entry.kind.value, hash=entry.hash, user_id=entry.user_id)
 
 
-def _found(state: DeepResearchState) -> tuple[Discovery, ...]:
+def _own_discoveries(state: DeepResearchState) -> tuple[Discovery, ...]:
     """The discoveries of a run but for those by which a page speaks to its reader: "Remember that you may …"."""
-    found = discoveries(state.claims, state.findings, state.sources)
-    return tuple(each for each in found if not _speaks_to_reader(each.text))
+    candidates = discoveries(state.claims, state.findings, state.sources)
+    return tuple(each for each in candidates if not _speaks_to_reader(each.text))
 
 
 def _speaks_to_reader(text: str) -> bool:
@@ -176,14 +179,14 @@ def _reader_words() -> frozenset[str]:
     )
 
 
-def _episode(state: DeepResearchState, found: Discovery, number: int, clock: Clock) -> MemoryEntry:
-    claim = next(claim for claim in state.claims if claim.id == found.claim_id)
-    day = f", {found.published}" if found.published else ""
+def _episode(state: DeepResearchState, discovery: Discovery, number: int, clock: Clock) -> MemoryEntry:
+    claim = next(claim for claim in state.claims if claim.id == discovery.claim_id)
+    day = f", {discovery.published}" if discovery.published else ""
     return MemoryEntry(
         id=f"{state.research_id}:found:{number}",
         user_id=state.options.user_id,
         kind=MemoryKind.EPISODES,
-        text=f"{found.text[:MAX_EPISODE_CHARS]} ({found.title[:MAX_TITLE_CHARS]}{day})",
+        text=f"{discovery.text[:MAX_EPISODE_CHARS]} ({discovery.title[:MAX_TITLE_CHARS]}{day})",
         words=claim.evidence[0].quote[:MAX_TEXT_CHARACTERS],
         run_id=state.research_id,
         at=state.completed_at or clock(),
@@ -192,20 +195,20 @@ def _episode(state: DeepResearchState, found: Discovery, number: int, clock: Clo
 
 def _own_words(state: DeepResearchState) -> str:
     """What the user wrote: the question, and what they said while the run went. Never what a page says."""
-    asked = state.resolution.asked if state.resolution is not None else state.query
-    said = [guidance.text for guidance in state.guidance if guidance.origin in (STEERED, ANSWERED)]
-    return "\n".join([asked, *said])
+    question = state.resolution.asked if state.resolution is not None else state.query
+    steering = [guidance.text for guidance in state.guidance if guidance.origin in (STEERED, ANSWERED)]
+    return "\n".join([question, *steering])
 
 
 def _says(words: str, quote: str) -> bool:
-    wanted = normalised(quote)
-    return len(wanted) > 3 and wanted in normalised(words)
+    plain_quote = normalised(quote)
+    return len(plain_quote) > 3 and plain_quote in normalised(words)
 
 
-def _message(words: str, known: Sequence[MemoryEntry], room: Room) -> Message:
+def _message(words: str, notes: Sequence[MemoryEntry], room: Room) -> Message:
     message = Message(room)
-    lines = [f"{entry.kind}: {one_line(entry.text)}" for entry in known]
-    label = " ".join([MEMORY_LABEL, *(f"{entry.id}:{entry.hash}" for entry in known)])
+    lines = [f"{entry.kind}: {one_line(entry.text)}" for entry in notes]
+    label = " ".join([MEMORY_LABEL, *(f"{entry.id}:{entry.hash}" for entry in notes)])
     message.listing("The notes there are:", label, lines, KNOWN_SHARE, "the notes")
     message.add("What the user wrote:")
     message.material("words", message.within(words, OF_QUESTION, "the words of the user"))

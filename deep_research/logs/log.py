@@ -57,7 +57,7 @@ class Log:
         self._write("error", event, fields)
 
     def _write(self, level: str, event: str, fields: Mapping[str, object]) -> None:
-        if not _heard(self._logger, LEVELS[level]):
+        if not _has_listener(self._logger, LEVELS[level]):
             return
         if self._pipeline is None:
             self._pipeline = _pipeline(self._logger)
@@ -116,7 +116,7 @@ class _Handler(logging.StreamHandler[TextIO]):
     """What `configure` attaches, and by which the next call knows what to take away."""
 
 
-def _heard(logger: logging.Logger, level: int) -> bool:
+def _has_listener(logger: logging.Logger, level: int) -> bool:
     """Whether any handler would print a record of this level."""
     if not logger.isEnabledFor(level):
         return False

@@ -64,28 +64,28 @@ class _Handlers:
         self._tools = tools
         self._error_line = error_line
 
-    async def list_tools(self, context: _Context, given: _Paged) -> mcp_types.ListToolsResult:
+    async def list_tools(self, context: _Context, params: _Paged) -> mcp_types.ListToolsResult:
         return mcp_types.ListToolsResult(tools=[described(tool) for tool in TOOLS.values()])
 
     async def call_tool(
-        self, context: _Context, given: mcp_types.CallToolRequestParams
+        self, context: _Context, params: mcp_types.CallToolRequestParams
     ) -> mcp_types.CallToolResult:
-        tool = TOOLS.get(given.name)
+        tool = TOOLS.get(params.name)
         if tool is None:
-            raise MCPError(mcp_types.INVALID_PARAMS, f"There is no tool '{phrases.line(given.name[:60])}'.")
+            raise MCPError(mcp_types.INVALID_PARAMS, f"There is no tool '{phrases.line(params.name[:60])}'.")
 
         async def report(number: float, message: str) -> None:
             await context.session.report_progress(number, None, message)
 
         try:
-            result = await self._tools.call(tool, given.arguments or {}, report)
+            result = await self._tools.call(tool, params.arguments or {}, report)
         except Exception as error:
             return mcp_types.CallToolResult(content=[_text(self._error_line(error))], is_error=True)
         return mcp_types.CallToolResult(
             content=[_text(result.words)], structured_content=result.model_dump(mode="json")
         )
 
-    async def list_resources(self, context: _Context, given: _Paged) -> mcp_types.ListResourcesResult:
+    async def list_resources(self, context: _Context, params: _Paged) -> mcp_types.ListResourcesResult:
         try:
             runs = await reported_runs(self._tools.runs)
         except Exception as error:
@@ -102,19 +102,21 @@ class _Handlers:
             ]
         )
 
-    async def list_templates(self, context: _Context, given: _Paged) -> mcp_types.ListResourceTemplatesResult:
+    async def list_templates(
+        self, context: _Context, params: _Paged
+    ) -> mcp_types.ListResourceTemplatesResult:
         return mcp_types.ListResourceTemplatesResult(resource_templates=TEMPLATES)
 
     async def read_resource(
-        self, context: _Context, given: mcp_types.ReadResourceRequestParams
+        self, context: _Context, params: mcp_types.ReadResourceRequestParams
     ) -> mcp_types.ReadResourceResult:
         try:
-            text, kind = await read_resource(self._tools.runs, str(given.uri))
+            text, kind = await read_resource(self._tools.runs, str(params.uri))
         except Exception as error:
             is_ours = isinstance(error, DeepResearchError)
             code = mcp_types.INVALID_PARAMS if is_ours else mcp_types.INTERNAL_ERROR
             raise MCPError(code, self._error_line(error)) from None
-        contents = mcp_types.TextResourceContents(uri=given.uri, mime_type=kind, text=text)
+        contents = mcp_types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
         return mcp_types.ReadResourceResult(contents=[contents])
 
 

@@ -51,27 +51,27 @@ async def read_resource(runs: RunAccess, uri: str) -> tuple[str, str]:
             raise RunStateError(
                 f"Run '{research_id}' is {result.status} and has no report.", hint="See research_status."
             )
-        return _shown(Piece.of(result.report, start, end)), MARKDOWN
+        return _text_of(Piece.of(result.report, start, end)), MARKDOWN
     source = next((each for each in result.sources if each.id == source_id), None)
     if source is None or source.content_hash is None:
         raise ContentMissingError(
             f"Run '{research_id}' has no text of a source '{source_id}'.",
             hint="research_report names the sources.",
         )
-    return _shown(Piece.of(await runs.engine.atext(source), start, end)), PLAIN
+    return _text_of(Piece.of(await runs.engine.atext(source), start, end)), PLAIN
 
 
-def _shown(piece: Piece) -> str:
+def _text_of(piece: Piece) -> str:
     return f"{piece.text}\n\n[{piece.note}]" if piece.note else piece.text
 
 
 def _bounds(uri: str, query: str) -> tuple[int, int | None]:
-    given = dict(parse_qsl(query, keep_blank_values=True))
-    if not given.keys() <= {"start", "end"} or not all(
-        value.isascii() and value.isdigit() and len(value) < 13 for value in given.values()
+    bounds = dict(parse_qsl(query, keep_blank_values=True))
+    if not bounds.keys() <= {"start", "end"} or not all(
+        value.isascii() and value.isdigit() and len(value) < 13 for value in bounds.values()
     ):
         raise _unknown(uri)
-    return int(given.get("start", 0)), int(given["end"]) if "end" in given else None
+    return int(bounds.get("start", 0)), int(bounds["end"]) if "end" in bounds else None
 
 
 def _unknown(uri: str) -> UsageError:

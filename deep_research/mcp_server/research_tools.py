@@ -63,74 +63,77 @@ class Tools:
     def _engine(self) -> DeepResearch:
         return self.runs.engine
 
-    async def call(self, tool: Tool, given: Mapping[str, Any], report: ReportProgress) -> Result:
+    async def call(self, tool: Tool, raw_arguments: Mapping[str, Any], report: ReportProgress) -> Result:
         """What a tool gives. Raises `RightError`, `ValidationError` for arguments that do not fit, `RunNotFoundError`
         also for a run that the client may not see, and what the engine raises."""
         self.runs.check(tool.right)
-        arguments = tool.arguments.model_validate(given)
+        arguments = tool.arguments.model_validate(raw_arguments)
         if isinstance(arguments, RunArguments):
             await self.runs.summary(arguments.research_id)
         return await tool.call(self, arguments, report)
 
-    async def research(self, given: QuestionArguments, report: ReportProgress) -> Report:
-        run = await self._start(given)
+    async def research(self, arguments: QuestionArguments, report: ReportProgress) -> Report:
+        run = await self._start(arguments)
         await run.finish(report)
         return await self._report(run.research_id)
 
-    async def start(self, given: QuestionArguments, report: ReportProgress) -> StatusOfRun:
-        run = await self._start(given)
+    async def start(self, arguments: QuestionArguments, report: ReportProgress) -> StatusOfRun:
+        run = await self._start(arguments)
         return await self._status(run.research_id)
 
-    async def status(self, given: StatusArguments, report: ReportProgress) -> StatusOfRun:
-        if given.wait_seconds:
-            await self.runs.wait(given.research_id, given.wait_seconds)
-        return await self._status(given.research_id)
+    async def status(self, arguments: StatusArguments, report: ReportProgress) -> StatusOfRun:
+        if arguments.wait_seconds:
+            await self.runs.wait(arguments.research_id, arguments.wait_seconds)
+        return await self._status(arguments.research_id)
 
-    async def report(self, given: ReportArguments, report: ReportProgress) -> Report:
-        found = await self._report(given.research_id, given.start, given.end)
-        if found.report is None:
+    async def report(self, arguments: ReportArguments, report: ReportProgress) -> Report:
+        full_report = await self._report(arguments.research_id, arguments.start, arguments.end)
+        if full_report.report is None:
             raise RunStateError(
-                f"Run '{given.research_id}' is {found.status} and has no report.",
+                f"Run '{arguments.research_id}' is {full_report.status} and has no report.",
                 hint="See research_status.",
-                research_id=given.research_id,
+                research_id=arguments.research_id,
             )
-        return found
+        return full_report
 
-    async def answer(self, given: AnswerArguments, report: ReportProgress) -> Report:
-        run = await self._go_on(given.research_id, given.answer)
-        if given.wait:
+    async def answer(self, arguments: AnswerArguments, report: ReportProgress) -> Report:
+        run = await self._go_on(arguments.research_id, arguments.answer)
+        if arguments.wait:
             await run.finish(report)
         return await self._report(run.research_id)
 
-    async def steer(self, given: SteerArguments, report: ReportProgress) -> StatusOfRun:
+    async def steer(self, arguments: SteerArguments, report: ReportProgress) -> StatusOfRun:
         await self._engine.asteer(
-            given.research_id, given.text, since=given.since, stop_searching=given.stop_searching
+            arguments.research_id,
+            arguments.text,
+            since=arguments.since,
+            stop_searching=arguments.stop_searching,
         )
-        return await self._status(given.research_id)
+        return await self._status(arguments.research_id)
 
-    async def cancel(self, given: RunArguments, report: ReportProgress) -> StatusOfRun:
-        await self.runs.cancel(given.research_id)
-        return await self._status(given.research_id)
+    async def cancel(self, arguments: RunArguments, report: ReportProgress) -> StatusOfRun:
+        await self.runs.cancel(arguments.research_id)
+        return await self._status(arguments.research_id)
 
-    async def list(self, given: ListArguments, report: ReportProgress) -> RunList:
-        if given.after is not None:
-            await self.runs.summary(given.after)
+    async def list(self, arguments: ListArguments, report: ReportProgress) -> RunList:
+        if arguments.after is not None:
+            await self.runs.summary(arguments.after)
         runs = await self._engine.alist(
             user=self.runs.user,
-            limit=given.limit + 1,
-            after=given.after,
-            status=given.status.value if given.status is not None else None,
-            text=given.text,
+            limit=arguments.limit + 1,
+            after=arguments.after,
+            status=arguments.status.value if arguments.status is not None else None,
+            text=arguments.text,
         )
-        shown = [ListedRun.of(run) for run in runs[: given.limit]]
-        return RunList(runs=shown, next=shown[-1].research_id if len(runs) > given.limit else None)
+        page = [ListedRun.of(run) for run in runs[: arguments.limit]]
+        return RunList(runs=page, next=page[-1].research_id if len(runs) > arguments.limit else None)
 
-    async def source_text(self, given: TextArguments, report: ReportProgress) -> SourcePiece:
-        source = await self._source(given.research_id, given.source_id)
-        piece = Piece.of(await self._engine.atext(source), given.start, given.end)
+    async def source_text(self, arguments: TextArguments, report: ReportProgress) -> SourcePiece:
+        source = await self._source(arguments.research_id, arguments.source_id)
+        piece = Piece.of(await self._engine.atext(source), arguments.start, arguments.end)
         return SourcePiece(
             **dict(piece),
-            research_id=given.research_id,
+            research_id=arguments.research_id,
             source_id=source.id,
             title=source.title,
             url=source.url,
@@ -147,13 +150,13 @@ class Tools:
             hint="research_report names the sources.",
         )
 
-    async def _start(self, given: QuestionArguments) -> ActiveRun:
-        options = given.options()
+    async def _start(self, arguments: QuestionArguments) -> ActiveRun:
+        options = arguments.options()
         caps = {name: options.pop(name) for name in CAPS & options.keys()}
         self._check_caps(caps)
         if caps:
             options["budget"] = Budget(**caps)
-        return await self.runs.start(given.question, options)
+        return await self.runs.start(arguments.question, options)
 
     async def _go_on(self, research_id: str, answer: Any) -> ActiveRun:
         """Raises `RunStateError` for a run that waits for an answer where none is given."""
@@ -177,8 +180,8 @@ class Tools:
         """Raises `RightError` for a cap that is wider than that of the server."""
         settings = self._engine.settings.settings
         for name in sorted(CAPS & caps.keys()):
-            most, wanted = getattr(settings, name), caps[name]
-            if most is not None and not (isinstance(wanted, int | float) and wanted <= most):
+            most, cap = getattr(settings, name), caps[name]
+            if most is not None and not (isinstance(cap, int | float) and cap <= most):
                 raise RightError(
                     f"This server allows a run {name}={most:g}.", hint="Ask for no more than that."
                 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from deep_research.errors import UsageError
 
-_FIRST_FREE = 3  # the lowest file descriptor that is no standard stream
+_MIN_FREE_DESCRIPTOR = 3  # the lowest file descriptor that is no standard stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ def claim_standard_streams() -> Wire:
     `UsageError` in a process without stdin or stdout.
     """
     try:
-        wire = Wire(*(fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE) for number in (0, 1)))
+        wire = Wire(*(fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _MIN_FREE_DESCRIPTOR) for number in (0, 1)))
     except OSError:
         raise UsageError(
             "There is no stdin, or no stdout, to talk to a client.",
@@ -44,6 +44,6 @@ def claim_standard_streams() -> Wire:
         except OSError:  # there is no stderr
             os.dup2(nowhere, 1)
     finally:
-        if nowhere >= _FIRST_FREE:
+        if nowhere >= _MIN_FREE_DESCRIPTOR:
             os.close(nowhere)
     return wire

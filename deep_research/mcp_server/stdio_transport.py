@@ -175,19 +175,19 @@ class _Writer:
 
     async def write(self, line: bytes) -> bool:
         """Write all of it; False where the reader is gone."""
-        done: asyncio.Future[bool] = self._loop.create_future()
-        self._queue.put((line, done))
-        return await done
+        future: asyncio.Future[bool] = self._loop.create_future()
+        self._queue.put((line, future))
+        return await future
 
     def close(self) -> None:
         self._queue.put(None)
 
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
-            line, done = item
+            line, future = item
             is_written = self._write_all(line)
             try:
-                self._loop.call_soon_threadsafe(_settle, done, is_written)
+                self._loop.call_soon_threadsafe(_settle, future, is_written)
             except RuntimeError:  # the loop is closed
                 return
 
@@ -201,6 +201,6 @@ class _Writer:
         return True
 
 
-def _settle(done: asyncio.Future[bool], is_written: bool) -> None:
-    if not done.done():
-        done.set_result(is_written)
+def _settle(future: asyncio.Future[bool], is_written: bool) -> None:
+    if not future.done():
+        future.set_result(is_written)

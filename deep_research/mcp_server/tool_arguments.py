@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, Strict
 
 from deep_research.state import Budget, RunStatus
 
-PAGE_CHARACTERS = 20_000  # of a text, where the call names no end
+PAGE_SIZE_CHARS = 20_000  # of a text, where the call names no end
 MAX_PAGE_CHARACTERS = 100_000
 MAX_LISTED = 50
 MAX_WAIT_SECONDS = 60
@@ -108,7 +108,7 @@ class ReportArguments(RunArguments):
     end: Annotated[
         _Place | None,
         Field(
-            description=f"Behind the last; at most {MAX_PAGE_CHARACTERS:,} characters, else {PAGE_CHARACTERS:,}."
+            description=f"Behind the last; at most {MAX_PAGE_CHARACTERS:,} characters, else {PAGE_SIZE_CHARS:,}."
         ),
     ] = None
 

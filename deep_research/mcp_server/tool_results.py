@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from deep_research.mcp_server.tool_arguments import MAX_PAGE_CHARACTERS, PAGE_CHARACTERS
+from deep_research.mcp_server.tool_arguments import MAX_PAGE_CHARACTERS, PAGE_SIZE_CHARS
 from deep_research.presentation import phrases
 from deep_research.research.result import ResearchResult
 from deep_research.research.run_summary import RunDetail, RunSummary
@@ -43,9 +43,9 @@ class Piece(BaseModel):
 
     @classmethod
     def of(cls, text: str, start: int, end: int | None) -> Piece:
-        """The piece from ``start`` to ``end``, of at most `MAX_PAGE_CHARACTERS`; `PAGE_CHARACTERS` without an end."""
+        """The piece from ``start`` to ``end``, of at most `MAX_PAGE_CHARACTERS`; `PAGE_SIZE_CHARS` without an end."""
         first = min(start, len(text))
-        last = first + PAGE_CHARACTERS if end is None else min(end, first + MAX_PAGE_CHARACTERS)
+        last = first + PAGE_SIZE_CHARS if end is None else min(end, first + MAX_PAGE_CHARACTERS)
         last = max(first, min(last, len(text)))
         return cls(start=first, end=last, length=len(text), text=text[first:last])
 
@@ -233,14 +233,14 @@ class Report(BaseModel):
     @classmethod
     def of(cls, result: ResearchResult, *, start: int = 0, end: int | None = None) -> Report:
         parking = result.state.parking if result.status is RunStatus.PARKED else None
-        shown: Sequence[Source] = () if start else result.sources[:MAX_SOURCES]
+        listed_sources: Sequence[Source] = () if start else result.sources[:MAX_SOURCES]
         return cls(
             research_id=result.research_id,
             status=result.status,
             message=_short(result.message or "") or None,
             parked=ParkedQuestion.of(parking) if parking is not None else None,
             report=Piece.of(result.report, start, end) if result.report is not None else None,
-            sources=[ReportSource.of(result.research_id, source) for source in shown],
+            sources=[ReportSource.of(result.research_id, source) for source in listed_sources],
             sources_found=len(result.sources),
         )
 

@@ -15,7 +15,7 @@ from deep_research.state.records import Record
 
 MAX_TEXT_CHARACTERS = 2_000  # of a text, and of the words it came from
 MAX_ID_CHARACTERS = 100
-HASH_DIGITS = 16
+HASH_SIZE_DIGITS = 16
 _ID = rf"[A-Za-z0-9][A-Za-z0-9._:-]{{0,{MAX_ID_CHARACTERS - 1}}}"
 ENTRY_ID = regex(rf"\A{_ID}\Z")
 
@@ -59,7 +59,7 @@ class MemoryEntry(Record):
     @property
     def hash(self) -> str:
         """The first 16 hex digits of the sha256 of the text."""
-        return sha256_hex(self.text.encode())[:HASH_DIGITS]
+        return sha256_hex(self.text.encode())[:HASH_SIZE_DIGITS]
 
 
 def new_entry_id() -> str:

@@ -33,8 +33,8 @@ def make_memory(name: str, data_dir: Path, *, local_only: bool = False) -> Memor
     """A new memory of that name, not yet opened. Those of packages are called with the data folder, as
     ``MyMemory(data_dir)``. Raises `UnknownNameError`, and `ConfigurationError` for one that cannot be made or, where
     ``local_only`` is set, is not on this machine."""
-    made = MEMORIES[name](data_dir) if name in MEMORIES else _of_package(name, data_dir)
-    return checked_memory(made, local_only=local_only)
+    memory = MEMORIES[name](data_dir) if name in MEMORIES else _of_package(name, data_dir)
+    return checked_memory(memory, local_only=local_only)
 
 
 def checked_memory(memory: Memory, *, local_only: bool = False) -> Memory:
@@ -52,12 +52,12 @@ def checked_memory(memory: Memory, *, local_only: bool = False) -> Memory:
 
 
 def _of_package(name: str, data_dir: Path) -> Memory:
-    found = {point.name: point.value for point in entry_points(group=GROUP)}
-    if name not in found:
-        raise UnknownNameError.of("memory", name, [*MEMORIES, *found])
-    module, _, attribute = found[name].partition(":")
+    modules = {point.name: point.value for point in entry_points(group=GROUP)}
+    if name not in modules:
+        raise UnknownNameError.of("memory", name, [*MEMORIES, *modules])
+    module, _, attribute = modules[name].partition(":")
     try:
-        made: Memory = getattr(import_module(module), attribute)(data_dir)
+        memory: Memory = getattr(import_module(module), attribute)(data_dir)
     except DeepResearchError:
         raise
     except (ImportError, AttributeError, TypeError) as error:
@@ -66,4 +66,4 @@ def _of_package(name: str, data_dir: Path) -> Memory:
             hint="Reinstall the package that brings it.",
             name=name,
         ) from error
-    return made
+    return memory

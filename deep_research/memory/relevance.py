@@ -16,19 +16,19 @@ MAX_ASKED_CHARACTERS = 20_000  # of a text whose words are looked for
 def nearest(entries: Sequence[MemoryEntry], text: str, limit: int) -> list[MemoryEntry]:
     """The ``limit`` entries that have most of the words of a text, by their weight; of equal ones the newest first. One
     that has none of them is not given. Pure."""
-    wanted = question_terms(cut(text, MAX_ASKED_CHARACTERS))
-    find = StemFinder(wanted)
-    found = [(find(entry.text), entry) for entry in entries]
-    holding = Counter(stem for stems, _ in found for stem in stems)
+    term_weights = question_terms(cut(text, MAX_ASKED_CHARACTERS))
+    find = StemFinder(term_weights)
+    matches = [(find(entry.text), entry) for entry in entries]
+    holding = Counter(stem for stems, _ in matches for stem in stems)
     weights = {
-        stem: weight * inverse_frequency(len(found), holding[stem])
-        for stem, weight in wanted.items()
+        stem: weight * inverse_frequency(len(matches), holding[stem])
+        for stem, weight in term_weights.items()
         if holding[stem]
     }
-    scored = [
+    by_score = [
         (sum(weights[stem] for stem in stems), MemoryCursor.of(entry), entry)
-        for stems, entry in found
+        for stems, entry in matches
         if stems
     ]
-    scored.sort(key=lambda each: each[:2], reverse=True)
-    return [entry for _, _, entry in scored[: max(limit, 0)]]
+    by_score.sort(key=lambda each: each[:2], reverse=True)
+    return [entry for _, _, entry in by_score[: max(limit, 0)]]

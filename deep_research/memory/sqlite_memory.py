@@ -100,10 +100,10 @@ class SQLiteMemory(Memory):
             (count,) = db.execute("SELECT count(*) FROM entries WHERE owner = ?", (owner,)).fetchone()
             if (over := count - self.max_entries) > 0:
                 values = (owner, MemoryKind.EPISODES, added, over)
-                gone = db.execute(_OLDEST_EPISODES, values).fetchall()
-                if len(gone) < over:
+                oldest = db.execute(_OLDEST_EPISODES, values).fetchall()
+                if len(oldest) < over:
                     raise no_room(self.max_entries)
-                _delete(db, owner, [entry_id for (entry_id,) in gone])
+                _delete(db, owner, [entry_id for (entry_id,) in oldest])
 
     def get(self, user_id: str | None, entry_id: str) -> MemoryEntry:
         rows = self._rows(
@@ -255,8 +255,8 @@ def _row(owner: str, entry: MemoryEntry, page_bytes: int) -> tuple[object, ...]:
 def _entry(user_id: str | None, body: object) -> MemoryEntry:
     """Raises `StoreDamagedError`."""
     try:
-        found: dict[str, Any] = json.loads(body)  # type: ignore[arg-type]  # what it may be is caught below
-        return MemoryEntry(**{**found, "user_id": user_id})
+        fields: dict[str, Any] = json.loads(body)  # type: ignore[arg-type]  # what it may be is caught below
+        return MemoryEntry(**{**fields, "user_id": user_id})
     except (ValidationError, ValueError, TypeError, RecursionError):
         raise damaged("an entry of the memory cannot be read") from None
 

@@ -32,18 +32,18 @@ class VolatileMemory(Memory):
             return
         added = {entry.id: entry for entry in entries}
         with self._lock:
-            kept = {**self._entries.get(entries[0].user_id, {}), **added}
-            if (over := len(kept) - self.max_entries) > 0:
+            own = {**self._entries.get(entries[0].user_id, {}), **added}
+            if (over := len(own) - self.max_entries) > 0:
                 episodes = sorted(
                     MemoryCursor.of(entry)
-                    for entry in kept.values()
+                    for entry in own.values()
                     if entry.kind is MemoryKind.EPISODES and entry.id not in added
                 )
                 if len(episodes) < over:
                     raise no_room(self.max_entries)
                 for place in episodes[:over]:
-                    del kept[place.entry_id]
-            self._entries[entries[0].user_id] = kept
+                    del own[place.entry_id]
+            self._entries[entries[0].user_id] = own
 
     def get(self, user_id: str | None, entry_id: str) -> MemoryEntry:
         with self._lock:
@@ -83,17 +83,17 @@ class VolatileMemory(Memory):
     ) -> int:
         check_one_choice(ids, kinds, everything)
         with self._lock:
-            kept = self._entries.get(user_id, {})
-            gone = [
+            own = self._entries.get(user_id, {})
+            removals = [
                 entry.id
-                for entry in kept.values()
+                for entry in own.values()
                 if everything or entry.id in (ids or ()) or entry.kind in (kinds or ())
             ]
-            for entry_id in gone:
-                del kept[entry_id]
-            if not kept:
+            for entry_id in removals:
+                del own[entry_id]
+            if not own:
                 self._entries.pop(user_id, None)
-        return len(gone)
+        return len(removals)
 
     def _of_kinds(self, user_id: str | None, kinds: Collection[MemoryKind]) -> Sequence[MemoryEntry]:
         with self._lock:

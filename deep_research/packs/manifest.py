@@ -47,8 +47,8 @@ class Manifest(Record):
 
     def encode(self) -> bytes:
         """The one form: sorted keys, and the sha256 of the same without it."""
-        said = self.model_dump(mode="json")
-        return canonical({**said, _DIGEST: sha256_hex(canonical(said))})
+        fields = self.model_dump(mode="json")
+        return canonical({**fields, _DIGEST: sha256_hex(canonical(fields))})
 
 
 def canonical(value: Any) -> bytes:
@@ -60,12 +60,12 @@ def canonical(value: Any) -> bytes:
 def read_manifest(raw: bytes, name: str) -> Manifest:
     """The manifest, in whatever form. ``name`` is that of the pack. Raises `PackError`, `PackVersionError`."""
     try:
-        said = json.loads(raw)
+        fields = json.loads(raw)
     except (ValueError, RecursionError):
         raise _damaged(name, "is no JSON") from None
-    if not isinstance(said, dict) or said.get("format") != FORMAT:
+    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise _damaged(name, "is that of something else")
-    version = said.get("format_version")
+    version = fields.get("format_version")
     if isinstance(version, int) and version > VERSION:
         raise PackVersionError(
             f"{name} is a pack of format {version}, and this version reads format {VERSION}.",
@@ -73,16 +73,16 @@ def read_manifest(raw: bytes, name: str) -> Manifest:
             path=name,
             format_version=version,
         )
-    package, shapes = said.get("package"), said.get("shapes", "")
+    package, shapes = fields.get("package"), fields.get("shapes", "")
     if isinstance(package, str) and isinstance(shapes, str) and not readable(package, shapes):
         raise PackVersionError(
             f"{name} was written by {writer(package, shapes)}; this is {writer(__version__, SHAPES)}.",
             hint="Use the version that wrote it.",
             path=name,
         )
-    said.pop(_DIGEST, None)
+    fields.pop(_DIGEST, None)
     try:
-        return Manifest.model_validate(said)
+        return Manifest.model_validate(fields)
     except (ValidationError, RecursionError):
         raise _damaged(name, "says what no manifest says") from None
 

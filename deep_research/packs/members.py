@@ -54,21 +54,21 @@ def _row(number: int, line: bytes) -> StoredEvent:
 def derived(rows: Sequence[StoredEvent]) -> dict[str, bytes]:
     """What can be read in a pack without reading its log: report, claims and set-up, as the last events that say them
     have them. Nothing is made of them but text, so that a later version derives the same. Raises `LogDamagedError`."""
-    said: dict[str, Any] = {}
-    made: dict[str, bytes] = {}
+    setup_data: dict[str, Any] = {}
+    files: dict[str, bytes] = {}
     for row in rows:
         if row.type == "run.created":
             created = _body(row)
-            said |= {name: created.get(name) for name in ("research_id", "query", "options", "setup")}
+            setup_data |= {name: created.get(name) for name in ("research_id", "query", "options", "setup")}
         elif row.type == "setup.changed":
-            said["setup"] = _body(row).get("new")
+            setup_data["setup"] = _body(row).get("new")
         elif row.type == "report.written":
             report = _body(row)
-            made[REPORT] = str(report.get("report", "")).encode("utf-8", "replace")
-            made[CLAIMS] = canonical(report.get("claims", []))
+            files[REPORT] = str(report.get("report", "")).encode("utf-8", "replace")
+            files[CLAIMS] = canonical(report.get("claims", []))
         elif row.type == "run.aborted" and _is_refused(_body(row)):
-            made = {}
-    return {**made, SETUP: canonical(said), EVENTS: event_lines(rows)}
+            files = {}
+    return {**files, SETUP: canonical(setup_data), EVENTS: event_lines(rows)}
 
 
 def _is_refused(abort: dict[str, Any]) -> bool:
@@ -78,18 +78,20 @@ def _is_refused(abort: dict[str, Any]) -> bool:
 
 def _body(row: StoredEvent) -> dict[str, Any]:
     try:
-        found = json.loads(row.body)
+        body = json.loads(row.body)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        body = None
+    if not isinstance(body, dict):
         raise LogDamagedError(f"Event {row.seq} cannot be read.", hint="Pack the run again.")
-    return found
+    return body
 
 
 def saved_texts(state: DeepResearchState, events: Iterable[ev.Event]) -> tuple[set[str], set[str]]:
     """The hashes of the texts that quotes stand in, and of those that were read besides."""
-    quoted = {quote.content_hash for event in events for quote in quotes_in(event)}
-    return quoted, {source.content_hash for source in state.sources if source.content_hash} - quoted
+    quoted_hashes = {quote.content_hash for event in events for quote in quotes_in(event)}
+    return quoted_hashes, {
+        source.content_hash for source in state.sources if source.content_hash
+    } - quoted_hashes
 
 
 def snapshots(state: DeepResearchState) -> set[str]:
@@ -102,14 +104,14 @@ def quotes_in(value: object) -> Iterator[Quote | Citation]:
     if isinstance(value, Quote | Citation):
         yield value
     elif isinstance(value, BaseModel):
-        for _, held in value:
-            yield from quotes_in(held)
+        for _, inner in value:
+            yield from quotes_in(inner)
     elif isinstance(value, tuple):
-        for held in value:
-            yield from quotes_in(held)
+        for inner in value:
+            yield from quotes_in(inner)
     elif isinstance(value, dict):
-        for held in value.values():
-            yield from quotes_in(held)
+        for inner in value.values():
+            yield from quotes_in(inner)
 
 
 def report_written(

@@ -60,9 +60,9 @@ class Pack(Evidence):
             yield Failure(place=MANIFEST, what="is not as it was made")
         if place := self._foreign_bytes():
             yield Failure(place=self.name, what=f"holds bytes of no member {place}")
-        listed, held = self.manifest.members, self._names
-        for name in sorted(listed.keys() | held):
-            if name not in held:
+        listed, own_names = self.manifest.members, self._names
+        for name in sorted(listed.keys() | own_names):
+            if name not in own_names:
                 yield Failure(place=name, what="is missing")
             elif name not in listed:
                 yield Failure(place=name, what=f"is not in {MANIFEST}")

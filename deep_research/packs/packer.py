@@ -21,8 +21,8 @@ from deep_research.store import Store
 
 _THEN = (1980, 1, 1, 0, 0, 0)  # the first moment that zip archives know
 _READABLE_FILE = 0o100644 << 16
-_UNIX = 3
-_LEVEL = 6
+_UNIX_SYSTEM = 3
+_COMPRESSION_LEVEL = 6
 
 
 class StoredEvidence(Evidence):
@@ -37,8 +37,8 @@ class StoredEvidence(Evidence):
         state = fold(events).snapshot()
         self.checker = members.checker_of(state)
         self._derived = members.derived(rows)
-        quoted, read = members.saved_texts(state, events)
-        self._names = {members.TEXTS + content_hash for content_hash in quoted}
+        quoted_hashes, read = members.saved_texts(state, events)
+        self._names = {members.TEXTS + content_hash for content_hash in quoted_hashes}
         # What nothing is quoted from may not have been kept, such as the bytes of local documents.
         others = {members.TEXTS + h for h in read} | {members.SNAPSHOTS + h for h in members.snapshots(state)}
         self._names |= {name for name in others if self._is_kept(name)}
@@ -150,8 +150,8 @@ def _too_large(evidence: StoredEvidence, what: str) -> PackError:
 def _add(archive: zipfile.ZipFile, name: str, body: bytes) -> None:
     """What would be packed better than a reader believes is stored as it is."""
     info = zipfile.ZipInfo(name, _THEN)
-    info.create_system, info.external_attr = _UNIX, _READABLE_FILE
+    info.create_system, info.external_attr = _UNIX_SYSTEM, _READABLE_FILE
     large = len(body) > archives.MAX_SMALL_BYTES
-    believable = not large or len(zlib.compress(body, _LEVEL)) * MAX_RATIO > 2 * len(body)
+    believable = not large or len(zlib.compress(body, _COMPRESSION_LEVEL)) * MAX_RATIO > 2 * len(body)
     info.compress_type = zipfile.ZIP_DEFLATED if believable else zipfile.ZIP_STORED
-    archive.writestr(info, body, compresslevel=_LEVEL)
+    archive.writestr(info, body, compresslevel=_COMPRESSION_LEVEL)

@@ -119,16 +119,16 @@ def _folded(events: Sequence[Event], last: int) -> tuple[RunRow, DeepResearchSta
     for event in events:
         state.apply(event)
         projector.apply(event)
-    began, ended = first.at, events[-1].at
+    began, last_at = first.at, events[-1].at
     assert began is not None
-    assert ended is not None
+    assert last_at is not None
     row = RunRow(
         run_id=first.research_id,
         query=first.query,
         projection=projector.projection(),
         last_seq=last,
         created_at=began,
-        updated_at=ended,
+        updated_at=last_at,
         fence=0,
         user_id=first.options.user_id,
         session_id=first.options.session_id,

@@ -11,7 +11,7 @@ from deep_research.packs.evidence import Failure
 from deep_research.state import Claim, DeepResearchState
 from deep_research.state.events import ReportWritten
 
-SCORE_WITHIN = 1e-6
+MAX_SCORE_DIFFERENCE = 1e-6
 # Numbers and blocks are those of the report, which is rendered again; the id and the checker say what is compared at all.
 _COMPARED = frozenset(
     {"id", "checker", "checked", "verdict", "score", "share", "reasons", "evidence", "numbers", "block"}
@@ -70,12 +70,12 @@ def compared(
     same = {claim.checker for claim in report.claims} <= {own}
     for claim in _judged(ours, report, before, state, texts):
         was = theirs.pop(claim.id, None)
-        found = ["is not among those of the report"] if was is None else list(_differences(was, claim))
-        kept = failures if (same if was is None else was.checker == claim.checker) else differing
-        kept += [Failure(place=f"claim {claim.id}", what=what) for what in found]
+        differences = ["is not among those of the report"] if was is None else list(_differences(was, claim))
+        target = failures if (same if was is None else was.checker == claim.checker) else differing
+        target += [Failure(place=f"claim {claim.id}", what=what) for what in differences]
     for claim in theirs.values():
-        kept = failures if not own or claim.checker == own else differing
-        kept.append(Failure(place=f"claim {claim.id}", what="is not in the draft"))
+        target = failures if not own or claim.checker == own else differing
+        target.append(Failure(place=f"claim {claim.id}", what="is not in the draft"))
     return Comparison(tuple(failures), tuple(differing), own)
 
 
@@ -94,9 +94,9 @@ def _judged(
 
     if report.metadata.partial:
         return claims
-    said, repair = known_judgements(before), with_repair(report.repairs)
-    cited = Cited(state, texts)
-    return tuple(repair(judged(claim, said.get(key_of(claim)), cited)) for claim in claims)
+    judgements, repair = known_judgements(before), with_repair(report.repairs)
+    resolver = Cited(state, texts)
+    return tuple(repair(judged(claim, judgements.get(key_of(claim)), resolver)) for claim in claims)
 
 
 def _differences(was: Claim, claim: Claim) -> Iterator[str]:
@@ -104,7 +104,10 @@ def _differences(was: Claim, claim: Claim) -> Iterator[str]:
         yield f"was found {was.checked}, and is {claim.checked}"
     elif was.verdict is not claim.verdict:
         yield f"counts as {was.verdict}, and is {claim.verdict}"
-    elif abs(was.score - claim.score) > SCORE_WITHIN or abs(was.share - claim.share) > SCORE_WITHIN:
+    elif (
+        abs(was.score - claim.score) > MAX_SCORE_DIFFERENCE
+        or abs(was.share - claim.share) > MAX_SCORE_DIFFERENCE
+    ):
         yield f"has another score than {was.score:.6f}, {was.share:.6f}"
     elif was.reasons != claim.reasons:
         yield "has other reasons"

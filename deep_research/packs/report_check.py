@@ -69,16 +69,16 @@ def _draft_of(
     if state.draft is None:  # code wrote it, and would write the same again
         is_ours = state.setup is not None and SYNTHESIZER not in state.setup.agents
         return draft.model_copy(update={"writer": ExtractiveSynthesizer.name}) if is_ours else draft
-    known: dict[str, object] = {"writer": state.draft.writer, "unknown": state.draft.unknown}
+    fields: dict[str, object] = {"writer": state.draft.writer, "unknown": state.draft.unknown}
     if state.draft.repairs is not None:
-        known["repairs"] = state.draft.repairs
-    return draft.model_copy(update=known)
+        fields["repairs"] = state.draft.repairs
+    return draft.model_copy(update=fields)
 
 
 def _differences(report: ev.ReportWritten, ours: ev.ReportWritten, place: str) -> Iterator[Failure]:
     if report.report != ours.report:
-        shown = _first_difference(report.report.splitlines(), ours.report.splitlines())
-        yield Failure(place=place or REPORT, what=f"is not what its draft makes: {shown}")
+        difference = _first_difference(report.report.splitlines(), ours.report.splitlines())
+        yield Failure(place=place or REPORT, what=f"is not what its draft makes: {difference}")
     for name, value in report.metadata:
         if value != (own := getattr(ours.metadata, name)):
             yield Failure(place=place or REPORT, what=f"has {name} {_short(value)}, and makes {_short(own)}")
@@ -110,9 +110,9 @@ def _first_difference(lines: Sequence[str], ours: Sequence[str]) -> str:
     number = next((n for n, (a, b) in enumerate(zip(lines, ours, strict=False)) if a != b), None)
     if number is None:
         number = min(len(lines), len(ours))
-    told, own = (" ".join(each[number : number + 1]) for each in (lines, ours))
-    start = max(0, next((n for n, (a, b) in enumerate(zip(told, own, strict=False)) if a != b), 0) - 20)
-    return f"line {number + 1} has {_short(told[start:])}, and makes {_short(own[start:])}"
+    theirs, own = (" ".join(each[number : number + 1]) for each in (lines, ours))
+    start = max(0, next((n for n, (a, b) in enumerate(zip(theirs, own, strict=False)) if a != b), 0) - 20)
+    return f"line {number + 1} has {_short(theirs[start:])}, and makes {_short(own[start:])}"
 
 
 def _short(value: object) -> str:

@@ -57,18 +57,18 @@ class SavedTexts(Mapping[str, str]):
         self._evidence = evidence
         names = (name for name in evidence.names() - damaged if name.startswith(members.TEXTS))
         self._hashes = frozenset(name.removeprefix(members.TEXTS) for name in names)
-        self._kept: dict[str, str] = {}
-        self._kept_chars = 0
+        self._cache: dict[str, str] = {}
+        self._cache_chars = 0
 
     def __getitem__(self, content_hash: str) -> str:
         if content_hash not in self._hashes:
             raise KeyError(content_hash)
-        if (text := self._kept.get(content_hash)) is None:
+        if (text := self._cache.get(content_hash)) is None:
             text = self._evidence.member(members.TEXTS + content_hash).decode("utf-8")
-            if self._kept_chars + len(text) > MAX_KEPT_CHARS:
-                self._kept, self._kept_chars = {}, 0
-            self._kept[content_hash] = text
-            self._kept_chars += len(text)
+            if self._cache_chars + len(text) > MAX_KEPT_CHARS:
+                self._cache, self._cache_chars = {}, 0
+            self._cache[content_hash] = text
+            self._cache_chars += len(text)
         return text
 
     def __contains__(self, content_hash: object) -> bool:
@@ -95,7 +95,7 @@ def verified(
     broken = {failure.place for failure in failures}
     failures += _misnamed(evidence, sorted(evidence.names() - broken))
     damaged = frozenset(failure.place for failure in failures)
-    found = Verification(
+    verification = Verification(
         research_id=evidence.research_id,
         members=len(evidence.names()) + 1,
         failures=tuple(failures),
@@ -103,9 +103,9 @@ def verified(
     )
     log = _log(evidence) if members.EVENTS not in damaged else None
     if log is None:
-        return found
+        return verification
     if isinstance(log, Failure):
-        return found.model_copy(update={"failures": (*failures, log)})
+        return verification.model_copy(update={"failures": (*failures, log)})
     rows, events, state = log
     texts = SavedTexts(evidence, damaged)
     quotes = {
@@ -117,7 +117,7 @@ def verified(
     failures += rendering_failures(events)
     is_damaged = any(members.is_member(name) for name in damaged)
     verdicts = Comparison((), (), "") if is_damaged else _verdicts(events, texts, check)
-    return found.model_copy(
+    return verification.model_copy(
         update={
             "texts": len(texts),
             "quotes": len(quotes),
@@ -167,15 +167,15 @@ def _of_log(
         yield Failure(place=members.EVENTS, what=f"is of run {state.research_id!r}")
     if members.checker_of(state) != evidence.checker:
         yield Failure(place=members.EVENTS, what=f"has no verdicts of {evidence.checker!r} alone")
-    told = members.derived(rows)
+    contents = members.derived(rows)
     # One that was made because of a stop is none any more once the run goes on.
-    if state.report is not None and state.report.encode("utf-8", "replace") != told.get(members.REPORT):
+    if state.report is not None and state.report.encode("utf-8", "replace") != contents.get(members.REPORT):
         yield Failure(place=members.EVENTS, what="folds to another report than it says")
     names = {members.REPORT, members.CLAIMS, members.SETUP} - damaged
-    for name in sorted(names & (evidence.names() | told.keys())):
+    for name in sorted(names & (evidence.names() | contents.keys())):
         if name not in evidence.names():
             yield Failure(place=name, what="is missing")
-        elif name not in told or evidence.member(name) != told[name]:
+        elif name not in contents or evidence.member(name) != contents[name]:
             yield Failure(place=name, what=f"is not what {members.EVENTS} tells")
 
 
@@ -199,15 +199,15 @@ def _of_quotes(
     by_text: dict[str, list[Quote | Citation]] = {}
     for quote in quotes:
         by_text.setdefault(quote.content_hash, []).append(quote)
-    for content_hash, held in sorted(by_text.items()):
+    for content_hash, passages in sorted(by_text.items()):
         name = members.TEXTS + content_hash
         if name in damaged:
             continue
         text = texts.get(content_hash)
         if text is None:
-            yield Failure(place=name, what=f"is missing, with {len(held)} passages that are quoted")
+            yield Failure(place=name, what=f"is missing, with {len(passages)} passages that are quoted")
             continue
-        for quote in held:
+        for quote in passages:
             if quote.start < 0 or text[quote.start : quote.end] != quote.quote:
                 yield Failure(
                     place=f"quote {quote.quote[:_SHOWN_CHARS]!r}",
@@ -216,7 +216,7 @@ def _of_quotes(
 
 
 def _verdicts(events: Sequence[Event], texts: SavedTexts, check: Check) -> Comparison:
-    written = members.report_written(events)
-    if written is None or not (written[0].draft or written[0].claims):
+    report = members.report_written(events)
+    if report is None or not (report[0].draft or report[0].claims):
         return Comparison((), (), "")
-    return compared(*written, texts, check)
+    return compared(*report, texts, check)

@@ -107,8 +107,8 @@ def same_site(one: str, other: str) -> bool:
 class Class:
     """``effect`` is what it adds to the judgement of a source (see `deep_research.provenance.quality`); ``scholarly``
     says that age matters less there than elsewhere, ``primary`` that what stands there is the thing itself: a standard,
-    a law, a data set; ``voice`` who speaks where many do: the "author" of a page, or the "owner" or "package" that its address
-    names; ``keeps`` that who made a thing keeps it there under its name."""
+    a law, a data set; ``voice`` who speaks where many do: the "author" of a page, or the "owner" or "package" that its
+    address names; ``keeps`` that who made a thing keeps it there under its name."""
 
     name: str
     effect: int

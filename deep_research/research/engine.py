@@ -129,7 +129,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         handed_over = None if isinstance(memory, str) else memory
         used_memory = chosen_memory(handed_over, self._settings)
         self._own_memory = used_memory if handed_over is None else None
-        given = Given(
+        arguments = Given(
             model=None if _is_named(model) else model,
             models=None if _is_named(models) else models,
             agents=agents,
@@ -144,7 +144,7 @@ class DeepResearch(RunControl, MemoryVerbs):
             memory=used_memory,
         )
         clock = self._clock = clock or utc_now
-        self._variants = Variants(self._resolved, given, clock)
+        self._variants = Variants(self._resolved, arguments, clock)
         self._parts = self._variants.own
         super().__init__(self._parts.store, used_memory)
         self._users = chosen_users(users, self._settings)
@@ -179,10 +179,10 @@ class DeepResearch(RunControl, MemoryVerbs):
         ``reason``, or call ``raise_for_status()``. Raises `UsageError`, `ConfigurationError`, `StoreError`.
         """
         user = await self._user_of(options)
-        question, chosen, shared, parts = self._checked(query, options, user)
-        await self._check_previous(chosen)
+        question, run_options, shared, parts = self._check_request(query, options, user)
+        await self._check_previous(run_options)
         await self._prepare(parts)
-        return await self._runner.begin(new_run_id(), question, chosen, shared, parts=parts, user=user)
+        return await self._runner.begin(new_run_id(), question, run_options, shared, parts=parts, user=user)
 
     run = plain(arun)
 
@@ -209,11 +209,13 @@ class DeepResearch(RunControl, MemoryVerbs):
     async def _begin(self, query: str, options: RunArguments) -> tuple[str, asyncio.Task[ResearchResult]]:
         """A run that is in the store, and the task that carries it out."""
         user = await self._user_of(options)
-        question, chosen, shared, parts = self._checked(query, options, user)
-        await self._check_previous(chosen)
+        question, run_options, shared, parts = self._check_request(query, options, user)
+        await self._check_previous(run_options)
         await self._prepare(parts)
         run_id, created = new_run_id(), asyncio.Event()
-        task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created, parts, user))
+        task = asyncio.create_task(
+            self._runner.begin(run_id, question, run_options, shared, created, parts, user)
+        )
         try:
             await _until_created(created, task)
         except BaseException:
@@ -243,24 +245,24 @@ class DeepResearch(RunControl, MemoryVerbs):
         from deep_research.research.submissions import checked_key, queue_place
 
         user = await self._user_of(options)
-        question, chosen, _, parts = self._checked(query, options, user)
+        question, run_options, _, parts = self._check_request(query, options, user)
         if options.get("shared_budget") is not None:
             raise UsageError(
                 "A submitted run takes no shared_budget.",
                 hint="Give it to the engine that works on the queue.",
             )
-        await self._check_previous(chosen)
+        await self._check_previous(run_options)
         place = queue_place(priority, not_before)
         await self._prepare(parts)
         run_id = new_run_id()
         if idempotency_key is not None:
-            run_id = keyed_run_id(chosen.user_id, checked_key(idempotency_key))
+            run_id = keyed_run_id(run_options.user_id, checked_key(idempotency_key))
         try:
-            await self._runner.submit(run_id, question, chosen, place, parts, user)
+            await self._runner.submit(run_id, question, run_options, place, parts, user)
         except AppendRefusedError:
             if idempotency_key is None:
                 raise
-            await self._check_repeated(run_id, question, options, chosen)
+            await self._check_repeated(run_id, question, options, run_options)
         for worker in tuple(self._workers):
             worker.look()
         return run_id
@@ -273,10 +275,10 @@ class DeepResearch(RunControl, MemoryVerbs):
         """The id of the run that was submitted under an idempotency key; None where there is none. Raises as `submit`."""
         from deep_research.research.submissions import checked_key
 
-        question, chosen, _, _ = self._checked(query, options, await self._user_of(options))
-        run_id = keyed_run_id(chosen.user_id, checked_key(idempotency_key))
+        question, run_options, _, _ = self._check_request(query, options, await self._user_of(options))
+        run_id = keyed_run_id(run_options.user_id, checked_key(idempotency_key))
         try:
-            await self._check_repeated(run_id, question, options, chosen)
+            await self._check_repeated(run_id, question, options, run_options)
         except RunNotFoundError:
             return None
         return run_id
@@ -289,14 +291,14 @@ class DeepResearch(RunControl, MemoryVerbs):
                 raise RunNotFoundError.of(options.previous_run_id)
 
     async def _check_repeated(
-        self, run_id: str, question: str, given: Mapping[str, Any], chosen: RunOptions
+        self, run_id: str, question: str, values: Mapping[str, Any], run_options: RunOptions
     ) -> None:
         """Raises `RunNotFoundError`, and `RepeatedKeyError` where the run was submitted with something else."""
         from deep_research.research.submissions import check_repeated
 
         await self._row(run_id)
         log = await asyncio.to_thread(self._read, run_id, 0, 1)
-        check_repeated(run_id, log, question, chosen, given)
+        check_repeated(run_id, log, question, run_options, values)
 
     async def aestimate(self, query: str, **options: Unpack[RunArguments]) -> Estimate:
         """What a run of this question may take, from the low to the high end: searches, pages, requests to models with
@@ -304,8 +306,8 @@ class DeepResearch(RunControl, MemoryVerbs):
         would. Options and errors as `run`."""
         from deep_research.assembly.run_estimate import estimated
 
-        question, chosen, _, parts = self._checked(query, options, await self._user_of(options))
-        return await estimated(parts, question, chosen)
+        question, run_options, _, parts = self._check_request(query, options, await self._user_of(options))
+        return await estimated(parts, question, run_options)
 
     estimate = plain(aestimate)
 
@@ -422,15 +424,15 @@ class DeepResearch(RunControl, MemoryVerbs):
 
         user_id = options.get("user_id")
         self._refuse_closed()
-        known = await self._parts.calls(self._users.context, user_id, timeout=self._settings.hook_timeout)
-        if known is None:
+        context = await self._parts.calls(self._users.context, user_id, timeout=self._settings.hook_timeout)
+        if context is None:
             raise RightError(
                 f"The user '{str(user_id)[:60]}' is not known." if user_id else "The run names no user.",
                 hint="Name one with user_id, or add it to the directory of users.",
             )
-        return cast("UserContext", known)
+        return cast("UserContext", context)
 
-    def _checked(
+    def _check_request(
         self, query: str, options: Mapping[str, Any], user: UserContext | None = None
     ) -> tuple[str, RunOptions, Sequence[SharedBudget], Parts]:
         from deep_research.models.characters import in_all_texts
@@ -438,41 +440,43 @@ class DeepResearch(RunControl, MemoryVerbs):
 
         self._refuse_closed()
         question = checked_question(query, self._settings.max_question_chars)
-        given = {"budget": self._budget, **options} if self._budget is not None else dict(options)
-        shared = (*self._shared_budget, *as_shared(given.pop("shared_budget", None)))
-        chosen = self._settings.run_options(**given)
-        if chosen.depth == "deep":
-            chosen = self._deeper(chosen, given)
+        values = {"budget": self._budget, **options} if self._budget is not None else dict(options)
+        shared = (*self._shared_budget, *as_shared(values.pop("shared_budget", None)))
+        run_options = self._settings.run_options(**values)
+        if run_options.depth == "deep":
+            run_options = self._deeper(run_options, values)
         if user is not None:
             from deep_research.assembly.user_directory import restricted
 
-            chosen = restricted(chosen, user)
+            run_options = restricted(run_options, user)
         parts = self._variants.of_options(
-            chosen.provider_id, chosen.corpora, user.permissions if user is not None else None
+            run_options.provider_id, run_options.corpora, user.permissions if user is not None else None
         )
-        parts.models.check(chosen.budget, shared)
-        parts.check_kinds(chosen.source_types)
-        parts.check_tasks(chosen)
+        parts.models.check(run_options.budget, shared)
+        parts.check_kinds(run_options.source_types)
+        parts.check_tasks(run_options)
         try:
-            chosen.model_dump_json()
+            run_options.model_dump_json()
         except ValueError:
             raise SettingsError(
                 "An option holds characters that are not text.", hint="Remove them and ask again."
             ) from None
         with parts.keyring.scope():
-            return masked(question), in_all_texts(chosen, masked), shared, parts
+            return masked(question), in_all_texts(run_options, masked), shared, parts
 
-    def _deeper(self, chosen: RunOptions, given: Mapping[str, Any]) -> RunOptions:
+    def _deeper(self, run_options: RunOptions, values: Mapping[str, Any]) -> RunOptions:
         """The options of the preset `deep`, where neither the run nor a setting names others."""
         from deep_research.settings import preset_values
 
-        named = {name for name, origin in self._resolved.origins.items() if origin != "default"} | set(given)
+        own_names = {name for name, origin in self._resolved.origins.items() if origin != "default"} | set(
+            values
+        )
         more = {
             name: value
             for name, value in preset_values("deep").items()
-            if name in type(chosen).model_fields and name not in named
+            if name in type(run_options).model_fields and name not in own_names
         }
-        return chosen.model_copy(update=more)
+        return run_options.model_copy(update=more)
 
     async def _prepare(self, parts: Parts) -> None:
         """Before every run, off the loop: the store is open, there is something to search, and documents that came
@@ -496,7 +500,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         future: Future[ResearchResult] = Future()
         future.set_running_or_notify_cancel()
 
-        def done(task: asyncio.Task[ResearchResult]) -> None:
+        def on_done(task: asyncio.Task[ResearchResult]) -> None:
             if task.cancelled():
                 future.set_exception(
                     RunStateError(
@@ -508,7 +512,7 @@ class DeepResearch(RunControl, MemoryVerbs):
             else:
                 future.set_result(task.result())
 
-        task.add_done_callback(done)
+        task.add_done_callback(on_done)
         return ResearchHandle(self, run_id, future)
 
 

@@ -12,9 +12,9 @@ from deep_research.state import RunStatus
 from deep_research.state.events import Event, Missed, Progress, decode_log
 from deep_research.store import Feed, Store
 
-WINDOW_EVENTS = 1_000  # recent ones that all listeners share
-PAGE_EVENTS = 500  # that are read at a time
-RING_NOTES = 256  # transient notes that wait for one listener
+MAX_WINDOW_EVENTS = 1_000  # recent ones that all listeners share
+MAX_PAGE_EVENTS = 500  # that are read at a time
+MAX_RING_NOTES = 256  # transient notes that wait for one listener
 POLL_SECONDS = 0.2  # between looks at a run that another process works on
 LIVE = (RunStatus.QUEUED, RunStatus.PENDING, RunStatus.RUNNING)
 
@@ -42,7 +42,7 @@ class _Listener:
     dropped: int = 0
 
     def add(self, note: Item) -> None:
-        if len(self.notes) == RING_NOTES:
+        if len(self.notes) == MAX_RING_NOTES:
             self.notes.popleft()
             self.dropped += 1
         self.notes.append(note)
@@ -98,7 +98,7 @@ class _LiveRun:
         """The next events for a listener: of the window, or of the log where they have left it."""
         if after >= self._first - 1:
             return self._window[after - self._first + 1 :]
-        page = min(PAGE_EVENTS, self._first - 1 - after)
+        page = min(MAX_PAGE_EVENTS, self._first - 1 - after)
         return await asyncio.to_thread(self._page, after, page)
 
     def _page(self, after: int, limit: int) -> list[Item]:
@@ -138,14 +138,14 @@ class _LiveRun:
         last = self._first + len(self._window) - 1
         row = self._store.run(self._run_id)
         is_live = row.status(time.time()) in LIVE or row.last_seq > last
-        return self._page(last, PAGE_EVENTS), is_live
+        return self._page(last, MAX_PAGE_EVENTS), is_live
 
     def _keep(self, items: Sequence[Item]) -> None:
         self._window += items
-        surplus = len(self._window) - 2 * WINDOW_EVENTS
+        surplus = len(self._window) - 2 * MAX_WINDOW_EVENTS
         if surplus > 0:
-            del self._window[: surplus + WINDOW_EVENTS]
-            self._first += surplus + WINDOW_EVENTS
+            del self._window[: surplus + MAX_WINDOW_EVENTS]
+            self._first += surplus + MAX_WINDOW_EVENTS
 
 
 class LiveRuns:

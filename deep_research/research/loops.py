@@ -14,7 +14,7 @@ from deep_research.logs import get_log, told
 
 log = get_log("loops")
 _T = TypeVar("_T")
-_GRACE = 10.0
+_GRACE_SECONDS = 10.0
 
 
 class BackgroundLoop:
@@ -64,8 +64,8 @@ class BackgroundLoop:
 
     def _settle(self, future: Future[Any]) -> None:
         try:
-            self.submit(asyncio.sleep(0)).result(timeout=_GRACE)
-            future.result(timeout=_GRACE)
+            self.submit(asyncio.sleep(0)).result(timeout=_GRACE_SECONDS)
+            future.result(timeout=_GRACE_SECONDS)
         except (CancelledError, TimeoutError, KeyboardInterrupt):
             return
 
@@ -92,7 +92,7 @@ class BackgroundLoop:
             return
         loop.call_soon_threadsafe(over.set_result, None)
         if thread is not threading.current_thread():  # the garbage collector may close us on our own loop
-            thread.join(timeout=_GRACE)
+            thread.join(timeout=_GRACE_SECONDS)
 
 
 def _serve(
@@ -109,7 +109,7 @@ def _serve(
     if left:
         _until(loop, loop.create_task(asyncio.wait(left)))
     if farewell is not None:
-        parting = loop.create_task(asyncio.wait_for(farewell(), _GRACE))
+        parting = loop.create_task(asyncio.wait_for(farewell(), _GRACE_SECONDS))
         _until(loop, parting)
         if (
             not parting.cancelled() and (error := parting.exception()) is not None

@@ -49,13 +49,13 @@ class Memories:
         Raises `UsageError`, `UnknownNameError`, `MemoryNotFoundError` where ``after`` is the id of none.
         """
         check_limit(limit)
-        user, wanted = checked_user(user_id), _kinds(kinds)
+        user, memory_kinds = checked_user(user_id), _kinds(kinds)
         if isinstance(after, str):
             after = await self.amemory_show(after, user_id=user)
         return await asyncio.to_thread(
             self._memory.list,
             user,
-            kinds=tuple(MemoryKind) if wanted is None else wanted,
+            kinds=tuple(MemoryKind) if memory_kinds is None else memory_kinds,
             limit=limit,
             after=None if after is None else MemoryCursor.of(after),
         )
@@ -73,18 +73,18 @@ class Memories:
         Example:
             engine.memory_add("preferences", "Reports in British English, please.", user_id="ann")
         """
-        (wanted,) = _kinds(kind) or ()
-        if wanted not in GIVEN:
+        (memory_kind,) = _kinds(kind) or ()
+        if memory_kind not in GIVEN:
             raise UsageError(
-                f"Nobody adds {wanted} by hand: runs do.", hint="Add to the profile or the preferences."
+                f"Nobody adds {memory_kind} by hand: runs do.", hint="Add to the profile or the preferences."
             )
-        said = _checked_text(text)
+        entry_text = _checked_text(text)
         entry = MemoryEntry(
             id=new_entry_id(),
             user_id=checked_user(user_id),
-            kind=wanted,
-            text=said,
-            words=said,
+            kind=memory_kind,
+            text=entry_text,
+            words=entry_text,
             at=datetime.now(UTC),
         )
         return await self._put(entry)
@@ -92,9 +92,9 @@ class Memories:
     async def amemory_edit(self, entry_id: str, text: str, *, user_id: str | None = None) -> MemoryEntry:
         """Put a text in the place of that of an entry, and of the words it came from: nothing is left of either. The
         entry keeps its id, kind and time. Raises `MemoryNotFoundError`, `UsageError`."""
-        said = _checked_text(text)
+        entry_text = _checked_text(text)
         entry = await self.amemory_show(entry_id, user_id=user_id)
-        return await self._put(entry.model_copy(update={"text": said, "words": said}))
+        return await self._put(entry.model_copy(update={"text": entry_text, "words": entry_text}))
 
     async def amemory_export(self, *, user_id: str | None = None) -> MemoryExport:
         """Everything that is remembered of a user, to be taken along: ``.model_dump_json()`` writes it."""
@@ -116,12 +116,16 @@ class Memories:
         Example:
             engine.memory_forget(kinds="episodes", user_id="ann")
         """
-        named = [ids] if isinstance(ids, str) else None if ids is None else [str(each) for each in ids]
+        entry_ids = [ids] if isinstance(ids, str) else None if ids is None else [str(each) for each in ids]
         count = await asyncio.to_thread(
-            self._memory.forget, checked_user(user_id), ids=named, kinds=_kinds(kinds), everything=everything
+            self._memory.forget,
+            checked_user(user_id),
+            ids=entry_ids,
+            kinds=_kinds(kinds),
+            everything=everything,
         )
-        if named and not count:
-            raise MemoryNotFoundError.of(named[0])
+        if entry_ids and not count:
+            raise MemoryNotFoundError.of(entry_ids[0])
         return count
 
     async def _put(self, entry: MemoryEntry) -> MemoryEntry:
@@ -154,15 +158,15 @@ def _checked_text(text: object) -> str:
     """Raises `UsageError`."""
     if not isinstance(text, str) or not _is_text(text):
         raise UsageError("What is to be remembered is no text.", hint="Give a text.")
-    said = text.strip()
-    if not said:
+    content = text.strip()
+    if not content:
         raise UsageError("What is to be remembered is empty.", hint="Give a text.")
-    if len(said) > MAX_TEXT_CHARACTERS:
+    if len(content) > MAX_TEXT_CHARACTERS:
         raise UsageError(
-            f"The text has {len(said):,} characters; an entry has at most {MAX_TEXT_CHARACTERS:,}.",
+            f"The text has {len(content):,} characters; an entry has at most {MAX_TEXT_CHARACTERS:,}.",
             hint="Shorten it, or make several of it.",
         )
-    return said
+    return content
 
 
 def _is_text(text: str) -> bool:
@@ -174,7 +178,7 @@ def _kinds(kinds: Kinds | None) -> tuple[MemoryKind, ...] | None:
     """Raises `UnknownNameError`."""
     if kinds is None:
         return None
-    for name in (given := [kinds] if isinstance(kinds, str) else list(kinds)):
+    for name in (names := [kinds] if isinstance(kinds, str) else list(kinds)):
         if name not in list(MemoryKind):
             raise UnknownNameError.of("kind of memory", str(name), map(str, MemoryKind))
-    return tuple(map(MemoryKind, given))
+    return tuple(map(MemoryKind, names))

@@ -47,11 +47,11 @@ class PackedRun:
 
     @property
     def events(self) -> Sequence[Event]:
-        return self._held.events
+        return self._pack_store.events
 
     @property
     def state(self) -> DeepResearchState:
-        return self._held.state
+        return self._pack_store.state
 
     @cached_property
     def result(self) -> ResearchResult:
@@ -73,10 +73,10 @@ class PackedRun:
 
     @property
     def store(self) -> Store:
-        return self._held
+        return self._pack_store
 
     @cached_property
-    def _held(self) -> PackStore:
+    def _pack_store(self) -> PackStore:
         return PackStore(self._pack)
 
     def close(self) -> None:

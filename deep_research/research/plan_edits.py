@@ -14,7 +14,7 @@ from deep_research.supervisor.plan_approval import APPROVE, CAPS, agrees, refuse
 from deep_research.text import unspaced
 from deep_research.text.plain import clean
 
-LEAST_WORDS = 3  # of a sentence; less is a slip of the hand
+MIN_WORDS = 3  # of a sentence; less is a slip of the hand
 LIMITS = (*CAPS, "max_sources_per_query")
 HELP = (
     "ok                 search it as it stands here",
@@ -39,7 +39,7 @@ class Search:
     reworded: bool = False
 
     @property
-    def told(self) -> dict[str, str]:
+    def edit(self) -> dict[str, str]:
         if self.id is None:
             return {"query": self.query}
         return {"id": self.id, "query": self.query} if self.reworded else {"id": self.id}
@@ -77,21 +77,23 @@ class PlanDraft:
     def take(self, line: str) -> Any:
         """The answer that a line completes, None where it only edits the list. Raises `SlipError` where it changes
         nothing."""
-        said = " ".join(clean(line).split())
-        verb, _, rest = said.partition(" ")
+        words = " ".join(clean(line).split())
+        verb, _, rest = words.partition(" ")
         verb = verb.casefold()
-        if agrees(said):
+        if agrees(words):
             return self.answer
-        if refuses(said):
-            return said
+        if refuses(words):
+            return words
         if verb in self._verbs:
             self._verbs[verb](rest.strip())
             return None
-        if unspaced.size(said) < LEAST_WORDS:
+        if unspaced.size(words) < MIN_WORDS:
             raise SlipError(
-                f"'{said[:60]}' is nothing that can be done here; help says what is." if said else "Say help."
+                f"'{words[:60]}' is nothing that can be done here; help says what is."
+                if words
+                else "Say help."
             )
-        return said
+        return words
 
     @property
     def answer(self) -> Any:
@@ -99,7 +101,7 @@ class PlanDraft:
         if tuple(self.searches) == self._first and not self._limits:
             return APPROVE
         limits = {"limits": dict(self._limits)} if self._limits else {}
-        return {"sub_queries": [search.told for search in self.searches], **limits}
+        return {"sub_queries": [search.edit for search in self.searches], **limits}
 
     def _drop(self, rest: str) -> None:
         places = {self._place(number) for number in rest.replace(",", " ").split()}
@@ -175,13 +177,13 @@ def estimate_line(estimate: Mapping[str, Any]) -> str:
     if not estimate:
         return ""
     ends: Sequence[tuple[str, str]] = (("searches", "searches"), ("fetches", "pages"), ("tokens", "tokens"))
-    said = [f"{_range(estimate[key])} {name}" for key, name in ends if estimate.get(key, {}).get("high")]
+    pieces = [f"{_range(estimate[key])} {name}" for key, name in ends if estimate.get(key, {}).get("high")]
     usd = estimate.get("usd")
     if usd is None:
-        said.append("at a price that is not known")
+        pieces.append("at a price that is not known")
     elif usd["high"]:
-        said.append(f"${usd['low']:,.2f} to ${usd['high']:,.2f}")
-    return f"It may take {', '.join(said)}." if said else ""
+        pieces.append(f"${usd['low']:,.2f} to ${usd['high']:,.2f}")
+    return f"It may take {', '.join(pieces)}." if pieces else ""
 
 
 def _range(both: Mapping[str, int]) -> str:

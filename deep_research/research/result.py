@@ -97,7 +97,7 @@ class ResearchResult(Record):
         message = abort.message if abort else parking.waiting_for if parking else None
         if state.status is RunStatus.COMPLETED:
             message = told_lacking(state.not_found())
-        told = reported_notices(state)
+        notices = reported_notices(state)
         return cls(
             **{
                 name: getattr(state, name)
@@ -114,8 +114,8 @@ class ResearchResult(Record):
             else (),
             probability=next((f.probability for f in state.findings if f.rank == 0), None),
             fidelity=RunFidelity.of(state.sent),
-            limits=tuple(each for each in told if isinstance(each, Limit)),
-            notices=tuple(each for each in told if not isinstance(each, Limit)),
+            limits=tuple(each for each in notices if isinstance(each, Limit)),
+            notices=tuple(each for each in notices if not isinstance(each, Limit)),
             gather_stats=GatherStats(
                 queries_executed=state.usage.searches,
                 queries_failed=state.usage.failed_searches,
@@ -157,8 +157,8 @@ class ResearchResult(Record):
         if self.reason is not None:
             yield "reason", self.reason.value
         yield from ((name, len(getattr(self, name))) for name in ("sources", "findings", "citations"))
-        name, said = ("answer", self.answer) if self.report else ("message", self.message)
-        yield name, shorten(said or "", MAX_SHOWN_CHARS, placeholder=" …")
+        name, text = ("answer", self.answer) if self.report else ("message", self.message)
+        yield name, shorten(text or "", MAX_SHOWN_CHARS, placeholder=" …")
 
     def _repr_markdown_(self) -> str:
         """For notebooks: the report, or why there is none."""
@@ -194,5 +194,7 @@ _OF_STATE = (ResearchResult.model_fields.keys() & DeepResearchState.model_fields
 
 def _as_it_stands(state: DeepResearchState) -> ReportMetadata | None:
     """What was found since the report was written counts for what is told of the evidence."""
-    known = state.report_metadata
-    return known and known.model_copy(update={"confidence_summary": ConfidenceSummary.of(state.findings)})
+    metadata = state.report_metadata
+    return metadata and metadata.model_copy(
+        update={"confidence_summary": ConfidenceSummary.of(state.findings)}
+    )

@@ -95,13 +95,13 @@ class RunDetail(RunSummary):
         from deep_research.report.answers_so_far import answers_so_far
         from deep_research.state.notices import reported_notices
 
-        told = reported_notices(state)
+        notices = reported_notices(state)
         return cls._of(
             row,
             now,
             answers=answers_so_far(state),
-            limits=tuple(each for each in told if isinstance(each, Limit)),
-            notices=tuple(each for each in told if not isinstance(each, Limit)),
+            limits=tuple(each for each in notices if isinstance(each, Limit)),
+            notices=tuple(each for each in notices if not isinstance(each, Limit)),
         )
 
     @classmethod

@@ -135,9 +135,9 @@ class Worker:
         if (
             isinstance(error, ConfigurationError | UsageError) and not self._stopped
         ):  # a closed engine refuses all
-            held = None if claim.lane.closed else claim  # the runner lets go of what it refuses
+            live_claim = None if claim.lane.closed else claim  # the runner lets go of what it refuses
             try:
-                await self._runner.abandon(run_id, str(error), reason=AbortReason.CONFIG, claim=held)
+                await self._runner.abandon(run_id, str(error), reason=AbortReason.CONFIG, claim=live_claim)
                 return
             except DeepResearchError as failure:
                 log.warning("abort_failed", run=run_id, error=str(failure))

@@ -97,12 +97,12 @@ class _Active:
     orchestrator: SupervisorOrchestrator
     elapsed: Stopwatch
     task: asyncio.Task[Any] | None = None
-    begun: bool = False
+    has_begun: bool = False
     stopped: bool = False
     halted: bool = False
-    lost: bool = False
+    is_lost: bool = False
     over: bool = False
-    gone: Future[None] = field(default_factory=Future)  # done once the run was let go of
+    release: Future[None] = field(default_factory=Future)  # done once the run was let go of
     telling: set[asyncio.Task[None]] = field(default_factory=set)
     observer: Future[None] | None = None  # done once the observer has heard all
     failure: Exception | None = None  # the first that the observer raised
@@ -243,7 +243,7 @@ class Runner:
             store.watch(lane, Watch(on_command=lambda _: None, on_lost=lambda: None))
             return Claim(row, lane)
 
-        return await self._taken(take, lambda claim: claim.lane if claim else None)
+        return await self._take_in_thread(take, lambda claim: claim.lane if claim else None)
 
     async def let_go(self, claim: Claim) -> None:
         """Give a claimed run back, on which nothing was done."""
@@ -258,7 +258,7 @@ class Runner:
         except asyncio.CancelledError:
             if not active.task.cancelled():  # the slot came at the same moment
                 slots.release()
-            if active.lost:
+            if active.is_lost:
                 await active.journal.record_refusal()
             if active.halted:
                 await self._stood_still(active)
@@ -272,7 +272,7 @@ class Runner:
     async def _stood_still(self, active: _Active) -> None:
         """A run that waited for a slot is parked, or let go of. Raises `AppendRefusedError` for the latter."""
         await active.orchestrator.stand_still(active.journal)
-        if not active.journal.ended:
+        if not active.journal.is_closed:
             raise refused(active.journal.lane, "another process asked for it")
 
     @_in_scope
@@ -324,7 +324,7 @@ class Runner:
                     *_set_up_anew(state, going),
                     *(await _taken_up(state, active.orchestrator) if more is None else ()),
                 )
-                return await self._carry_out(active, seen=state.seq)
+                return await self._carry_out(active, last_seq=state.seq)
             finally:
                 await self._deactivate(active)
 
@@ -371,7 +371,7 @@ class Runner:
         try:
             for active in actives:
                 _in_loop(active.loop, partial(self._halt, active, Halt.SHUTDOWN))
-            waiting = [asyncio.wrap_future(active.gone) for active in actives]
+            waiting = [asyncio.wrap_future(active.release) for active in actives]
             if waiting:
                 await asyncio.wait(waiting, timeout=seconds)
             await self.interrupt()
@@ -395,9 +395,9 @@ class Runner:
                 continue
             _in_loop(active.loop, active.task.cancel)
             # Until its lease is given back: the store is closed next.
-            waiting.append(asyncio.wrap_future(active.gone))
+            waiting.append(asyncio.wrap_future(active.release))
         with self._gate:
-            waiting += [asyncio.wrap_future(heard) for heard in self._observers]
+            waiting += [asyncio.wrap_future(observer) for observer in self._observers]
         if waiting:
             await asyncio.wait(waiting, timeout=RELEASE_WAIT_SECONDS)
 
@@ -410,7 +410,7 @@ class Runner:
         store = self._parts.store
         if claim is None:
             over = await request_release(store, run_id) if take_over else None
-            row = await self._taken(
+            row = await self._take_in_thread(
                 partial(store.acquire, run_id, owner, over=over),
                 lambda row: Lane(run_id, owner, row.fence),
             )
@@ -426,7 +426,7 @@ class Runner:
         elapsed = Stopwatch(time.monotonic, before=max(state.seconds, row.projection.seconds or 0.0))
         return self._journal(lane, state, elapsed), elapsed
 
-    async def _taken(self, take: Callable[[], _T], lane_of: Callable[[_T], Lane | None]) -> _T:
+    async def _take_in_thread(self, take: Callable[[], _T], lane_of: Callable[[_T], Lane | None]) -> _T:
         """Take a run in a thread. One that comes after this was cancelled is let go of, or it would be busy by
         ourselves."""
         taking = asyncio.ensure_future(asyncio.to_thread(take))
@@ -479,13 +479,13 @@ class Runner:
             self._halt(active, Halt.SHUTDOWN)
         return active
 
-    async def _carry_out(self, active: _Active, *, seen: int = 0) -> ResearchResult:
+    async def _carry_out(self, active: _Active, *, last_seq: int = 0) -> ResearchResult:
         """Walk the run to its end, its parking, its deadline, or until this task is cancelled. Observers are told
-        of the events after ``seen``."""
+        of the events after ``last_seq``."""
         journal, loop = active.journal, active.loop
         run_id = journal.lane.run_id
         active.elapsed.start()
-        self._observe(active, seen)
+        self._observe(active, last_seq)
         limit = self._settings.task_timeout
         out_of_time = partial(
             active.orchestrator.stop, AbortReason.TIMEOUT, f"The run took longer than {limit:g} s."
@@ -494,7 +494,7 @@ class Runner:
         if left <= 0:
             out_of_time()  # before it begins
         task = active.task = loop.create_task(active.orchestrator.run(journal))
-        active.begun = True
+        active.has_begun = True
         self._watch(active)
         timer = loop.call_later(max(0.0, left), out_of_time)
         try:
@@ -502,7 +502,7 @@ class Runner:
             if journal.state.status is RunStatus.RUNNING:  # it stood still for another process
                 raise refused(journal.lane, "another process asked for it")
         except asyncio.CancelledError:
-            if not active.lost:
+            if not active.is_lost:
                 raise
             await journal.record_refusal()
         finally:
@@ -520,7 +520,7 @@ class Runner:
         loop = active.loop
         watch = Watch(
             on_command=lambda command: _in_loop(loop, lambda: self._apply_command(active, command)),
-            on_lost=lambda: _in_loop(loop, lambda: self._lost(active)),
+            on_lost=lambda: _in_loop(loop, lambda: self._on_lost(active)),
         )
         self._parts.store.watch(active.journal.lane, watch)
 
@@ -549,18 +549,18 @@ class Runner:
         """Has a run stand still before its next unit. A row that asked for it is used up with the run's last word."""
         active.orchestrator.halt(why)
         active.journal.halt(command)
-        if active.task is not None and not active.begun:  # it waits for a slot
+        if active.task is not None and not active.has_begun:  # it waits for a slot
             active.halted = True
             active.task.cancel()
 
     def _cancel(self, active: _Active) -> None:
         active.orchestrator.stop(AbortReason.CANCELLED, CANCELLED)
-        if active.task is not None and not active.begun:  # it waits for a slot
+        if active.task is not None and not active.has_begun:  # it waits for a slot
             active.stopped = True
             active.task.cancel()
 
-    def _lost(self, active: _Active) -> None:
-        active.lost = True
+    def _on_lost(self, active: _Active) -> None:
+        active.is_lost = True
         if active.task is not None:
             active.task.cancel()
 
@@ -576,7 +576,7 @@ class Runner:
                 lane.seconds = active.elapsed()
                 await asyncio.shield(asyncio.to_thread(self._release, lane))
         finally:
-            active.gone.set_result(None)
+            active.release.set_result(None)
             await self._close_connections(active.loop)
 
     async def _close_connections(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -599,33 +599,33 @@ class Runner:
 
     # Observers
 
-    def _observe(self, active: _Active, seen: int) -> None:
+    def _observe(self, active: _Active, last_seq: int) -> None:
         """Start telling the observer. Nobody waits for it but `interrupt`, for a while."""
         if not overridden(self._parts.hooks, "event"):
             return
-        heard = active.observer = Future()
+        observer = active.observer = Future()
         with self._gate:
-            self._observers.add(heard)
-        task = active.loop.create_task(self._tell(active, seen))
-        task.add_done_callback(lambda task: self._told(task, heard))
+            self._observers.add(observer)
+        task = active.loop.create_task(self._tell(active, last_seq))
+        task.add_done_callback(lambda task: self._end_observer(task, observer))
 
-    def _told(self, task: asyncio.Task[None], heard: Future[None]) -> None:
+    def _end_observer(self, task: asyncio.Task[None], observer: Future[None]) -> None:
         with self._gate:
-            self._observers.discard(heard)
-        heard.set_result(None)
+            self._observers.discard(observer)
+        observer.set_result(None)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.warning("observer_lost", error=told(error))
 
-    async def _tell(self, active: _Active, seen: int) -> None:
+    async def _tell(self, active: _Active, last_seq: int) -> None:
         """Give every durable event to the observer, at its pace, until the run is over."""
         run_id = active.journal.lane.run_id
         watcher = self._feed.join(run_id)
         try:
             while True:
                 over = active.over  # asked before reading: what was committed until then is read
-                rows = await asyncio.to_thread(self._parts.store.read, run_id, after=seen, limit=500)
+                rows = await asyncio.to_thread(self._parts.store.read, run_id, after=last_seq, limit=500)
                 for event in decode_log(rows):
-                    seen = event.seq
+                    last_seq = event.seq
                     await self._call_observer(active, event)
                 if not rows and over:
                     return
@@ -646,15 +646,15 @@ class Runner:
     def _loop(self) -> _Loop:
         loop = asyncio.get_running_loop()
         with self._gate:
-            held = self._loops.get(loop)
-            if held is None:
-                for old in [known for known in self._loops if known.is_closed()]:
+            entry = self._loops.get(loop)
+            if entry is None:
+                for old in [each for each in self._loops if each.is_closed()]:
                     del self._loops[old]
-                held = self._loops[loop] = _Loop(
+                entry = self._loops[loop] = _Loop(
                     LoopOutbox(self._parts.store, loop),
                     asyncio.Semaphore(self._settings.max_active_runs),
                 )
-            return held
+            return entry
 
 
 async def _plan_estimate(parts: Parts, state: DeepResearchState) -> dict[str, Any]:
@@ -682,7 +682,7 @@ def _queued_answer(commands: Sequence[Command], journal: RunJournal) -> tuple[An
     that were left are used up with the next event."""
     parking = journal.state.question
     answers = [command for command in commands if command.kind == CommandKind.ANSWER]
-    found, used = None, None
+    answer_value, answer_command = None, None
     for command in answers:
         journal.consume(command.id)
         value = answer_in(command.payload)
@@ -691,8 +691,8 @@ def _queued_answer(commands: Sequence[Command], journal: RunJournal) -> tuple[An
             and not unfit(journal.state, value)
             and is_enough(parking, value, journal.state)
         ):
-            found, used = value, command
-    return found, [_unused(command) for command in answers if command is not used]
+            answer_value, answer_command = value, command
+    return answer_value, [_unused(command) for command in answers if command is not answer_command]
 
 
 def _for_user(setup: SetUp, user: UserContext | None) -> SetUp:

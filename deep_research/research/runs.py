@@ -113,9 +113,9 @@ class Runs:
         Raises `UsageError`, `RunNotFoundError` where ``after`` is the id of none.
         """
         check_limit(limit)
-        wanted = _filter(filters)
+        run_filter = _filter(filters)
         cursor = await self._cursor(after)
-        rows = await asyncio.to_thread(self._store.runs, filter=wanted, after=cursor, limit=limit)
+        rows = await asyncio.to_thread(self._store.runs, filter=run_filter, after=cursor, limit=limit)
         now = time.time()
         return [RunSummary.of(row, now) for row in rows]
 
@@ -181,8 +181,8 @@ class Runs:
         when, and what happens then. One whose log cannot be read is shown by its row. ``limit`` and ``after`` as in
         `list`. Raises `UsageError`."""
         check_limit(limit)
-        wanted, cursor = RunFilter(status=RunStatus.PARKED, user=user), await self._cursor(after)
-        rows = await asyncio.to_thread(self._store.runs, filter=wanted, after=cursor, limit=limit)
+        run_filter, cursor = RunFilter(status=RunStatus.PARKED, user=user), await self._cursor(after)
+        rows = await asyncio.to_thread(self._store.runs, filter=run_filter, after=cursor, limit=limit)
         return [await self._waiting(row) for row in rows]
 
     async def _due(self, now: datetime) -> Sequence[Waiting]:
@@ -193,9 +193,9 @@ class Runs:
     def _maybe_due(self, now: datetime) -> list[RunRow]:
         """The rows of parked runs that may be due: by their time, shut down, or with an answer."""
         parked = partial(RunFilter, status=RunStatus.PARKED)
-        ended = self._store.runs(filter=parked(due_before=now + timedelta.resolution))
+        due = self._store.runs(filter=parked(due_before=now + timedelta.resolution))
         shut = self._store.runs(filter=parked(parked_kind=ParkedKind.SHUTDOWN))
-        near = {row.run_id: row for row in (*ended, *shut)}
+        near = {row.run_id: row for row in (*due, *shut)}
         for run_id in self._store.answered():
             if run_id not in near:
                 near[run_id] = self._store.run(run_id)
@@ -331,11 +331,11 @@ class Runs:
 
 
 def _setup_of(rows: Sequence[StoredEvent]) -> SetUp | None:
-    from deep_research.state.events import RunCreated, SetUpChanged, decode_log, known
+    from deep_research.state.events import RunCreated, SetUpChanged, decode_log, event_type_of
 
     setup: SetUp | None = None
     for event in decode_log(
-        [row for row in rows if known(row.type, row.version) in (RunCreated, SetUpChanged)]
+        [row for row in rows if event_type_of(row.type, row.version) in (RunCreated, SetUpChanged)]
     ):
         if isinstance(event, RunCreated):
             setup = event.setup
@@ -353,16 +353,18 @@ def check_limit(limit: int | None) -> None:
 _NAMED: dict[str, type[StrEnum]] = {"status": RunStatus, "parked_kind": ParkedKind}
 
 
-def _filter(given: Mapping[str, Any]) -> RunFilter:
+def _filter(filters: Mapping[str, Any]) -> RunFilter:
     """What the caller named as a filter. Raises `UsageError`."""
-    known = [item.name for item in fields(RunFilter)]
-    for name in given:
-        if name not in known:
-            raise UnknownNameError.of("filter", name, known)
-    return RunFilter(**{name: _checked(name, value) for name, value in given.items() if value is not None})
+    names = [item.name for item in fields(RunFilter)]
+    for name in filters:
+        if name not in names:
+            raise UnknownNameError.of("filter", name, names)
+    return RunFilter(
+        **{name: _filter_value(name, value) for name, value in filters.items() if value is not None}
+    )
 
 
-def _checked(name: str, value: Any) -> Any:
+def _filter_value(name: str, value: Any) -> Any:
     """The value of a filter."""
     if name in _NAMED:
         if value not in list(_NAMED[name]):

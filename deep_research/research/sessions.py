@@ -130,8 +130,8 @@ class Sessions(Runs):
 
     async def _of_session(self, session_id: str, user_id: str | None) -> list[RunRow]:
         """Its runs, the newest first. Raises `RunNotFoundError`."""
-        wanted = RunFilter(user=user_id, session=checked_session(session_id))
-        rows = await asyncio.to_thread(self._store.runs, filter=wanted)
+        run_filter = RunFilter(user=user_id, session=checked_session(session_id))
+        rows = await asyncio.to_thread(self._store.runs, filter=run_filter)
         own = [row for row in rows if row.user_id == user_id]
         if not own:
             raise RunNotFoundError(
@@ -153,13 +153,13 @@ class Sessions(Runs):
                 at=row.created_at,
             )
         turn = turn_of(state)
-        cited = {citation.source_id for citation in state.citations}
+        cited_ids = {citation.source_id for citation in state.citations}
         return SessionTurn(
             research_id=row.run_id,
             asked=turn.asked,
             question=turn.question,
             answer=turn.answer,
-            sources=tuple(source.url or source.title for source in state.sources if source.id in cited),
+            sources=tuple(source.url or source.title for source in state.sources if source.id in cited_ids),
             status=row.status(time.time()),
             searches=state.usage.searches,
             at=row.created_at,

@@ -63,13 +63,13 @@ def steering(
     return RunSteered(text=words, dropped=drop_sub_query, since=_day(since), stop_searching=stop_searching)
 
 
-def _day(given: date | str | None) -> date | None:
-    if given is None or isinstance(given, date):
-        return given
+def _day(value: date | str | None) -> date | None:
+    if value is None or isinstance(value, date):
+        return value
     try:
-        return date.fromisoformat(str(given).strip())
+        return date.fromisoformat(str(value).strip())
     except ValueError:
-        raise UsageError(f"'{str(given)[:40]}' is no day.", hint="Write one as 2026-01-31.") from None
+        raise UsageError(f"'{str(value)[:40]}' is no day.", hint="Write one as 2026-01-31.") from None
 
 
 def payload(steered: RunSteered) -> str:
@@ -90,11 +90,11 @@ def unapplied(command: Command, last_word: Event) -> Sequence[Event]:
     as an abort does a cancellation. A process that asked for the run's release sees by its end that there is nothing to
     take."""
     kind = command.kind
-    ended = isinstance(last_word, RunAborted) and last_word.reason is AbortReason.CANCELLED
+    is_cancelled = isinstance(last_word, RunAborted) and last_word.reason is AbortReason.CANCELLED
     if (
         kind == CommandKind.RELEASE
         or isinstance(last_word, RunParked)
-        or (kind == CommandKind.CANCEL and ended)
+        or (kind == CommandKind.CANCEL and is_cancelled)
     ):
         return ()
     if kind != CommandKind.STEER:
@@ -133,11 +133,11 @@ def judged(steered: RunSteered, state: DeepResearchState) -> RunSteered:
     """The event with the reason why it changes nothing, where it cannot."""
     if steered.refused is not None or steered.dropped is None:
         return steered
-    found = next((s for s in state.sub_queries if s.id == steered.dropped), None)
-    if found is None:
+    sub_query = next((s for s in state.sub_queries if s.id == steered.dropped), None)
+    if sub_query is None:
         return steered.model_copy(update={"refused": f"There is no sub-query '{steered.dropped[:40]}'."})
-    if found.status is not SubQueryStatus.PENDING:
-        return steered.model_copy(update={"refused": f"'{found.query[:80]}' was searched already."})
+    if sub_query.status is not SubQueryStatus.PENDING:
+        return steered.model_copy(update={"refused": f"'{sub_query.query[:80]}' was searched already."})
     return steered
 
 
@@ -159,11 +159,13 @@ def checked_answer(state: DeepResearchState, value: Any) -> Parking:
         raise RunStateError.no_question(state.research_id)
     problem = unfit(state, value)
     if problem:
-        raise UsageError(f"That is no answer: {problem}.", hint=f"The run stays parked.{_wanted(parking)}")
+        raise UsageError(
+            f"That is no answer: {problem}.", hint=f"The run stays parked.{_answer_form(parking)}"
+        )
     return parking
 
 
-def _wanted(parking: Parking) -> str:
+def _answer_form(parking: Parking) -> str:
     """In what form an answer is wanted, in words where the form is long."""
     if parking.kind is ParkedKind.PLAN:
         return " Wanted: approve, no, an edited plan, or a sentence on which it is planned again."

@@ -35,12 +35,12 @@ def checked_key(key: object) -> str:
 
 
 def check_repeated(
-    run_id: str, log: Iterable[Event], question: str, options: RunOptions, given: Iterable[str]
+    run_id: str, log: Iterable[Event], question: str, options: RunOptions, option_names: Iterable[str]
 ) -> None:
-    """Compare what is submitted with the run that its key belongs to: the question, and the options that were ``given``.
-    Raises `RepeatedKeyError`."""
+    """Compare what is submitted with the run that its key belongs to: the question, and the options of these
+    names. Raises `RepeatedKeyError`."""
     created = cast("RunCreated", next(iter(log)))
-    names = [name for name in given if name in RunOptions.model_fields]
+    names = [name for name in option_names if name in RunOptions.model_fields]
     if created.query == question and all(
         getattr(created.options, name) == getattr(options, name) for name in names
     ):

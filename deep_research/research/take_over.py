@@ -11,7 +11,7 @@ from deep_research.state import CommandKind
 from deep_research.store import Command, RunJournal, Store
 from deep_research.store.base import busy
 
-LEASES = 2  # lease times for which an owner is waited for
+MAX_LEASES = 2  # lease times for which an owner is waited for
 POLL_SECONDS = 0.1  # seconds between looks at who owns a run
 
 
@@ -24,7 +24,7 @@ async def request_release(store: Store, run_id: str) -> int | None:
         return None
     await asyncio.to_thread(store.enqueue_command, run_id, CommandKind.RELEASE.value)
     fence, loop = row.fence, asyncio.get_running_loop()
-    until = loop.time() + LEASES * store.lease
+    until = loop.time() + MAX_LEASES * store.lease
     while row.owned(time.time()):
         if row.fence != fence:
             raise _faster(busy(row))

@@ -48,18 +48,18 @@ async def user_of(request: Request) -> User:
 def user_with(right: Right) -> Callable[[User], Awaitable[User]]:
     """A dependency that gives the sender of a request, who needs the right. It raises `TokenError`, `RightError`."""
 
-    async def checked(user: Annotated[User, Depends(user_of)]) -> User:
+    async def check_user(user: Annotated[User, Depends(user_of)]) -> User:
         user.check(right)
         return user
 
-    return checked
+    return check_user
 
 
 def run_with(right: Right) -> Callable[[Request, str, User], Awaitable[RunSummary]]:
     """A dependency that gives where the run in the path of a request stands, on whose sender the right is checked. It
     raises `TokenError`, `RightError`, and `RunNotFoundError` also for the run of somebody else and for what is no id."""
 
-    async def found(
+    async def find_run(
         request: Request, research_id: str, user: Annotated[User, Depends(user_of)]
     ) -> RunSummary:
         user.check(right)
@@ -67,4 +67,4 @@ def run_with(right: Right) -> Callable[[Request, str, User], Awaitable[RunSummar
             raise RunNotFoundError.of(research_id)
         return await service_of(request).summary(user, research_id)
 
-    return found
+    return find_run

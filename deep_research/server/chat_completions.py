@@ -48,11 +48,13 @@ def chat_text(state: DeepResearchState) -> str:
 
 def chat_annotations(state: DeepResearchState) -> list[dict[str, Any]]:
     """With their fields one level deeper, as chat completions have them."""
-    found = []
+    annotation_list = []
     for annotation in annotations_of(state):
         kind = annotation["type"]
-        found.append({"type": kind, kind: {name: annotation[name] for name in annotation if name != "type"}})
-    return found
+        annotation_list.append(
+            {"type": kind, kind: {name: annotation[name] for name in annotation if name != "type"}}
+        )
+    return annotation_list
 
 
 def _frame(state: DeepResearchState, kind: str, **fields: Any) -> dict[str, Any]:

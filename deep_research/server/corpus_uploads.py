@@ -68,10 +68,10 @@ def delete_corpus(settings: Settings, name: str) -> bool:
     folder = settings.data_dir / UPLOADS
     if not (folder / name).is_dir():
         return False
-    gone = folder / f".{name}.{secrets.token_hex(8)}"
+    trash = folder / f".{name}.{secrets.token_hex(8)}"
     try:
-        (folder / name).rename(gone)
-        shutil.rmtree(gone)
+        (folder / name).rename(trash)
+        shutil.rmtree(trash)
     except OSError as error:
         raise _of_disk(error) from None
     return True
@@ -98,7 +98,7 @@ def _write(folder: Path, files: Iterable[File]) -> tuple[int, int]:
             raise RequestRefused(413, "corpus_too_large", f"A corpus has at most {MAX_CORPUS_BYTES:,} bytes.")
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if path.exists():
-            raise UsageError(f"Two files have the name '{_shown(name)}'.", hint="Rename one.")
+            raise UsageError(f"Two files have the name '{_printable(name)}'.", hint="Rename one.")
         with path.open("xb") as file:
             file.write(body)
     if not count:
@@ -116,10 +116,10 @@ def _checked_path(name: str) -> PurePosixPath:
         and all(len(part.encode("utf-8", "replace")) <= MAX_NAME_BYTES for part in parts)
     )
     if not fits:
-        raise UsageError(f"'{_shown(name)}' is no name of a file.", hint="Use plain relative names.")
+        raise UsageError(f"'{_printable(name)}' is no name of a file.", hint="Use plain relative names.")
     if suffix_of(parts[-1]) not in SUFFIXES:
         raise UsageError(
-            f"'{_shown(name)}' is of no kind that is read.",
+            f"'{_printable(name)}' is of no kind that is read.",
             hint="Send documents such as .md, .html, .pdf or .docx.",
         )
     return PurePosixPath(*parts)
@@ -140,5 +140,5 @@ def _of_disk(error: OSError) -> StoreFullError | StoreReadOnlyError:
     return StoreReadOnlyError("The folder of corpora cannot be written.", hint="Check its permissions.")
 
 
-def _shown(name: str) -> str:
+def _printable(name: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in name[:80])

@@ -68,8 +68,8 @@ class CheckpointRequest(BaseModel):
     checkpoint: Checkpoint = Checkpoint()
 
 
-def modes_of(given: StreamModes) -> list[str]:
-    return [given] if isinstance(given, str) else given
+def modes_of(modes: StreamModes) -> list[str]:
+    return [modes] if isinstance(modes, str) else modes
 
 
 def thread_of(run: RunSummary) -> str:

@@ -89,19 +89,19 @@ def langgraph_routes() -> APIRouter:
     return router
 
 
-async def stream_run(request: Request, user: _Creator, given: GraphRunRequest) -> Response:
+async def stream_run(request: Request, user: _Creator, body: GraphRunRequest) -> Response:
     """Research the last question of a state, and stream the message that answers it."""
-    return await _streamed(service_of(request), user, given, None)
+    return await _streamed(service_of(request), user, body, None)
 
 
-async def wait_for_run(request: Request, user: _Creator, given: GraphRunRequest) -> Response:
+async def wait_for_run(request: Request, user: _Creator, body: GraphRunRequest) -> Response:
     """Research the last question of a state, and give the state that is added."""
-    return await _waited(service_of(request), user, given, None)
+    return await _waited(service_of(request), user, body, None)
 
 
-async def create_thread(_: _Creator, given: ThreadRequest) -> Response:
+async def create_thread(_: _Creator, body: ThreadRequest) -> Response:
     """Name a thread. Its runs are a conversation."""
-    return JSONResponse(thread_object(given.thread_id or str(uuid.uuid4())))
+    return JSONResponse(thread_object(body.thread_id or str(uuid.uuid4())))
 
 
 async def thread_state(request: Request, user: _Reader, thread_id: _Thread) -> Response:
@@ -110,10 +110,10 @@ async def thread_state(request: Request, user: _Reader, thread_id: _Thread) -> R
 
 
 async def thread_state_at(
-    request: Request, user: _Reader, thread_id: _Thread, given: CheckpointRequest
+    request: Request, user: _Reader, thread_id: _Thread, body: CheckpointRequest
 ) -> Response:
     """The conversation of a thread as it was after a run, whose id is that of the checkpoint; without one all of it."""
-    return await _state(service_of(request), user, thread_id, given.checkpoint.checkpoint_id)
+    return await _state(service_of(request), user, thread_id, body.checkpoint.checkpoint_id)
 
 
 async def _state(service: Service, user: User, thread_id: str, last: str | None) -> Response:
@@ -141,28 +141,28 @@ async def _answer(service: Service, turn: SessionTurn) -> str:
 
 
 async def create_thread_run(
-    request: Request, user: _Creator, thread_id: _Thread, given: GraphRunRequest
+    request: Request, user: _Creator, thread_id: _Thread, body: GraphRunRequest
 ) -> Response:
     """Research the last question of a state in the background."""
     service = service_of(request)
-    run = await _start(service, user, given.state, thread_id)
+    run = await _start(service, user, body.state, thread_id)
     if run is None:
         raise UsageError("There is no question to research.", hint="Send one as the last message of a user.")
     return JSONResponse(run_object(run), 200, _places(run, "join", ()))
 
 
 async def stream_thread_run(
-    request: Request, user: _Creator, thread_id: _Thread, given: GraphRunRequest
+    request: Request, user: _Creator, thread_id: _Thread, body: GraphRunRequest
 ) -> Response:
     """As `/runs/stream`, as the next turn of a thread."""
-    return await _streamed(service_of(request), user, given, thread_id)
+    return await _streamed(service_of(request), user, body, thread_id)
 
 
 async def wait_for_thread_run(
-    request: Request, user: _Creator, thread_id: _Thread, given: GraphRunRequest
+    request: Request, user: _Creator, thread_id: _Thread, body: GraphRunRequest
 ) -> Response:
     """As `/runs/wait`, as the next turn of a thread."""
-    return await _waited(service_of(request), user, given, thread_id)
+    return await _waited(service_of(request), user, body, thread_id)
 
 
 async def get_thread_run(request: Request, user: _Reader, thread_id: _Thread, run_id: str) -> Response:
@@ -228,16 +228,16 @@ async def _run_of(service: Service, user: User, thread_id: str, run_id: str) -> 
     return run
 
 
-async def _streamed(service: Service, user: User, given: GraphRunRequest, thread_id: str | None) -> Response:
-    state = given.state
+async def _streamed(service: Service, user: User, body: GraphRunRequest, thread_id: str | None) -> Response:
+    state = body.state
     run = await _start(service, user, state, thread_id)
-    frames = _frames(service, user, run, given.modes, reply=state.reply)
-    places = {} if run is None else _places(run, "stream", given.modes)
+    frames = _frames(service, user, run, body.modes, reply=state.reply)
+    places = {} if run is None else _places(run, "stream", body.modes)
     return StreamingResponse(frames, 200, {**HEADERS, **places}, STREAM)
 
 
-async def _waited(service: Service, user: User, given: GraphRunRequest, thread_id: str | None) -> Response:
-    state = given.state
+async def _waited(service: Service, user: User, body: GraphRunRequest, thread_id: str | None) -> Response:
+    state = body.state
     run = await _start(service, user, state, thread_id)
     if run is None:
         return JSONResponse(_update(AnswerMessage(content=state.reply or "")))

@@ -17,7 +17,7 @@ from deep_research.state.identity import RUN_ID
 
 _Item = TypeVar("_Item")
 MAX_PAGE = 200
-PAGE = 50
+PAGE_SIZE = 50
 
 
 class Page(BaseModel, Generic[_Item]):

@@ -132,10 +132,10 @@ class _Pump:
             with suppress(TimeoutError):
                 async with asyncio.timeout(PING_SECONDS):
                     await self.news.wait()
-        taken, self._ahead = self._ahead, []
+        items, self._ahead = self._ahead, []
         self.news.clear()
         self._room.set()
-        return taken
+        return items
 
     def raise_for_error(self) -> None:
         """Raises what ended the run of items."""
@@ -196,8 +196,8 @@ def protocol_frame(research_id: str) -> Callable[[Item], bytes]:
 
     def frame(item: Item) -> bytes:
         frames = [
-            b"event: %s\ndata: %s\n\n" % (made["event"].encode(), json.dumps(made).encode())
-            for made in adapter.adapt(item.event)
+            b"event: %s\ndata: %s\n\n" % (message["event"].encode(), json.dumps(message).encode())
+            for message in adapter.adapt(item.event)
         ]
         if frames and isinstance(item.event, Event):
             frames[-1] = b"id: %d\n" % item.event.seq + frames[-1]

@@ -17,7 +17,7 @@ from deep_research.research.memories import MemoryExport
 from deep_research.research.operations import OPERATIONS
 from deep_research.research.route_table import ROUTES
 from deep_research.server.access import SCHEMES, service_of, user_with
-from deep_research.server.list_pages import PAGE, Page, entry_at, entry_cursor
+from deep_research.server.list_pages import PAGE_SIZE, Page, entry_at, entry_cursor
 from deep_research.server.problem_responses import PROBLEMS
 from deep_research.server.request_models import arguments, request_model
 from deep_research.server.routes import model_response
@@ -36,14 +36,14 @@ class Forgotten(BaseModel):
 def memory_routes(*, with_users: bool) -> APIRouter:
     """``with_users``: the server has tokens, so that a request names no user."""
     router = APIRouter(dependencies=list(SCHEMES), responses=PROBLEMS)
-    for verb, (work, shown) in _WORK.items():
+    for verb, (work, model) in _WORK.items():
         operation, route = OPERATIONS[verb], ROUTES[verb]
         router.add_api_route(
             route.path,
             _endpoint(verb, work, with_users=with_users),
             methods=[route.method],
             status_code=route.status,
-            response_model=shown,
+            response_model=model,
             summary=operation.summary,
             name=verb,
             operation_id=verb,
@@ -56,14 +56,14 @@ def _endpoint(verb: str, work: Work, *, with_users: bool) -> Callable[..., Await
     operation, route = OPERATIONS[verb], ROUTES[verb]
 
     async def endpoint(
-        request: Request, user: User, entry_id: str | None = None, given: BaseModel | None = None
+        request: Request, user: User, entry_id: str | None = None, payload: BaseModel | None = None
     ) -> Response:
-        named = arguments(given)
+        values = arguments(payload)
         if with_users:
-            named["user_id"] = user.name
+            values["user_id"] = user.name
         if entry_id is not None:
-            named["entry_id"] = entry_id
-        return await model_response(await work(service_of(request).engine, named), route.status)
+            values["entry_id"] = entry_id
+        return await model_response(await work(service_of(request).engine, values), route.status)
 
     kind = inspect.Parameter.KEYWORD_ONLY
     parameters = [
@@ -78,29 +78,29 @@ def _endpoint(verb: str, work: Work, *, with_users: bool) -> Callable[..., Await
     model = request_model(verb, of_query=of_query, without=without, more=more)
     if model is not None:
         place = Query() if of_query else Body()
-        parameters.append(inspect.Parameter("given", kind, annotation=Annotated[model, place]))
+        parameters.append(inspect.Parameter("payload", kind, annotation=Annotated[model, place]))
     endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     endpoint.__name__ = verb
     return endpoint
 
 
-async def _list(engine: DeepResearch, given: dict[str, Any]) -> BaseModel:
-    limit, after = given.pop("limit", PAGE), given.pop("after", None)
+async def _list(engine: DeepResearch, values: dict[str, Any]) -> BaseModel:
+    limit, after = values.pop("limit", PAGE_SIZE), values.pop("after", None)
     at = None if after is None else entry_at(after)
-    entries = await engine.amemory_list(limit=limit + 1, after=at, **given)
+    entries = await engine.amemory_list(limit=limit + 1, after=at, **values)
     cursor = entry_cursor(entries[limit - 1]) if len(entries) > limit else None
     return Page[MemoryEntry](data=list(entries[:limit]), next=cursor)
 
 
-async def _forget(engine: DeepResearch, given: dict[str, Any]) -> BaseModel:
-    return Forgotten(forgotten=await engine.amemory_forget(**given))
+async def _forget(engine: DeepResearch, values: dict[str, Any]) -> BaseModel:
+    return Forgotten(forgotten=await engine.amemory_forget(**values))
 
 
 _WORK: dict[str, tuple[Work, type[BaseModel]]] = {
     "memory_list": (_list, Page[MemoryEntry]),
-    "memory_add": (lambda engine, given: engine.amemory_add(**given), MemoryEntry),
-    "memory_show": (lambda engine, given: engine.amemory_show(**given), MemoryEntry),
-    "memory_edit": (lambda engine, given: engine.amemory_edit(**given), MemoryEntry),
-    "memory_export": (lambda engine, given: engine.amemory_export(**given), MemoryExport),
+    "memory_add": (lambda engine, values: engine.amemory_add(**values), MemoryEntry),
+    "memory_show": (lambda engine, values: engine.amemory_show(**values), MemoryEntry),
+    "memory_edit": (lambda engine, values: engine.amemory_edit(**values), MemoryEntry),
+    "memory_export": (lambda engine, values: engine.amemory_export(**values), MemoryExport),
     "memory_forget": (_forget, Forgotten),
 }

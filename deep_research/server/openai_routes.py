@@ -97,19 +97,19 @@ def openai_routes() -> APIRouter:
 
 
 async def create_response(
-    request: Request, user: _Creator, given: ResponseRequest, idempotency_key: _Key = None
+    request: Request, user: _Creator, body: ResponseRequest, idempotency_key: _Key = None
 ) -> Response:
     """Research a question. A run that is not in the background is waited for; one that takes longer than 570 seconds goes
     on, and is answered as it stands."""
     service = service_of(request)
-    given.check()
-    if given.previous_response_id is not None:
-        await _run_of(service, user, given.previous_response_id)
-    research_id = await submit_once(request, service, user, given, idempotency_key)
-    if given.stream:
+    body.check()
+    if body.previous_response_id is not None:
+        await _run_of(service, user, body.previous_response_id)
+    research_id = await submit_once(request, service, user, body, idempotency_key)
+    if body.stream:
         service.streams.check(user.name)
         return _stream(response_stream(service, user, research_id))
-    if not given.background:
+    if not body.background:
         await until_ended(service, user.name, research_id, WAIT_SECONDS)
     return await _answer(service, research_id)
 
@@ -153,15 +153,15 @@ async def delete_response(
 
 
 async def create_chat_completion(
-    request: Request, user: _Creator, given: ChatRequest, idempotency_key: _Key = None
+    request: Request, user: _Creator, body: ChatRequest, idempotency_key: _Key = None
 ) -> Response:
     """Research the last question of a conversation."""
     service = service_of(request)
-    given.check()
-    research_id = await submit_once(request, service, user, given, idempotency_key)
-    if given.stream:
+    body.check()
+    research_id = await submit_once(request, service, user, body, idempotency_key)
+    if body.stream:
         service.streams.check(user.name)
-        with_usage = bool(given.stream_options and given.stream_options.include_usage)
+        with_usage = bool(body.stream_options and body.stream_options.include_usage)
         return _stream(chat_stream(service, user, research_id, with_usage=with_usage))
     await until_ended(service, user.name, research_id, WAIT_SECONDS)
     state = (await service.engine.aresult(research_id)).state
@@ -190,35 +190,35 @@ async def submit_once(
     request: Request,
     service: Service,
     user: User,
-    given: ResponseRequest | ChatRequest,
+    body: ResponseRequest | ChatRequest,
     idempotency_key: str | None,
 ) -> str:
     """The run of a request. A client sends a request again by itself when a connection breaks: without a key, the same
     one within a minute is the same run."""
-    question, options = given.question, given.options
+    question, options = body.question, body.options
     if idempotency_key is not None:
         return await service.submit(user, question, idempotency_key=idempotency_key, options=options)
-    body = hashlib.sha256(request.url.path.encode() + b"\0" + await request.body()).hexdigest()
+    digest = hashlib.sha256(request.url.path.encode() + b"\0" + await request.body()).hexdigest()
     minute = int(time.time() // REPEAT_SECONDS)
-    earlier = await service.submission(user, question, f"openai {body} {minute - 1}", options)
+    earlier = await service.submission(user, question, f"openai {digest} {minute - 1}", options)
     if earlier is not None:
         created = (await service.summary(user, earlier)).created_at
         if (datetime.now(UTC) - created).total_seconds() < REPEAT_SECONDS:
             return earlier
-    return await service.submit(user, question, idempotency_key=f"openai {body} {minute}", options=options)
+    return await service.submit(user, question, idempotency_key=f"openai {digest} {minute}", options=options)
 
 
 async def _answer(service: Service, research_id: str) -> Response:
     events = await service.engine.aevents(research_id)
 
     def body() -> bytes:
-        made = ResponseEvents()
+        builder = ResponseEvents()
         for event in events:
-            for _ in made.apply(event):
+            for _ in builder.apply(event):
                 pass
-        for _ in made.end():
+        for _ in builder.end():
             pass
-        return json.dumps(made.response(), ensure_ascii=False).encode()
+        return json.dumps(builder.response(), ensure_ascii=False).encode()
 
     return Response(await asyncio.to_thread(body), media_type="application/json")
 
@@ -233,14 +233,14 @@ async def response_stream(
 ) -> AsyncIterator[bytes]:
     """The events of a response behind a sequence number. When the server stops, the client gets an error: a stream that
     only ended would look as if the report did."""
-    made = ResponseEvents()
+    builder = ResponseEvents()
     try:
         async with aclosing(watched(service, user.name, research_id)) as batches:
             async for items in batches:
                 events = [item.event for item in items if isinstance(item.event, Event)]
-                frames = [_frames(made.apply(event), after) for event in events]
+                frames = [_frames(builder.apply(event), after) for event in events]
                 yield b"".join(frames) or KEEPALIVE
-        yield _frames(made.end(), after)
+        yield _frames(builder.end(), after)
     except Exception as error:
         yield f"data: {json.dumps(openai_error(error))}\n\n".encode()
 

@@ -140,13 +140,13 @@ def _of_request(error: RequestValidationError) -> Problem:
         for fault in error.errors()[:MAX_FAULTS]
     ]
     first = f"{'.'.join(faults[0].place)}: {faults[0].problem}" if faults else "It cannot be read"
-    made = _problem(
+    problem = _problem(
         422,
         _CODES[422],
         f"The request does not fit: {first}.",
         "GET /openapi.json says what each route takes.",
     )
-    return made.model_copy(update={"faults": faults})
+    return problem.model_copy(update={"faults": faults})
 
 
 def _of_http(error: HTTPException) -> Problem:

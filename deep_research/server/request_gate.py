@@ -102,8 +102,8 @@ class RequestGate:
 
     async def _refuse(self, scope: Scope, body: _Body, answer: _Answer, error: Exception) -> None:
         if answer.status:  # too late for another: the server cuts the connection
-            meant = isinstance(error.__cause__, RequestRefused)  # as of streams, when the server stops
-            (log.info if meant else log.error)("answer_cut", error=told(error))
+            is_refusal = isinstance(error.__cause__, RequestRefused)  # as of streams, when the server stops
+            (log.info if is_refusal else log.error)("answer_cut", error=told(error))
             return
         if getattr(error, "status_code", 0) != HTTPStatus.REQUEST_TIMEOUT:
             await body.drain()

@@ -130,8 +130,8 @@ def _unset(info: FieldInfo) -> FieldInfo:
     return copied
 
 
-def arguments(given: BaseModel | None) -> dict[str, Any]:
+def arguments(model: BaseModel | None) -> dict[str, Any]:
     """What a request names, by parameter."""
-    if given is None:
+    if model is None:
         return {}
-    return {name: getattr(given, name) for name in type(given).model_fields if name in given.model_fields_set}
+    return {name: getattr(model, name) for name in type(model).model_fields if name in model.model_fields_set}

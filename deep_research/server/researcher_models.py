@@ -73,8 +73,8 @@ class AnswerState(BaseModel):
     @model_serializer(mode="wrap")
     def _without_no_context(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """A graph would put null in the place of the context that it has."""
-        made: dict[str, Any] = handler(self)
-        return {name: value for name, value in made.items() if name != "context" or value is not None}
+        values: dict[str, Any] = handler(self)
+        return {name: value for name, value in values.items() if name != "context" or value is not None}
 
 
 class AnswerMetadata(BaseModel):

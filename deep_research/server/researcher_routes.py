@@ -109,23 +109,23 @@ async def invoke(
 
 
 async def batch(
-    request: Request, user: _Creator, given: BatchRequest, idempotency_key: _Key = None
+    request: Request, user: _Creator, body: BatchRequest, idempotency_key: _Key = None
 ) -> Response:
     """Research the last questions of several states, at most 20. Where one of them is refused, none is researched."""
     service = service_of(request)
-    for state in given.inputs:  # what does not fit is refused before anything is started
+    for state in body.inputs:  # what does not fit is refused before anything is started
         state.check()
-    replies = [state.reply for state in given.inputs]
+    replies = [state.reply for state in body.inputs]
     service.refuse_closing()
     service.streams.check(user.name)
-    started = await _submit_all(service, user, given.inputs, replies, idempotency_key)
+    started = await _submit_all(service, user, body.inputs, replies, idempotency_key)
     waits = [
         _answer(service, user, started[place]) if reply is None else _ready(_message(reply))
         for place, reply in enumerate(replies)
     ]
     messages = _all_of(await asyncio.gather(*waits, return_exceptions=True))
     answer = BatchAnswer(
-        output=[_state(state, message) for state, message in zip(given.inputs, messages, strict=True)],
+        output=[_state(state, message) for state, message in zip(body.inputs, messages, strict=True)],
         metadata=BatchMetadata(
             responses=[AnswerMetadata(run_id=started.get(place)) for place in range(len(replies))]
         ),
@@ -216,12 +216,12 @@ async def _ready(message: AnswerMessage) -> AnswerMessage:
 
 def _all_of(messages: Sequence[AnswerMessage | BaseException]) -> list[AnswerMessage]:
     """Raises the first error."""
-    made = []
+    answers = []
     for message in messages:
         if isinstance(message, BaseException):
             raise message
-        made.append(message)
-    return made
+        answers.append(message)
+    return answers
 
 
 async def _frames(

@@ -68,8 +68,8 @@ class ResponseEvents:
     def _search(
         self, seq: int, sub_query: str, status: str, pages: list[Mapping[str, str]]
     ) -> Iterator[dict[str, Any]]:
-        known = self.fold.sub_queries.get(sub_query)
-        query = known.query if known is not None else ""
+        row = self.fold.sub_queries.get(sub_query)
+        query = row.query if row is not None else ""
         action = {"type": "search", "query": query, "queries": [query], "sources": pages}
         item = {
             "type": "web_search_call",
@@ -78,8 +78,8 @@ class ResponseEvents:
             "action": action,
         }
         place = {"output_index": len(self.output), "item_id": item["id"]}
-        begun = {**item, "status": "in_progress"}
-        yield self._event("response.output_item.added", output_index=len(self.output), item=begun)
+        open_item = {**item, "status": "in_progress"}
+        yield self._event("response.output_item.added", output_index=len(self.output), item=open_item)
         for step in ("in_progress", "searching", *(["completed"] if status == "completed" else [])):
             yield self._event(f"response.web_search_call.{step}", **place)
         yield self._event("response.output_item.done", output_index=len(self.output), item=item)
@@ -107,9 +107,9 @@ class ResponseEvents:
             "content": [part],
         }
         at = {"item_id": message_id, "output_index": index, "content_index": 0}
-        begun = {**item, "status": "in_progress", "content": []}
+        open_item = {**item, "status": "in_progress", "content": []}
         empty = {**part, "text": "", "annotations": []}
-        yield self._event("response.output_item.added", output_index=index, item=begun)
+        yield self._event("response.output_item.added", output_index=index, item=open_item)
         yield self._event("response.content_part.added", **at, part=empty)
         for start in range(0, len(text), PIECE_CHARS):
             piece = text[start : start + PIECE_CHARS]

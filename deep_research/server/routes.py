@@ -23,10 +23,10 @@ from deep_research.server.users import User
 Work = Callable[[Service, User, Any, dict[str, Any]], Awaitable[Any]]
 # Verbs that the service carries out in its own way: service, user, run and what the request names.
 _WORK: dict[str, Work] = {
-    "resume": lambda service, user, run, given: service.resume(user, run, given),
-    "answer": lambda service, user, run, given: service.answer(user, run, given["value"]),
-    "cancel": lambda service, user, run, _given: service.cancel(user, run),
-    "verify": lambda service, _user, run, _given: service.verify(run),
+    "resume": lambda service, user, run, values: service.resume(user, run, values),
+    "answer": lambda service, user, run, values: service.answer(user, run, values["value"]),
+    "cancel": lambda service, user, run, _values: service.cancel(user, run),
+    "verify": lambda service, _user, run, _values: service.verify(run),
 }
 PLAIN = ("status", "result", "verify", "delete", "cancel", "pause", "resume", "steer", "answer", "estimate")
 
@@ -37,13 +37,13 @@ def plain_routes(*, with_users: bool) -> APIRouter:
     router = APIRouter(dependencies=list(SCHEMES), responses=PROBLEMS)
     for verb in PLAIN:
         operation, route = OPERATIONS[verb], ROUTES[verb]
-        shown = None if route.status == 204 else result_of(operation) if route.status == 200 else RunSummary
+        model = None if route.status == 204 else result_of(operation) if route.status == 200 else RunSummary
         router.add_api_route(
             route.path,
             _endpoint(operation, route, (*route.without, *(("user_id",) if with_users else ()))),
             methods=[route.method],
             status_code=route.status,
-            response_model=shown,
+            response_model=model,
             summary=operation.summary,
             name=verb,
             operation_id=verb,
@@ -58,10 +58,10 @@ def _endpoint(
     work = _WORK.get(operation.name) or _verb(operation)
 
     async def endpoint(
-        request: Request, user: User, run: RunSummary | None = None, given: BaseModel | None = None
+        request: Request, user: User, run: RunSummary | None = None, payload: BaseModel | None = None
     ) -> Response:
         service = service_of(request)
-        result = await work(service, user, run, arguments(given))
+        result = await work(service, user, run, arguments(payload))
         if route.status == 204:
             return Response(status_code=204)
         if not isinstance(result, BaseModel):
@@ -87,7 +87,7 @@ def _endpoint(
         optional = not any(info.is_required() for info in model.model_fields.values())
         default = model() if optional and route.method == "POST" else inspect.Parameter.empty
         parameters.append(
-            inspect.Parameter("given", kind, annotation=Annotated[model, place], default=default)
+            inspect.Parameter("payload", kind, annotation=Annotated[model, place], default=default)
         )
     endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     endpoint.__name__ = operation.name
@@ -95,9 +95,9 @@ def _endpoint(
 
 
 def _verb(operation: Operation) -> Work:
-    async def work(service: Service, _: User, run: RunSummary | None, given: dict[str, Any]) -> Any:
+    async def work(service: Service, _: User, run: RunSummary | None, values: dict[str, Any]) -> Any:
         verb = getattr(service.engine, f"a{operation.name}")
-        return await verb(*([run.research_id] if run is not None else []), **given)
+        return await verb(*([run.research_id] if run is not None else []), **values)
 
     return work
 

@@ -21,7 +21,7 @@ from deep_research.research.runs import Waiting
 from deep_research.server.access import SCHEMES, run_with, service_of, user_with
 from deep_research.server.list_pages import (
     MAX_PAGE,
-    PAGE,
+    PAGE_SIZE,
     Page,
     SourceText,
     page_of,
@@ -51,13 +51,13 @@ JSON, MARKDOWN, EVENTS, ZIP = "application/json", "text/markdown", "text/event-s
 
 _Limit = Annotated[int, Field(ge=1, le=MAX_PAGE)]
 _After = Annotated[str | None, Field(max_length=200, description="Go on there: `next` of the page before.")]
-PAGED: dict[str, tuple[Any, Any]] = {"limit": (_Limit, PAGE), "after": (_After, None)}
+PAGED: dict[str, tuple[Any, Any]] = {"limit": (_Limit, PAGE_SIZE), "after": (_After, None)}
 
 
 class PageRequest(StrictModel):
     """A part of a list."""
 
-    limit: _Limit = PAGE
+    limit: _Limit = PAGE_SIZE
     after: _After = None
 
 
@@ -158,10 +158,10 @@ def _add_submit(router: APIRouter, with_users: bool) -> None:
     async def submit(
         request: Request,
         user: Annotated[User, Depends(user_with(Right.CREATE))],
-        given: Annotated[model, Body()],
+        payload: Annotated[model, Body()],
         idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
     ) -> Response:
-        options = arguments(given)
+        options = arguments(payload)
         key = options.pop("idempotency_key", None)
         if None not in (key, idempotency_key) and key != idempotency_key:
             raise UsageError("The request names two idempotency keys.", hint="Send one.")
@@ -183,9 +183,9 @@ def _add_submit(router: APIRouter, with_users: bool) -> None:
 def _add_list(router: APIRouter) -> None:
     model: Any = request_model("list", of_query=True, without=("limit", "after"), more=PAGED)
 
-    async def list_runs(request: Request, user: _Reader, given: Annotated[model, Query()]) -> Response:
-        filters = arguments(given)
-        limit, after = filters.pop("limit", PAGE), filters.pop("after", None)
+    async def list_runs(request: Request, user: _Reader, payload: Annotated[model, Query()]) -> Response:
+        filters = arguments(payload)
+        limit, after = filters.pop("limit", PAGE_SIZE), filters.pop("after", None)
         if not user.may(Right.ADMIN):
             if filters.get("user") not in (None, user.name):
                 return await model_response(Page[RunSummary](data=[]))
@@ -202,7 +202,7 @@ def _add_list(router: APIRouter) -> None:
 def _resolved(endpoint: Callable[..., Any], model: Any) -> Callable[..., Any]:
     """The endpoint with the model of its request in its annotations, which are texts, and name a local variable."""
     place = Body() if endpoint.__name__ == "submit" else Query()
-    endpoint.__annotations__["given"] = Annotated[model, place]
+    endpoint.__annotations__["payload"] = Annotated[model, place]
     return endpoint
 
 
@@ -213,37 +213,37 @@ async def _place(service: Service, user: User, after: str | None) -> RunSummary 
     return await service.summary(user, after) if RUN_ID.match(after) else run_at(after)
 
 
-async def _waiting(request: Request, user: _Reader, given: _Paged) -> Response:
+async def _waiting(request: Request, user: _Reader, query: _Paged) -> Response:
     service = service_of(request)
-    engine, at = service.engine, await _place(service, user, given.after)
+    engine, at = service.engine, await _place(service, user, query.after)
     own = None if user.may(Right.ADMIN) else user.name
-    parked = await engine.alist(status=RunStatus.PARKED, user=own, limit=given.limit + 1, after=at)
-    waiting = await engine.awaiting(user=own, limit=given.limit, after=at)
-    cursor = run_cursor(parked[given.limit - 1]) if len(parked) > given.limit else None
+    parked = await engine.alist(status=RunStatus.PARKED, user=own, limit=query.limit + 1, after=at)
+    waiting = await engine.awaiting(user=own, limit=query.limit, after=at)
+    cursor = run_cursor(parked[query.limit - 1]) if len(parked) > query.limit else None
     return await model_response(Page[Waiting](data=list(waiting), next=cursor))
 
 
-async def _corpora(request: Request, _: _Reader, given: _Paged) -> Response:
+async def _corpora(request: Request, _: _Reader, query: _Paged) -> Response:
     settings = service_of(request).engine.settings.settings
     names = sorted(await asyncio.to_thread(named_corpora, settings))
-    data, cursor = page_of(names, given.after, given.limit)
+    data, cursor = page_of(names, query.after, query.limit)
     return await model_response(Page[str](data=list(data), next=cursor))
 
 
-async def _claims(request: Request, run: _Run, given: _Paged) -> Response:
+async def _claims(request: Request, run: _Run, query: _Paged) -> Response:
     result = await service_of(request).engine.aresult(run.research_id)
-    data, cursor = page_of(result.claims, given.after, given.limit)
+    data, cursor = page_of(result.claims, query.after, query.limit)
     return await model_response(Page[Claim](data=list(data), next=cursor))
 
 
-async def _sources(request: Request, run: _Run, given: _Paged) -> Response:
+async def _sources(request: Request, run: _Run, query: _Paged) -> Response:
     result = await service_of(request).engine.aresult(run.research_id)
-    data, cursor = page_of(result.sources, given.after, given.limit)
+    data, cursor = page_of(result.sources, query.after, query.limit)
     return await model_response(Page[Source](data=list(data), next=cursor))
 
 
 async def _text(
-    request: Request, run: _Run, source_id: str, given: Annotated[TextRequest, Query()]
+    request: Request, run: _Run, source_id: str, query: Annotated[TextRequest, Query()]
 ) -> Response:
     engine = service_of(request).engine
     result = await engine.aresult(run.research_id)
@@ -253,8 +253,8 @@ async def _text(
             "The run has no text of a source of that id.", hint="GET /v1/runs/{id}/sources names its sources."
         )
     text = await engine.atext(source)
-    start = min(given.start, len(text))
-    end = min(len(text) if given.end is None else max(given.end, start), start + MAX_TEXT, len(text))
+    start = min(query.start, len(text))
+    end = min(len(text) if query.end is None else max(query.end, start), start + MAX_TEXT, len(text))
     piece = SourceText(
         source_id=source.id,
         content_hash=source.content_hash,
@@ -270,34 +270,34 @@ class ReportRequest(request_model("report", of_query=True) or StrictModel):  # t
     """The form of a report."""
 
 
-async def _report(request: Request, run: _Run, given: Annotated[ReportRequest, Query()]) -> Response:
-    report = await service_of(request).engine.areport(run.research_id, given.format)
+async def _report(request: Request, run: _Run, query: Annotated[ReportRequest, Query()]) -> Response:
+    report = await service_of(request).engine.areport(run.research_id, query.format)
     if report is None:
         raise RunStateError(f"Run '{run.research_id}' has no report.", research_id=run.research_id)
-    return Response(report, media_type=MARKDOWN if given.format == "markdown" else JSON)
+    return Response(report, media_type=MARKDOWN if query.format == "markdown" else JSON)
 
 
 async def _events(
     request: Request,
     user: _Reader,
     run: _Run,
-    given: Annotated[EventsRequest, Query()],
+    query: Annotated[EventsRequest, Query()],
     last_event_id: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
     """As server-sent events: what is recorded, then what happens, until the run ends or parks. The id of an event is its
     number; `Last-Event-ID`, or `after`, goes on behind one. With `Accept: application/json`: what is recorded, by pages.
     """
     service = service_of(request)
-    after = sequence_number(last_event_id, given.after)
+    after = sequence_number(last_event_id, query.after)
     accepted = request.headers.get("accept", "")
     if JSON in accepted and EVENTS not in accepted:
-        events = await service.engine.aevents(run.research_id, after, limit=given.limit + 1)
-        return await asyncio.to_thread(_event_page, events, given.limit)
+        events = await service.engine.aevents(run.research_id, after, limit=query.limit + 1)
+        return await asyncio.to_thread(_event_page, events, query.limit)
     service.refuse_closing()
     service.streams.check(user.name)
     if after and run.status.ended and not await service.engine.aevents(run.research_id, after, limit=1):
         return Response(status_code=204)
-    frame = protocol_frame(run.research_id) if given.format == "protocol" else event_frame
+    frame = protocol_frame(run.research_id) if query.format == "protocol" else event_frame
     stream = event_stream(service, user.name, run.research_id, after, frame)
     headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
     return StreamingResponse(stream, 200, headers, media_type=EVENTS)

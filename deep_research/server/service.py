@@ -81,15 +81,19 @@ class Service:
         Raises `RightError`, `QuotaError`, and as `DeepResearch.submit`.
         """
         user.check(Right.CREATE)
-        chosen = _options_of(user, options)
+        run_options = _options_of(user, options)
         if idempotency_key is not None:
-            repeated = await self.engine.asubmission(query, idempotency_key, **chosen)
+            repeated = await self.engine.asubmission(query, idempotency_key, **run_options)
             if repeated is not None:  # no new run, so no cap is met
                 return repeated
         async with self._submitting[user.name]:  # so that requests at once do not all find room for one run
             await self._check_quota(user)
             return await self.engine.asubmit(
-                query, idempotency_key=idempotency_key, priority=priority, not_before=not_before, **chosen
+                query,
+                idempotency_key=idempotency_key,
+                priority=priority,
+                not_before=not_before,
+                **run_options,
             )
 
     async def submission(
@@ -181,30 +185,30 @@ class Service:
 
 def _options_of(user: User, options: Mapping[str, Any] | None) -> dict[str, Any]:
     """The options of a run of the user, within the user's caps."""
-    chosen = dict(options or {})
+    run_options = dict(options or {})
     if user.name is not None:
-        chosen["user_id"] = user.name
+        run_options["user_id"] = user.name
     if user.max_usd is not None:
-        chosen["budget"] = _capped(chosen.get("budget"), user.max_usd)
-    return chosen
+        run_options["budget"] = _capped(run_options.get("budget"), user.max_usd)
+    return run_options
 
 
 def _capped(budget: Budget | Mapping[str, Any] | None, max_usd: float) -> Budget:
-    given = budget if isinstance(budget, Budget) else Budget(**(budget or {}))
-    wanted = given.max_usd
-    return given.model_copy(update={"max_usd": max_usd if wanted is None else min(wanted, max_usd)})
+    caps = budget if isinstance(budget, Budget) else Budget(**(budget or {}))
+    own_cap = caps.max_usd
+    return caps.model_copy(update={"max_usd": max_usd if own_cap is None else min(own_cap, max_usd)})
 
 
 def _check_dollars(user: User, run: RunSummary, caps: Budget | Any) -> None:
     """Raises `RightError` where caps, or an answer that names some, allow more dollars than the user has for a run."""
     if user.max_usd is None or caps is None:
         return
-    wanted = caps.max_usd if isinstance(caps, Budget) else None
+    dollars = caps.max_usd if isinstance(caps, Budget) else None
     if run.parked_kind is ParkedKind.PLAN and isinstance(caps, Mapping):
         caps = caps.get("limits")
     if run.parked_kind in (ParkedKind.BUDGET, ParkedKind.PLAN) and isinstance(caps, Mapping):
-        wanted = caps.get("max_usd")
-    if isinstance(wanted, int | float) and not wanted <= user.max_usd:
+        dollars = caps.get("max_usd")
+    if isinstance(dollars, int | float) and not dollars <= user.max_usd:
         raise RightError(
             f"This token allows {user.max_usd:g} dollars a run.", hint="Ask for no more than that."
         )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from deep_research.research import DeepResearch
 
 HOST, PORT = "127.0.0.1", 8000
-CONCURRENCY = 4  # runs at once
+MAX_RUNS_AT_ONCE = 4  # runs at once
 DRAIN_SECONDS = 10.0
 STOP_SECONDS = 5  # for answers that are under way, when all runs are parked
 KEEP_ALIVE_SECONDS = 15
@@ -42,7 +42,7 @@ class ServerOptions:
     host: str = HOST
     port: int = PORT
     tokens: Tokens | None = None
-    concurrency: int = CONCURRENCY
+    concurrency: int = MAX_RUNS_AT_ONCE
     drain_seconds: float = DRAIN_SECONDS
     allowed_hosts: Sequence[str] = ()
     limits: RequestLimits = field(default_factory=RequestLimits)

@@ -73,37 +73,37 @@ _Controller = Annotated[User, Depends(user_with(Right.CONTROL))]
 _Deleter = Annotated[User, Depends(user_with(Right.DELETE))]
 
 
-def _owner(user: User, named: str | None) -> str | None:
+def _owner(user: User, name: str | None) -> str | None:
     """Whose session is meant: one's own, or that of the user who is named. Raises `RunNotFoundError` for one that is not
     for the user to see."""
-    if named is None or named == user.name:
+    if name is None or name == user.name:
         return user.name
-    if not user.sees(named):
+    if not user.sees(name):
         raise RunNotFoundError("There is no such session.", hint="GET /v1/sessions names yours.")
-    return named
+    return name
 
 
-async def _sessions(request: Request, user: _Reader, given: Annotated[SessionsRequest, Query()]) -> Response:
-    owner = given.user if user.may(Right.ADMIN) else _owner(user, given.user)
-    found = await service_of(request).engine.asessions(user=owner)
-    data, cursor = page_of(found, given.after, given.limit)
+async def _sessions(request: Request, user: _Reader, query: Annotated[SessionsRequest, Query()]) -> Response:
+    owner = query.user if user.may(Right.ADMIN) else _owner(user, query.user)
+    sessions = await service_of(request).engine.asessions(user=owner)
+    data, cursor = page_of(sessions, query.after, query.limit)
     return await model_response(Page[SessionSummary](data=list(data), next=cursor))
 
 
-async def _turns(request: Request, user: _Reader, given: Annotated[TurnsRequest, Query()]) -> Response:
-    owner = _owner(user, given.user_id)
-    turns = await service_of(request).engine.asession_turns(given.session_id, user_id=owner)
-    data, cursor = page_of(turns, given.after, given.limit)
+async def _turns(request: Request, user: _Reader, query: Annotated[TurnsRequest, Query()]) -> Response:
+    owner = _owner(user, query.user_id)
+    turns = await service_of(request).engine.asession_turns(query.session_id, user_id=owner)
+    data, cursor = page_of(turns, query.after, query.limit)
     return await model_response(Page[SessionTurn](data=list(data), next=cursor))
 
 
-async def _rename(request: Request, user: _Controller, given: TitleRequest) -> Response:
-    owner = _owner(user, given.user_id)
-    await service_of(request).engine.asession_rename(given.session_id, given.title, user_id=owner)
+async def _rename(request: Request, user: _Controller, body: TitleRequest) -> Response:
+    owner = _owner(user, body.user_id)
+    await service_of(request).engine.asession_rename(body.session_id, body.title, user_id=owner)
     return Response(status_code=204)
 
 
-async def _delete(request: Request, user: _Deleter, given: Annotated[SessionRequest, Query()]) -> Response:
-    owner = _owner(user, given.user_id)
-    await service_of(request).engine.asession_delete(given.session_id, user_id=owner)
+async def _delete(request: Request, user: _Deleter, query: Annotated[SessionRequest, Query()]) -> Response:
+    owner = _owner(user, query.user_id)
+    await service_of(request).engine.asession_delete(query.session_id, user_id=owner)
     return Response(status_code=204)

@@ -81,9 +81,9 @@ class TokenFile:
             raise RequestRefused(
                 503, "tokens", "The server cannot read its tokens.", "Try again later."
             ) from None
-        given = _hash_of(token or "")
+        digest = _hash_of(token or "")
         fits = [
-            entry for entry in entries if hmac.compare_digest(entry.sha256, given)
+            entry for entry in entries if hmac.compare_digest(entry.sha256, digest)
         ]  # looks at all of them
         if not token or not fits or fits[0].revoked is not None:
             raise TokenError(
@@ -143,11 +143,11 @@ def revoke_token(path: Path, name: str) -> None:
         valid = [entry.name for entry in entries if entry.revoked is None]
         if name not in valid:
             raise UnknownNameError.of("token", name, valid)
-        ended = {"revoked": utc_now()}
+        changes = {"revoked": utc_now()}
         _write(
             path,
             [
-                entry.model_copy(update=ended) if entry.name == name and entry.revoked is None else entry
+                entry.model_copy(update=changes) if entry.name == name and entry.revoked is None else entry
                 for entry in entries
             ],
         )
@@ -192,7 +192,7 @@ def _locked(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = FileLock(path.with_name(f".{path.name}.lock"))
         try:
-            with lock.held():
+            with lock.hold():
                 yield
         finally:
             lock.close()

@@ -1,4 +1,4 @@
-"""What a host may choose, where each choice came from, and one place that reads it all."""
+"""The settings of a host, the origin of each, and the one place that reads them."""
 
 from deep_research.settings.model import Settings, bounds
 from deep_research.settings.sources import (

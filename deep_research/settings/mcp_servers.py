@@ -73,19 +73,19 @@ def _servers(value: object) -> object:
     return {name: _server(str(name), server) for name, server in value.items()}
 
 
-def _server(name: str, given: Any) -> Any:
-    if isinstance(given, McpServer):
-        return given
+def _server(name: str, value: Any) -> Any:
+    if isinstance(value, McpServer):
+        return value
     if not _NAME.fullmatch(name):
         raise SettingsError(
             f"mcp_servers: '{plain(name)}' is no name of a server.",
             hint="Names are of at most 20 small letters, digits and _, and begin with a letter.",
             setting="mcp_servers",
         )
-    if not isinstance(given, Mapping):
-        raise _refusal(name, f"must be a table, got {shown(given)}")
+    if not isinstance(value, Mapping):
+        raise _refusal(name, f"must be a table, got {shown(value)}")
     try:
-        server = McpServer.model_validate(dict(given))
+        server = McpServer.model_validate(dict(value))
     except ValidationError as error:
         details = error.errors(include_url=False)[0]
         key = str(details["loc"][0])

@@ -1,4 +1,4 @@
-"""Where settings come from: arguments, environment, a file, a preset, the defaults, in this order."""
+"""Sources of settings: arguments, environment, a file, a preset, the defaults, in this order."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ def load_settings(
     arguments = _arguments(dict(overrides) | {"preset": preset or overrides.get("preset")}, cwd)
     environment = _environment(environ, cwd)
     file = _config_file(config or environ.get(CONFIG_VARIABLE), cwd)
-    chosen = next(
+    preset_name = next(
         (layer.values["preset"] for layer in (arguments, environment, file) if "preset" in layer.values),
         "default",
     )
-    return _merged((_preset(chosen), file, environment, arguments))
+    return _merge((_preset(preset_name), file, environment, arguments))
 
 
 def setting_from_text(name: str, text: str) -> Any:
@@ -90,7 +90,7 @@ def setting_from_text(name: str, text: str) -> Any:
 
     Raises `UnknownNameError`. A text that does not parse is given back: `load_settings` refuses it.
     """
-    _known(name)
+    _check_name(name)
     value = _parsed(name, text.strip())
     return UNSET if value is None else value
 
@@ -110,7 +110,7 @@ def env_variable(name: str) -> str:
     return next((alias for alias, target in _ALIASES.items() if target == name), PREFIX + name.upper())
 
 
-def _merged(layers: tuple[_Layer, ...]) -> ResolvedSettings:
+def _merge(layers: tuple[_Layer, ...]) -> ResolvedSettings:
     values: dict[str, Any] = {}
     origins = dict.fromkeys(Settings.model_fields, "default")
     of_layer: dict[str, _Layer] = {}
@@ -165,14 +165,14 @@ def _leaves(sort: object) -> Iterator[object]:
 
 def _arguments(overrides: Mapping[str, Any], cwd: Path) -> _Layer:
     for name in overrides:
-        _known(name)
-    given = {
+        _check_name(name)
+    values = {
         name: None if value is UNSET else value for name, value in overrides.items() if value is not None
     }
-    return _Layer(given, dict.fromkeys(given, "argument"), cwd)
+    return _Layer(values, dict.fromkeys(values, "argument"), cwd)
 
 
-def _known(name: str, where: str = "") -> None:
+def _check_name(name: str, where: str = "") -> None:
     if name not in Settings.model_fields:
         raise UnknownNameError.of(
             "setting", plain(name), Settings.model_fields, where=where, listed=EVERY_SETTING
@@ -190,7 +190,7 @@ def _environment(environ: Mapping[str, str], cwd: Path) -> _Layer:
         if not variable.startswith(PREFIX) or variable == CONFIG_VARIABLE:
             continue
         name = _ALIASES.get(variable) or variable.removeprefix(PREFIX).lower()
-        _known(name, where=plain(variable))
+        _check_name(name, where=plain(variable))
         text = environ[variable].strip()
         if text:  # an empty variable counts as not set, as in most tools
             values[name] = _parsed(name, text)
@@ -229,13 +229,13 @@ def _items(text: str) -> list[Any]:
 # --- files -------------------------------------------------------------------------------------------------
 
 
-def _config_file(named: Path | str | None, cwd: Path) -> _Layer:
-    if named:
-        path = cwd / Path(named).expanduser()
+def _config_file(location: Path | str | None, cwd: Path) -> _Layer:
+    if location:
+        path = cwd / Path(location).expanduser()
         document = _read_toml(path, _display(path, cwd))
         if document is None:
             raise SettingsError(
-                f"There is no config file {one_line(str(named))}.", hint="Check the path, or leave it out."
+                f"There is no config file {one_line(str(location))}.", hint="Check the path, or leave it out."
             )
         return _file_layer(path, document, _display(path, cwd))
     for path in (cwd / CONFIG_NAME, _user_config_dir() / CONFIG_NAME):
@@ -280,7 +280,7 @@ def _section(document: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     if not isinstance(values, Mapping):
         raise SettingsError(f"{SECTION} must be a section in {where}.", hint=f"Write it as [{SECTION}].")
     for name in values:
-        _known(name, where=where)
+        _check_name(name, where=where)
     return values
 
 
@@ -314,8 +314,8 @@ def _read_toml(path: Path, where: str) -> dict[str, Any] | None:
 def _place(message: str, raw: bytes) -> tuple[int, str]:
     """The parser's line and reason; it gives the line only inside its message."""
     reason, _, place = message.rpartition(" (")
-    found = re.search(r"line (\d+)", place)
-    return (int(found[1]) if found else raw.count(b"\n") + 1), one_line(reason or message)
+    match = re.search(r"line (\d+)", place)
+    return (int(match[1]) if match else raw.count(b"\n") + 1), one_line(reason or message)
 
 
 # --- presets -----------------------------------------------------------------------------------------------

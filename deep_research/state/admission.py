@@ -55,14 +55,14 @@ class Permissions(Record):
 
     def may_search(self, name: str, *, local: bool = False) -> bool:
         """Whether a search service or a data source may be asked; one that is not ``local`` is part of the web."""
-        wanted = self.sources
-        return wanted is None or name in wanted or (not local and "web" in wanted)
+        sources = self.sources
+        return sources is None or name in sources or (not local and "web" in sources)
 
     def excess(self, budget: Budget, kinds: Collection[str] = ()) -> str:
         """What of a budget, or of kinds of sources, is more than the user may, in a few words; empty where nothing is."""
         for name, cap in self.budget or ():
-            wanted = getattr(budget, name)
-            if cap is not None and (wanted is None or wanted > cap):
+            value = getattr(budget, name)
+            if cap is not None and (value is None or value > cap):
                 return f"{name} may be at most {cap:g}"
         if self.kinds is not None and (over := [kind for kind in kinds if kind not in self.kinds]):
             return f"sources of the kind {', '.join(over)} may not be used"

@@ -90,13 +90,13 @@ def merge_parts(parts: Iterable[PartJudgement]) -> dict[str, PartJudgement]:
     what is open, and counts for the claims that it names."""
     every: dict[str, PartJudgement] = {}
     for part in parts:
-        known = every.get(part.part_id)
-        if known is not None:
+        earlier = every.get(part.part_id)
+        if earlier is not None:
             again = {*part.claims, *part.near}
             part = part.model_copy(
                 update={
-                    "claims": (*(key for key in known.claims if key not in again), *part.claims),
-                    "near": (*(key for key in known.near if key not in again), *part.near),
+                    "claims": (*(key for key in earlier.claims if key not in again), *part.claims),
+                    "near": (*(key for key in earlier.near if key not in again), *part.near),
                 }
             )
         every[part.part_id] = part
@@ -195,21 +195,21 @@ class ClaimCounts(Record):
     @property
     def share(self) -> float:
         """Of all claims on what sources say those that are supported, 0 to 1; 1 where there is none."""
-        told = self.total - self.of_run
-        return (self.supported - self.of_run) / told if told else 1.0
+        of_sources = self.total - self.of_run
+        return (self.supported - self.of_run) / of_sources if of_sources else 1.0
 
     @classmethod
     def of(cls, claims: Iterable[Claim], repairs: Iterable[Repair] = ()) -> ClaimCounts:
-        every, made = list(claims), list(repairs)
-        given = [claim.judgement for claim in every if claim.judgement is not None]
-        judged = [each for each in given if each.verdict is not None]
+        every, repair_list = list(claims), list(repairs)
+        judgements = [claim.judgement for claim in every if claim.judgement is not None]
+        judged = [each for each in judgements if each.verdict is not None]
         return cls(
             **{verdict.value: sum(c.verdict is verdict for c in every) for verdict in ClaimVerdict},
             of_run=sum(c.basis is ClaimBasis.RUN and c.verdict is ClaimVerdict.SUPPORTED for c in every),
             marked=sum(claim.marked for claim in every),
-            repaired=sum(repair.kind is not RepairKind.REMOVED for repair in made),
-            removed=sum(repair.kind is RepairKind.REMOVED for repair in made),
+            repaired=sum(repair.kind is not RepairKind.REMOVED for repair in repair_list),
+            removed=sum(repair.kind is RepairKind.REMOVED for repair in repair_list),
             judged=len(judged),
             judges=tuple(sorted({each.model for each in judged})),
-            unasked=len(given) - len(judged),
+            unasked=len(judgements) - len(judged),
         )

@@ -635,12 +635,12 @@ def encode(event: Event) -> bytes:
     return event.__pydantic_serializer__.to_json(event)
 
 
-def known(kind: str, version: int) -> type[Event]:
+def event_type_of(kind: str, version: int) -> type[Event]:
     """The class of a stored event, by its row's own columns. Raises `StoreVersionError` for one of a newer package."""
-    found = EVENT_TYPES.get(kind)
-    if found is None or version > found.CURRENT:
+    event_type = EVENT_TYPES.get(kind)
+    if event_type is None or version > event_type.CURRENT:
         raise _newer(f"an event '{kind}' version {version}", kind, version)
-    return found
+    return event_type
 
 
 # What is told in the words of errors, which name paths: a log is read on other machines too.
@@ -663,9 +663,9 @@ def storable(event: Event) -> tuple[Event, bytes]:
 
 def _without_paths(event: Event) -> Event:
     changed: dict[str, Any] = {
-        name: placeless(told)
+        name: placeless(text)
         for name in ("error", "message")
-        if isinstance(told := getattr(event, name, None), str)
+        if isinstance(text := getattr(event, name, None), str)
     }
     for name in ("limit", "notice"):
         if isinstance(notice := getattr(event, name, None), Notice):
@@ -679,7 +679,7 @@ def decode(kind: str, version: int, body: bytes) -> Event:
 
     Raises `StoreVersionError` for a shape newer than this package, `LogDamagedError` for anything unreadable.
     """
-    current = known(kind, version).CURRENT
+    current = event_type_of(kind, version).CURRENT
     try:
         if version < current:
             body = _upcast(kind, version, current, body)
@@ -716,7 +716,7 @@ def decode_log(rows: Sequence[Row]) -> list[Event]:
     """The stored events back, as `decode` does. What a newer package wrote is refused first, wherever it stands: an
     event before it may look damaged only because this package does not know what may follow what."""
     for row in rows:
-        known(row.type, row.version)
+        event_type_of(row.type, row.version)
     return [decode(row.type, row.version, row.body) for row in rows]
 
 

@@ -60,7 +60,7 @@ def current_notices(state: DeepResearchState) -> tuple[Notice, ...]:
 
 
 def _standing(state: DeepResearchState) -> Iterator[Notice]:
-    used = {source.url for source in state.sources if source.metadata.get("read") != "extract"}
+    read_urls = {source.url for source in state.sources if source.metadata.get("read") != "extract"}
     searched = {s.query for s in state.sub_queries if s.status is SubQueryStatus.COMPLETED}
     for notice in sorted((*state.limits, *state.notices), key=lambda each: (each.name, each.message)):
         if notice.message == NO_HIGH_QUALITY and state.high_quality_sources():
@@ -71,7 +71,7 @@ def _standing(state: DeepResearchState) -> Iterator[Notice]:
                 continue
         if notice.name not in OF_PAGES:
             yield notice
-        elif left := tuple(url for url in notice.skipped if url not in used):
+        elif left := tuple(url for url in notice.skipped if url not in read_urls):
             yield notice.model_copy(update={"skipped": left})
 
 
@@ -86,16 +86,16 @@ def _tells_more(other: Limit, limit: Limit) -> bool:
 
 def _unfounded(state: DeepResearchState) -> Iterator[Notice]:
     """Findings and quotes that were thrown away are no secret."""
-    told = []
+    sentences = []
     if state.unfounded:
         findings = "finding was" if state.unfounded == 1 else "findings were"
         why = "since what they quoted stands in none of their sources, or says something else"
-        told.append(f"{state.unfounded} {findings} left out, {why}.")
+        sentences.append(f"{state.unfounded} {findings} left out, {why}.")
     if state.unlocated:
         quotes = "quote was" if state.unlocated == 1 else "quotes were"
-        told.append(f"{state.unlocated} {quotes} left out, since no source has the words.")
-    if told:
-        yield Notice(name="evidence", message=" ".join(told))
+        sentences.append(f"{state.unlocated} {quotes} left out, since no source has the words.")
+    if sentences:
+        yield Notice(name="evidence", message=" ".join(sentences))
 
 
 def merge_notices(notices: Iterable[Notice]) -> tuple[Notice, ...]:
@@ -173,9 +173,9 @@ def other_names(group: list[Notice]) -> list[str]:
 
 def _own(first: Notice, other: Notice) -> str:
     """That of which ``other`` tells what ``first`` does: a word, or the beginning of what is quoted."""
-    held = {match.group() for match in _QUOTED.finditer(first.message)}
-    quoted = next((m.group() for m in _QUOTED.finditer(other.message) if m.group() not in held), "")
-    if not quoted or _blanked(first.message) != _blanked(other.message):
+    first_quotes = {match.group() for match in _QUOTED.finditer(first.message)}
+    quote = next((m.group() for m in _QUOTED.finditer(other.message) if m.group() not in first_quotes), "")
+    if not quote or _blanked(first.message) != _blanked(other.message):
         return _odd_word(first, other) or ""
-    text = _SENTENCE_END.split(quoted[1:-1], maxsplit=1)[0][:MAX_NAME_CHARS].rstrip()
-    return f"{quoted[0]}{text}{'…' * (text != quoted[1:-1])}{quoted[-1]}"
+    text = _SENTENCE_END.split(quote[1:-1], maxsplit=1)[0][:MAX_NAME_CHARS].rstrip()
+    return f"{quote[0]}{text}{'…' * (text != quote[1:-1])}{quote[-1]}"

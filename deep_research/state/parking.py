@@ -46,12 +46,12 @@ def misfit(parking: Parking, value: Any) -> str:
         # "'1874' is not of type 'integer'"
     """
     try:
-        told = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        json_text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         return "it is no JSON value"
-    if len(told) > MAX_ANSWER_CHARS:
+    if len(json_text) > MAX_ANSWER_CHARS:
         return f"it is longer than {MAX_ANSWER_CHARS:,} characters"
-    if "\\u0000" in told or any(0xD800 <= ord(c) <= 0xDFFF for c in told):
+    if "\\u0000" in json_text or any(0xD800 <= ord(c) <= 0xDFFF for c in json_text):
         return "it holds characters that are not text"
     if parking.answer_schema is None:
         return "" if isinstance(value, str) else "a text is wanted"
@@ -85,5 +85,5 @@ def _against(schema: dict[str, Any], value: Any) -> str:
     if error is None:
         return ""
     place = ".".join(map(str, error.absolute_path))
-    told = f"{place}: {error.message}" if place else str(error.message)
-    return " ".join(told.split())[:MAX_REASON_CHARS]
+    problem = f"{place}: {error.message}" if place else str(error.message)
+    return " ".join(problem.split())[:MAX_REASON_CHARS]

@@ -57,8 +57,8 @@ def told_lacking(parts: Iterable[QuestionPart]) -> str | None:
 
 def coverage(verdicts: Iterable[PartVerdict]) -> float | None:
     """The share of the parts (0 to 1) of which the report tells; None where there are no verdicts."""
-    told = [bool(verdict.claim_ids) for verdict in verdicts]
-    return round(sum(told) / len(told), 4) if told else None
+    is_in_report = [bool(verdict.claim_ids) for verdict in verdicts]
+    return round(sum(is_in_report) / len(is_in_report), 4) if is_in_report else None
 
 
 def untold(parts: Iterable[QuestionPart], verdicts: Iterable[PartVerdict]) -> tuple[str, ...]:
@@ -70,8 +70,8 @@ def untold(parts: Iterable[QuestionPart], verdicts: Iterable[PartVerdict]) -> tu
 
 def answered(parts: Iterable[QuestionPart], verdicts: Iterable[PartVerdict]) -> Answered | None:
     """By the verdicts on its parts alone; None while one has none."""
-    told = {each.part_id: each.verdict for each in verdicts}
-    kinds = {told.get(part.id) for part in parts}
+    by_part = {each.part_id: each.verdict for each in verdicts}
+    kinds = {by_part.get(part.id) for part in parts}
     if not kinds or None in kinds:
         return None
     if kinds == {Found.ANSWERED}:

@@ -62,9 +62,9 @@ class Projector:
 
     def apply(self, event: ev.Event) -> None:
         """Count one more event in."""
-        counted = _COUNTED.get(type(event))
-        if counted is not None:
-            counted(self, event)
+        handler = _COUNTED.get(type(event))
+        if handler is not None:
+            handler(self, event)
 
     def projection(self, seconds: float | None = None) -> Projection:
         """The row as of now; ``seconds`` of work where they are known better than by the ends of phases."""
@@ -171,8 +171,8 @@ def _iteration_started(row: Projector, event: ev.IterationStarted) -> None:
 def _planned(row: Projector, event: ev.PlanMade) -> None:
     row.planned = row.completed | row.failed | {s.id for s in event.sub_queries}
     row.parts = event.parts
-    known = {part.id for part in event.parts}
-    row.verdicts = tuple(v for v in row.verdicts if v.part_id in known)
+    part_ids = {part.id for part in event.parts}
+    row.verdicts = tuple(v for v in row.verdicts if v.part_id in part_ids)
 
 
 @_on(ev.SubQueriesAdded)
@@ -228,7 +228,7 @@ def _weighed(row: Projector, event: ev.EvidenceWeighed) -> None:
 
 
 @_on(ev.ReportWritten)
-def _written(row: Projector, event: ev.ReportWritten) -> None:
+def _report_written(row: Projector, event: ev.ReportWritten) -> None:
     row.verdicts = event.verdicts or row.verdicts
 
 
@@ -238,6 +238,6 @@ def _reserved(row: Projector, event: ev.ModelReserved) -> None:
 
 
 @_on(ev.ModelSettled)
-def _settled(row: Projector, event: ev.ModelSettled) -> None:
+def _model_settled(row: Projector, event: ev.ModelSettled) -> None:
     row.reservations.pop(event.call_id, None)
     row.charge(event.tokens.total, event.cost_usd)

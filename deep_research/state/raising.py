@@ -16,15 +16,15 @@ _ORDER = tuple(DeepResearchPhase)
 
 def reached(state: DeepResearchState) -> tuple[str, ...]:
     """The caps of the run's own budget for want of which something was left out, or at which it waits, by name."""
-    named = {limit.of_cap for limit in state.limits if not (limit.is_shared or _is_of_plan(limit))}
+    caps = {limit.of_cap for limit in state.limits if not (limit.is_shared or _is_of_plan(limit))}
     if state.parking is not None and state.parking.kind is ParkedKind.BUDGET:
-        named.add(str(state.parking.about.get("name")))
+        caps.add(str(state.parking.about.get("name")))
     budget = state.options.budget
     if budget.max_seconds is not None and state.seconds >= budget.max_seconds:
-        named.add("max_seconds")
+        caps.add("max_seconds")
     if is_last_iteration(state):
-        named.add("max_iterations")
-    return tuple(name for name in Budget.model_fields if name in named)
+        caps.add("max_iterations")
+    return tuple(name for name in Budget.model_fields if name in caps)
 
 
 def is_last_iteration(state: DeepResearchState) -> bool:
@@ -47,7 +47,7 @@ def higher(old: Budget, new: Budget) -> tuple[str, ...]:
     )
 
 
-def raised(state: DeepResearchState, wanted: Budget) -> Budget:
+def raised(state: DeepResearchState, new_caps: Budget) -> Budget:
     """The budget under which a run goes on: its own, with the caps that were named. One that was named None is lifted.
     Raises `UsageError` where it is not larger in anything that was reached.
 
@@ -60,7 +60,7 @@ def raised(state: DeepResearchState, wanted: Budget) -> Budget:
             f"Run '{state.research_id}' left nothing out for want of its budget.",
             hint="Resume it without one, or ask anew.",
         )
-    new = old.model_copy(update={name: getattr(wanted, name) for name in wanted.model_fields_set})
+    new = old.model_copy(update={name: getattr(new_caps, name) for name in new_caps.model_fields_set})
     if refused := state.permissions.excess(new):
         raise RightError(f"The user of this run may not: {refused}.", hint="Ask for no more than that.")
     if not set(caps) & set(higher(old, new)):
@@ -80,8 +80,8 @@ def told_of(notice: Notice, caps: Collection[str]) -> bool:
         return False
     if isinstance(notice, Limit):
         return notice.of_cap in caps and not notice.is_shared
-    said = notice.message
-    return any(f"the cap {name} of" in said or f"what {name} has for" in said for name in caps)
+    message = notice.message
+    return any(f"the cap {name} of" in message or f"what {name} has for" in message for name in caps)
 
 
 def _is_of_plan(notice: Notice) -> bool:

@@ -330,7 +330,7 @@ OF_PAGES = (
     FETCHES,
     SHARED + FETCHES,
 )  # ``skipped`` are their addresses; those of several searches join
-_SITES = 5  # that a line names
+_MAX_SITES = 5  # that a line names
 
 
 class Notice(Record):
@@ -349,8 +349,10 @@ class Notice(Record):
         if self.name not in OF_PAGES:
             return self.message
         sites = list(dict.fromkeys(_site(url).removeprefix("www.") for url in self.skipped))
-        named = sites[:_SITES] + ([f"{len(sites) - _SITES} other sites"] if len(sites) > _SITES else [])
-        of = " and ".join(filter(None, (", ".join(named[:-1]), named[-1] if named else "")))
+        site_names = sites[:_MAX_SITES] + (
+            [f"{len(sites) - _MAX_SITES} other sites"] if len(sites) > _MAX_SITES else []
+        )
+        of = " and ".join(filter(None, (", ".join(site_names[:-1]), site_names[-1] if site_names else "")))
         many = "1 page" if len(self.skipped) == 1 else f"{len(self.skipped)} pages"
         were = "was" if len(self.skipped) == 1 else "were"
         return f"{many} of {of} {were} {self.message[:1].lower()}{self.message[1:]}"

@@ -446,8 +446,8 @@ def _planned(state: Fold, event: ev.PlanMade) -> None:
     state.first_look = look
     state.parts = event.parts
     state.scope = event.scope
-    known = {part.id for part in event.parts}
-    state.verdicts = tuple(v for v in state.verdicts if v.part_id in known)
+    part_ids = {part.id for part in event.parts}
+    state.verdicts = tuple(v for v in state.verdicts if v.part_id in part_ids)
     _add_sub_queries(state, event.sub_queries)
     state.phase_done = True
 
@@ -455,11 +455,11 @@ def _planned(state: Fold, event: ev.PlanMade) -> None:
 def _add_sub_queries(state: Fold, sub_queries: Iterable[SubQuery]) -> None:
     """New ones join; one that was superseded is pending again; a searched one stays searched."""
     for sub_query in sub_queries:
-        known = state.sub_queries.get(sub_query.id)
-        if known is None:
+        current = state.sub_queries.get(sub_query.id)
+        if current is None:
             state.sub_queries[sub_query.id] = sub_query
-        elif known.status is SubQueryStatus.SUPERSEDED:
-            state.sub_queries[sub_query.id] = sub_query.model_copy(update={"index": known.index})
+        elif current.status is SubQueryStatus.SUPERSEDED:
+            state.sub_queries[sub_query.id] = sub_query.model_copy(update={"index": current.index})
 
 
 @_on(ev.SubQueriesAdded)
@@ -472,18 +472,20 @@ def _sub_queries_added(state: Fold, event: ev.SubQueriesAdded) -> None:
 
 @_on(ev.SubQueryCompleted)
 def _sub_query_completed(state: Fold, event: ev.SubQueryCompleted) -> None:
-    done = state.sub_queries[event.sub_query_id]
-    found = tuple(s.id for s in event.sources)
-    if done.status is SubQueryStatus.COMPLETED:  # pages that were left unread: the search is not made again
-        found = tuple(dict.fromkeys((*done.source_ids, *found)))
+    sub_query = state.sub_queries[event.sub_query_id]
+    source_ids = tuple(s.id for s in event.sources)
+    if (
+        sub_query.status is SubQueryStatus.COMPLETED
+    ):  # pages that were left unread: the search is not made again
+        source_ids = tuple(dict.fromkeys((*sub_query.source_ids, *source_ids)))
         state.pages_left = ()
     if event.task_id is not None:
-        found = (*_settle(state, event.task_id), *found)
-    state.sub_queries[done.id] = done.model_copy(
+        source_ids = (*_settle(state, event.task_id), *source_ids)
+    state.sub_queries[sub_query.id] = sub_query.model_copy(
         update={
             "status": SubQueryStatus.COMPLETED,
             "error": None,
-            "source_ids": found,
+            "source_ids": source_ids,
             "wordings": event.wordings,
         }
     )
@@ -494,13 +496,13 @@ def _sub_query_completed(state: Fold, event: ev.SubQueryCompleted) -> None:
 
 def _add_sources(state: Fold, sources: Iterable[Source]) -> None:
     for source in sources:
-        known = state.sources.get(source.id)
-        if known is None:
+        current = state.sources.get(source.id)
+        if current is None:
             state.sources[source.id] = source
             continue
         state.duplicates_skipped += 1
         # First by plan, not by arrival: which search finished first must not show in the report.
-        if known.id not in state.analyzed and _place(state, source) < _place(state, known):
+        if current.id not in state.analyzed and _place(state, source) < _place(state, current):
             state.sources[source.id] = source
 
 
@@ -540,17 +542,17 @@ def _sub_query_failed(state: Fold, event: ev.SubQueryFailed) -> None:
 @_on(ev.TaskDispatched)
 def _task_dispatched(state: Fold, event: ev.TaskDispatched) -> None:
     _ = state.sub_queries[event.task.sub_query_id]
-    known = state.tasks.get(event.task.id)
-    if known is None:
+    current = state.tasks.get(event.task.id)
+    if current is None:
         state.tasks[event.task.id] = TaskState(task=event.task, private=event.task.private)
         return
     state.tasks[event.task.id] = TaskState(
         task=event.task,
-        earlier=(*known.earlier, *((known.finding,) if known.finding else ())),
-        asked=(*known.asked, known.task.question),
-        private=known.private,
-        offered=known.offered,
-        refusals=known.refusals,
+        earlier=(*current.earlier, *((current.finding,) if current.finding else ())),
+        asked=(*current.asked, current.task.question),
+        private=current.private,
+        offered=current.offered,
+        refusals=current.refusals,
     )
 
 
@@ -602,11 +604,14 @@ def _analyzed(state: Fold, event: ev.SourcesAnalyzed) -> None:
         _passed_over(state, event.source_ids)
     state.irrelevant.update(event.irrelevant_ids)
     for finding in event.findings:
-        known = state.findings.get(finding.id)
-        state.findings[finding.id] = finding if known is None else _joined(state, known, finding)
+        current = state.findings.get(finding.id)
+        state.findings[finding.id] = finding if current is None else _merge_findings(state, current, finding)
     for gap in event.gaps:
-        held = state.gaps.setdefault(gap.id, gap)
-        if not held.addressed and (gap.iteration, gap.rank) < (held.iteration, held.rank):
+        current_gap = state.gaps.setdefault(gap.id, gap)
+        if not current_gap.addressed and (gap.iteration, gap.rank) < (
+            current_gap.iteration,
+            current_gap.rank,
+        ):
             state.gaps[gap.id] = gap
     for gap_id in event.addressed_gap_ids:
         gap = state.gaps[gap_id]
@@ -631,7 +636,7 @@ def _passed_over(state: Fold, source_ids: Iterable[str]) -> None:
             state.sections_read.setdefault(source_id, ())
 
 
-def _joined(state: Fold, known: Finding, other: Finding) -> Finding:
+def _merge_findings(state: Fold, current: Finding, other: Finding) -> Finding:
     """One statement that two batches drew: all its sources and quotes, and the wording of who comes first by plan,
     not by arrival."""
 
@@ -639,7 +644,7 @@ def _joined(state: Fold, known: Finding, other: Finding) -> Finding:
         return _place(state, state.sources[source_id])
 
     first, second = sorted(
-        (known, other), key=lambda f: (f.iteration, min((place(i) for i in f.source_ids), default=(0, 0)))
+        (current, other), key=lambda f: (f.iteration, min((place(i) for i in f.source_ids), default=(0, 0)))
     )
     quotes = dict.fromkeys((*first.quotes, *second.quotes))
     return first.model_copy(
@@ -786,8 +791,8 @@ def _phase_retried(state: Fold, event: ev.PhaseRetried) -> None:
                 state.sub_queries[old.id] = old.model_copy(update={"status": SubQueryStatus.PENDING})
         _add_sub_queries(state, event.sub_queries)
     elif event.phase is DeepResearchPhase.ANALYSIS:
-        cited = {source_id for f in state.findings.values() for source_id in f.source_ids}
-        state.analyzed &= cited
+        cited_ids = {source_id for f in state.findings.values() for source_id in f.source_ids}
+        state.analyzed &= cited_ids
 
 
 @_on(ev.GuidanceGiven)
@@ -830,7 +835,7 @@ def _reserved(state: Fold, event: ev.ModelReserved) -> None:
 
 
 @_on(ev.ModelSettled)
-def _settled(state: Fold, event: ev.ModelSettled) -> None:
+def _model_settled(state: Fold, event: ev.ModelSettled) -> None:
     request = state.reservations.pop(event.call_id)
     state.usage = state.usage.charged(request, event.tokens, event.cost_usd, failed=event.failed)
 
@@ -857,32 +862,32 @@ def _reading_planned(state: Fold, event: ev.ReadingPlanned) -> None:
 def _content_sent(state: Fold, event: ev.ContentSent) -> None:
     if event.phase is DeepResearchPhase.ANALYSIS:
         _sections_sent(state, event.sending)
-    known = state.sent.get(event.phase)
-    if known is None or event.phase is not DeepResearchPhase.ANALYSIS:
+    current = state.sent.get(event.phase)
+    if current is None or event.phase is not DeepResearchPhase.ANALYSIS:
         state.sent[event.phase] = event.sending
         return
-    before = {item.id: item for item in known.items}
+    before = {item.id: item for item in current.items}
     further = state.reading.read_on if state.reading else frozenset()
     now = [_more_of(before[i.id], i) if i.id in further & before.keys() else i for i in event.sending.items]
     items = before | {item.id: item for item in now}
     again = before.keys() & {item.id for item in now} - further
     # What is read once more counts as it was read last, and so does the room that it had.
-    had = sum(item.current_tokens for item in known.items)
-    left = sum(item.current_tokens for item in known.items if item.id not in again)
+    had = sum(item.current_tokens for item in current.items)
+    left = sum(item.current_tokens for item in current.items if item.id not in again)
     state.sent[event.phase] = Sending(
         items=tuple(items.values()),
-        available=(known.available * left // had if had else 0 if again else known.available)
+        available=(current.available * left // had if had else 0 if again else current.available)
         + event.sending.available,
-        archived=known.archived | event.sending.archived,
+        archived=current.archived | event.sending.archived,
     )
 
 
-def _more_of(known: SentItem, more: SentItem) -> SentItem:
+def _more_of(before: SentItem, more: SentItem) -> SentItem:
     """What was sent of a source in two rounds, other sections in each."""
     return SentItem(
-        id=known.id,
-        original_tokens=known.original_tokens + more.original_tokens,
-        current_tokens=known.current_tokens + more.current_tokens,
+        id=before.id,
+        original_tokens=before.original_tokens + more.original_tokens,
+        current_tokens=before.current_tokens + more.current_tokens,
     )
 
 
@@ -892,19 +897,19 @@ def _sections_sent(state: Fold, sending: Sending) -> None:
     for item in sending.items:
         if not item.current_tokens:
             continue
-        chosen = triage.get(item.id)
-        if chosen is None or chosen.extent is Extent.WHOLE:
+        choice = triage.get(item.id)
+        if choice is None or choice.extent is Extent.WHOLE:
             state.sections_read.pop(item.id, None)
         else:
-            state.sections_read[item.id] = (*state.sections_read.get(item.id, ()), *chosen.spans)
+            state.sections_read[item.id] = (*state.sections_read.get(item.id, ()), *choice.spans)
 
 
 @_on(ev.HookFailed)
 def _hook_failed(state: Fold, event: ev.HookFailed) -> None:
     error = event.error.rstrip(".")
     message = f"The hook {event.hook} failed and was passed over: {error}. Mend it; strict_hooks shows where it fails."
-    known = state.notices.get(("hook", message))
-    _add_notice(state, Notice(name="hook", message=message, count=1 + (known.count if known else 0)))
+    current = state.notices.get(("hook", message))
+    _add_notice(state, Notice(name="hook", message=message, count=1 + (current.count if current else 0)))
 
 
 @_on(ev.LimitReached)
@@ -932,9 +937,9 @@ def _add_notice(state: Fold, notice: Notice) -> None:
     state.notices[key] = notice
 
 
-def _all_skipped(known: Notice | None, notice: Notice) -> tuple[str, ...]:
+def _all_skipped(current: Notice | None, notice: Notice) -> tuple[str, ...]:
     """The pages of a notice, with those of other searches that were left for the same reason."""
-    return notice.skipped if known is None else tuple(sorted({*known.skipped, *notice.skipped}))
+    return notice.skipped if current is None else tuple(sorted({*current.skipped, *notice.skipped}))
 
 
 @_on(ev.RunParked)
@@ -977,12 +982,12 @@ def _plan_approved(state: Fold, event: ev.PlanApproved) -> None:
         state.options = state.options.model_copy(update=changed)
     if event.sub_queries is None:
         return
-    kept = {s.id for s in event.sub_queries}
+    kept_ids = {s.id for s in event.sub_queries}
     pending = [s.id for s in state.sub_queries.values() if s.status is SubQueryStatus.PENDING]
-    _supersede(state, [i for i in pending if i not in kept])
+    _supersede(state, [i for i in pending if i not in kept_ids])
     for sub_query in event.sub_queries:
-        known = state.sub_queries.get(sub_query.id)
-        if known is None or known.status in (SubQueryStatus.PENDING, SubQueryStatus.SUPERSEDED):
+        current = state.sub_queries.get(sub_query.id)
+        if current is None or current.status in (SubQueryStatus.PENDING, SubQueryStatus.SUPERSEDED):
             state.sub_queries[sub_query.id] = sub_query
 
 

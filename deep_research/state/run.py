@@ -350,10 +350,10 @@ class DeepResearchState(Record):
         what was shown of them can be looked at; nobody reads them."""
         tasks = [task for task in self.tasks if task.settled]
         of_tasks = {task.task.sub_query_id for task in tasks}
-        seen = {i for task in tasks for i in task.source_ids}
+        shown_ids = {i for task in tasks for i in task.source_ids}
         read = {i for task in tasks for i in task.sources_to_read}
         searched = {i for s in self.sub_queries if s.id not in of_tasks for i in s.source_ids}
-        return frozenset(seen - read - searched)
+        return frozenset(shown_ids - read - searched)
 
     @property
     def is_waiting(self) -> bool:
@@ -404,5 +404,5 @@ class DeepResearchState(Record):
     def steering_for(self, phase: DeepResearchPhase) -> tuple[str, ...]:
         """Guidance for this phase from hooks, answers, steers and the supervisor, in any iteration so far: what an agent
         without a model made of it must not be lost with the next."""
-        told = (g.text for g in self.guidance if g.origin != GATE and g.reaches(phase))
-        return tuple(dict.fromkeys(told))
+        texts = (g.text for g in self.guidance if g.origin != GATE and g.reaches(phase))
+        return tuple(dict.fromkeys(texts))

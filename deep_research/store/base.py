@@ -65,9 +65,9 @@ class RunRow:
             return RunStatus.INTERRUPTED
         return status
 
-    def claimable(self, now: float, answered: Container[str]) -> bool:
+    def claimable(self, now: float, answered_ids: Container[str]) -> bool:
         """Whether a worker may claim the run: it is queued and its time has come, its worker died, or it is parked and
-        due or among the ``answered``."""
+        due or among the ``answered_ids``."""
         if self.owned(now):
             return False
         moment = utc_text(datetime.fromtimestamp(now, UTC))
@@ -80,7 +80,7 @@ class RunRow:
                 return (
                     parking.kind is ParkedKind.SHUTDOWN
                     or (due and parking.then is not WhenDue.STAY)
-                    or (parking.asks and self.run_id in answered)
+                    or (parking.asks and self.run_id in answered_ids)
                 )
         return False
 
@@ -94,42 +94,46 @@ class RunRow:
         """Where a page begins that goes on after this run."""
         return RunCursor(self.created_at, self.run_id)
 
-    def fits(self, wanted: RunFilter, now: float) -> bool:
+    def fits(self, run_filter: RunFilter, now: float) -> bool:
         """Whether a filter lets the run through."""
         parking = self.projection.parking
         due = parking.until if parking else None
         return (
-            (wanted.status is None or self.status(now) == wanted.status)
-            and (wanted.user is None or self.user_id == wanted.user)
-            and (wanted.session is None or self.session_id == wanted.session)
-            and (wanted.text is None or holds(self.query, wanted.text))
-            and (wanted.parked_kind is None or (parking is not None and parking.kind == wanted.parked_kind))
+            (run_filter.status is None or self.status(now) == run_filter.status)
+            and (run_filter.user is None or self.user_id == run_filter.user)
+            and (run_filter.session is None or self.session_id == run_filter.session)
+            and (run_filter.text is None or holds(self.query, run_filter.text))
             and (
-                wanted.due_before is None or (due is not None and utc_text(due) < utc_text(wanted.due_before))
+                run_filter.parked_kind is None
+                or (parking is not None and parking.kind == run_filter.parked_kind)
+            )
+            and (
+                run_filter.due_before is None
+                or (due is not None and utc_text(due) < utc_text(run_filter.due_before))
             )
         )
 
 
 def page_of(
-    rows: Iterable[RunRow], wanted: RunFilter, after: RunCursor | None, limit: int | None, now: float
+    rows: Iterable[RunRow], run_filter: RunFilter, after: RunCursor | None, limit: int | None, now: float
 ) -> list[RunRow]:
     """Of all runs of a store, what `Store.runs` gives."""
     listed = sorted(
-        (row for row in rows if (after is None or row.cursor < after) and row.fits(wanted, now)),
+        (row for row in rows if (after is None or row.cursor < after) and row.fits(run_filter, now)),
         key=lambda row: row.cursor,
         reverse=True,
     )
     return listed if limit is None else listed[:limit]
 
 
-def claim_order(rows: Sequence[RunRow], answered: Container[str], now: float) -> list[RunRow]:
+def claim_order(rows: Sequence[RunRow], answered_ids: Container[str], now: float) -> list[RunRow]:
     """The runs that may be claimed, in the order in which workers take them: by priority; of equal ones those of the user
     whose last claim is the longest ago; of one user's the oldest."""
     last: dict[str | None, float] = {}
     for row in rows:
         last[row.user_id] = max(last.get(row.user_id, 0.0), row.claimed_at or 0.0)
     return sorted(
-        (row for row in rows if row.claimable(now, answered)),
+        (row for row in rows if row.claimable(now, answered_ids)),
         key=lambda row: (-row.priority, last[row.user_id], row.cursor),
     )
 
@@ -184,7 +188,7 @@ def kept_places(places: Sequence[str]) -> tuple[str, ...]:
 class Outbox(Protocol):
     """Where settled appends go back to; called once per batch from the store's thread."""
 
-    def deliver(self, settled: list[tuple[Append, DeepResearchError | None]]) -> None: ...
+    def deliver(self, outcomes: list[tuple[Append, DeepResearchError | None]]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -385,11 +389,11 @@ def _over_nobody(acquire: Callable[..., RunRow]) -> Callable[..., RunRow]:
     """The ``acquire`` of a store that passes over nobody who lives."""
 
     @functools.wraps(acquire)
-    def taken(store: Store, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
+    def take(store: Store, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
         del over
         return acquire(store, run_id, owner)
 
-    return taken
+    return take
 
 
 def refused(lane: Lane, why: str) -> AppendRefusedError:

@@ -12,7 +12,7 @@ from collections import deque
 
 from deep_research.state.events import Progress
 
-RING = 256
+MAX_RING_NOTES = 256
 
 
 class Watcher:
@@ -21,13 +21,13 @@ class Watcher:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._event = asyncio.Event()
-        self.notes: deque[Progress] = deque(maxlen=RING)
+        self.notes: deque[Progress] = deque(maxlen=MAX_RING_NOTES)
         self.dropped = 0
 
     def wake(self, note: Progress | None = None) -> None:
         """From any thread."""
         if note is not None:
-            self.dropped += len(self.notes) == RING
+            self.dropped += len(self.notes) == MAX_RING_NOTES
             self.notes.append(note)
         try:
             self._loop.call_soon_threadsafe(self._event.set)

@@ -64,55 +64,55 @@ class MemoryStore(Store):
         lane = append.lane
         if lane.closed:
             return refused(lane, "an earlier append was refused")
-        held = self._runs.get(lane.run_id)
-        if held is None and append.new_run is not None:
-            held = _Run(_new_row(append, append.new_run))
+        run = self._runs.get(lane.run_id)
+        if run is None and append.new_run is not None:
+            run = _Run(_new_row(append, append.new_run))
         why = None
-        if held is None:
+        if run is None:
             why = "it was deleted"
-        elif held.row.fence != lane.fence:
+        elif run.row.fence != lane.fence:
             why = "its fence was raised"
-        elif held.row.last_seq != append.expected:
-            why = f"its log is at {held.row.last_seq}, not {append.expected}"
-        if held is None or why:
+        elif run.row.last_seq != append.expected:
+            why = f"its log is at {run.row.last_seq}, not {append.expected}"
+        if run is None or why:
             lane.closed = True
             return refused(lane, why or "it was deleted")
         if append.projection.status is RunStatus.COMPLETED:
             left = [c for c in self._commands.values() if c.run_id == lane.run_id]
             append = append.closed([c for c in left if c.id not in append.consumed])
             self._commands = {c.id: c for c in self._commands.values() if c.run_id != lane.run_id}
-        self._runs.setdefault(lane.run_id, held)
+        self._runs.setdefault(lane.run_id, run)
         for content in append.contents:
             self._contents.setdefault(content.hash, content.body)
-            held.hashes.add(content.hash)
+            run.hashes.add(content.hash)
             if content.page:
                 self._remember(content, content.page)
-        held.events += append.events
-        held.row = replace(
-            held.row,
+        run.events += append.events
+        run.row = replace(
+            run.row,
             projection=append.projection,
             last_seq=append.expected + len(append.events),
             updated_at=append.at,
-            places=held.row.places if append.places is None else append.places,
+            places=run.row.places if append.places is None else append.places,
         )
         for command_id in append.consumed:
             self._commands.pop(command_id, None)
         if append.release:
             lane.closed = True
             self.unwatch(lane)
-            held.row = replace(held.row, owner=None, lease_until=0.0, claims=0)
+            run.row = replace(run.row, owner=None, lease_until=0.0, claims=0)
         return None
 
     def acquire(self, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
         with self._gate:
-            held = self._get(run_id)
-            if held.row.owned(self.now()) and held.row.fence != over:
-                raise busy(held.row)
-            held.row = replace(held.row, owner=owner, fence=held.row.fence + 1, lease_until=float("inf"))
+            run = self._get(run_id)
+            if run.row.owned(self.now()) and run.row.fence != over:
+                raise busy(run.row)
+            run.row = replace(run.row, owner=owner, fence=run.row.fence + 1, lease_until=float("inf"))
             self._commands = {
                 c.id: c for c in self._commands.values() if not (c.run_id == run_id and c.kind == "cancel")
             }
-            row = held.row
+            row = run.row
             loser = self._watches.pop(run_id, None)
         if loser is not None:
             lane, watch = loser
@@ -122,26 +122,26 @@ class MemoryStore(Store):
 
     def claim(self, owner: Owner, *, besides: Collection[str] = ()) -> RunRow | None:
         with self._gate:
-            now, answered = self.now(), set(self.answered())
-            for row in claim_order(self.runs(), answered, now):
+            now, answered_ids = self.now(), set(self.answered())
+            for row in claim_order(self.runs(), answered_ids, now):
                 if row.run_id in besides:
                     continue
-                taken = self.acquire(row.run_id, owner)
-                held = self._get(row.run_id)
-                held.row = replace(taken, claims=taken.claims + 1, claimed_at=now)
-                return held.row
+                acquired_row = self.acquire(row.run_id, owner)
+                run = self._get(row.run_id)
+                run.row = replace(acquired_row, claims=acquired_row.claims + 1, claimed_at=now)
+                return run.row
         return None
 
     def release(self, lane: Lane) -> None:
         with self._gate:
             self.unwatch(lane)
             lane.closed = True
-            held = self._runs.get(lane.run_id)
-            if held is not None and held.row.fence == lane.fence:
-                projection = held.row.projection
+            run = self._runs.get(lane.run_id)
+            if run is not None and run.row.fence == lane.fence:
+                projection = run.row.projection
                 if lane.seconds is not None:
                     projection = replace(projection, seconds=lane.seconds)
-                held.row = replace(held.row, owner=None, lease_until=0.0, claims=0, projection=projection)
+                run.row = replace(run.row, owner=None, lease_until=0.0, claims=0, projection=projection)
 
     def watch(self, lane: Lane, watch: Watch) -> None:
         with self._gate:
@@ -152,8 +152,8 @@ class MemoryStore(Store):
 
     def unwatch(self, lane: Lane) -> None:
         with self._gate:
-            held = self._watches.get(lane.run_id)
-            if held is not None and held[0] is lane:
+            entry = self._watches.get(lane.run_id)
+            if entry is not None and entry[0] is lane:
                 del self._watches[lane.run_id]
 
     def enqueue_command(self, run_id: str, kind: str, payload: str = "") -> int:
@@ -162,9 +162,9 @@ class MemoryStore(Store):
             self._last_command += 1
             command = Command(self._last_command, run_id, kind, masked(payload))
             self._commands[command.id] = command
-            held = self._watches.get(run_id)
-        if held is not None:
-            self._tell(held[1], command)
+            entry = self._watches.get(run_id)
+        if entry is not None:
+            self._tell(entry[1], command)
         return command.id
 
     def pending_commands(self, run_id: str) -> list[Command]:
@@ -179,8 +179,8 @@ class MemoryStore(Store):
 
     def read(self, run_id: str, *, after: int = 0, limit: int | None = None) -> list[StoredEvent]:
         with self._gate:
-            held = self._runs.get(run_id)
-            events = held.events[max(after, 0) :] if held else []
+            run = self._runs.get(run_id)
+            events = run.events[max(after, 0) :] if run else []
             return events if limit is None else events[:limit]
 
     def run(self, run_id: str) -> RunRow:
@@ -195,7 +195,7 @@ class MemoryStore(Store):
         limit: int | None = None,
     ) -> list[RunRow]:
         with self._gate:
-            rows = [held.row for held in self._runs.values()]
+            rows = [run.row for run in self._runs.values()]
         return page_of(rows, filter, after, limit, self.now())
 
     def contents(self, hashes: Sequence[str]) -> list[bytes]:
@@ -214,12 +214,12 @@ class MemoryStore(Store):
 
     def delete(self, run_id: str) -> None:
         with self._gate:
-            held = self._get(run_id)
-            if held.row.owned(self.now()):
-                raise busy(held.row)
+            run = self._get(run_id)
+            if run.row.owned(self.now()):
+                raise busy(run.row)
             del self._runs[run_id]
-            used = {content_hash for other in self._runs.values() for content_hash in other.hashes}
-            for content_hash in held.hashes - used:
+            used_hashes = {content_hash for other in self._runs.values() for content_hash in other.hashes}
+            for content_hash in run.hashes - used_hashes:
                 del self._contents[content_hash]
             self._pages = {url: p for url, p in self._pages.items() if p[0] in self._contents}
             self._commands = {c.id: c for c in self._commands.values() if c.run_id != run_id}
@@ -228,8 +228,8 @@ class MemoryStore(Store):
         """Nothing is held outside memory, so nothing is lost by closing."""
 
     def _remember(self, content: Content, head: PageHead) -> None:
-        known = self._pages.get(head.url)
-        if known is None or head.at >= known[2].at:
+        current = self._pages.get(head.url)
+        if current is None or head.at >= current[2].at:
             self._pages[head.url] = content.hash, content.media_type, head
 
     def _get(self, run_id: str) -> _Run:

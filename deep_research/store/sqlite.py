@@ -43,8 +43,8 @@ from deep_research.store.sqlite_rows import (
     stored_event,
 )
 from deep_research.store.writer import (
-    FORK_WAIT,
-    LOCK_TIMEOUT,
+    FORK_WAIT_SECONDS,
+    LOCK_TIMEOUT_SECONDS,
     StoppedError,
     Writer,
     connect,
@@ -52,8 +52,8 @@ from deep_research.store.writer import (
     log,
 )
 
-LEASE_TTL = 15.0
-HEARTBEAT = 5.0
+LEASE_SECONDS = 15.0
+HEARTBEAT_SECONDS = 5.0
 CONTROL_INTERVAL_SECONDS = 0.05
 
 _T = TypeVar("_T")
@@ -69,10 +69,10 @@ class SQLiteStore(Store):
         self,
         path: Path | str,
         *,
-        lease_ttl: float = LEASE_TTL,
-        heartbeat: float = HEARTBEAT,
+        lease_ttl: float = LEASE_SECONDS,
+        heartbeat: float = HEARTBEAT_SECONDS,
         control_interval: float = CONTROL_INTERVAL_SECONDS,
-        lock_timeout: float = LOCK_TIMEOUT,
+        lock_timeout: float = LOCK_TIMEOUT_SECONDS,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.path = Path(path)
@@ -120,10 +120,10 @@ class SQLiteStore(Store):
 
         def work(db: sqlite3.Connection) -> RunRow | None:
             now = self.now()
-            found = db.execute(NEXT_CLAIM, claim_values(now, besides)).fetchone()
-            if found is None:  # another worker was faster
+            next_row = db.execute(NEXT_CLAIM, claim_values(now, besides)).fetchone()
+            if next_row is None:  # another worker was faster
                 return None
-            (run_id,) = found
+            (run_id,) = next_row
             db.execute(
                 "UPDATE runs SET owner = ?, fence = fence + 1, lease_until = ?, claims = claims + 1, claimed_at = ?"
                 " WHERE run_id = ?",
@@ -325,7 +325,7 @@ class SQLiteStore(Store):
             self._writer.pause()
         try:
             while self._readers_made:
-                self._readers.get(timeout=FORK_WAIT).close()
+                self._readers.get(timeout=FORK_WAIT_SECONDS).close()
                 self._readers_made -= 1
         except queue.Empty:
             log.warning("forked_while_reading", path=str(self.path))

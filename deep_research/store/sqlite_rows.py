@@ -335,14 +335,14 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 
 def selection(
-    wanted: RunFilter, after: RunCursor | None, limit: int | None, now: float
+    run_filter: RunFilter, after: RunCursor | None, limit: int | None, now: float
 ) -> tuple[str, dict[str, object]]:
     """The statement that selects `COLUMNS` of a page of runs, and its values."""
-    given = {item.name: getattr(wanted, item.name) for item in fields(wanted)}
-    values: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+    filter_values = {item.name: getattr(run_filter, item.name) for item in fields(run_filter)}
+    values: dict[str, object] = {name: value for name, value in filter_values.items() if value is not None}
     conditions = [_CONDITIONS[name] for name in values]
-    if wanted.due_before is not None:
-        values["due_before"] = utc_text(wanted.due_before)
+    if run_filter.due_before is not None:
+        values["due_before"] = utc_text(run_filter.due_before)
     if after is not None:
         conditions.append(_AFTER)
         values |= {"created_at": utc_text(after.created_at), "run_id": after.run_id}

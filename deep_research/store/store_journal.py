@@ -61,16 +61,16 @@ class LoopOutbox:
         except DeepResearchError as error:
             self._settle([(append, error) for append in appends])
 
-    def deliver(self, settled: list[tuple[Append, DeepResearchError | None]]) -> None:
+    def deliver(self, outcomes: list[tuple[Append, DeepResearchError | None]]) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._settle, settled)
+            self._loop.call_soon_threadsafe(self._settle, outcomes)
         except RuntimeError:
             # The loop is closed: its runs are interrupted, and their logs hold what was committed.
             return
 
     @staticmethod
-    def _settle(settled: list[tuple[Append, DeepResearchError | None]]) -> None:
-        for append, failure in settled:
+    def _settle(outcomes: list[tuple[Append, DeepResearchError | None]]) -> None:
+        for append, failure in outcomes:
             append.on_settled(failure)
 
 
@@ -120,7 +120,7 @@ class RunJournal:
         return self._fold.snapshot()
 
     @property
-    def ended(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether nothing more can be recorded."""
         return self._closed is not None
 
@@ -167,11 +167,11 @@ class RunJournal:
         last_word = next((e for e in events if e.terminal or isinstance(e, RunParked)), None)
         completes = isinstance(last_word, RunCompleted)
         if last_word is not None and not completes:  # of what completes the run the store tells what is left
-            named = [event for command in self._at_last for event in self._unapplied(command, last_word)]
-            events = (*events[:-1], *named, events[-1])
+            unapplied = [event for command in self._at_last for event in self._unapplied(command, last_word)]
+            events = (*events[:-1], *unapplied, events[-1])
             self._consumed += [command.id for command in self._at_last]
-        stamped, rows = _stored(_stamp(events, self._last, self._clock()))
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        stamped, rows = _encode_events(_stamp(events, self._last, self._clock()))
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         expected, self._last = self._last, stamped[-1].seq
         for event in stamped:
             self._projector.apply(event)
@@ -191,13 +191,13 @@ class RunJournal:
                 consumed=tuple(self._consumed),
                 places=self._places,
                 closing=partial(self._closed_with, stamped) if completes else None,
-                on_settled=lambda failure: self._settle(stamped, failure, done),
+                on_settled=lambda failure: self._settle(stamped, failure, future),
             )
         )
         self._new_run = None
         self._consumed.clear()
         self._places = None
-        await done
+        await future
 
     def _end(self) -> None:
         self._ending = asyncio.get_running_loop().create_future()
@@ -206,7 +206,7 @@ class RunJournal:
         )
 
     def _settle(
-        self, stamped: Sequence[Event], failure: DeepResearchError | None, done: asyncio.Future[None]
+        self, stamped: Sequence[Event], failure: DeepResearchError | None, future: asyncio.Future[None]
     ) -> None:
         """The disk has it, or refused it. Whoever waits is told in every case."""
         self._last = max(self._last, stamped[-1].seq)  # more than was handed in, where commands were named
@@ -226,20 +226,20 @@ class RunJournal:
         if self._ending is not None and stamped[-1].seq == self._last:
             self._released = failure is None
             self._ending.set_result(None)
-        if done.done():
+        if future.done():
             return
         if failure is None:
-            done.set_result(None)
+            future.set_result(None)
         else:
-            done.set_exception(failure)
+            future.set_exception(failure)
 
     def _closed_with(self, stamped: list[Event], left: Sequence[Command]) -> list[StoredEvent]:
         """The rows of the unit that completes the run, with the commands that are left named before its last word; so is
         ``stamped`` from then on. In the store's thread."""
         *before, last_word = stamped
-        named = [event for command in left for event in self._unapplied(command, last_word)]
+        unapplied = [event for command in left for event in self._unapplied(command, last_word)]
         first = stamped[0]
-        stamped[:], rows = _stored(_stamp((*before, *named, last_word), first.seq - 1, first.at))
+        stamped[:], rows = _encode_events(_stamp((*before, *unapplied, last_word), first.seq - 1, first.at))
         return rows
 
     async def settle(self) -> None:
@@ -274,9 +274,9 @@ def _stamp(events: Sequence[Event], last: int, at: datetime | None) -> list[Even
     ]
 
 
-def _stored(stamped: Sequence[Event]) -> tuple[list[Event], list[StoredEvent]]:
+def _encode_events(stamped: Sequence[Event]) -> tuple[list[Event], list[StoredEvent]]:
     """Events without secrets, and as they are stored."""
-    stored = [storable(event) for event in stamped]
-    return [event for event, _ in stored], [
-        StoredEvent(event.seq, event.name, event.version, body) for event, body in stored
+    pairs = [storable(event) for event in stamped]
+    return [event for event, _ in pairs], [
+        StoredEvent(event.seq, event.name, event.version, body) for event, body in pairs
     ]

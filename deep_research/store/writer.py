@@ -52,8 +52,8 @@ from deep_research.store.sqlite_rows import (
 
 MAX_BATCH = 256
 CHECKPOINT_BYTES = 16 * 1024 * 1024
-LOCK_TIMEOUT = 30.0
-FORK_WAIT = 10.0
+LOCK_TIMEOUT_SECONDS = 30.0
+FORK_WAIT_SECONDS = 10.0
 
 _T = TypeVar("_T")
 log = get_log("store")
@@ -171,8 +171,8 @@ class Writer:
 
     def unwatch(self, lane: Lane) -> None:
         with self._watch_gate:
-            held = self._watches.get(lane.run_id)
-            if held is not None and held[0] is lane:
+            entry = self._watches.get(lane.run_id)
+            if entry is not None and entry[0] is lane:
                 del self._watches[lane.run_id]
 
     def stop(self, readers: list[sqlite3.Connection]) -> None:
@@ -186,7 +186,7 @@ class Writer:
         """Do what was handed in, close the connection, and wait for `go_on`."""
         self._pause = _Pause()
         self._put(self._pause)
-        if not self._pause.reached.wait(FORK_WAIT):
+        if not self._pause.reached.wait(FORK_WAIT_SECONDS):
             log.warning("forked_while_writing", path=str(self._path))
 
     def go_on(self) -> None:
@@ -248,7 +248,7 @@ class Writer:
         return appends, None, False
 
     def _locked(self) -> AbstractContextManager[None]:
-        return self._lock.held() if self._lock else nullcontext()
+        return self._lock.hold() if self._lock else nullcontext()
 
     def _connection(self) -> sqlite3.Connection:
         """The connection; a new one after a fork."""
@@ -304,8 +304,8 @@ class Writer:
         by_outbox: dict[int, tuple[Outbox, list[tuple[Append, DeepResearchError | None]]]] = {}
         for append, failure in outcome:
             by_outbox.setdefault(id(append.outbox), (append.outbox, []))[1].append((append, failure))
-        for outbox, settled in by_outbox.values():
-            outbox.deliver(settled)
+        for outbox, outcomes in by_outbox.values():
+            outbox.deliver(outcomes)
 
     def _append(self, db: sqlite3.Connection, append: Append) -> DeepResearchError | None:
         lane = append.lane
@@ -404,18 +404,18 @@ class Writer:
 
     def _renew(self) -> None:
         with self._watch_gate:
-            held = list(self._watches.values())
+            entries = list(self._watches.values())
         until = self._now() + self._ttl
-        lost = []
+        expired_watches = []
         with self._transaction() as db:
-            for lane, watch in held:
+            for lane, watch in entries:
                 cursor = db.execute(
                     "UPDATE runs SET lease_until = ? WHERE run_id = ? AND fence = ? AND owner IS NOT NULL",
                     (until, lane.run_id, lane.fence),
                 )
                 if cursor.rowcount == 0 and not lane.closed:
-                    lost.append((lane, watch))
-        for lane, watch in lost:
+                    expired_watches.append((lane, watch))
+        for lane, watch in expired_watches:
             lane.closed = True
             self.unwatch(lane)
             watch.on_lost()
@@ -432,10 +432,10 @@ class Writer:
             rows = db.execute("SELECT id, run_id, kind, payload FROM commands ORDER BY id").fetchall()
         for command in (Command(*row) for row in rows):
             with self._watch_gate:
-                held = self._watches.get(command.run_id)
-            if held is not None and command.id not in held[1].seen:
-                held[1].seen.add(command.id)
-                held[1].on_command(command)
+                entry = self._watches.get(command.run_id)
+            if entry is not None and command.id not in entry[1].seen:
+                entry[1].seen.add(command.id)
+                entry[1].on_command(command)
 
 
 def _closed(db: sqlite3.Connection, append: Append) -> Append:
@@ -449,7 +449,7 @@ def _closed(db: sqlite3.Connection, append: Append) -> Append:
     return append.closed(left)
 
 
-def connect(path: Path, timeout: float = LOCK_TIMEOUT) -> sqlite3.Connection:
+def connect(path: Path, timeout: float = LOCK_TIMEOUT_SECONDS) -> sqlite3.Connection:
     """A connection with the settings that every one of ours has. ``timeout`` is how long it waits for locks."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:

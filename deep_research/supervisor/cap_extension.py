@@ -24,15 +24,15 @@ async def asking(
     state has; None where no cap is reached of which it did not ask yet. ``estimate`` says what a run may take."""
     if state.options.on_cap != "ask":
         return None
-    known = {limit.name: limit for limit in (*state.limits, *limits)}
+    by_name = {limit.name: limit for limit in (*state.limits, *limits)}
     if state.phase in _ENDS and state.phase_done and is_last_iteration(state):
-        known["max_iterations"] = Limit(name="max_iterations", message="", used=state.iteration)
+        by_name["max_iterations"] = Limit(name="max_iterations", message="", used=state.iteration)
     for name in Budget.model_fields:  # the name of a share or of a shared budget is another one
         cap = getattr(state.options.budget, name)
-        if name in known and cap is not None:
+        if name in by_name and cap is not None:
             pause = f"cap.{name}.{cap:.10g}"  # it asks once for each value of a cap
             if pause not in state.answers:
-                return await _parking(state, known[name], name, cap, pause, estimate)
+                return await _parking(state, by_name[name], name, cap, pause, estimate)
     return None
 
 
@@ -43,7 +43,7 @@ async def _parking(
     about: dict[str, Any] = {
         "name": name,
         "cap": cap,
-        "used": limit.used if name == "max_seconds" else _used(state, name),
+        "used": limit.used if name == "max_seconds" else _usage_of(state, name),
         "done": {
             "searches": state.usage.searches,
             "sources": len(state.sources),
@@ -64,7 +64,7 @@ async def _parking(
     )
 
 
-def _used(state: DeepResearchState, name: str) -> float | None:
+def _usage_of(state: DeepResearchState, name: str) -> float | None:
     usage = state.usage
     return {
         "max_usd": usage.cost_usd,
@@ -82,13 +82,13 @@ def _left(state: DeepResearchState, name: str) -> dict[str, Any]:
     pages = list(pages_left(state, (FETCHES,) if name == FETCHES else ()))
     unread = sum(bool(s.content_hash) and s.id not in state.analyzed for s in state.sources)
     gaps = len(state.unresolved_gaps())
-    counted = {
+    counts = {
         "searches": searches[:_MAX_NAMED],
         "pages": pages[:_MAX_NAMED],
         "sources": unread,
         "gaps": gaps,
     }
-    return {kind: much for kind, much in counted.items() if much} | (
+    return {kind: much for kind, much in counts.items() if much} | (
         {"report": 1} if state.report is None else {}
     )
 
@@ -112,10 +112,10 @@ async def _estimate(
 
 def _at_most(state: DeepResearchState, name: str, whole: float | None) -> float | None:
     """What was spent, and on top what the requests of a whole run have to be paid with: what is left is not more."""
-    used = _used(state, name)
-    if whole is None or used is None:
+    usage = _usage_of(state, name)
+    if whole is None or usage is None:
         return None
-    sum_ = used + whole
+    sum_ = usage + whole
     return math.ceil(sum_ * 100) / 100 if name == "max_usd" else math.ceil(sum_)
 
 

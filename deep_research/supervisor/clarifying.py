@@ -81,7 +81,7 @@ async def ask_about_question(state: DeepResearchState, models: RunModels | None,
         return []
     pause_id = f"{state.iteration}.{CLARIFY}"
     if any(d.action == CLARIFY for d in state.decisions):
-        return _answered(state, pause_id, clock())
+        return _answer_events(state, pause_id, clock())
     by_model = models is not None and bool(models.roles.chain_of(ModelRole.SUPERVISOR))
     doubt = await _by_model(state, models) if by_model and models is not None else None
     if doubt is None:
@@ -98,9 +98,9 @@ async def ask_about_question(state: DeepResearchState, models: RunModels | None,
         outputs={"unsure": is_asked, "question": question if is_asked else ""},
         at=clock(),
     )
-    made = DecisionMade(action=SupervisorAction.PROCEED, decision=decision)
+    event = DecisionMade(action=SupervisorAction.PROCEED, decision=decision)
     if not is_asked:
-        return [made]
+        return [event]
     parking = Parking(
         waiting_for=question,
         pause_id=pause_id,
@@ -109,14 +109,18 @@ async def ask_about_question(state: DeepResearchState, models: RunModels | None,
         then=WhenDue.DEFAULT,
         about={"why": decision.rationale, "brief": state.research_brief or ""},
     )
-    return [made, RunParked(parking=parking)]
+    return [event, RunParked(parking=parking)]
 
 
-def _answered(state: DeepResearchState, pause_id: str, at: datetime) -> list[Event]:
+def _answer_events(state: DeepResearchState, pause_id: str, at: datetime) -> list[Event]:
     """Planned again with the answer, once; who wants it gone on with as it is gets that."""
     answer = state.answers.get(pause_id)
-    done = any((d.outputs or {}).get("asked_by") == CLARIFY for d in state.decisions)
-    if answer is None or done or normalised(as_advice(answer)).rstrip(".") == normalised(GO_ON).rstrip("."):
+    has_replanned = any((d.outputs or {}).get("asked_by") == CLARIFY for d in state.decisions)
+    if (
+        answer is None
+        or has_replanned
+        or normalised(as_advice(answer)).rstrip(".") == normalised(GO_ON).rstrip(".")
+    ):
         return []
     return planned_again(state, answer, CLARIFY, at)
 
@@ -139,34 +143,34 @@ def _doubts(state: DeepResearchState) -> Iterator[Doubt]:
     for mention in look.names if look is not None else ():
         bearing = _bearing(mention.name, look.titles if look is not None else ())
         if mention.bearers > 1 and len(bearing) > 1 and not _told_apart(state.query, mention.name, bearing):
-            named = "; ".join(bearing[:MAX_NAMED])
+            title_list = "; ".join(bearing[:MAX_NAMED])
             name = _as_written(mention.name, state.query)
             why = f"Several documents are named '{name}'."
-            yield Doubt(unsure=True, question=f"Which '{name}' is meant: {named}?", why=why)
+            yield Doubt(unsure=True, question=f"Which '{name}' is meant: {title_list}?", why=why)
 
 
 def _bearing(name: str, titles: tuple[str, ...]) -> list[str]:
     """The titles that are the name and what tells it apart from others of that name."""
-    wanted = normalised(name)
+    plain_name = normalised(name)
     return [
         title
         for title in dict.fromkeys(one_line(title) for title in titles)
-        if normalised(_QUALIFIER.sub("", title)) == wanted
+        if normalised(_QUALIFIER.sub("", title)) == plain_name
     ]
 
 
 def _as_written(name: str, question: str) -> str:
     start = question.casefold().find(name)
-    written = question[start : start + len(name)] if start >= 0 else ""
-    return written if written.casefold() == name else name
+    text = question[start : start + len(name)] if start >= 0 else ""
+    return text if text.casefold() == name else name
 
 
 def _told_apart(question: str, name: str, bearing: list[str]) -> bool:
     """Whether the question has a word of the qualifier of one of them."""
     read = read_question(question)
     own = set(read.words.terms(name))
-    asked = set(read.terms) - own
-    return any(asked & (set(read.words.terms(title)) - own) for title in bearing)
+    other_terms = set(read.terms) - own
+    return any(other_terms & (set(read.words.terms(title)) - own) for title in bearing)
 
 
 def _excluding(state: DeepResearchState) -> Iterator[Doubt]:
@@ -176,17 +180,17 @@ def _excluding(state: DeepResearchState) -> Iterator[Doubt]:
     if options.since and last and options.since > last:
         yield _excluded(f"what is searched would have to be published from {options.since} on and by {last}")
     barred = {site.casefold() for site in options.not_domains}
-    wanted = [site.casefold() for site in options.domains]
-    if wanted and all(_is_below(site, barred) for site in wanted):
+    sites = [site.casefold() for site in options.domains]
+    if sites and all(_is_below(site, barred) for site in sites):
         yield _excluded("every site that may be used is one that may not be used")
-    years = [int(found) for found in _YEAR.findall(state.query)]
+    years = [int(year) for year in _YEAR.findall(state.query)]
     if last is not None and years and min(years) > last.year:
         yield _excluded(f"the question is of {min(years)}, and nothing later than {last.isoformat()} is used")
 
 
 def _excluded(why: str) -> Doubt:
-    said = f"{why[0].upper()}{why[1:]}"
-    return Doubt(unsure=True, question=f"{said}: which of the two is meant?", why=f"{said}.")
+    sentence = f"{why[0].upper()}{why[1:]}"
+    return Doubt(unsure=True, question=f"{sentence}: which of the two is meant?", why=f"{sentence}.")
 
 
 def _is_below(site: str, others: set[str]) -> bool:
@@ -199,7 +203,7 @@ async def _by_model(state: DeepResearchState, models: RunModels) -> Doubt | None
     made of them; no page."""
     model = models.model(ModelRole.SUPERVISOR, DeepResearchPhase.PLANNING)
     try:
-        doubt, _ = await asked(model, SYSTEM, MAX_OUTPUT_TOKENS, Doubt, lambda room: _told(state, room))
+        doubt, _ = await asked(model, SYSTEM, MAX_OUTPUT_TOKENS, Doubt, lambda room: _prompt(state, room))
         return doubt
     except (StoreError, StopResearch):
         raise
@@ -208,7 +212,7 @@ async def _by_model(state: DeepResearchState, models: RunModels) -> Doubt | None
         return None
 
 
-def _told(state: DeepResearchState, room: Room) -> Message:
+def _prompt(state: DeepResearchState, room: Room) -> Message:
     message = Message(room)
     message.add(f"Question: {message.within(state.query, OF_QUESTION, 'the question')}")
     instructions(message, state.options.system_prompt)

@@ -221,17 +221,17 @@ class PhaseJournal:
     def __init__(self, journal: Journal, options: dict[str, Any]) -> None:
         self._journal = journal
         self._options = options
-        self._seen: tuple[DeepResearchState, DeepResearchState] | None = (
+        self._last_view: tuple[DeepResearchState, DeepResearchState] | None = (
             None  # the run's, and with the options
         )
 
     @property
     def state(self) -> DeepResearchState:
         state = self._journal.state
-        if self._seen is None or self._seen[0] is not state:
+        if self._last_view is None or self._last_view[0] is not state:
             options = RunOptions.model_validate({**dict(state.options), **self._options})
-            self._seen = state, state.model_copy(update={"options": options})
-        return self._seen[1]
+            self._last_view = state, state.model_copy(update={"options": options})
+        return self._last_view[1]
 
     async def record(self, *events: Event, contents: Sequence[Content] = ()) -> None:
         await self._journal.record(*events, contents=contents)

@@ -13,9 +13,9 @@ MAX_QUICK_WORDS = 30  # of a question that may be answered by one search
 def depth_of(state: DeepResearchState, *, by_planner: bool = False) -> tuple[Depth, str]:
     """The depth of a run and why it has it. By rule a short question that asks one thing is quick; ``by_planner``: the
     planner thinks with a model, and says with its plan whether one search will do."""
-    wanted = state.options.depth
-    if wanted != AUTO:
-        return Depth(wanted), "" if wanted == USUAL else "It was asked for."
+    option = state.options.depth
+    if option != AUTO:
+        return Depth(option), "" if option == USUAL else "It was asked for."
     if by_planner:
         return Depth.STANDARD, "The planner may find that one search will do."
     read = read_question(state.query)

@@ -37,16 +37,16 @@ class GatePolicy(StrEnum):
 Gates = Mapping[DeepResearchPhase, GatePolicy] | Mapping[DeepResearchPhase | str, GatePolicy | str]
 
 
-def policies(given: Gates | None) -> dict[DeepResearchPhase, GatePolicy]:
+def policies(values: Gates | None) -> dict[DeepResearchPhase, GatePolicy]:
     """The policy of every phase. Raises `UnknownNameError`."""
-    chosen = dict.fromkeys(DeepResearchPhase, GatePolicy.RETRY)
-    for phase, policy in (given or {}).items():
+    by_phase = dict.fromkeys(DeepResearchPhase, GatePolicy.RETRY)
+    for phase, policy in (values or {}).items():
         if phase not in list(DeepResearchPhase):
             raise UnknownNameError.of("phase", str(phase), [p.value for p in DeepResearchPhase])
         if policy not in list(GatePolicy):
             raise UnknownNameError.of("gate policy", str(policy), [p.value for p in GatePolicy])
-        chosen[DeepResearchPhase(phase)] = GatePolicy(policy)
-    return chosen
+        by_phase[DeepResearchPhase(phase)] = GatePolicy(policy)
+    return by_phase
 
 
 def verdict(validation: ValidationResult, policy: GatePolicy, *, retry_allowed: bool) -> SupervisorAction:

@@ -41,7 +41,7 @@ from deep_research.supervisor.decisions import by_supervisor
 
 ACTION = "wave"  # of the decisions that are recorded
 MAX_OUTPUT_TOKENS = 2_500  # thoughts included
-OF_RESULTS = 0.7  # of the room
+RESULTS_SHARE = 0.7  # of the room
 MAX_FACTS, MAX_FACT_CHARS = 12, 400  # of a task
 MAX_ANSWER_CHARS, MAX_REASON_CHARS = 1_200, 400
 
@@ -88,31 +88,31 @@ class Lead:
     async def __call__(self, state: DeepResearchState) -> Sequence[Event]:
         """The decision on the wave that ended, with the tasks of the next one as sub-queries; nothing where it was made
         already or none is to be made. Raises `StoreError`, and what stops a run. A model that fails decides nothing."""
-        done = waves(state)
-        if not _may_decide(state, done) or not self._models.roles.chain_of(ModelRole.SUPERVISOR):
+        wave_count = waves(state)
+        if not _may_decide(state, wave_count) or not self._models.roles.chain_of(ModelRole.SUPERVISOR):
             return ()
         try:
-            plan = await self._asked(state, done)
+            plan = await self._ask_model(state, wave_count)
         except (StoreError, StopResearch):
             raise
         except Exception as error:  # the wave that there was will do
             log.warning("no_further_wave", error=told(error))
-            return (self._decision(state, done, WavePlan(is_enough=True, thought=_failed(error)), ()),)
+            return (self._decision(state, wave_count, WavePlan(is_enough=True, thought=_failed(error)), ()),)
         tasks = () if plan.is_enough else next_tasks(plan, state)
-        decision = self._decision(state, done, plan, tasks)
+        decision = self._decision(state, wave_count, plan, tasks)
         return (decision, SubQueriesAdded(sub_queries=tasks)) if tasks else (decision,)
 
-    async def _asked(self, state: DeepResearchState, done: int) -> WavePlan:
+    async def _ask_model(self, state: DeepResearchState, wave_count: int) -> WavePlan:
         model = self._models.model(ModelRole.SUPERVISOR, DeepResearchPhase.GATHERING)
         plan, _ = await asked(
-            model, SYSTEM, MAX_OUTPUT_TOKENS, WavePlan, lambda room: _message(state, done, room)
+            model, SYSTEM, MAX_OUTPUT_TOKENS, WavePlan, lambda room: _message(state, wave_count, room)
         )
         return plan
 
     def _decision(
-        self, state: DeepResearchState, done: int, plan: WavePlan, tasks: Sequence[SubQuery]
+        self, state: DeepResearchState, wave_count: int, plan: WavePlan, tasks: Sequence[SubQuery]
     ) -> DecisionMade:
-        inputs: dict[str, Any] = {"iteration": state.iteration, "wave": done + 1}
+        inputs: dict[str, Any] = {"iteration": state.iteration, "wave": wave_count + 1}
         outputs: dict[str, Any] = {"is_enough": plan.is_enough, "tasks": [task.query for task in tasks]}
         why = one_line(plan.thought)[:MAX_REASON_CHARS]
         decision = by_supervisor(ACTION, why, inputs, outputs, self._clock())
@@ -129,7 +129,7 @@ def _decisions(state: DeepResearchState) -> list[AgentDecision]:
     return [d for d in state.decisions if d.action == ACTION and d.inputs.get("iteration") == state.iteration]
 
 
-def _may_decide(state: DeepResearchState, done: int) -> bool:
+def _may_decide(state: DeepResearchState, wave_count: int) -> bool:
     """Whether a model worked on tasks of this iteration, and a further wave is allowed and can be paid for."""
     decisions = _decisions(state)
     is_over = bool(decisions) and not (decisions[-1].outputs or {}).get("tasks")
@@ -140,7 +140,7 @@ def _may_decide(state: DeepResearchState, done: int) -> bool:
     return (
         worked
         and not is_over
-        and done + 1 < state.options.max_waves
+        and wave_count + 1 < state.options.max_waves
         and not state.searching_stopped
         and affordable(state, 1) > 0
     )
@@ -149,28 +149,28 @@ def _may_decide(state: DeepResearchState, done: int) -> bool:
 def next_tasks(plan: WavePlan, state: DeepResearchState) -> tuple[SubQuery, ...]:
     """The tasks of a plan as sub-queries, at most as many as a plan of the run may have, none that the run has already.
     What a model writes goes to search services: addresses and what is confidential are left out."""
-    known = {s.id for s in state.sub_queries}
+    existing_ids = {s.id for s in state.sub_queries}
     parts = [part.id for part in state.parts]
-    made: dict[str, SubQuery] = {}
+    tasks: dict[str, SubQuery] = {}
     for task in plan.tasks:
         text = askable(one_line(task.question), state.query, state.options.system_prompt)
         key = sub_query_id(text)
-        if not text or key in known or key in made or len(made) == state.max_sub_queries:
+        if not text or key in existing_ids or key in tasks or len(tasks) == state.max_sub_queries:
             continue
         number = task.part or 0
-        made[key] = SubQuery(
+        tasks[key] = SubQuery(
             id=key,
             query=text,
             rationale=one_line(task.reason)[:MAX_REASON_CHARS],
-            index=state.next_index + len(made),
+            index=state.next_index + len(tasks),
             iteration=state.iteration,
             part_id=parts[number - 1] if 0 < number <= len(parts) else None,
             origin=LEAD,
         )
-    return tuple(made.values())
+    return tuple(tasks.values())
 
 
-def _message(state: DeepResearchState, done: int, room: Room) -> Message:
+def _message(state: DeepResearchState, wave_count: int, room: Room) -> Message:
     message = Message(room)
     message.add(f"Question: {message.within(state.query, OF_QUESTION, 'the question')}")
     message.add(today_of(state))
@@ -183,14 +183,14 @@ def _message(state: DeepResearchState, done: int, room: Room) -> Message:
     message.add("What the tasks came to, the first one first:")
     titles = {source.id: source.title for source in state.sources}
     tasks = [task for task in state.tasks if task.settled]
-    share = OF_RESULTS / max(1, len(tasks))
+    share = RESULTS_SHARE / max(1, len(tasks))
     for number, task in enumerate(tasks, 1):
         text = message.within("\n".join(_result(task, titles)), share, "what tasks found")
         message.material(f"task {number}", text)
         message.cut()
     most = state.options.max_waves
     message.add(
-        f"Wave {done + 1} of at most {most} is done. The next one may have up to {state.max_sub_queries} tasks."
+        f"Wave {wave_count + 1} of at most {most} is done. The next one may have up to {state.max_sub_queries} tasks."
     )
     return message
 
@@ -210,8 +210,8 @@ def _result(task: TaskState, titles: dict[str, str]) -> Iterable[str]:
     if outcome.missing:
         yield f"Not found: {'; '.join(one_line(each)[:MAX_FACT_CHARS] for each in outcome.missing)}"
     if outcome.by_search or outcome.error:
-        found = f"{len(task.source_ids)} sources, which nobody has read yet" if task.source_ids else "nothing"
-        yield f"It was searched without an agent: {found}."
+        gain = f"{len(task.source_ids)} sources, which nobody has read yet" if task.source_ids else "nothing"
+        yield f"It was searched without an agent: {gain}."
 
 
 def _sources(quotes: Iterable[Any], titles: dict[str, str]) -> list[str]:

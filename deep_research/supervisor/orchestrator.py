@@ -107,7 +107,7 @@ from deep_research.supervisor.reflection import Thinking, reflection_prompt
 from deep_research.supervisor.review import (
     RequestedAction,
     Review,
-    given,
+    guidance_event,
     judge,
     last_advice,
     onward,
@@ -485,7 +485,9 @@ class SupervisorOrchestrator:
             await journal.record(RunAdmitted(admission=admission))
             await self.abort(journal, AbortReason.REFUSED, answer.reason or "The run was refused.")
             return
-        advice = [given(DeepResearchPhase.PLANNING, 1, answer, "hook")] if isinstance(answer, str) else []
+        advice = (
+            [guidance_event(DeepResearchPhase.PLANNING, 1, answer, "hook")] if isinstance(answer, str) else []
+        )
         if _is_decided(journal.state) or overridden(self._hooks, "admit"):
             await journal.record(self._admitted(journal.state), *advice)
 
@@ -554,7 +556,7 @@ class SupervisorOrchestrator:
         state = journal.state
         advice = await self._hook(journal, "before_phase", state, phase)
         if advice and advice not in state.guidance_for(phase):
-            await self.record_to_state(journal, given(phase, state.iteration, advice, "hook"))
+            await self.record_to_state(journal, guidance_event(phase, state.iteration, advice, "hook"))
 
     async def _work(self, journal: Journal, phase: DeepResearchPhase) -> None:
         worker = self._worker(journal.state, phase)

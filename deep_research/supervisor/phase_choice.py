@@ -34,26 +34,26 @@ EXTRACTIVE_AGENTS: dict[DeepResearchPhase, Callable[[], Any]] = {
 
 def checked_agents(agents: Agents | None) -> dict[AgentRole, Any]:
     """Agents by role. Raises `UnknownNameError`."""
-    chosen: dict[AgentRole, Any] = {}
+    by_role: dict[AgentRole, Any] = {}
     roles = [role.value for role in AgentRole if role is not AgentRole.SUPERVISOR]
     for role, agent in (agents or {}).items():
         if role not in roles:
             raise UnknownNameError.of("agent role", str(role), roles)
-        chosen[AgentRole(role)] = agent
-    return chosen
+        by_role[AgentRole(role)] = agent
+    return by_role
 
 
 def phases_of(agents: Agents, limits: WorkLimits) -> Phases:
     """All five phases; a role that has no agent is done by the extractive one. Raises as `checked_agents`, and
     `NoSearchProviderError` without a gatherer: nothing else could search."""
-    chosen = checked_agents(agents)
-    if AgentRole.GATHERER not in chosen:
+    by_role = checked_agents(agents)
+    if AgentRole.GATHERER not in by_role:
         raise NoSearchProviderError(
             "There is nothing to search: no gatherer was handed over.",
             hint="For example: agents={'gatherer': SearchGatherer([provider])}, of deep_research.phases.gathering.",
         )
     return {
-        phase: phase_type(chosen.get(PHASE_TO_AGENT[phase]) or EXTRACTIVE_AGENTS[phase](), limits=limits)
+        phase: phase_type(by_role.get(PHASE_TO_AGENT[phase]) or EXTRACTIVE_AGENTS[phase](), limits=limits)
         for phase, phase_type in PHASE_TYPES.items()
     }
 

@@ -68,7 +68,7 @@ REFUSED = (
 CAPS = ("max_searches", "max_fetches", "max_model_calls", "max_tokens", "max_usd", "max_seconds")
 SITES = ("source_types", "domains", "not_domains")
 DAYS = ("since", "until")
-LONGEST_SENTENCE, LONGEST_NAME, LEAST_IMPORTANT = 4_000, 200, 100
+MAX_SENTENCE_CHARS, MAX_NAME_CHARS, MAX_PRIORITY = 4_000, 200, 100
 
 PlanEstimate = Callable[[DeepResearchState], Awaitable[dict[str, Any]]]
 PLAN = "plan"
@@ -97,7 +97,7 @@ class EditedQuery(Record):
     id: str | None = None
     query: str | None = None
     rationale: str | None = None
-    priority: int | None = Field(default=None, ge=1, le=LEAST_IMPORTANT)
+    priority: int | None = Field(default=None, ge=1, le=MAX_PRIORITY)
     data_sources: tuple[str, ...] | None = None
 
 
@@ -143,18 +143,18 @@ def answer_schema(
     state: DeepResearchState, *, replans: bool, data_sources: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The JSON schema of an answer: ``approve``, ``no``, an edited plan, or where it may be planned again a sentence."""
-    word = {"enum": [*AGREED, *REFUSED]} if not replans else _text(LONGEST_SENTENCE)
+    word = {"enum": [*AGREED, *REFUSED]} if not replans else _text(MAX_SENTENCE_CHARS)
     return {"anyOf": [word, _of_edits(state, data_sources)]}
 
 
 def _of_edits(state: DeepResearchState, data_sources: Sequence[str]) -> dict[str, Any]:
-    named = {"enum": list(data_sources)} if data_sources else _text(LONGEST_NAME)
+    item_schema = {"enum": list(data_sources)} if data_sources else _text(MAX_NAME_CHARS)
     line = _object(
         id={"enum": [s.id for s in state.pending_sub_queries()]},
         query=_text(MAX_QUERY_CHARS),
-        rationale={"type": "string", "maxLength": LONGEST_SENTENCE},
-        priority={"type": "integer", "minimum": 1, "maximum": LEAST_IMPORTANT},
-        data_sources={"type": "array", "items": named, "uniqueItems": True},
+        rationale={"type": "string", "maxLength": MAX_SENTENCE_CHARS},
+        priority={"type": "integer", "minimum": 1, "maximum": MAX_PRIORITY},
+        data_sources={"type": "array", "items": item_schema, "uniqueItems": True},
     ) | {"minProperties": 1}
     lines = {"type": "array", "items": line, "minItems": 1, "maxItems": state.max_sub_queries}
     whole = {"type": "integer", "minimum": 0}
@@ -163,11 +163,11 @@ def _of_edits(state: DeepResearchState, data_sources: Sequence[str]) -> dict[str
         "max_seconds": {"type": "number", "exclusiveMinimum": 0},
         "max_sources_per_query": {"type": "integer", "minimum": 1, "maximum": 50},
     }
-    names = {"type": "array", "items": _text(LONGEST_NAME), "uniqueItems": True}
+    names = {"type": "array", "items": _text(MAX_NAME_CHARS), "uniqueItems": True}
     day = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
     places = dict.fromkeys(SITES, names) | dict.fromkeys(DAYS, day)
     return _object(
-        sub_queries=lines, limits=_object(**caps), sources=_object(**places), by=_text(LONGEST_NAME)
+        sub_queries=lines, limits=_object(**caps), sources=_object(**places), by=_text(MAX_NAME_CHARS)
     ) | {"minProperties": 1}
 
 
@@ -218,7 +218,7 @@ def read_edit(state: DeepResearchState, value: Any) -> Edited:
     return Edited(
         sub_queries=None if lines is None else tuple(_lines(state, lines)),
         terms=_terms(state, edit),
-        by=" ".join((edit.by or "").split())[:LONGEST_NAME] or "owner",
+        by=" ".join((edit.by or "").split())[:MAX_NAME_CHARS] or "owner",
     )
 
 
@@ -238,25 +238,25 @@ def _lines(state: DeepResearchState, lines: Sequence[EditedQuery]) -> Iterator[S
         raise BadEditError(
             f"the plan has {len(lines)} searches, and at most {state.max_sub_queries} are allowed"
         )
-    known = {s.id: s for s in state.pending_sub_queries()}
-    made: dict[str, SubQuery] = {}
-    named: set[str] = set()
+    pending_by_id = {s.id: s for s in state.pending_sub_queries()}
+    sub_queries: dict[str, SubQuery] = {}
+    used_places: set[str] = set()
     for number, line in enumerate(lines, 1):
-        old = known.get(line.id) if line.id is not None else None
+        old = pending_by_id.get(line.id) if line.id is not None else None
         if line.id is not None and old is None:
             raise BadEditError(f"search {number}: the plan has no sub-query '{line.id[:40]}'")
-        each = _line(state, line, old, known, number)
+        each = _line(state, line, old, pending_by_id, number)
         place = (old or each).id
-        if each.id in made or place in named:
+        if each.id in sub_queries or place in used_places:
             raise BadEditError(f"search {number}: '{each.query[:80]}' is in the plan twice")
-        named.add(place)
-        made[each.id] = each
-    fresh = sum(each.index < 0 for each in made.values())
+        used_places.add(place)
+        sub_queries[each.id] = each
+    fresh = sum(each.index < 0 for each in sub_queries.values())
     places = sorted(
-        [each.index for each in made.values() if each.index >= 0]
+        [each.index for each in sub_queries.values() if each.index >= 0]
         + list(range(state.next_index, state.next_index + fresh))
     )
-    for each, index in zip(made.values(), places, strict=True):
+    for each, index in zip(sub_queries.values(), places, strict=True):
         yield each.model_copy(update={"index": index})
 
 
@@ -264,7 +264,7 @@ def _line(
     state: DeepResearchState,
     line: EditedQuery,
     old: SubQuery | None,
-    known: dict[str, SubQuery],
+    pending_by_id: dict[str, SubQuery],
     number: int,
 ) -> SubQuery:
     """The sub-query of a line; the index of one without a place in the plan is -1."""
@@ -272,11 +272,11 @@ def _line(
     if not text:
         raise BadEditError(f"search {number}: it is empty")
     if old is None or sub_query_id(text) != old.id:
-        asked = askable(text, state.query, state.options.system_prompt)
-        if asked != text:
+        safe_text = askable(text, state.query, state.options.system_prompt)
+        if safe_text != text:
             what = "an address, or what your instructions keep confidential"
             raise BadEditError(f"search {number}: '{text[:80]}' cannot be searched: it holds {what}")
-        old = old or known.get(sub_query_id(text))
+        old = old or pending_by_id.get(sub_query_id(text))
     key = sub_query_id(text)
     base = old or SubQuery(
         id=key,
@@ -285,12 +285,12 @@ def _line(
         iteration=state.iteration,
         part_id=state.parts[0].id if len(state.parts) == 1 else None,
     )
-    given = {
+    changes = {
         name: value
         for name in ("rationale", "priority", "data_sources")
         if (value := getattr(line, name)) is not None
     }
-    return base.model_copy(update={"id": key, "query": base.query if base.id == key else text, **given})
+    return base.model_copy(update={"id": key, "query": base.query if base.id == key else text, **changes})
 
 
 def _terms(state: DeepResearchState, edit: PlanEdit) -> PlanTerms | None:
@@ -313,8 +313,8 @@ def _terms(state: DeepResearchState, edit: PlanEdit) -> PlanTerms | None:
     return terms
 
 
-def _names(given: Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if given is None else tuple(dict.fromkeys(name.strip().casefold() for name in given))
+def _names(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(dict.fromkeys(name.strip().casefold() for name in names))
 
 
 def sentences(state: DeepResearchState) -> int:
@@ -335,14 +335,14 @@ async def ask_for_approval(
     pause_id = f"{state.iteration}.{PLAN}.{sentences(state)}"
     replans = sentences(state) < state.options.max_supervisor_retries
     # One that was refused, and is gone on with all the same, asks again.
-    ended = sum(d.action == "abort" and d.rationale == NOT_WANTED for d in state.decisions)
+    abort_count = sum(d.action == "abort" and d.rationale == NOT_WANTED for d in state.decisions)
     problem = ""
     while pause_id in state.answers:  # once, but where an answer was taken that cannot be followed any more
         answer = state.answers[pause_id]
         if refuses(answer):
-            if not ended:
+            if not abort_count:
                 raise StopResearch(NOT_WANTED)
-            ended, pause_id = ended - 1, f"{pause_id}+"
+            abort_count, pause_id = abort_count - 1, f"{pause_id}+"
             continue
         if agrees(answer):
             return [PlanApproved(by="owner")]
@@ -362,12 +362,12 @@ async def ask_for_approval(
         kind=ParkedKind.PLAN,
         answer_schema=answer_schema(state, replans=replans, data_sources=may),
         then=WhenDue.STAY,
-        about=await told(state, estimate),
+        about=await plan_data(state, estimate),
     )
     return [RunParked(parking=parking)]
 
 
-async def told(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[str, Any]:
+async def plan_data(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[str, Any]:
     """The plan as data: what its owner has to see to agree to it."""
     return {
         "brief": state.research_brief or "",
@@ -388,7 +388,7 @@ async def told(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[
     }
 
 
-def planned_again(state: DeepResearchState, said: Any, asked_by: str, at: datetime) -> list[Event]:
+def planned_again(state: DeepResearchState, answer: Any, asked_by: str, at: datetime) -> list[Event]:
     """The planning is done again with what the owner said, which all who work later are told too."""
     planning = DeepResearchPhase.PLANNING
     earlier = sum(
@@ -402,7 +402,11 @@ def planned_again(state: DeepResearchState, said: Any, asked_by: str, at: dateti
         at=at,
     )
     said_so = Guidance(
-        phase=planning, iteration=state.iteration, text=as_advice(said).strip(), origin=ANSWERED, lasting=True
+        phase=planning,
+        iteration=state.iteration,
+        text=as_advice(answer).strip(),
+        origin=ANSWERED,
+        lasting=True,
     )
     return [
         GuidanceGiven(guidance=said_so),

@@ -43,7 +43,7 @@ from deep_research.state.records import OF_MODEL
 from deep_research.supervisor.decisions import by_supervisor
 from deep_research.supervisor.review import Review, consider
 
-MOST_OUTPUT = 1_500  # tokens, thoughts included
+MAX_OUTPUT_TOKENS = 1_500  # tokens, thoughts included
 
 SYSTEM = f"""\
 You supervise a piece of research that goes through planning, gathering, analysis, synthesis and \
@@ -84,12 +84,16 @@ async def reflect(
 ) -> Reflection:
     """What the supervisor's model thinks of a finished phase, asked by the ``prompt``. Raises `WorkError`."""
     reflection, _ = await asked(
-        model, SYSTEM, MOST_OUTPUT, Reflection, lambda room: _told(state, phase, validation, prompt, room)
+        model,
+        SYSTEM,
+        MAX_OUTPUT_TOKENS,
+        Reflection,
+        lambda room: _prompt(state, phase, validation, prompt, room),
     )
     return reflection
 
 
-def _told(
+def _prompt(
     state: DeepResearchState,
     phase: DeepResearchPhase,
     validation: ValidationResult,
@@ -121,24 +125,24 @@ def reflected(
 def _figures(state: DeepResearchState, phase: DeepResearchPhase) -> list[str]:
     """What the run has, in figures and the words of its owner alone: what pages say could order a model to have phases
     done again and again."""
-    told = [f"{part.text}: {verdict}" for part, verdict in _parts(state)]
+    lines = [f"{part.text}: {verdict}" for part, verdict in _parts(state)]
     searched = sum(bool(s.source_ids) for s in state.completed_sub_queries())
-    told.append(f"{len(state.current_sub_queries())} searches planned, {searched} of them found something.")
+    lines.append(f"{len(state.current_sub_queries())} searches planned, {searched} of them found something.")
     if phase is DeepResearchPhase.PLANNING:
-        return told
+        return lines
     kinds = Counter(f"{source.kind.value} of {source.quality.value} quality" for source in state.sources)
-    told.append(f"Sources: {_counted(kinds)}.")
+    lines.append(f"Sources: {_count_list(kinds)}.")
     if phase is not DeepResearchPhase.GATHERING:
-        told.append(
-            f"Findings: {_counted(Counter(f'{f.confidence.value} confidence' for f in state.findings))}."
+        lines.append(
+            f"Findings: {_count_list(Counter(f'{f.confidence.value} confidence' for f in state.findings))}."
         )
-        told.append(
+        lines.append(
             f"{len(state.unresolved_gaps())} gaps are open; {len(state.contradictions)} contradictions."
         )
     if state.report_metadata is not None:
-        made = state.report_metadata
-        told.append(f"Report: {made.word_count} words, {made.citations_count} citations.")
-    return [one_line(line) for line in told]
+        metadata = state.report_metadata
+        lines.append(f"Report: {metadata.word_count} words, {metadata.citations_count} citations.")
+    return [one_line(line) for line in lines]
 
 
 def _parts(state: DeepResearchState) -> list[tuple[QuestionPart, str]]:
@@ -152,7 +156,7 @@ def _parts(state: DeepResearchState) -> list[tuple[QuestionPart, str]]:
     ]
 
 
-def _counted(kinds: Counter[str]) -> str:
+def _count_list(kinds: Counter[str]) -> str:
     return ", ".join(f"{count} of {kind}" for kind, count in sorted(kinds.items())) or "none"
 
 

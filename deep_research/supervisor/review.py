@@ -81,8 +81,8 @@ class Review:
 
     def is_advised(self, state: DeepResearchState) -> bool:
         """Whether somebody said something that the agent of the phase was not told yet: with that its handoff differs."""
-        told = state.steering_for(self.phase)
-        return any(origin != GATE and text not in told for text, origin in self.guidance)
+        known_texts = state.steering_for(self.phase)
+        return any(origin != GATE and text not in known_texts for text, origin in self.guidance)
 
     def open_request(self) -> RequestedAction | None:
         """The one to go on or to finish that is still open, the owner's before the model's."""
@@ -210,7 +210,7 @@ def onward(
     # What is said between the iterations, or before all else, is for all that follows; a gate speaks of the next step.
     lasting = not again and review.phase in _LASTING
     events: list[Event] = [
-        given(target, iteration, text, origin, lasting=lasting and origin != GATE)
+        guidance_event(target, iteration, text, origin, lasting=lasting and origin != GATE)
         for text, origin in review.guidance
     ]
     if again:
@@ -245,7 +245,7 @@ def _again(state: DeepResearchState, review: Review, target: DeepResearchPhase, 
     ]
 
 
-def given(
+def guidance_event(
     phase: DeepResearchPhase, iteration: int, text: str, origin: str, *, lasting: bool = False
 ) -> GuidanceGiven:
     """Advice for the agent of a phase, as an event; ``lasting``: and for those that work after it in the iteration."""
@@ -257,22 +257,22 @@ def given(
 def last_advice(state: DeepResearchState, review: Review) -> list[Event]:
     """What was said after the last phase, too late for any agent: it is kept with that phase. What the gate
     says stands in the phase's end."""
-    said = [(text, origin) for text, origin in review.guidance if origin != GATE]
+    late_texts = [(text, origin) for text, origin in review.guidance if origin != GATE]
     return [
-        *(given(review.phase, state.iteration, text, origin) for text, origin in said),
-        *(NoticeAdded(notice=guidance_notice(TOO_LATE, text)) for text, _ in said),
+        *(guidance_event(review.phase, state.iteration, text, origin) for text, origin in late_texts),
+        *(NoticeAdded(notice=guidance_notice(TOO_LATE, text)) for text, _ in late_texts),
     ]
 
 
 def request_events(
-    state: DeepResearchState, review: Review, taken: SupervisorAction, at: datetime
+    state: DeepResearchState, review: Review, next_action: SupervisorAction, at: datetime
 ) -> list[Event]:
     """The requested actions, once it is known what comes next: a thought of the supervisor's model as the decision that
     it led to; what came to nothing as a request, with the reason."""
     events: list[Event] = []
     for request in review.requests:
-        followed = request.action is taken or (
-            request.action is SupervisorAction.PROCEED and taken not in _HELD
+        followed = request.action is next_action or (
+            request.action is SupervisorAction.PROCEED and next_action not in _HELD
         )
         if followed and request.thought is None:
             continue  # the decision itself says by whom it was asked for
@@ -283,14 +283,14 @@ def request_events(
             outputs={"requested": request.action.value, "asked_by": request.origin},
             at=at,
         )
-        why = None if followed else request.refused or _why_not(state, request, taken)
+        why = None if followed else request.refused or _why_not(state, request, next_action)
         events.append(
-            DecisionMade(action=taken if followed else request.action, decision=thought, refused=why)
+            DecisionMade(action=next_action if followed else request.action, decision=thought, refused=why)
         )
     return events
 
 
-def _why_not(state: DeepResearchState, request: RequestedAction, taken: SupervisorAction) -> str:
+def _why_not(state: DeepResearchState, request: RequestedAction, next_action: SupervisorAction) -> str:
     if request.action is SupervisorAction.ITERATE:
         return cannot_iterate(state, state.phase) or "It was decided otherwise."
-    return f"It was decided otherwise: {taken.value}."
+    return f"It was decided otherwise: {next_action.value}."

@@ -31,7 +31,7 @@ from deep_research.state.reducer import holds_whole_report
 from deep_research.state.spending import ON_MODELS
 
 _EVIDENCE = (DeepResearchPhase.GATHERING, DeepResearchPhase.ANALYSIS)
-NEAREST = 3  # sources that are named when none of them answers
+MAX_NEAREST_SOURCES = 3  # sources that are named when none of them answers
 # What a cap is on.
 _COUNTED = dict.fromkeys(ON_MODELS, "requests to models") | {
     "max_searches": "searches",
@@ -65,17 +65,19 @@ def blocked(
 def _looked_for(state: DeepResearchState) -> str:
     """What was searched and read for nothing."""
     searched = sum(s.status is SubQueryStatus.COMPLETED for s in state.sub_queries)
-    titles = [f"“{' '.join(source.title.split())}”" for source in state.sources if source.title][:NEAREST]
+    titles = [f"“{' '.join(source.title.split())}”" for source in state.sources if source.title][
+        :MAX_NEAREST_SOURCES
+    ]
     if not searched or not titles:
         return ""
     return (
-        f" {_counted(searched, 'search', 'searches')} found {_counted(len(state.sources), 'source', 'sources')},"
+        f" {_number_of(searched, 'search', 'searches')} found {_number_of(len(state.sources), 'source', 'sources')},"
         f" among them {' and '.join((', '.join(titles[:-1]), titles[-1]) if titles[1:] else titles)};"
         " none of them says it."
     )
 
 
-def _counted(number: int, one: str, more: str) -> str:
+def _number_of(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
 
 

@@ -79,12 +79,12 @@ def scripted_agents(
     }
 
 
-def _by_role(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]:
-    known = [role.value for role in ROLES]
-    for name in given or {}:
-        if name not in known:
-            raise UnknownNameError.of("agent role", str(name), known)
-    return {AgentRole(name): value for name, value in (given or {}).items()}
+def _by_role(values: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]:
+    role_names = [role.value for role in ROLES]
+    for name in values or {}:
+        if name not in role_names:
+            raise UnknownNameError.of("agent role", str(name), role_names)
+    return {AgentRole(name): value for name, value in (values or {}).items()}
 
 
 def _blocked_first(role: AgentRole, times: int, script: _Script) -> Callable[[Any], Any]:
@@ -107,17 +107,17 @@ class _Script:
     answered_from: int = 1
 
     def planner(self, handoff: Any) -> PlannerOutput:
-        wanted = min(self.sub_queries, handoff.max_sub_queries)
+        count = min(self.sub_queries, handoff.max_sub_queries)
         return PlannerOutput(
             research_brief=f"How to answer: {handoff.original_query}",
             sub_queries=tuple(
                 PlannedQuery(query=f"{handoff.original_query} part {n + 1}", rationale=f"Part {n + 1}.")
-                for n in range(wanted)
+                for n in range(count)
             ),
         )
 
     def gatherer(self, handoff: Any) -> GathererOutput:
-        found = [r for query in handoff.sub_queries for r in results(query, self.sources, size=self.size)]
+        hits = [r for query in handoff.sub_queries for r in results(query, self.sources, size=self.size)]
         return GathererOutput(
             sources=tuple(
                 GatheredSource(
@@ -128,9 +128,9 @@ class _Script:
                     quality=result.quality,
                     relevance=result.relevance,
                 )
-                for result in found
+                for result in hits
             ),
-            stats=GatherStats(queries_executed=len(handoff.sub_queries), sources_collected=len(found)),
+            stats=GatherStats(queries_executed=len(handoff.sub_queries), sources_collected=len(hits)),
         )
 
     def analyzer(self, handoff: Any) -> AnalyzerOutput:
@@ -155,15 +155,15 @@ class _Script:
         return SynthesizerOutput(report=f"{opening}\n\n## Findings\n\n{lines}\n")
 
     def refiner(self, handoff: Any) -> RefinerOutput:
-        wanted = handoff.iteration < self.iterations
-        fresh = tuple(FollowUpQuery(query=query) for query in self._deeper(handoff)) if wanted else ()
+        should_iterate = handoff.iteration < self.iterations
+        fresh = tuple(FollowUpQuery(query=query) for query in self._deeper(handoff)) if should_iterate else ()
         return RefinerOutput(
             gap_analysis=tuple(
-                GapAnalysis(gap_id=gap.id, addressable=wanted, follow_up_queries=fresh)
+                GapAnalysis(gap_id=gap.id, addressable=should_iterate, follow_up_queries=fresh)
                 for gap in handoff.gaps
             ),
             iteration_recommendation=IterationRecommendation(
-                should_iterate=wanted, priority_gaps=tuple(gap.id for gap in handoff.gaps)
+                should_iterate=should_iterate, priority_gaps=tuple(gap.id for gap in handoff.gaps)
             ),
             report_improvements=self.improvements,
         )

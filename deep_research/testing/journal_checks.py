@@ -25,9 +25,9 @@ from deep_research.state.reducer import Fold, fold
 from deep_research.store import Command, Feed, Lane, LoopOutbox, NewRun, RunJournal
 from deep_research.testing.doubles import FakeClock
 from deep_research.testing.samples import sample_log, sample_task, sample_texts
-from deep_research.testing.store_bench import PATIENCE, Bench, Listener
+from deep_research.testing.store_bench import PATIENCE_SECONDS, Bench, Listener
 
-ROUNDS = 250
+ROUND_COUNT = 250
 
 
 class CountingFold(Fold):
@@ -67,7 +67,7 @@ def on_a_loop(
     """A check of a started run, as a check of a store."""
 
     async def started(bench: Bench) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             desk = open_desk(bench)
             await desk.journal.record(*beginning(desk.run_id))
             await check(desk)
@@ -137,8 +137,8 @@ async def recording_nothing_is_no_event(desk: Desk) -> None:
 
 async def events_are_applied_in_the_order_they_were_handed_in(desk: Desk) -> None:
     await asyncio.gather(*(desk.journal.record(note(str(n)), note(f"{n}b")) for n in range(100)))
-    wanted = [text for n in range(100) for text in (str(n), f"{n}b")]
-    assert [g.text for g in desk.journal.state.guidance] == wanted
+    expected = [text for n in range(100) for text in (str(n), f"{n}b")]
+    assert [g.text for g in desk.journal.state.guidance] == expected
     assert desk.fold.applied == list(range(1, 203))
 
 
@@ -157,7 +157,7 @@ async def watchers_are_woken_by_every_commit(desk: Desk) -> None:
     watcher = desk.feed.join(desk.run_id)
     for number in range(3):
         await desk.journal.record(note(str(number)))
-        await watcher.wait(PATIENCE)
+        await watcher.wait(PATIENCE_SECONDS)
 
 
 async def saved_texts_are_read_back(desk: Desk) -> None:
@@ -201,7 +201,7 @@ async def an_event_that_cannot_happen_closes_the_journal_and_tells_who_waits(des
     impossible = ev.SubQueryFailed(sub_query_id="subq-unknown", error="never asked")
     outcome = await asyncio.gather(desk.journal.record(impossible), return_exceptions=True)
     assert isinstance(outcome[0], DeepResearchError)
-    assert desk.journal.ended
+    assert desk.journal.is_closed
 
 
 # Ending
@@ -243,7 +243,7 @@ async def parking_lets_go_of_the_run(desk: Desk) -> None:
     await desk.journal.record(ev.RunParked(parking=Parking(waiting_for="a word")))
     row = desk.bench.store.run(desk.run_id)
     assert (row.owner, row.projection.status) == (None, RunStatus.PARKED)
-    assert desk.journal.ended
+    assert desk.journal.is_closed
 
 
 # Losing
@@ -253,7 +253,7 @@ async def a_lost_run_refuses_and_stays_as_it_was(desk: Desk) -> None:
     _take_away(desk)
     outcome = await asyncio.gather(*(desk.journal.record(note()) for _ in range(3)), return_exceptions=True)
     assert all(isinstance(o, AppendRefusedError) for o in outcome)
-    assert desk.journal.ended
+    assert desk.journal.is_closed
     assert desk.fold.applied == [1, 2]
     assert len(desk.log()) == 2
 
@@ -299,15 +299,15 @@ async def a_command_that_ends_a_run_is_gone_with_its_last_word_and_not_before(de
 async def commands_that_nobody_acted_on_are_named_before_the_last_word_of_a_completed_run(desk: Desk) -> None:
     store = desk.bench.store
     store.enqueue_command(desk.run_id, "steer", "answered")
-    (answered,) = store.pending_commands(desk.run_id)
-    desk.journal.consume(answered.id)
+    (command,) = store.pending_commands(desk.run_id)
+    desk.journal.consume(command.id)
     store.enqueue_command(desk.run_id, "steer", "first")
     store.enqueue_command(desk.run_id, "pause", "second")
     await desk.journal.record(note(), ev.RunCompleted())
     *_, noted, first, second, last = desk.log()
-    named = [event.refused for event in (first, second) if isinstance(event, ev.RunSteered)]
+    refusals = [event.refused for event in (first, second) if isinstance(event, ev.RunSteered)]
     assert isinstance(noted, ev.GuidanceGiven)
-    assert named == ["steer first", "pause second"]
+    assert refusals == ["steer first", "pause second"]
     assert isinstance(last, ev.RunCompleted)
     assert store.pending_commands(desk.run_id) == []
     assert fold(desk.log()).snapshot() == desk.journal.state
@@ -332,8 +332,8 @@ def whoever_is_cancelled_the_state_is_the_fold_of_the_log(bench: Bench) -> None:
 
     async def rounds() -> None:
         outbox = LoopOutbox(bench.store, asyncio.get_running_loop())
-        async with asyncio.timeout(3 * PATIENCE):
-            for number in range(ROUNDS):
+        async with asyncio.timeout(3 * PATIENCE_SECONDS):
+            for number in range(ROUND_COUNT):
                 await _cancelled_at_random(open_desk(bench, f"run-{number}", outbox), chance)
 
     asyncio.run(rounds())
@@ -352,7 +352,7 @@ async def _cancelled_at_random(desk: Desk, chance: random.Random) -> None:
             await asyncio.sleep(0)
         waiter.cancel()
     await asyncio.gather(*waiters, return_exceptions=True)
-    if not desk.journal.ended:
+    if not desk.journal.is_closed:
         await desk.journal.record(note("end"))
     else:
         await asyncio.gather(desk.journal.record(note("end")), return_exceptions=True)

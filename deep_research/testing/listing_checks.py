@@ -12,7 +12,7 @@ from deep_research.state.figures import Figures
 from deep_research.state.phases import ParkedKind
 from deep_research.state.projection import Projection
 from deep_research.store import RunCursor, RunFilter
-from deep_research.testing.store_bench import RUNNING, START, Bench
+from deep_research.testing.store_bench import RUNNING, START_SECONDS, Bench
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 QUESTION_PAUSE = Parking(waiting_for="a word", pause_id="1.planning.0.gate")
@@ -30,10 +30,10 @@ def the_row_keeps_why_a_run_stands_and_how_far_it_came(bench: Bench) -> None:
         Projection(status=RunStatus.RUNNING, figures=figures.model_copy(update={"cost_usd": None})),
         Projection(status=RunStatus.COMPLETED, phase=DeepResearchPhase.REFINEMENT, iteration=3),
     )  # fmt: skip
-    for expected, wanted in enumerate(rows, start=1):
-        assert bench.append(lane, expected, projection=wanted) is None
-        assert bench.store.run("run-1").projection == wanted
-        assert [row.projection for row in bench.store.runs()] == [wanted]
+    for expected, projection in enumerate(rows, start=1):
+        assert bench.append(lane, expected, projection=projection) is None
+        assert bench.store.run("run-1").projection == projection
+        assert [row.projection for row in bench.store.runs()] == [projection]
 
 
 def letting_go_leaves_the_seconds_of_work_behind(bench: Bench) -> None:
@@ -59,17 +59,17 @@ def runs_are_found_by_user_and_session(bench: Bench) -> None:
     bench.create("run-2", user_id="ada", session_id="s-2")
     bench.create("run-3", user_id="ADA")
     bench.create("run-4")
-    assert _found(bench, user="ada") == ["run-2", "run-1"]
-    assert _found(bench, user="ada", session="s-1") == ["run-1"]
-    assert _found(bench, session="s-3") == []
-    assert _found(bench) == ["run-4", "run-3", "run-2", "run-1"]
+    assert _ids_of(bench, user="ada") == ["run-2", "run-1"]
+    assert _ids_of(bench, user="ada", session="s-1") == ["run-1"]
+    assert _ids_of(bench, session="s-3") == []
+    assert _ids_of(bench) == ["run-4", "run-3", "run-2", "run-1"]
 
 
 def runs_are_found_by_the_text_of_their_question_in_whatever_case(bench: Bench) -> None:
     questions = ("Who built BELL Rock?", "100% of what_ever \\ it's", "Élise in der STRASSE", "a\x00b")
     for number, query in enumerate(questions, start=1):
         bench.create(f"run-{number}", query=query)
-    for text, wanted in {
+    for text, run_ids in {
         "bell rock": ["run-1"],
         "Rock?": ["run-1"],
         "100%": ["run-2"],
@@ -85,7 +85,7 @@ def runs_are_found_by_the_text_of_their_question_in_whatever_case(bench: Bench) 
         "' OR '1'='1": [],
         "": ["run-4", "run-3", "run-2", "run-1"],
     }.items():
-        assert _found(bench, text=text) == wanted, text
+        assert _ids_of(bench, text=text) == run_ids, text
 
 
 def runs_are_found_by_the_status_that_is_shown(bench: Bench) -> None:
@@ -94,18 +94,18 @@ def runs_are_found_by_the_status_that_is_shown(bench: Bench) -> None:
         bench.create(f"dead-{number}", projection=Projection(status=status), owner=bench.dead_owner())
         bench.store.release(bench.create(f"free-{number}", projection=Projection(status=status)))
     for status in RunStatus:
-        shown = [row.run_id for row in bench.store.runs() if row.status(bench.now) is status]
-        assert _found(bench, status=status) == shown
-    assert len(_found(bench, status=RunStatus.INTERRUPTED)) == 2 * 2 + 3
-    assert _found(bench, status=RunStatus.RUNNING) == [f"live-{list(RunStatus).index(RunStatus.RUNNING)}"]
+        run_ids = [row.run_id for row in bench.store.runs() if row.status(bench.now) is status]
+        assert _ids_of(bench, status=status) == run_ids
+    assert len(_ids_of(bench, status=RunStatus.INTERRUPTED)) == 2 * 2 + 3
+    assert _ids_of(bench, status=RunStatus.RUNNING) == [f"live-{list(RunStatus).index(RunStatus.RUNNING)}"]
 
 
 def a_run_whose_lease_ran_out_is_found_as_interrupted(bench: Bench) -> None:
     bench.create(owner=bench.stranger())
-    assert _found(bench, status=RunStatus.INTERRUPTED) == []
+    assert _ids_of(bench, status=RunStatus.INTERRUPTED) == []
     bench.now += 3_600
-    assert _found(bench, status=RunStatus.INTERRUPTED) == ["run-1"]
-    assert _found(bench, status=RunStatus.RUNNING) == []
+    assert _ids_of(bench, status=RunStatus.INTERRUPTED) == ["run-1"]
+    assert _ids_of(bench, status=RunStatus.RUNNING) == []
 
 
 def parked_runs_are_found_by_what_they_wait_for_and_until_when(bench: Bench) -> None:
@@ -122,11 +122,11 @@ def parked_runs_are_found_by_what_they_wait_for_and_until_when(bench: Bench) -> 
     }.items():
         bench.create(run_id, projection=Projection(status=RunStatus.PARKED, parking=parking))
     bench.create("goes-on", projection=COMPLETED)
-    assert _found(bench, parked_kind=ParkedKind.QUESTION) == ["asks-until", "asks"]
-    assert _found(bench, parked_kind=ParkedKind.OUTAGE) == ["down-longer", "down"]
-    assert _found(bench, due_before=NOON) == []
-    assert _found(bench, due_before=NOON + timedelta(microseconds=1)) == ["down", "asks-until"]
-    assert _found(bench, due_before=NOON + 2 * day, parked_kind=ParkedKind.OUTAGE) == ["down-longer", "down"]
+    assert _ids_of(bench, parked_kind=ParkedKind.QUESTION) == ["asks-until", "asks"]
+    assert _ids_of(bench, parked_kind=ParkedKind.OUTAGE) == ["down-longer", "down"]
+    assert _ids_of(bench, due_before=NOON) == []
+    assert _ids_of(bench, due_before=NOON + timedelta(microseconds=1)) == ["down", "asks-until"]
+    assert _ids_of(bench, due_before=NOON + 2 * day, parked_kind=ParkedKind.OUTAGE) == ["down-longer", "down"]
 
 
 def parked_runs_for_which_an_answer_was_left_are_found(bench: Bench) -> None:
@@ -143,7 +143,7 @@ def runs_of_several_time_zones_are_ordered_by_their_instants(bench: Bench) -> No
     for number, hours in enumerate((0, 9, -9, 3)):
         at = (NOON + timedelta(seconds=number)).astimezone(timezone(timedelta(hours=hours)))
         bench.create(f"run-{number}", at=at)
-    assert _found(bench) == ["run-3", "run-2", "run-1", "run-0"]
+    assert _ids_of(bench) == ["run-3", "run-2", "run-1", "run-0"]
     assert _pages(bench, 1) == [["run-3"], ["run-2"], ["run-1"], ["run-0"]]
 
 
@@ -151,12 +151,12 @@ def pages_are_full_and_together_the_list(bench: Bench) -> None:
     """Also of what SQL alone cannot tell: whether an owner lives."""
     for number in range(20):
         owner = bench.dead_owner() if number % 3 else None
-        at = datetime.fromtimestamp(START + number // 4, UTC)
+        at = datetime.fromtimestamp(START_SECONDS + number // 4, UTC)
         bench.create(f"run-{number:02}", owner=owner, at=at, query="Why?" if number % 2 else "How?")
-    for given in ({}, {"status": RunStatus.INTERRUPTED}, {"status": RunStatus.INTERRUPTED, "text": "why"}):
-        whole = _found(bench, **given)
+    for filters in ({}, {"status": RunStatus.INTERRUPTED}, {"status": RunStatus.INTERRUPTED, "text": "why"}):
+        whole = _ids_of(bench, **filters)
         for size in (1, 3, 7):
-            pages = _pages(bench, size, **given)
+            pages = _pages(bench, size, **filters)
             assert [run_id for page in pages for run_id in page] == whole
             assert all(len(page) == size for page in pages[:-1])
     assert len(whole) == 7
@@ -167,7 +167,7 @@ def a_page_begins_where_it_did_while_runs_come_and_go(bench: Bench) -> None:
         bench.create(f"run-{number}", owner=bench.dead_owner())
     first = bench.store.runs(limit=2)
     assert [row.run_id for row in first] == ["run-5", "run-4"]
-    bench.create("run-7", at=datetime.fromtimestamp(START + 60, UTC))
+    bench.create("run-7", at=datetime.fromtimestamp(START_SECONDS + 60, UTC))
     bench.store.delete("run-4")
     bench.store.delete("run-3")
     assert [row.run_id for row in bench.store.runs(after=first[-1].cursor, limit=2)] == ["run-2", "run-1"]
@@ -175,28 +175,28 @@ def a_page_begins_where_it_did_while_runs_come_and_go(bench: Bench) -> None:
 
 def a_cursor_may_stand_anywhere(bench: Bench) -> None:
     bench.create()
-    moment = datetime.fromtimestamp(START, UTC)
-    for cursor, wanted in {
+    moment = datetime.fromtimestamp(START_SECONDS, UTC)
+    for cursor, run_ids in {
         RunCursor(moment, "' OR 1 --"): [],
         RunCursor(moment, "zzz"): ["run-1"],
         RunCursor(moment - timedelta(days=1), "zzz"): [],
         RunCursor(moment + timedelta(days=1), ""): ["run-1"],
     }.items():
-        assert [row.run_id for row in bench.store.runs(after=cursor)] == wanted
+        assert [row.run_id for row in bench.store.runs(after=cursor)] == run_ids
 
 
 def _lasting(parking: Parking, until: datetime) -> Parking:
     return parking.model_copy(update={"until": until})
 
 
-def _found(bench: Bench, **given: Any) -> list[str]:
-    return [row.run_id for row in bench.store.runs(filter=RunFilter(**given))]
+def _ids_of(bench: Bench, **filters: Any) -> list[str]:
+    return [row.run_id for row in bench.store.runs(filter=RunFilter(**filters))]
 
 
-def _pages(bench: Bench, size: int, **given: Any) -> Sequence[list[str]]:
+def _pages(bench: Bench, size: int, **filters: Any) -> Sequence[list[str]]:
     pages: list[list[str]] = []
     cursor = None
-    while rows := bench.store.runs(filter=RunFilter(**given), after=cursor, limit=size):
+    while rows := bench.store.runs(filter=RunFilter(**filters), after=cursor, limit=size):
         pages.append([row.run_id for row in rows])
         cursor = rows[-1].cursor
     return pages

@@ -16,19 +16,19 @@ class MemoryBench:
 
     def __init__(self, make: Callable[[], Memory]) -> None:
         self._make = make
-        self._made: list[Memory] = []
+        self._memories: list[Memory] = []
         self.memory = self.another()
 
     def __enter__(self) -> MemoryBench:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for memory in self._made:
+        for memory in self._memories:
             memory.close()
 
     def another(self) -> Memory:
-        self._made.append(self._make())
-        return self._made[-1]
+        self._memories.append(self._make())
+        return self._memories[-1]
 
     def entry(
         self,

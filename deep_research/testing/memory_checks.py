@@ -15,7 +15,7 @@ from deep_research.secret_values import Keyring
 from deep_research.testing.memory_bench import USER, MemoryBench
 
 OPERATIONS = 300
-BATCH = 1_000
+BATCH_SIZE = 1_000
 HOSTILE_USERS: tuple[str | None, ...] = (
     None,
     "None",
@@ -163,15 +163,15 @@ def a_list_is_of_the_kinds_that_are_wanted(bench: MemoryBench) -> None:
 
 def pages_join_without_a_gap_or_a_repeat(bench: MemoryBench) -> None:
     bench.put(*(bench.entry(number // 3).model_copy(update={"id": f"mem-{number}"}) for number in range(20)))
-    found, after = [], None
+    entries, after = [], None
     while page := bench.memory.list(USER, limit=3, after=after):
-        found += page
+        entries += page
         after = MemoryCursor.of(page[-1])
         bench.memory.forget(USER, ids=[page[-1].id])  # a page goes on where its last entry was
-    assert [entry.id for entry in found] == [
-        entry.id for entry in sorted(found, key=MemoryCursor.of, reverse=True)
+    assert [entry.id for entry in entries] == [
+        entry.id for entry in sorted(entries, key=MemoryCursor.of, reverse=True)
     ]
-    assert len(found) == 20
+    assert len(entries) == 20
 
 
 # Searching
@@ -183,8 +183,8 @@ def a_search_finds_what_speaks_of_it_nearest_first(bench: MemoryBench) -> None:
         bench.entry(2, "Prefers metres over feet."),
         bench.entry(3, "Has asked about the lighthouses of Norway."),
     )
-    found = bench.memory.search(USER, "Which lighthouses does Scotland have?")
-    assert found[0].id == "mem-1"
+    entries = bench.memory.search(USER, "Which lighthouses does Scotland have?")
+    assert entries[0].id == "mem-1"
 
 
 def a_search_leaves_titles_of_sessions_out_unless_they_are_wanted(bench: MemoryBench) -> None:
@@ -193,8 +193,8 @@ def a_search_leaves_titles_of_sessions_out_unless_they_are_wanted(bench: MemoryB
         bench.entry(2, "Asked about lighthouses.", kind=MemoryKind.EPISODES),
     )
     assert [entry.id for entry in bench.memory.search(USER, "lighthouses")] == ["mem-2"]
-    found = bench.memory.search(USER, "lighthouses", kinds=[MemoryKind.SESSIONS])
-    assert [entry.id for entry in found] == ["mem-1"]
+    entries = bench.memory.search(USER, "lighthouses", kinds=[MemoryKind.SESSIONS])
+    assert [entry.id for entry in entries] == ["mem-1"]
 
 
 def a_search_gives_at_most_its_limit(bench: MemoryBench) -> None:
@@ -285,9 +285,9 @@ def _one_call(
         case 3:
             assert bench.memory.forget(user, ids=[name]) == (own.pop(name, None) is not None)
         case 4:
-            gone = [key for key, entry in own.items() if entry.kind is kind]
-            assert bench.memory.forget(user, kinds=[kind]) == len(gone)
-            for key in gone:
+            keys = [key for key, entry in own.items() if entry.kind is kind]
+            assert bench.memory.forget(user, kinds=[kind]) == len(keys)
+            for key in keys:
                 del own[key]
         case _:
             with suppress(MemoryNotFoundError):
@@ -301,8 +301,10 @@ def _one_call(
 
 def _fill(bench: MemoryBench, kind: MemoryKind) -> None:
     limit = bench.memory.max_entries
-    for start in range(0, limit, BATCH):
-        bench.put(*(bench.entry(number, kind=kind) for number in range(start, min(start + BATCH, limit))))
+    for start in range(0, limit, BATCH_SIZE):
+        bench.put(
+            *(bench.entry(number, kind=kind) for number in range(start, min(start + BATCH_SIZE, limit)))
+        )
 
 
 def the_oldest_episodes_make_room(bench: MemoryBench) -> None:

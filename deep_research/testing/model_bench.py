@@ -11,12 +11,12 @@ from pydantic import BaseModel
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, TokenUsage
-from deep_research.testing.service_bench import PATIENCE, Service, ServiceBench
+from deep_research.testing.service_bench import PATIENCE_SECONDS, Service, ServiceBench
 
 KEY = "sk-canary-Zm9yIHRlc3Rz-0123456789"
 MODEL = "model-1"
 WAYS = (False, True)  # plain and streamed
-CALL = ModelCall(messages=(Message(content="How many ships passed?"),), timeout=PATIENCE)
+CALL = ModelCall(messages=(Message(content="How many ships passed?"),), timeout=PATIENCE_SECONDS)
 
 
 class Ability(StrEnum):
@@ -114,12 +114,12 @@ class Bench(ServiceBench[ModelProvider, ModelService]):
 
     def provider(self, *, url: str = "", key: str | None = KEY) -> ModelProvider:
         if self.subject.saying is not None:
-            made = self.subject.saying(self._text)
+            provider = self.subject.saying(self._text)
         else:
             assert self.subject.make is not None, "a subject has either make or saying"
-            made = self.subject.make(url or self.server.base_url, key)
-        self._made.append(made)
-        return made
+            provider = self.subject.make(url or self.server.base_url, key)
+        self._providers.append(provider)
+        return provider
 
     def calls(self, provider: ModelProvider) -> Iterator[Coroutine[Any, Any, Reply]]:
         """Plain and streamed."""
@@ -134,7 +134,7 @@ class Bench(ServiceBench[ModelProvider, ModelService]):
     ) -> Outcome:
         """One request. What is raised and is no `ModelError` fails the check."""
         if not provider:
-            provider = self._made[0] if self._made and self.subject.make else self.provider()
+            provider = self._providers[0] if self._providers and self.subject.make else self.provider()
         before = len(self.server.log) if self._service else 0
         outcome = Outcome()
         try:

@@ -71,12 +71,12 @@ class ScriptedProvider(ModelProvider):
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         self.calls.append(call)
         answers = self._answers
-        sent = answers(call) if callable(answers) else answers[min(len(self.calls), len(answers)) - 1]
-        if inspect.isawaitable(sent):
-            sent = await sent
-        if isinstance(sent, BaseException):
-            raise sent
-        reply = sent if isinstance(sent, Reply) else _reply(call, _text(sent), self.name)
+        answer = answers(call) if callable(answers) else answers[min(len(self.calls), len(answers)) - 1]
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if isinstance(answer, BaseException):
+            raise answer
+        reply = answer if isinstance(answer, Reply) else _reply(call, _text(answer), self.name)
         self.usage += reply.usage
         if on_text is not None:
             for piece in deltas(reply.text):
@@ -107,15 +107,15 @@ class ScriptedModel:
         return max(0, self.profile.context - min(output, self.profile.output))
 
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
-        said = _text(await self._next(call, None))
-        for piece in deltas(said) if on_piece is not None else ():
+        text = _text(await self._next(call, None))
+        for piece in deltas(text) if on_piece is not None else ():
             on_piece(piece)  # type: ignore[misc]
-        return self._answer(call, said, said)
+        return self._answer(call, text, text)
 
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
-        said = await self._next(call, answer)
-        value = said if isinstance(said, answer) else answer.model_validate_json(_text(said))
-        return self._answer(call, value, _text(said))
+        response = await self._next(call, answer)
+        value = response if isinstance(response, answer) else answer.model_validate_json(_text(response))
+        return self._answer(call, value, _text(response))
 
     async def turn(self, call: ModelCall) -> Answer[Message]:
         answer = await self.object(call, Message)
@@ -124,21 +124,21 @@ class ScriptedModel:
     async def aclose(self) -> None:
         """There is nothing to close."""
 
-    async def _next(self, call: ModelCall, wanted: type[BaseModel] | None) -> Said:
-        self.calls.append((call, wanted))
+    async def _next(self, call: ModelCall, schema: type[BaseModel] | None) -> Said:
+        self.calls.append((call, schema))
         answers = self._answers
-        said: Any
+        answer: Any
         if callable(answers):
-            said = answers(call, wanted)
-            said = await said if inspect.isawaitable(said) else said
+            answer = answers(call, schema)
+            answer = await answer if inspect.isawaitable(answer) else answer
         else:
-            said = answers[min(len(self.calls), len(answers)) - 1]
-        if isinstance(said, BaseException):
-            raise said
-        return said  # type: ignore[no-any-return]
+            answer = answers[min(len(self.calls), len(answers)) - 1]
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer  # type: ignore[no-any-return]
 
-    def _answer(self, call: ModelCall, value: Any, said: str) -> Answer[Any]:
-        usage = _reply(call, said, self.name).usage
+    def _answer(self, call: ModelCall, value: Any, text: str) -> Answer[Any]:
+        usage = _reply(call, text, self.name).usage
         self.usage += usage
         return Answer(value=value, stop=StopReason.END, usage=usage, requests=1, model=self.name)
 
@@ -158,13 +158,13 @@ def tokens(text: str) -> int:
     return -(-len(text.encode()) // 4)
 
 
-def _text(said: Any) -> str:
-    if isinstance(said, BaseModel):
-        return said.model_dump_json()
-    return said if isinstance(said, str) else as_json(said)
+def _text(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        return value.model_dump_json()
+    return value if isinstance(value, str) else as_json(value)
 
 
 def _reply(call: ModelCall, text: str, model: str) -> Reply:
-    asked = "".join(call.texts)
-    usage = TokenUsage(input=tokens(asked), output=tokens(text))
+    prompt = "".join(call.texts)
+    usage = TokenUsage(input=tokens(prompt), output=tokens(text))
     return Reply(text=text, stop=StopReason.END, usage=usage, model=model)

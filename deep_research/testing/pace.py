@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import Self
 
-_NAP = 0.01  # seconds
+_NAP_SECONDS = 0.01  # seconds
 
 
 class Pace:
@@ -22,7 +22,7 @@ class Pace:
 
     def __init__(self) -> None:
         self._naps = 0
-        self._ended: float | None = None
+        self._end_seconds: float | None = None
 
     async def __aenter__(self) -> Self:
         self._began = time.thread_time()
@@ -30,20 +30,20 @@ class Pace:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._ended = self.seconds
+        self._end_seconds = self.seconds
         self._napping.cancel()
         await asyncio.gather(self._napping, return_exceptions=True)
 
     @property
     def seconds(self) -> float:
         """Since it began, until it ended."""
-        if self._ended is not None:
-            return self._ended
-        return self._naps * _NAP + time.thread_time() - self._began
+        if self._end_seconds is not None:
+            return self._end_seconds
+        return self._naps * _NAP_SECONDS + time.thread_time() - self._began
 
     async def _nap(self) -> None:
         while True:
-            await asyncio.sleep(_NAP)
+            await asyncio.sleep(_NAP_SECONDS)
             self._naps += 1
 
 

@@ -20,12 +20,12 @@ def an_address_that_nobody_saved_has_no_page(bench: Bench) -> None:
 
 def a_page_comes_back_as_it_was_fetched(bench: Bench) -> None:
     bench.create(pages=[_page(BODY, etag='"1"')])
-    saved = bench.store.page(URL)
-    assert saved is not None
-    assert saved.body == BODY
-    assert saved.media_type == "text/html"
-    assert (saved.head.url, saved.head.found_at, saved.head.at) == (URL, f"{URL}/final", MORNING)
-    assert dict(saved.head.headers) == {"etag": '"1"'}
+    page = bench.store.page(URL)
+    assert page is not None
+    assert page.body == BODY
+    assert page.media_type == "text/html"
+    assert (page.head.url, page.head.found_at, page.head.at) == (URL, f"{URL}/final", MORNING)
+    assert dict(page.head.headers) == {"etag": '"1"'}
 
 
 def the_bytes_of_a_page_are_found_by_their_hash_too(bench: Bench) -> None:
@@ -37,11 +37,11 @@ def the_bytes_of_a_page_are_found_by_their_hash_too(bench: Bench) -> None:
 def the_last_page_of_an_address_counts_whatever_comes_later(bench: Bench) -> None:
     lane = bench.create(pages=[_page(b"noon", hours=4)])
     bench.append(lane, 1, pages=[_page(b"morning")])
-    assert (saved := bench.store.page(URL)) is not None
-    assert saved.body == b"noon"
+    assert (page := bench.store.page(URL)) is not None
+    assert page.body == b"noon"
     bench.append(lane, 2, pages=[_page(b"evening", hours=12)])
-    assert (saved := bench.store.page(URL)) is not None
-    assert saved.body == b"evening"
+    assert (page := bench.store.page(URL)) is not None
+    assert page.body == b"evening"
 
 
 def a_refused_append_leaves_no_page(bench: Bench) -> None:
@@ -51,10 +51,10 @@ def a_refused_append_leaves_no_page(bench: Bench) -> None:
 
 
 def deleting_the_only_run_of_a_page_forgets_it(bench: Bench) -> None:
-    ended = Projection(status=RunStatus.COMPLETED)
+    projection = Projection(status=RunStatus.COMPLETED)
     for run in ("run-1", "run-2"):
         lane = bench.create(run, pages=[_page(BODY)])
-        assert bench.append(lane, 1, projection=ended, release=True) is None
+        assert bench.append(lane, 1, projection=projection, release=True) is None
     bench.store.delete("run-1")
     assert bench.store.page(URL) is not None
     bench.store.delete("run-2")

@@ -36,7 +36,7 @@ from deep_research.testing.promises import promises
 
 __all__ = ["READER_CHECKS", "Check", "Subject"]
 
-_DAMAGES = 60
+_DAMAGE_COUNT = 60
 _PACKAGE = "reader-under-test"
 _MODULE = _PACKAGE.replace("-", "_")
 
@@ -80,19 +80,19 @@ def the_same_bytes_are_the_same_document(bench: Subject) -> None:
 
 
 def the_text_is_clean(bench: Subject) -> None:
-    found = bench.read(bench.sample)
-    assert unicodedata.is_normalized("NFC", found.text)
-    assert "\r" not in found.text
-    assert "\0" not in found.text
-    assert found.title.strip()
-    assert "\n" not in found.title
-    assert found.snapshot_hash == hashlib.sha256(bench.sample).hexdigest()
+    document = bench.read(bench.sample)
+    assert unicodedata.is_normalized("NFC", document.text)
+    assert "\r" not in document.text
+    assert "\0" not in document.text
+    assert document.title.strip()
+    assert "\n" not in document.title
+    assert document.snapshot_hash == hashlib.sha256(bench.sample).hexdigest()
 
 
 def pages_begin_in_the_text_and_in_order(bench: Subject) -> None:
-    found = bench.read(bench.sample)
-    assert list(found.pages) == sorted(found.pages)
-    assert all(0 <= page <= len(found.text) for page in found.pages)
+    document = bench.read(bench.sample)
+    assert list(document.pages) == sorted(document.pages)
+    assert all(0 <= page <= len(document.text) for page in document.pages)
 
 
 def more_text_than_is_wanted_is_refused(bench: Subject) -> None:
@@ -104,20 +104,20 @@ def more_text_than_is_wanted_is_refused(bench: Subject) -> None:
 def nothing_is_no_document(bench: Subject) -> None:
     for raw in (b"", b" \n\t\n", b"\0" * 100):
         with suppress(UnreadableError):
-            found = bench.read(raw)
-            raise AssertionError(f"{raw[:4]!r} became a text: {found.text[:80]!r}")
+            document = bench.read(raw)
+            raise AssertionError(f"{raw[:4]!r} became a text: {document.text[:80]!r}")
 
 
 def a_damaged_file_is_a_document_or_an_error(bench: Subject) -> None:
     """Not an end of the process, and no text that cannot be stored."""
     for raw in _damaged(bench.sample):
         try:
-            found = bench.read(raw)
+            document = bench.read(raw)
         except MemoryError:
             raise
         except Exception:  # noqa: S112 - of whatever kind: it is told as a damaged file
             continue
-        found.text.encode()
+        document.text.encode()
 
 
 def what_it_reads_here_it_reads_in_a_child_process_too(bench: Subject) -> None:
@@ -126,14 +126,14 @@ def what_it_reads_here_it_reads_in_a_child_process_too(bench: Subject) -> None:
     with _installed(bench.reader):
         extractor = Extractor(workers=1)
         try:
-            found = extractor.submit(bench.sample, name=bench.name, is_file=True).result()
+            document = extractor.submit(bench.sample, name=bench.name, is_file=True).result()
         except ExtractionError as error:
             raise AssertionError(f"in a child process: {error.problem}") from None
         finally:
             extractor.close()
     here = bench.read(bench.sample)
-    is_same = (found.text, found.title, found.pages) == (here.text, here.title, here.pages)
-    assert is_same, f"in a child process it reads something else: {found.text[:80]!r}"
+    is_same = (document.text, document.title, document.pages) == (here.text, here.title, here.pages)
+    assert is_same, f"in a child process it reads something else: {document.text[:80]!r}"
 
 
 @contextmanager
@@ -144,8 +144,8 @@ def _installed(reader: Reader) -> Iterator[None]:
         about.mkdir()
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {_PACKAGE}\nVersion: 1\n")
         (about / "entry_points.txt").write_text(f"[{GROUP}]\n{_PACKAGE} = {_MODULE}:READER\n")
-        made = f"import pickle\n\nREADER = pickle.loads({pickle.dumps(reader)!r})\n"
-        Path(folder, f"{_MODULE}.py").write_text(made)
+        module_source = f"import pickle\n\nREADER = pickle.loads({pickle.dumps(reader)!r})\n"
+        Path(folder, f"{_MODULE}.py").write_text(module_source)
         sys.path.insert(0, folder)  # before one that is installed and reads files of the same names
         try:
             yield
@@ -156,7 +156,7 @@ def _installed(reader: Reader) -> Iterator[None]:
 def _damaged(sample: bytes) -> Iterator[bytes]:
     """The file cut short, with bytes turned over, and with a piece of it twice; the same each time."""
     chance = random.Random(1)  # noqa: S311
-    for _ in range(_DAMAGES):
+    for _ in range(_DAMAGE_COUNT):
         at = chance.randrange(len(sample))
         yield sample[:at]
         yield sample[:at] + bytes([sample[at] ^ 0xFF]) + sample[at + 1 :]

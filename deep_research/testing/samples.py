@@ -70,10 +70,10 @@ def sample_log(
 ) -> tuple[ev.Event, ...]:
     """The events that lead there, stamped."""
     clock = clock or FakeClock()
-    wanted = DeepResearchPhase(phase)
-    events = list(_until(wanted, done, iteration, run_id))
+    target = DeepResearchPhase(phase)
+    events = list(_until(target, done, iteration, run_id))
     if ending is not None:
-        events.append(_ending(ending, wanted, iteration))
+        events.append(_ending(ending, target, iteration))
     return tuple(e.model_copy(update={"seq": n, "at": clock()}) for n, e in enumerate(events, start=1))
 
 
@@ -99,7 +99,7 @@ def sample_task(iteration: int = 1) -> tuple[ev.Event, ...]:
     step = TaskStep(number=1, thought="Begin.", uses=(use,), source_ids=(source.id,), searches=1)
     fact = KeyFact(content=finding.content, quotes=finding.quotes)
     none = TaskFinding(source_ids=(source.id,))
-    found = TaskFinding(answer=finding.content, facts=(fact,), source_ids=(source.id,))
+    task_finding = TaskFinding(answer=finding.content, facts=(fact,), source_ids=(source.id,))
     sent_back = TaskReview(approved=False, critique=again.critique)
     return (
         ev.TaskDispatched(task=task),
@@ -108,13 +108,13 @@ def sample_task(iteration: int = 1) -> tuple[ev.Event, ...]:
         ev.TaskReviewed(task_id=task.id, attempt=0, review=sent_back),
         ev.TaskDispatched(task=again),
         ev.TaskStepped(task_id=task.id, attempt=1, step=step),
-        ev.TaskFinished(task_id=task.id, attempt=1, finding=found),
+        ev.TaskFinished(task_id=task.id, attempt=1, finding=task_finding),
         ev.TaskReviewed(task_id=task.id, attempt=1, review=TaskReview(approved=True)),
         ev.SubQueryCompleted(sub_query_id=sub_query.id, task_id=task.id, sources=(), searches=0),
     )
 
 
-def _until(wanted: DeepResearchPhase, done: bool, last: int, run_id: str) -> Iterator[ev.Event]:
+def _until(target: DeepResearchPhase, is_finished: bool, last: int, run_id: str) -> Iterator[ev.Event]:
     yield ev.RunCreated(research_id=run_id, query=QUESTION, options=RunOptions(max_iterations=10))
     for iteration in range(1, last + 1):
         for phase in DeepResearchPhase:
@@ -122,8 +122,8 @@ def _until(wanted: DeepResearchPhase, done: bool, last: int, run_id: str) -> Ite
                 yield ev.IterationStarted(iteration=iteration, sub_queries=_sub_queries(iteration))
                 continue
             yield ev.PhaseStarted(phase=phase, iteration=iteration, decision=_decision(f"execute_{phase}"))
-            arrived = phase is wanted and iteration == last
-            if not arrived or done:
+            arrived = phase is target and iteration == last
+            if not arrived or is_finished:
                 yield from _work(phase, iteration)
             if arrived:
                 return

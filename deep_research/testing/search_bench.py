@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from deep_research.errors import SearchError
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
 from deep_research.testing.search_hits import Hit, hits
-from deep_research.testing.service_bench import PATIENCE, Service, ServiceBench
+from deep_research.testing.service_bench import PATIENCE_SECONDS, Service, ServiceBench
 
 KEY = "canary+Zm9y/IHRlc3Rz%9x&w=3v"
 QUERY = "which ships passed the light"
@@ -54,10 +54,10 @@ class Outcome:
 
     results: list[SearchResult] | None = None
     error: SearchError | None = None
-    asked: Sequence[Any] = field(default_factory=tuple)
+    requests: Sequence[Any] = field(default_factory=tuple)
 
     @property
-    def found(self) -> list[SearchResult]:
+    def answer(self) -> list[SearchResult]:
         assert self.results is not None, f"{self.error!r} in place of results"
         return self.results
 
@@ -68,7 +68,7 @@ class Outcome:
 
     @property
     def addresses(self) -> list[str]:
-        return [result.address for result in self.found]
+        return [result.address for result in self.answer]
 
 
 class Bench(ServiceBench[SearchProvider, SearchService]):
@@ -89,32 +89,34 @@ class Bench(ServiceBench[SearchProvider, SearchService]):
     def says(self, answer: Sequence[SearchResult]) -> bool:
         return bool(answer)
 
-    def holds(self, found: Sequence[Hit]) -> None:
+    def holds(self, hits: Sequence[Hit]) -> None:
         """From now on, this is what there is to find."""
-        self._hits = found
+        self._hits = hits
         if self._service is not None:
-            self._service.hits = found
+            self._service.hits = hits
 
-    def provider(self, *, url: str = "", key: str | None = KEY, seconds: float = PATIENCE) -> SearchProvider:
+    def provider(
+        self, *, url: str = "", key: str | None = KEY, seconds: float = PATIENCE_SECONDS
+    ) -> SearchProvider:
         if self.subject.holding is not None:
-            made = self.subject.holding(self._hits)
+            provider = self.subject.holding(self._hits)
         else:
             assert self.subject.make is not None, "a subject has either make or holding"
-            made = self.subject.make(url or self.server.base_url, key, seconds)
-        self._made.append(made)
-        return made
+            provider = self.subject.make(url or self.server.base_url, key, seconds)
+        self._providers.append(provider)
+        return provider
 
     async def search(
         self, query: str = QUERY, *, limit: int = 5, provider: SearchProvider | None = None, **more: Any
     ) -> Outcome:
         """One search. What is raised and is no `SearchError` fails the check."""
         if provider is None:
-            provider = self._made[0] if self._made and self.subject.make else self.provider()
+            provider = self._providers[0] if self._providers and self.subject.make else self.provider()
         before = len(self.server.log) if self._service else 0
         outcome = Outcome()
         try:
             outcome.results = list(await provider.search(SearchRequest(query=query, limit=limit, **more)))
         except SearchError as error:
             outcome.error = error
-        outcome.asked = self.server.log[before:] if self._service else ()
+        outcome.requests = self.server.log[before:] if self._service else ()
         return outcome

@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 
 from deep_research.errors import DeepResearchError
 
-PATIENCE = 240.0  # seconds until a check gives up waiting, also where the machine stands still
+PATIENCE_SECONDS = 240.0  # seconds until a check gives up waiting, also where the machine stands still
 
 
 class Service(Protocol):
@@ -68,7 +68,7 @@ class ServiceBench(Generic[P, S]):
 
     def __init__(self, service: S | None) -> None:
         self._service = service
-        self._made: list[P] = []
+        self._providers: list[P] = []
 
     @property
     def server(self) -> S:
@@ -102,7 +102,7 @@ class ServiceBench(Generic[P, S]):
     async def ask(self, provider: P | None = None) -> list[DeepResearchError]:
         """A request in each way; the errors that came in place of answers, with their tracebacks. Anything foreign that
         is raised fails the check, and so does an answer that says nothing."""
-        provider = provider or (self._made[0] if self._made else self.provider())
+        provider = provider or (self._providers[0] if self._providers else self.provider())
         errors = []
         for call in self.calls(provider):
             (came,) = await asyncio.gather(call, return_exceptions=True)
@@ -119,16 +119,16 @@ class ServiceBench(Generic[P, S]):
 
         async def bounded() -> None:
             try:
-                async with asyncio.timeout(3 * PATIENCE):
+                async with asyncio.timeout(3 * PATIENCE_SECONDS):
                     await check(self)
             finally:
-                for made in self._made:
-                    await made.aclose()
+                for provider in self._providers:
+                    await provider.aclose()
 
         asyncio.run(bounded())
 
 
-async def until(condition: Callable[[], bool], patience: float = PATIENCE) -> None:
+async def until(condition: Callable[[], bool], patience: float = PATIENCE_SECONDS) -> None:
     """Wait for something that the service does by itself. Raises `TimeoutError`."""
     async with asyncio.timeout(patience):
         while not condition():  # noqa: ASYNC110 - it is in another thread

@@ -15,10 +15,10 @@ from typing import Any
 from unittest.mock import patch
 
 from deep_research.errors import ConfigurationError
-from deep_research.testing.service_bench import PATIENCE, ServiceBench, no_key_in, until
+from deep_research.testing.service_bench import PATIENCE_SECONDS, ServiceBench, no_key_in, until
 from deep_research.testing.store_bench import expect
 
-_THREADS = 4
+_THREAD_COUNT = 4
 _FAILURES = ("401", "400", "429", "500", "close", "reset", "short-body", "html-200", "bad-json", "null")
 _NO_ADDRESSES = (
     "ftp://127.0.0.1",
@@ -59,7 +59,7 @@ async def what_was_closed_can_be_used_again(bench: Bench) -> None:
 def one_loop_after_another_may_use_it(bench: Bench) -> None:
     provider = bench.provider()
     for _ in range(3):
-        asyncio.run(_used(bench, provider))
+        asyncio.run(_use(bench, provider))
 
 
 def a_loop_that_was_closed_without_a_word_is_no_harm(bench: Bench) -> None:
@@ -70,7 +70,7 @@ def a_loop_that_was_closed_without_a_word_is_no_harm(bench: Bench) -> None:
         for _ in range(3):
             assert asyncio.run(bench.ask(provider)) == []
         once = len(bench.server.log) // 3
-        asyncio.run(_used(bench, provider))
+        asyncio.run(_use(bench, provider))
         gc.collect()
         asyncio.run(until(lambda: bench.server.connections == 0))
     assert len(bench.server.log) == once * 4
@@ -78,21 +78,21 @@ def a_loop_that_was_closed_without_a_word_is_no_harm(bench: Bench) -> None:
 
 def several_threads_may_use_it_at_once(bench: Bench) -> None:
     provider = bench.provider()
-    together = threading.Barrier(_THREADS)
+    together = threading.Barrier(_THREAD_COUNT)
     failures: list[BaseException] = []
 
     def work() -> None:
         try:
-            together.wait(PATIENCE)
-            asyncio.run(_used(bench, provider, times=3))
+            together.wait(PATIENCE_SECONDS)
+            asyncio.run(_use(bench, provider, times=3))
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(_THREADS)]
+    threads = [threading.Thread(target=work) for _ in range(_THREAD_COUNT)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(PATIENCE_SECONDS)
     assert not any(thread.is_alive() for thread in threads), "a thread hangs"
     if failures:
         raise failures[0]
@@ -122,8 +122,8 @@ async def a_proxy_of_the_environment_is_not_asked_for_this_machine(bench: Bench)
 
 async def no_log_shows_the_key(bench: Bench) -> None:
     """At the level where everything is logged, also by SDKs."""
-    written = io.StringIO()
-    handler = logging.StreamHandler(written)
+    log_output = io.StringIO()
+    handler = logging.StreamHandler(log_output)
     loggers = [logging.getLogger(name) for name in ("", "httpx", "httpcore", "asyncio", "deep_research")]
     levels = [logger.level for logger in loggers]
     loggers[0].addHandler(handler)
@@ -138,8 +138,8 @@ async def no_log_shows_the_key(bench: Bench) -> None:
         loggers[0].removeHandler(handler)
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-    assert written.getvalue(), "nothing was logged at all"
-    no_key_in(written.getvalue(), bench.key)
+    assert log_output.getvalue(), "nothing was logged at all"
+    no_key_in(log_output.getvalue(), bench.key)
 
 
 async def the_provider_does_not_show_the_key(bench: Bench) -> None:
@@ -147,10 +147,10 @@ async def the_provider_does_not_show_the_key(bench: Bench) -> None:
     assert await bench.ask() == []
     no_key_in(f"{provider} {provider!r} {vars(provider)}", bench.key)
     try:
-        shown = pickle.dumps(provider).decode("latin-1")
+        text = pickle.dumps(provider).decode("latin-1")
     except Exception as error:  # that it cannot be pickled is as well
-        shown = f"{error} {error!r}"
-    no_key_in(shown, bench.key)
+        text = f"{error} {error!r}"
+    no_key_in(text, bench.key)
 
 
 def a_key_that_is_none_is_refused_and_not_shown(bench: Bench) -> None:
@@ -170,7 +170,7 @@ def _unusable(make: Callable[[], object]) -> ConfigurationError:
     return error
 
 
-async def _used(bench: Bench, provider: Any, *, times: int = 1) -> None:
+async def _use(bench: Bench, provider: Any, *, times: int = 1) -> None:
     for _ in range(times):
         assert await bench.ask(provider) == []
     await provider.aclose()

@@ -19,8 +19,8 @@ from deep_research.state.projection import Projection
 from deep_research.store import Command, Lane, NewRun, Owner, Store, StoredEvent, Watch
 from deep_research.store.base import Append
 
-PATIENCE = 240.0  # seconds until a check gives up waiting, also where the machine stands still
-START = 1_800_000_000.0
+PATIENCE_SECONDS = 240.0  # seconds until a check gives up waiting, also where the machine stands still
+START_SECONDS = 1_800_000_000.0
 RUNNING = Projection(status=RunStatus.RUNNING, phase=DeepResearchPhase.GATHERING)
 Settled = Future[DeepResearchError | None]
 _E = TypeVar("_E", bound=Exception)
@@ -32,9 +32,9 @@ class Mailbox:
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
 
-    def deliver(self, settled: list[tuple[Append, DeepResearchError | None]]) -> None:
-        self.batches.append([append.lane.run_id for append, _ in settled])
-        for append, failure in settled:
+    def deliver(self, outcomes: list[tuple[Append, DeepResearchError | None]]) -> None:
+        self.batches.append([append.lane.run_id for append, _ in outcomes])
+        for append, failure in outcomes:
             append.on_settled(failure)
 
 
@@ -49,10 +49,10 @@ class Listener:
         return Watch(on_command=self.commands.put, on_lost=lambda: self.losses.put(True))
 
     def command(self) -> Command:
-        return self.commands.get(timeout=PATIENCE)
+        return self.commands.get(timeout=PATIENCE_SECONDS)
 
-    def lost(self) -> bool:
-        return self.losses.get(timeout=PATIENCE)
+    def wait_for_loss(self) -> bool:
+        return self.losses.get(timeout=PATIENCE_SECONDS)
 
 
 class Bench:
@@ -63,8 +63,8 @@ class Bench:
 
     def __init__(self, make: Callable[[Callable[[], float]], Store]) -> None:
         self._make = make
-        self._made: list[Store] = []
-        self.now = START
+        self._stores: list[Store] = []
+        self.now = START_SECONDS
         self.mailbox = Mailbox()
         self.store = self.another()
 
@@ -72,12 +72,12 @@ class Bench:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for store in self._made:
+        for store in self._stores:
             store.close()
 
     def another(self) -> Store:
         store = self._make(lambda: self.now)
-        self._made.append(store)
+        self._stores.append(store)
         return store
 
     # Owners and lanes
@@ -127,7 +127,7 @@ class Bench:
         moved: tuple[str, ...] | None = None,
         closing: Callable[[Sequence[Command]], Sequence[StoredEvent]] | None = None,
     ) -> tuple[Append, Settled]:
-        settled: Settled = Future()
+        future: Settled = Future()
         bodies = bodies or [b'{"n": %d}' % n for n in range(count)]
         return Append(
             lane=lane,
@@ -142,15 +142,15 @@ class Bench:
             consumed=consumed,
             places=moved,
             closing=closing,
-            on_settled=settled.set_result,
-        ), settled
+            on_settled=future.set_result,
+        ), future
 
     def submit(
         self, *units: tuple[Append, Settled], store: Store | None = None
     ) -> list[DeepResearchError | None]:
         """Hand units in together and wait for what becomes of each."""
         (store or self.store).submit([append for append, _ in units])
-        return [settled.result(timeout=PATIENCE) for _, settled in units]
+        return [future.result(timeout=PATIENCE_SECONDS) for _, future in units]
 
     def append(
         self, lane: Lane, expected: int, count: int = 1, *, store: Store | None = None, **more: Any

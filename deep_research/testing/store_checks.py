@@ -20,7 +20,14 @@ from deep_research.state import AbortReason, DeepResearchPhase, RunStatus
 from deep_research.state.journal import Content
 from deep_research.state.projection import Projection
 from deep_research.store import Command, Lane, NewRun, StoredEvent
-from deep_research.testing.store_bench import PATIENCE, RUNNING, START, Bench, Listener, expect
+from deep_research.testing.store_bench import (
+    PATIENCE_SECONDS,
+    RUNNING,
+    START_SECONDS,
+    Bench,
+    Listener,
+    expect,
+)
 
 MAX_COMMANDS = 1_000
 
@@ -274,7 +281,7 @@ def hostile_strings_are_only_strings(bench: Bench) -> None:
 
 
 def a_deleted_run_is_gone(bench: Bench) -> None:
-    _ended(bench, texts=["text"])
+    _create_completed(bench, texts=["text"])
     bench.store.delete("run-1")
     _unknown(lambda: bench.store.run("run-1"))
     assert bench.store.read("run-1") == []
@@ -282,14 +289,14 @@ def a_deleted_run_is_gone(bench: Bench) -> None:
 
 
 def deleting_removes_the_texts_of_the_run(bench: Bench) -> None:
-    _ended(bench, texts=["text"])
+    _create_completed(bench, texts=["text"])
     bench.store.delete("run-1")
     _missing(bench, "text")
 
 
 def a_text_that_another_run_uses_survives(bench: Bench) -> None:
-    _ended(bench, texts=["shared", "alone"])
-    _ended(bench, "run-2", texts=["shared"])
+    _create_completed(bench, texts=["shared", "alone"])
+    _create_completed(bench, "run-2", texts=["shared"])
     bench.store.delete("run-1")
     assert bench.store.contents([Content.of("shared").hash]) == [b"shared"]
     _missing(bench, "alone")
@@ -310,7 +317,7 @@ def deleting_the_run_of_a_dead_process_is_allowed(bench: Bench) -> None:
 
 
 def a_completed_run_takes_no_commands(bench: Bench) -> None:
-    _ended(bench)
+    _create_completed(bench)
     try:
         bench.store.enqueue_command("run-1", "steer", "too late")
     except RunStateError:
@@ -321,15 +328,18 @@ def a_completed_run_takes_no_commands(bench: Bench) -> None:
 def what_is_left_when_a_run_completes_goes_to_its_last_word(bench: Bench) -> None:
     lane = bench.create()
     ids = [bench.store.enqueue_command("run-1", "steer", text) for text in ("answered", "first", "second")]
-    heard: list[Command] = []
+    last_commands: list[Command] = []
 
     def closing(left: Sequence[Command]) -> list[StoredEvent]:
-        heard.extend(left)
+        last_commands.extend(left)
         return [StoredEvent(2 + n, "note", 1, b"{}") for n in range(len(left) + 1)]
 
-    done = replace(RUNNING, status=RunStatus.COMPLETED)
-    assert bench.append(lane, 1, projection=done, release=True, consumed=ids[:1], closing=closing) is None
-    assert [(command.id, command.payload) for command in heard] == [(ids[1], "first"), (ids[2], "second")]
+    final = replace(RUNNING, status=RunStatus.COMPLETED)
+    assert bench.append(lane, 1, projection=final, release=True, consumed=ids[:1], closing=closing) is None
+    assert [(command.id, command.payload) for command in last_commands] == [
+        (ids[1], "first"),
+        (ids[2], "second"),
+    ]
     assert bench.seqs() == [1, 2, 3, 4]
     assert bench.store.run("run-1").last_seq == 4
     assert bench.store.pending_commands("run-1") == []
@@ -337,30 +347,30 @@ def what_is_left_when_a_run_completes_goes_to_its_last_word(bench: Bench) -> Non
 
 def a_command_that_comes_while_a_run_completes_is_refused_or_goes_to_its_last_word(bench: Bench) -> None:
     """Several leave commands as fast as they can until the run takes none: the last word gets each that was taken."""
-    lane, heard, taken = bench.create(), list[Command](), list[int]()
-    begun = threading.Barrier(3)
+    lane, last_commands, accepted_ids = bench.create(), list[Command](), list[int]()
+    start = threading.Barrier(3)
 
     def leave() -> None:
-        begun.wait(timeout=PATIENCE)
+        start.wait(timeout=PATIENCE_SECONDS)
         for _ in range(MAX_COMMANDS):
             try:
-                taken.append(bench.store.enqueue_command("run-1", "steer"))
+                accepted_ids.append(bench.store.enqueue_command("run-1", "steer"))
             except RunStateError:
                 return
 
     def closing(left: Sequence[Command]) -> list[StoredEvent]:
-        heard.extend(left)
+        last_commands.extend(left)
         return [StoredEvent(2, "note", 1, b"{}")]
 
     threads = [threading.Thread(target=leave) for _ in range(2)]
     for thread in threads:
         thread.start()
-    begun.wait(timeout=PATIENCE)
-    done = replace(RUNNING, status=RunStatus.COMPLETED)
-    assert bench.append(lane, 1, projection=done, release=True, closing=closing) is None
+    start.wait(timeout=PATIENCE_SECONDS)
+    final = replace(RUNNING, status=RunStatus.COMPLETED)
+    assert bench.append(lane, 1, projection=final, release=True, closing=closing) is None
     for thread in threads:
-        thread.join(timeout=PATIENCE)
-    assert sorted(taken) == sorted(command.id for command in heard)
+        thread.join(timeout=PATIENCE_SECONDS)
+    assert sorted(accepted_ids) == sorted(command.id for command in last_commands)
 
 
 def commands_wait_for_who_works_on_the_run_next_in_their_order(bench: Bench) -> None:
@@ -390,7 +400,7 @@ def the_lane_of_a_deleted_run_is_refused(bench: Bench) -> None:
 
 
 def a_deleted_id_can_be_used_again(bench: Bench) -> None:
-    _ended(bench)
+    _create_completed(bench)
     bench.store.delete("run-1")
     bench.create(query="again")
     assert bench.store.run("run-1").query == "again"
@@ -603,9 +613,9 @@ def commands_have_growing_numbers(bench: Bench) -> None:
 
 def a_consumed_command_does_not_arrive_again(bench: Bench) -> None:
     lane = bench.create(owner=bench.dead_owner())
-    done = bench.store.enqueue_command("run-1", "steer", "done")
+    consumed_id = bench.store.enqueue_command("run-1", "steer", "done")
     bench.store.enqueue_command("run-1", "steer", "open")
-    assert bench.append(lane, 1, consumed=[done]) is None
+    assert bench.append(lane, 1, consumed=[consumed_id]) is None
     listener = Listener()
     bench.store.watch(bench.take(), listener.watch())
     assert listener.command().payload == "open"
@@ -644,7 +654,7 @@ def the_loser_of_a_run_is_told(bench: Bench) -> None:
     lane, listener = bench.create(owner=bench.dead_owner()), Listener()
     bench.store.watch(lane, listener.watch())
     bench.take()
-    assert listener.lost()
+    assert listener.wait_for_loss()
     assert lane.closed
 
 
@@ -657,17 +667,17 @@ def a_command_for_an_unknown_run_is_refused(bench: Bench) -> None:
 
 def the_row_follows_every_append(bench: Bench) -> None:
     lane = bench.create()
-    wanted = Projection(
+    projection = Projection(
         status=RunStatus.ABORTED,
         reason=AbortReason.TIMEOUT,
         phase=DeepResearchPhase.SYNTHESIS,
         iteration=3,
     )
-    later = datetime.fromtimestamp(START + 60, UTC)
-    bench.append(lane, 1, 2, projection=wanted, at=later)
+    later = datetime.fromtimestamp(START_SECONDS + 60, UTC)
+    bench.append(lane, 1, 2, projection=projection, at=later)
     row = bench.store.run("run-1")
-    assert (row.projection, row.last_seq, row.updated_at) == (wanted, 3, later)
-    assert row.created_at == datetime.fromtimestamp(START, UTC)
+    assert (row.projection, row.last_seq, row.updated_at) == (projection, 3, later)
+    assert row.created_at == datetime.fromtimestamp(START_SECONDS, UTC)
 
 
 def every_status_reason_and_phase_is_kept(bench: Bench) -> None:
@@ -675,15 +685,15 @@ def every_status_reason_and_phase_is_kept(bench: Bench) -> None:
     for status in RunStatus:
         for reason in (None, *AbortReason):
             for phase in DeepResearchPhase:
-                wanted = Projection(status=status, reason=reason, phase=phase, iteration=expected)
-                assert bench.append(lane, expected, projection=wanted) is None
-                assert bench.store.run("run-1").projection == wanted
+                projection = Projection(status=status, reason=reason, phase=phase, iteration=expected)
+                assert bench.append(lane, expected, projection=projection) is None
+                assert bench.store.run("run-1").projection == projection
                 expected += 1
 
 
 def runs_are_listed_newest_first(bench: Bench) -> None:
     for number in range(5):
-        bench.create(f"run-{number}", at=datetime.fromtimestamp(START + number, UTC))
+        bench.create(f"run-{number}", at=datetime.fromtimestamp(START_SECONDS + number, UTC))
     assert [row.run_id for row in bench.store.runs()] == [f"run-{n}" for n in (4, 3, 2, 1, 0)]
 
 
@@ -780,17 +790,17 @@ def many_threads_append_to_runs_of_their_own(bench: Bench) -> None:
 
 def readers_see_whole_units_while_others_write(bench: Bench) -> None:
     lane = bench.create()
-    done = threading.Event()
+    stop = threading.Event()
 
     def write() -> None:
         try:
             for expected in range(1, 151, 3):
                 assert bench.append(lane, expected, 3) is None
         finally:
-            done.set()
+            stop.set()
 
     def look() -> None:
-        while not done.is_set():
+        while not stop.is_set():
             seqs = bench.seqs()
             assert seqs == list(range(1, len(seqs) + 1))
             assert (len(seqs) - 1) % 3 == 0
@@ -805,7 +815,7 @@ def what_was_handed_in_is_settled_by_closing(bench: Bench) -> None:
     for append, _ in units:
         bench.store.submit([append])
     bench.store.close()
-    assert [settled.result(timeout=PATIENCE) for _, settled in units] == [None] * 199
+    assert [future.result(timeout=PATIENCE_SECONDS) for _, future in units] == [None] * 199
 
 
 def a_closed_store_opens_again_when_used(bench: Bench) -> None:
@@ -859,7 +869,7 @@ def the_loser_is_told_of_a_taking_through_another_store(bench: Bench) -> None:
     lane, listener = bench.create(owner=bench.dead_owner()), Listener()
     bench.store.watch(lane, listener.watch())
     bench.another().acquire("run-1", bench.owner("two"))
-    assert listener.lost()
+    assert listener.wait_for_loss()
     assert isinstance(bench.append(lane, 1), AppendRefusedError)
 
 
@@ -884,7 +894,7 @@ def without_a_watch_the_lease_runs_out(bench: Bench) -> None:
 # Helpers
 
 
-def _ended(bench: Bench, run_id: str = "run-1", *, texts: list[str] | None = None) -> None:
+def _create_completed(bench: Bench, run_id: str = "run-1", *, texts: list[str] | None = None) -> None:
     lane = bench.create(run_id, texts=texts or [])
     assert bench.append(lane, 1, projection=Projection(status=RunStatus.COMPLETED), release=True) is None
 
@@ -903,7 +913,7 @@ def _busy(ask: Callable[[], object]) -> RunBusyError:
 
 def _until(condition: Callable[[], bool]) -> None:
     """Wait for something that the store does by itself."""
-    pause, deadline = threading.Event(), PATIENCE
+    pause, deadline = threading.Event(), PATIENCE_SECONDS
     while not condition():
         pause.wait(0.005)
         deadline -= 0.005
@@ -917,7 +927,7 @@ def _in_threads(works: list[Callable[[], None]]) -> None:
 
     def run(work: Callable[[], None]) -> None:
         try:
-            together.wait(PATIENCE)
+            together.wait(PATIENCE_SECONDS)
             work()
         except BaseException as error:
             failures.append(error)
@@ -926,7 +936,7 @@ def _in_threads(works: list[Callable[[], None]]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(PATIENCE_SECONDS)
     assert not any(thread.is_alive() for thread in threads), "a thread hangs"
     if failures:
         raise failures[0]

@@ -50,8 +50,10 @@ class ToolSubject:
         asyncio.run(check(self))
 
     async def use(self, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        given = self.tool.arguments.model_validate(dict(self.arguments if arguments is None else arguments))
-        return await self.tool(given, self.view)
+        call_arguments = self.tool.arguments.model_validate(
+            dict(self.arguments if arguments is None else arguments)
+        )
+        return await self.tool(call_arguments, self.view)
 
 
 Check = Promise[ToolSubject]
@@ -80,14 +82,14 @@ async def its_arguments_are_plain_fields_with_descriptions(bench: ToolSubject) -
 async def what_it_says_is_in_its_result(bench: ToolSubject) -> None:
     result = await bench.use()
     assert isinstance(result, ToolResult)
-    said = "\n".join(
+    output = "\n".join(
         [
             result.text,
             *(f"{source.title}\n{source.content or source.snippet}" for source in result.sources),
             *(f"{link.title}\n{link.snippet}" for link in result.links),
         ]
     )
-    assert [words for words in bench.says if words not in said] == []
+    assert [words for words in bench.says if words not in output] == []
 
 
 async def the_same_arguments_do_not_change_what_it_gives(bench: ToolSubject) -> None:

@@ -47,7 +47,7 @@ def build_index(corpus: Path, folder: Path, *, titles: bool = True, lower: bool 
     lock = FileLock(building, timeout=LOCK_TIMEOUT)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with lock.held():
+        with lock.hold():
             building.touch()
             if not (ready.exists() and path.exists()):
                 _build(corpus, path, titles=titles, lower=lower)
@@ -104,7 +104,7 @@ class JsonlCorpus(SearchProvider):
 
     def _search(self, request: SearchRequest) -> list[SearchResult]:
         wanted = replace(request, exclude=request.exclude | self._without)
-        found = LocalCorpus.ranked(self._roots, wanted)
+        found = LocalCorpus.merge_hits(self._roots, wanted)
         return found if self._titles else [_named_by_its_text(result) for result in found]
 
     def _timed(self, work: Callable[[], _T]) -> _T:

@@ -644,7 +644,7 @@ def test_an_engine_may_be_closed_on_somebody_elses_loop(tmp_path):
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_closes_at_once_and_leaves_its_parents_runs_alone(tmp_path, monkeypatch):
     monkeypatch.setattr("deep_research.research.runner.RELEASE_WAIT_SECONDS", 3_600.0)
-    monkeypatch.setattr("deep_research.research.loops._GRACE", 3_600.0)
+    monkeypatch.setattr("deep_research.research.loops._GRACE_SECONDS", 3_600.0)
     agent, research = hanging(tmp_path)
     with research:
         handle = research.start("What is known of towers?")

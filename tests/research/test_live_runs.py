@@ -84,8 +84,8 @@ def engine(store: Store) -> DeepResearch:
 @pytest.fixture
 def small_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that listeners fall out of it."""
-    monkeypatch.setattr(live_run, "WINDOW_EVENTS", 8)
-    monkeypatch.setattr(live_run, "PAGE_EVENTS", 5)
+    monkeypatch.setattr(live_run, "MAX_WINDOW_EVENTS", 8)
+    monkeypatch.setattr(live_run, "MAX_PAGE_EVENTS", 5)
     monkeypatch.setattr(live_run, "POLL_SECONDS", 0.01)
 
 

@@ -62,11 +62,11 @@ async def fields_of_any_other_shape_are_left_out(bench: Bench) -> None:
         for name in ("title", "text", "published", "doi", "arxiv", "venue", "pdf", "citations", "retracted"):
             bench.holds([replace(good, **{name: value}), Hit(url="https://example.org/good")])
             outcome = await bench.search()
-            for result in outcome.found:
+            for result in outcome.answer:
                 well_formed(result)
             assert "https://example.org/good" in outcome.addresses, (name, value)
         bench.holds([replace(good, authors=(value, "Ada"))])
-        for result in (await bench.search()).found:
+        for result in (await bench.search()).answer:
             well_formed(result)
 
 
@@ -80,7 +80,7 @@ async def markup_is_made_text(bench: Bench) -> None:
             )
         ]
     )
-    (result,) = (await bench.search()).found
+    (result,) = (await bench.search()).answer
     assert result.title == "Ships & lights '" or result.title == "Ships & lights'"
     assert "<" not in result.snippet
     assert "&" not in result.snippet
@@ -92,7 +92,7 @@ async def what_cannot_be_seen_is_taken_out(bench: Bench) -> None:
     bench.holds(
         [Hit(url="https://example.org/1", title=f"Sh{unseen}ips", text=f"Seven{unseen} ships \ud83d.")]
     )
-    (result,) = (await bench.search()).found
+    (result,) = (await bench.search()).answer
     well_formed(result)
     assert "ips" in result.title
 
@@ -101,7 +101,7 @@ async def long_fields_are_cut(bench: Bench) -> None:
     for size, fields in ((1_000_000, {"title"}), (100_000, {"title", "venue"}), (1_000_000, {"text"})):
         long: dict[str, Any] = dict.fromkeys(fields, "word " * (size // 5))
         bench.holds([replace(hits(1)[0], **long, authors=("word " * 20_000,) * 3)])
-        (result,) = (await bench.search()).found
+        (result,) = (await bench.search()).answer
         well_formed(result)
         assert all(len(value) <= 300 for value in (*result.authors, *result.metadata.values()))
         assert len((result.scholarly and result.scholarly.venue) or "") <= 300
@@ -115,7 +115,7 @@ async def what_comes_twice_is_one_result(bench: Bench) -> None:
 
 async def ten_thousand_items_are_no_harm(bench: Bench) -> None:
     bench.holds([Hit(url=f"https://example.org/{n}", text="Ships.") for n in range(10_000)])
-    assert len((await bench.search(limit=5)).found) == 5
+    assert len((await bench.search(limit=5)).answer) == 5
 
 
 async def more_items_than_were_asked_for_are_cut(bench: Bench) -> None:
@@ -124,7 +124,7 @@ async def more_items_than_were_asked_for_are_cut(bench: Bench) -> None:
     body = f'{{"results": [{items}], "data": [{items}], "items": [{items}], "searchInformation": {{}}}}'
     bench.server.send(200, (body.encode(),))
     outcome = await bench.search(limit=3)
-    assert outcome.error is not None or len(outcome.found) <= 3
+    assert outcome.error is not None or len(outcome.answer) <= 3
 
 
 async def deep_nesting_is_no_harm(bench: Bench) -> None:

@@ -269,7 +269,7 @@ def hold(database: str, gate: int, told: bool = False) -> str:
         bench.store.watch(lane, listener.watch())
         pass_through(gate)
         if told:
-            listener.lost()
+            listener.wait_for_loss()
         return type(bench.append(lane, 1)).__name__
 
 
@@ -303,7 +303,7 @@ def put_to_sleep(pid: int, path: Path) -> None:
         while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
             os.sched_yield()
         try:
-            with closing(FileLock(path.with_name(f"{path.name}.lock"), timeout=0.0)) as lock, lock.held():
+            with closing(FileLock(path.with_name(f"{path.name}.lock"), timeout=0.0)) as lock, lock.hold():
                 return
         except StoreLockedError:
             os.kill(pid, signal.SIGCONT)

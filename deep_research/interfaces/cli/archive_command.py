@@ -94,33 +94,34 @@ def _clean(archive: Archive, args: Namespace, console: Console) -> None:
         console.print(f"Removed {phrases.count(removed, 'expired text')}, {len(archive.list()):,} left.")
 
 
-def _full_hash(archive: Archive, given: str) -> str:
+def _full_hash(archive: Archive, prefix: str) -> str:
     """The hash that begins so. Raises `UsageError`, `ContentMissingError`."""
-    beginning = given.strip().lower().removeprefix(_SCHEME)
+    beginning = prefix.strip().lower().removeprefix(_SCHEME)
     if not _BEGINNING.fullmatch(beginning):
         raise UsageError(
-            f"'{phrases.line(given)[:80]}' is no hash.", hint="`deep-research archive list` shows all."
+            f"'{phrases.line(prefix)[:80]}' is no hash.", hint="`deep-research archive list` shows all."
         )
-    wanted = f"{_SCHEME}{beginning}"
-    found = [entry.content_hash for entry in archive.list() if entry.content_hash.startswith(wanted)]
-    if len(found) > 1:
+    hash_prefix = f"{_SCHEME}{beginning}"
+    matches = [entry.content_hash for entry in archive.list() if entry.content_hash.startswith(hash_prefix)]
+    if len(matches) > 1:
         raise UsageError(
-            f"{len(found)} archived texts have a hash that begins with {beginning}.", hint="Give more of it."
+            f"{len(matches)} archived texts have a hash that begins with {beginning}.",
+            hint="Give more of it.",
         )
-    if not found:
+    if not matches:
         raise ContentMissingError(
             f"No archived text has a hash that begins with {beginning}.",
             hint="It may have expired: content_archive_ttl_hours says how long texts are kept.",
-            content_hash=wanted,
+            content_hash=hash_prefix,
         )
-    return found[0]
+    return matches[0]
 
 
 def _as_json(entry: ArchiveEntry, ttl: timedelta) -> dict[str, Any]:
-    said = entry.model_dump(mode="json")
+    fields = entry.model_dump(mode="json")
     return {
-        "content_hash": said["content_hash"],
-        "archived_at": said["archived_at"],
+        "content_hash": fields["content_hash"],
+        "archived_at": fields["archived_at"],
         "expires_at": (entry.archived_at + ttl).isoformat().replace("+00:00", "Z"),
         "size": entry.size,
     }

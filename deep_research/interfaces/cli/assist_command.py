@@ -51,8 +51,8 @@ def check(args: Namespace) -> None:
         raise UnknownNameError.of("format", args.format, FORMATS)
     if args.out is not None:
         _check_out(args)
-    given = [name for name in ("request", "resume", "list", "delete") if getattr(args, name)]
-    if len(given) != 1:
+    actions = [name for name in ("request", "resume", "list", "delete") if getattr(args, name)]
+    if len(actions) != 1:
         raise UsageError(
             "assist takes a request, or --resume PLAN, --delete PLAN or --list.", hint="Give one of them."
         )
@@ -86,10 +86,10 @@ async def assist(session: Session) -> int:
     if args.delete:
         await asyncio.to_thread(plans.delete, args.delete)
         return Exit.COMPLETED
-    found = await _discovered(session)
-    progress = _Progress(session, found)
+    discovery = await _discovered(session)
+    progress = _Progress(session, discovery)
     supervisor = CapabilitySupervisor(
-        found.capabilities,
+        discovery.capabilities,
         plans,
         planner=None if args.resume or args.plan is not None else _planner(session),
         approve=_Approval(session) if at_a_terminal(session) else None,
@@ -114,15 +114,15 @@ async def _discovered(session: Session) -> Discovery:
     target = _target(session)
     services = read_services(Path(args.agents)) if args.agents else []
     research = LocalResearch(engine)
-    found = await adiscover(services, local=[research], local_only=session.settings.local_only)
+    discovery = await adiscover(services, local=[research], local_only=session.settings.local_only)
     # The id of a message is that of a run of this engine only where this engine made it.
-    own = found.capabilities.get(RESEARCH) is research
+    own = discovery.capabilities.get(RESEARCH) is research
     creator = DocumentCreator(target, format=args.format, report_of=engine.areport if own else None)
     own_documents = {creator.name: creator} if args.out or args.format else {}
-    capabilities: dict[str, Capability] = {creator.name: creator, **found.capabilities, **own_documents}
-    for line in found.notes if session.talks else ():
+    capabilities: dict[str, Capability] = {creator.name: creator, **discovery.capabilities, **own_documents}
+    for line in discovery.notes if session.talks else ():
         session.console.note(line)
-    return Discovery(capabilities, found.notes)
+    return Discovery(capabilities, discovery.notes)
 
 
 def _target(session: Session) -> Path:
@@ -160,10 +160,10 @@ class _Approval:
 class _Progress:
     """A line for each step of a plan."""
 
-    def __init__(self, session: Session, found: Discovery) -> None:
+    def __init__(self, session: Session, discovery: Discovery) -> None:
         self._session = session
-        self._found = found
-        self._shown: set[str] = set()
+        self._discovery = discovery
+        self._printed_keys: set[str] = set()
         self.plan_id = ""
 
     def __call__(self, plan: CapabilityPlan) -> None:
@@ -171,7 +171,7 @@ class _Progress:
         if not self._session.talks:
             return
         self._note("plan", f"{plan.id}: {', '.join(plan.steps) or 'nothing to do'}")
-        capability = self._found.capabilities.get(plan.next)
+        capability = self._discovery.capabilities.get(plan.next)
         if plan.calling and capability is not None and plan.status is PlanStatus.RUNNING:
             where = "" if capability.place == "here" else f" at {capability.place}"
             again = f", again ({plan.retries[plan.next]})" if plan.retries.get(plan.next) else ""
@@ -180,23 +180,25 @@ class _Progress:
             self._note(f"done {len(plan.completed)}", f"{plan.completed[-1]}: completed")
 
     def _note(self, key: str, line: str) -> None:
-        if key not in self._shown:
-            self._shown.add(key)
+        if key not in self._printed_keys:
+            self._printed_keys.add(key)
             self._session.console.note(line)
 
 
 async def _list(session: Session, plans: PlanFolder) -> int:
-    found: list[CapabilityPlan] = []
+    entries: list[CapabilityPlan] = []
     for plan_id in await asyncio.to_thread(plans.ids):
         try:
-            found.append(await asyncio.to_thread(plans.read, plan_id))
+            entries.append(await asyncio.to_thread(plans.read, plan_id))
         except StoreError as error:
             session.console.error(error.code, error.problem, error.hint)
     if session.args.json:
-        kept = ("id", "request", "steps", "index", "status", "message")
-        session.console.print(json.dumps([plan.model_dump(mode="json", include=set(kept)) for plan in found]))
-    elif found:
-        rows = [(plan.id, plan.status.value, phrases.line(plan.request)) for plan in found]
+        fields = ("id", "request", "steps", "index", "status", "message")
+        session.console.print(
+            json.dumps([plan.model_dump(mode="json", include=set(fields)) for plan in entries])
+        )
+    elif entries:
+        rows = [(plan.id, plan.status.value, phrases.line(plan.request)) for plan in entries]
         session.console.print(
             "\n".join(table([("PLAN", "STATUS", "REQUEST"), *rows], session.console.columns))
         )
@@ -223,8 +225,8 @@ def _conclude(session: Session, plan: CapabilityPlan) -> int:
 
 def _again(args: Namespace, plan_id: str) -> str:
     """The command that goes on with a plan, with what the plan does not keep."""
-    kept = [(flag, getattr(args, flag)) for flag in ("agents", "out", "format")]
-    more = [word for flag, value in kept if value for word in (f"--{flag}", value)]
+    options = [(flag, getattr(args, flag)) for flag in ("agents", "out", "format")]
+    more = [word for flag, value in options if value for word in (f"--{flag}", value)]
     return shlex.join([*shlex.split(command_line(args, "assist", f"--resume={plan_id}")), *more])
 
 

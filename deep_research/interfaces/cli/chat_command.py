@@ -44,9 +44,9 @@ async def chat(session: Session) -> int:
 
 
 async def _turn(session: Session, name: str, question: str) -> Exit:
-    given = {"session_id": name, "user_id": session.args.user, "depth": session.args.depth or "auto"}
+    options = {"session_id": name, "user_id": session.args.user, "depth": session.args.depth or "auto"}
     try:
-        result = await answered_before_user(session, question, given)
+        result = await answered_before_user(session, question, options)
     except ConfigurationError:
         raise
     except DeepResearchError as error:
@@ -73,10 +73,10 @@ def _sources(result: ResearchResult) -> list[str]:
     """A line for each source that the answer cites."""
     answer = result.answer or ""
     numbers = {citation.number: citation.source_id for citation in result.citations}
-    cited = {mark.number for mark in reference_marks(answer, list(numbers))}
+    cited_numbers = {mark.number for mark in reference_marks(answer, list(numbers))}
     sources = {source.id: source for source in result.sources}
     lines = []
-    for number in sorted(cited):
+    for number in sorted(cited_numbers):
         source = sources[numbers[number]]
         lines.append(f"[{number}] {phrases.line(source.title)}{f', {source.url}' if source.url else ''}  ")
     return lines

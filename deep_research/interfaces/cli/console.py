@@ -68,7 +68,7 @@ class Console:
 
     def __init__(self, *, json: bool = False) -> None:
         self.json = json
-        self.gone = False  # nobody reads stdout any more
+        self.is_unread = False  # nobody reads stdout any more
         self.cleans = (
             False  # control characters are left out wherever stdout leads: what is printed is from elsewhere
         )
@@ -86,7 +86,7 @@ class Console:
     def print(self, content: str) -> None:
         """Onto stdout. Raises `CommandError` when the disk behind it is full, say."""
         stream = sys.stdout
-        if stream is None or self.gone:
+        if stream is None or self.is_unread:
             return
         if self.cleans or stream.isatty():
             content = phrases.clean(content)
@@ -94,7 +94,7 @@ class Console:
             stream.write(content if content.endswith("\n") else f"{content}\n")
             stream.flush()
         except BrokenPipeError:
-            self.gone = True
+            self.is_unread = True
             _silence(stream)
         except OSError as error:
             _silence(stream)

@@ -58,19 +58,19 @@ def doctor(args: Namespace, console: Console) -> int:
     checks = [*_run_check("program", _program), *_run_check("sqlite", _sqlite)]
     resolved: list[ResolvedSettings] = []
     checks += _run_check("settings", partial(_settings, args, resolved))
-    for found in resolved:
+    for effective in resolved:
         for name, look in _LOOKS.items():
-            checks += _run_check(name, partial(look, found.settings))
-        checks += _run_check("corpus", partial(_corpus, found.settings, all_files=args.skipped))
-        checks += _run_check("search", partial(search, found.settings, probe=args.probe))
-        checks += _run_check("mcp", partial(mcp_servers, found.settings, probe=args.probe))
-        checks += _run_check("models", partial(models, found.settings, probe=args.probe))
-        checks += _run_check("requests", partial(requests, found.settings))
-        checks += _run_check("tokens", partial(tokens, found.settings))
-        checks += _run_check("archive", partial(archive, found.settings))
+            checks += _run_check(name, partial(look, effective.settings))
+        checks += _run_check("corpus", partial(_corpus, effective.settings, all_files=args.skipped))
+        checks += _run_check("search", partial(search, effective.settings, probe=args.probe))
+        checks += _run_check("mcp", partial(mcp_servers, effective.settings, probe=args.probe))
+        checks += _run_check("models", partial(models, effective.settings, probe=args.probe))
+        checks += _run_check("requests", partial(requests, effective.settings))
+        checks += _run_check("tokens", partial(tokens, effective.settings))
+        checks += _run_check("archive", partial(archive, effective.settings))
     checks += _run_check("packages", _packages)
     checks += _run_check("readers", _readers)
-    lines = [line for found in resolved for line in _setting_lines(found)]
+    lines = [line for effective in resolved for line in _setting_lines(effective)]
     broken = any(check.state == BROKEN for check in checks)
     if args.json:
         console.print(_as_json(checks, lines, ok=not broken))
@@ -81,15 +81,15 @@ def doctor(args: Namespace, console: Console) -> int:
 
 def _run_check(name: str, look: Callable[[], Iterator[Check]]) -> list[Check]:
     """What a look finds; one that fails is itself a finding."""
-    found: list[Check] = []
+    checks: list[Check] = []
     try:
-        found.extend(look())
+        checks.extend(look())
     except DeepResearchError as error:
-        found.append(Check(name, BROKEN, str(error)))
+        checks.append(Check(name, BROKEN, str(error)))
     except Exception as error:
         log.debug("check_failed", check=name, exc_info=error)
-        found.append(Check(name, BROKEN, told(error)))
-    return [Check(check.name, check.state, phrases.line(redact(check.detail))) for check in found]
+        checks.append(Check(name, BROKEN, told(error)))
+    return [Check(check.name, check.state, phrases.line(redact(check.detail))) for check in checks]
 
 
 def _program() -> Iterator[Check]:
@@ -112,15 +112,15 @@ def _sqlite() -> Iterator[Check]:
 
 
 def _settings(args: Namespace, resolved: list[ResolvedSettings]) -> Iterator[Check]:
-    found = load_settings(overrides=setting_arguments(args), config=args.config)
-    resolved.append(found)
-    changed = sum(origin != "default" for origin in found.origins.values())
+    effective = load_settings(overrides=setting_arguments(args), config=args.config)
+    resolved.append(effective)
+    changed = sum(origin != "default" for origin in effective.origins.values())
     yield Check(
         "settings",
         OK,
-        f"{phrases.count(len(found.origins), 'setting')}, {changed} not at their default",
+        f"{phrases.count(len(effective.origins), 'setting')}, {changed} not at their default",
     )
-    if line := folder_file_line(found):
+    if line := folder_file_line(effective):
         yield Check("settings", NOTE, line)
 
 
@@ -170,7 +170,7 @@ def _read_only(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
     finally:
         lock = FileLock(path.with_name(path.name + ".lock"), timeout=5.0) if wal_needs_lock() else None
-        with closing(lock) if lock else nullcontext(), lock.held() if lock else nullcontext():
+        with closing(lock) if lock else nullcontext(), lock.hold() if lock else nullcontext():
             connection.close()
 
 
@@ -190,8 +190,8 @@ def _corpus(settings: Settings, *, all_files: bool) -> Iterator[Check]:
         return
     finally:
         asyncio.run(corpus.aclose())
-    found = f"{phrases.count(report.documents, 'document')}, {phrases.count(report.passages, 'passage')}"
-    yield Check("corpus", OK, f"{found} in {', '.join(map(str, settings.corpus))}")
+    contents = f"{phrases.count(report.documents, 'document')}, {phrases.count(report.passages, 'passage')}"
+    yield Check("corpus", OK, f"{contents} in {', '.join(map(str, settings.corpus))}")
     if report.skipped:
         yield Check("corpus", NOTE, f"{_entries(report.skipped)} not read")
     yield from _file_checks(report.skipped, "skipped", all_files=all_files)
@@ -204,11 +204,11 @@ def _entries(skipped: Sequence[Skipped]) -> str:
 
 
 def _file_checks(files: Sequence[Skipped], how: str, *, all_files: bool) -> Iterator[Check]:
-    shown = files if all_files else files[:_MAX_SKIPPED]
-    for file in shown:
+    visible_files = files if all_files else files[:_MAX_SKIPPED]
+    for file in visible_files:
         yield Check("corpus", NOTE, f"{how} {file.path}: {file.why}")
-    if len(files) > len(shown):
-        more = f"and {len(files) - len(shown)} more {how.rstrip(':')}; --skipped names all of them"
+    if len(files) > len(visible_files):
+        more = f"and {len(files) - len(visible_files)} more {how.rstrip(':')}; --skipped names all of them"
         yield Check("corpus", NOTE, more)
 
 
@@ -219,9 +219,9 @@ def _packages() -> Iterator[Check]:
     """The packages that this one needs; those with a marker are not made for every machine (the readers tell of them)."""
     needed = [need.partition(";") for need in requires("deep-research") or () if "extra ==" not in need]
     optional = {re.split(r"[<>=!~ ]", name)[0]: bool(marker) for name, _, marker in needed}
-    found = {name: number for name in sorted(optional) if (number := _version(name))}
-    yield Check("packages", OK, ", ".join(f"{name} {number}" for name, number in found.items()))
-    if missing := [name for name in optional if name not in found and not optional[name]]:
+    versions = {name: number for name in sorted(optional) if (number := _version(name))}
+    yield Check("packages", OK, ", ".join(f"{name} {number}" for name, number in versions.items()))
+    if missing := [name for name in optional if name not in versions and not optional[name]]:
         yield Check("packages", BROKEN, f"not installed: {', '.join(missing)}; reinstall deep-research")
 
 
@@ -246,10 +246,10 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _setting_lines(found: ResolvedSettings) -> Iterator[SettingLine]:
-    for name, value in found.settings:
-        shown = redact_value({name: _plain(value)})[name]
-        yield SettingLine(name, phrases.line(str(shown)), phrases.line(redact(found.origins[name])))
+def _setting_lines(effective: ResolvedSettings) -> Iterator[SettingLine]:
+    for name, value in effective.settings:
+        text = redact_value({name: _plain(value)})[name]
+        yield SettingLine(name, phrases.line(str(text)), phrases.line(redact(effective.origins[name])))
 
 
 def _plain(value: object) -> str:

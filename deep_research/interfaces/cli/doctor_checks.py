@@ -77,19 +77,19 @@ def _model(pool: ModelPool, name: str, role: str, *, probe: bool) -> Iterator[Ch
     if problem is not None:
         yield Check("model", BROKEN, f"{problem}")
         return
-    found = pool.probes.known().get(provider.identity)
-    if found is not None:
-        works = [rung for rung, usable in found.rungs.items() if usable]
+    report = pool.probes.known().get(provider.identity)
+    if report is not None:
+        works = [rung for rung, usable in report.rungs.items() if usable]
         state = OK if works else NOTE
         ways = f"answers by {', '.join(works)}" if works else "gives no object that can be used"
-        fails = [rung for rung, usable in found.rungs.items() if not usable]
+        fails = [rung for rung, usable in report.rungs.items() if not usable]
         yield Check(
             "model",
             state,
-            f"{found.name}: {ways}"
+            f"{report.name}: {ways}"
             + (f"; not by {', '.join(fails)}" if fails else "")
-            + ("" if found.usage else "; does not count tokens")
-            + f" (asked {found.at:%Y-%m-%d}, {found.seconds:.1f} s)",
+            + ("" if report.usage else "; does not count tokens")
+            + f" (asked {report.at:%Y-%m-%d}, {report.seconds:.1f} s)",
         )
     elif provider.probed and profile.forms is None:
         yield Check("model", NOTE, f"{provider.identity}: not asked yet; doctor --probe asks it")
@@ -102,10 +102,10 @@ async def _probed_model(pool: ModelPool, name: str) -> None:
     provider = pool.provider(name)
     try:
         await pool.windows.ask(provider)
-        found = await probe(
+        report = await probe(
             provider, pool.profile(name), pool.common.abilities, Persistence(), seconds=pool.timeout
         )
-        pool.probes.remember(found)
+        pool.probes.remember(report)
     finally:
         await pool.aclose()
 
@@ -131,8 +131,8 @@ def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
     if settings.local_only:
         yield _local_only(settings)
         return
-    found = chosen_services(settings)
-    names = (["the documents"] if settings.corpus else []) + [service.name for service in found.services]
+    choice = chosen_services(settings)
+    names = (["the documents"] if settings.corpus else []) + [service.name for service in choice.services]
     if names:
         yield Check("search", OK, f"a run asks {listed(names)}")
     else:
@@ -141,9 +141,9 @@ def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
             NOTE,
             "nothing to search yet: give documents with --corpus, or --sample, or search the web: --search web",
         )
-    by_name = {service.name: service for service in found.services}
+    by_name = {service.name: service for service in choice.services}
     for name in in_order(settings.search_urls):
-        yield _service(name, settings, named=name in settings.search)
+        yield _service(name, settings, is_named=name in settings.search)
         if probe and name in by_name:
             yield asyncio.run(_probed_service(by_name[name]))
 
@@ -152,9 +152,9 @@ def chosen_services(settings: Settings) -> Chosen:
     """What a run would ask. Raises `UnknownNameError`, `ConfigurationError`."""
     from deep_research.assembly.mcp_choice import McpConnections
     from deep_research.calls import Calls
-    from deep_research.sources.search.service_choice import chosen
+    from deep_research.sources.search.service_choice import choose_services
 
-    return chosen(
+    return choose_services(
         settings.search,
         documents=bool(settings.corpus),
         urls=settings.search_urls,
@@ -176,18 +176,18 @@ def _local_only(settings: Settings) -> Check:
     return Check("search", OK, "the documents alone: local_only is set")
 
 
-def _service(name: str, settings: Settings, *, named: bool) -> Check:
+def _service(name: str, settings: Settings, *, is_named: bool) -> Check:
     from deep_research.sources.search.providers import needs
     from deep_research.sources.search.service_choice import has_key
 
-    wanted = needs(name)
+    variables = needs(name)
     where = f", at {settings.search_urls[name]}" if name in settings.search_urls else ""
-    missing = () if name in settings.search_urls and len(wanted.required) == 1 else wanted.missing()
+    missing = () if name in settings.search_urls and len(variables.required) == 1 else variables.missing()
     if missing:
-        return Check(name, BROKEN if named else OK, f"not ready: set {' and '.join(missing)}")
+        return Check(name, BROKEN if is_named else OK, f"not ready: set {' and '.join(missing)}")
     if has_key(name):
         return Check(name, OK, f"ready, with a key{where}")
-    optional = f"; {' or '.join(wanted.optional)} may be set" if wanted.optional else ""
+    optional = f"; {' or '.join(variables.optional)} may be set" if variables.optional else ""
     return Check(name, OK, f"ready, needs no key{where}{optional}")
 
 
@@ -245,12 +245,12 @@ def tokens(settings: Settings) -> Iterator[Check]:
     for role, most in answer_tokens(settings.report_words).items():
         if roles.by_role.get(role) or (roles.chain and role not in NAMED):
             try:
-                found = _window(roles, role, most, settings)
+                check = _window(roles, role, most, settings)
             except DeepResearchError as error:
-                found = Check(_TOKENS, BROKEN, str(error))
-            alike.setdefault(found, []).append(role.value)
-    for found, of in alike.items():
-        yield Check(_TOKENS, found.state, f"{', '.join(of)}: {found.detail}")
+                check = Check(_TOKENS, BROKEN, str(error))
+            alike.setdefault(check, []).append(role.value)
+    for check, of in alike.items():
+        yield Check(_TOKENS, check.state, f"{', '.join(of)}: {check.detail}")
     # A name that is wrong there was told with the role of the summarizer.
     with suppress(DeepResearchError):
         yield _shortening(roles, settings)
@@ -267,10 +267,10 @@ def archive(settings: Settings) -> Iterator[Check]:
         yield Check(name, OK, "off: content_archive_enabled keeps the originals of what is left out")
         return
     size = sum(entry.size for entry in entries)
-    kept = f"kept for {settings.content_archive_ttl_hours:g} hours"
+    retention = f"kept for {settings.content_archive_ttl_hours:g} hours"
     off = "" if settings.content_archive_enabled else "; content_archive_enabled is off"
     many = f"{phrases.count(len(entries), 'text')}, {phrases.in_bytes(size)}"
-    yield Check(name, OK, f"{many} in {folder}, {kept}{off}")
+    yield Check(name, OK, f"{many} in {folder}, {retention}{off}")
     if size > LARGE_ARCHIVE:
         yield Check(name, NOTE, "it is large: lower content_archive_ttl_hours, then run archive clean")
     if settings.content_archive_enabled and not _can_be_written(folder):
@@ -283,21 +283,21 @@ def _window(roles: ModelRoles, role: ModelRole, most: int, settings: Settings) -
     model = roles.pool.language_model(roles.chain_of(role))
     window = roles.window(model.profile, output_for(model, most))
     origin = "runtime_overhead" if settings.runtime_overhead is not None else settings.runtime
-    said = (
+    summary = (
         f"{window.input:,} of the {window.context:,} tokens{_override(model.name, settings)} of {model.name} are for"
         f" content: overhead {window.overhead:,} ({origin}), answer {window.output:,}, margin {100 * window.margin:g} %"
     )
     if not window.input:
         remedy = "lower runtime_overhead, or choose a model with a larger window"
-        return Check(_TOKENS, BROKEN, f"{said}. No request can be made: {remedy}")
+        return Check(_TOKENS, BROKEN, f"{summary}. No request can be made: {remedy}")
     if window.input >= MIN_CONTENT_SHARE * window.context:
-        return Check(_TOKENS, OK, said)
-    return Check(_TOKENS, NOTE, f"{said}. That is less than a quarter: lower runtime_overhead")
+        return Check(_TOKENS, OK, summary)
+    return Check(_TOKENS, NOTE, f"{summary}. That is less than a quarter: lower runtime_overhead")
 
 
 def _override(model: str, settings: Settings) -> str:
-    given = any(map(model.startswith, settings.model_context_overrides))
-    return " (model_context_overrides)" if given else ""
+    is_overridden = any(map(model.startswith, settings.model_context_overrides))
+    return " (model_context_overrides)" if is_overridden else ""
 
 
 def _shortening(roles: ModelRoles, settings: Settings) -> Check:

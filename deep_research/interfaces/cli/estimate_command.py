@@ -16,28 +16,28 @@ _HEAD = ("PHASE", "REQUESTS", "TOKENS IN", "TOKENS OUT", "DOLLARS")
 
 async def estimate(session: Session) -> int:
     """Raises `UsageError`, `ConfigurationError`."""
-    made = await session.engine.aestimate(session.args.question)
+    forecast = await session.engine.aestimate(session.args.question)
     console = session.console
     if session.args.json:
-        console.print(made.model_dump_json())
+        console.print(forecast.model_dump_json())
     else:
         columns = min(text.COLUMNS, console.columns)
-        console.print("\n".join(_lines(made, columns)))
+        console.print("\n".join(_lines(forecast, columns)))
     return Exit.COMPLETED
 
 
-def _lines(made: Estimate, columns: int) -> Iterator[str]:
+def _lines(forecast: Estimate, columns: int) -> Iterator[str]:
     scope = (
-        f"{_count(made.iterations, 'iteration')}, {_count(made.searches, 'search', 'searches')},"
-        f" {_count(made.fetches, 'page')} read."
+        f"{_count(forecast.iterations, 'iteration')}, {_count(forecast.searches, 'search', 'searches')},"
+        f" {_count(forecast.fetches, 'page')} read."
     )
     yield from text.fold(f"What the run may take: {scope}", columns)
-    if made.phases:
+    if forecast.phases:
         yield ""
-        yield from text.figures([_HEAD, *map(_row, made.phases), _total(made)], columns)
+        yield from text.figures([_HEAD, *map(_row, forecast.phases), _total(forecast)], columns)
         yield ""
-        yield from text.fold(f"Asked: {_models(made.models)}.", columns)
-    for note in made.notes:
+        yield from text.fold(f"Asked: {_models(forecast.models)}.", columns)
+    for note in forecast.notes:
         yield from text.fold(phrases.line(note), columns)
 
 
@@ -45,13 +45,13 @@ def _row(phase: PhaseEstimate) -> tuple[str, ...]:
     return _cells(phase.phase.value, phase)
 
 
-def _total(made: Estimate) -> tuple[str, ...]:
-    return _cells("in all", made)
+def _total(forecast: Estimate) -> tuple[str, ...]:
+    return _cells("in all", forecast)
 
 
-def _cells(name: str, made: PhaseEstimate | Estimate) -> tuple[str, ...]:
-    numbers = (made.model_calls, made.input_tokens, made.output_tokens)
-    return (name, *map(_span, numbers), _money(made.cost_usd))
+def _cells(name: str, forecast: PhaseEstimate | Estimate) -> tuple[str, ...]:
+    numbers = (forecast.model_calls, forecast.input_tokens, forecast.output_tokens)
+    return (name, *map(_span, numbers), _money(forecast.cost_usd))
 
 
 def _models(models: Mapping[ModelRole, str]) -> str:

@@ -49,8 +49,8 @@ async def _probed(connection: McpConnection) -> list[Check]:
     for name in connection.server.callable_tools:
         why = refusal(connection.server, name, listed)
         pinned = "pinned" if name in connection.server.pins else "not pinned"
-        told = (
+        detail = (
             f"{name} is not called: {why}" if why else f"{name} may be called, {pinned}: {listed[name].hash}"
         )
-        checks.append(Check(place, NOTE if why else OK, told))
+        checks.append(Check(place, NOTE if why else OK, detail))
     return checks

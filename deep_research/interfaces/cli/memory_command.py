@@ -35,7 +35,7 @@ _EXAMPLES = {
     "add": 'memory add preferences "Short reports, please."',
     "edit": 'memory edit mem-0123456789abcdef "Long reports, please."',
 }
-_NAME_COLUMNS = 8
+_MIN_NAME_COLUMNS = 8
 _INDENT = "    "
 
 
@@ -59,9 +59,9 @@ def _check(args: Namespace) -> None:
     action = args.action
     if action not in _TAKES:
         raise UnknownNameError.of("action", action, _TAKES)
-    given = {name: getattr(args, name.lstrip("-").lower()) for name in _OF_ACTIONS}
+    values = {name: getattr(args, name.lstrip("-").lower()) for name in _OF_ACTIONS}
     for name in _OF_ACTIONS:
-        is_given = given[name] not in (None, False, [])
+        is_given = values[name] not in (None, False, [])
         if is_given and not {name, f"{name}!"} & set(_TAKES[action]):
             raise UsageError(f"memory {action} takes no {name}.", hint="Leave it out.")
         if not is_given and f"{name}!" in _TAKES[action]:
@@ -75,17 +75,17 @@ def _check(args: Namespace) -> None:
 async def _list(memories: Memories, args: Namespace, console: Console) -> None:
     """A page; one more is asked for, to know whether there are more."""
     limit = None if args.limit is None else whole_number("--limit", args.limit, natural=True)
-    found = await memories.amemory_list(
+    page = await memories.amemory_list(
         user_id=args.user, kinds=args.kind or None, limit=limit and limit + 1, after=args.after
     )
-    entries = found[:limit]
+    entries = page[:limit]
     if args.json:
         console.print(json.dumps([entry.model_dump(mode="json") for entry in entries], ensure_ascii=False))
     elif entries:
         console.print("\n".join(_table(entries, console.columns)))
     elif not args.quiet:
         console.note(f"Nothing {'of that kind ' * bool(args.kind)}is remembered of {_who(args)}.")
-    if len(found) > len(entries) and not (args.quiet or args.json):
+    if len(page) > len(entries) and not (args.quiet or args.json):
         console.note(f"There are more: add --after {entries[-1].id}")
 
 
@@ -115,8 +115,8 @@ def _facts(entry: MemoryEntry, columns: int) -> Iterator[str]:
         "from": phrases.line(entry.words) if entry.words != entry.text else "",
     }
     for name, words in rows.items():
-        for place, part in enumerate(text.fold(words, columns - _NAME_COLUMNS) if words else ()):
-            yield f"{'' if place else name:<{_NAME_COLUMNS}}{part}"
+        for place, part in enumerate(text.fold(words, columns - _MIN_NAME_COLUMNS) if words else ()):
+            yield f"{'' if place else name:<{_MIN_NAME_COLUMNS}}{part}"
 
 
 async def _add(memories: Memories, args: Namespace, console: Console) -> None:

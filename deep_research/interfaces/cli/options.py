@@ -94,16 +94,19 @@ def _verb(
     """The command of an operation, with ``more`` options, and ``without`` the parameters that these stand for.
     ``name`` is that of the command, where it is another."""
     operation, name = OPERATIONS[verb], name or verb
-    given = [parameter for parameter in operation.parameters if parameter.name not in without]
-    positional = tuple(parameter.name for parameter in given if parameter.positional)
+    parameters = [parameter for parameter in operation.parameters if parameter.name not in without]
+    positional = tuple(parameter.name for parameter in parameters if parameter.positional)
     if arguments is None:
-        arguments = (*((_ID,) if operation.of_run else ()), *(_argument(p) for p in given if p.positional))
+        arguments = (
+            *((_ID,) if operation.of_run else ()),
+            *(_argument(p) for p in parameters if p.positional),
+        )
     return Command(
         name,
         operation.summary,
         f"{PROGRAM} {name} {example or _RUN * operation.of_run}".rstrip(),
         arguments,
-        (*(_option(parameter) for parameter in given if not parameter.positional), *more),
+        (*(_option(parameter) for parameter in parameters if not parameter.positional), *more),
         positional=positional,
     )
 
@@ -422,14 +425,14 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     command = BY_NAME[name] if name else None
     if any(flag in (*_HELP, _HELP_ALL) for flag in flags):
         every = _HELP_ALL in flags
-        shown = parser(command, common=every) if command else overview(common=every)
-        return argparse.Namespace(command=None, text=shown.format_help())
+        help_parser = parser(command, common=every) if command else overview(common=every)
+        return argparse.Namespace(command=None, text=help_parser.format_help())
     if command is None:
         raise UsageError("No command was given.", hint=f"See `{PROGRAM} --help`.")
-    known = {flag for option in (*COMMON, *command.options) for flag in option.flags}
+    known_flags = {flag for option in (*COMMON, *command.options) for flag in option.flags}
     for flag in flags:
-        if flag not in known:
-            raise _unknown("option", flag, known, command.name)
+        if flag not in known_flags:
+            raise _unknown("option", flag, known_flags, command.name)
     args = parser(command).parse_args(rest)
     args.command = command.name
     return args
@@ -439,39 +442,41 @@ def parser(command: Command, *, common: bool = True, program: str = PROGRAM) -> 
     """The parser of one command of a program. Without ``common`` its help names the options of every command in one
     line."""
     about = f"{command.summary}\n\nexample:\n  {command.example}"
-    made = _Parser(command.usage, about, brief=not common, program=program)
+    command_parser = _Parser(command.usage, about, brief=not common, program=program)
     for name, text in command.arguments:
         plain = name.strip("[]")
-        made.add_argument(plain.lower(), metavar=plain, help=text, nargs=None if plain == name else "?")
+        command_parser.add_argument(
+            plain.lower(), metavar=plain, help=text, nargs=None if plain == name else "?"
+        )
     if command.options:
-        _add(made.add_argument_group("options of this command"), command.options)
+        _add(command_parser.add_argument_group("options of this command"), command.options)
     if common:
-        _add(made.add_argument_group("options of every command"), COMMON)
-    return made
+        _add(command_parser.add_argument_group("options of every command"), COMMON)
+    return command_parser
 
 
 def overview(*, common: bool = True) -> argparse.ArgumentParser:
     """The help of the program as a whole."""
     longest = max(len(command.name) for command in COMMANDS)
     lines = "\n".join(f"  {command.name:<{longest}}  {command.summary}" for command in COMMANDS)
-    made = _Parser(
+    program_parser = _Parser(
         "COMMAND",
         f"{SUMMARY}\n\ncommands:\n{lines}\n\nexample:\n  {COMMANDS[0].example}\n\n"
         f"`{PROGRAM} COMMAND --help` shows the options of a command.",
         brief=not common,
     )
     if common:
-        group = made.add_argument_group("options of every command")
+        group = program_parser.add_argument_group("options of every command")
         _add(group, COMMON)
         group.add_argument(*_VERSION, action="store_true", help="Print the version.")
-    return made
+    return program_parser
 
 
 def _in_one_line() -> str:
     """The options of every command that are typed most; a line's width has room for no more."""
     most = [option for option in COMMON if option.short or option.flag in ("--search", "--json")]
-    named = ", ".join(f"{option.short or option.flag} {option.metavar}".rstrip() for option in most)
-    return f"also: {named}; all: {_HELP_ALL}"
+    names = ", ".join(f"{option.short or option.flag} {option.metavar}".rstrip() for option in most)
+    return f"also: {names}; all: {_HELP_ALL}"
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -554,9 +559,9 @@ def _top_level() -> set[str]:
     return {flag for option in _all_options() for flag in option.flags} | {*_HELP, _HELP_ALL, *_VERSION}
 
 
-def _unknown(kind: str, name: str, known: Iterable[str], command: str = "") -> UsageError:
+def _unknown(kind: str, name: str, names: Iterable[str], command: str = "") -> UsageError:
     """With the nearest known name, or where to find the names: a list of all would be too long for a line."""
     hint = f"See `{PROGRAM} {command} --help`.".replace("  ", " ")
-    if not difflib.get_close_matches(name, known, n=1):
+    if not difflib.get_close_matches(name, names, n=1):
         return UnknownNameError(f"Unknown {kind} '{name}'.", hint=hint, kind=kind, name=name)
-    return UnknownNameError.of(kind, name, known)
+    return UnknownNameError.of(kind, name, names)

@@ -25,14 +25,18 @@ async def verify(session: Look) -> int:
     console.cleans = True
     with Count(session, "claims checked") as progress:
         if RUN_ID.match(args.pack):
-            found = await session.runs.averify(args.pack, progress=progress)
+            verification = await session.runs.averify(args.pack, progress=progress)
         else:
-            found = await asyncio.to_thread(_verify_file, args.pack, progress)
+            verification = await asyncio.to_thread(_verify_file, args.pack, progress)
     if args.json:
-        console.print(json.dumps({"holds": found.holds, **found.model_dump(mode="json")}, ensure_ascii=False))
+        console.print(
+            json.dumps(
+                {"holds": verification.holds, **verification.model_dump(mode="json")}, ensure_ascii=False
+            )
+        )
     else:
-        console.print("\n".join(map(phrases.line, verification_lines(found))))
-    return Exit.COMPLETED if found.holds else Exit.FAILED
+        console.print("\n".join(map(phrases.line, verification_lines(verification))))
+    return Exit.COMPLETED if verification.holds else Exit.FAILED
 
 
 def _verify_file(path: str, progress: Count) -> Verification:

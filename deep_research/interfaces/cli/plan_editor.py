@@ -14,7 +14,7 @@ from deep_research.research import ResearchResult
 from deep_research.research.plan_edits import HELP, PlanDraft, SlipError, plan_lines
 from deep_research.state import ParkedKind, RunStatus
 
-MOST_LINES = 500  # that are read for one plan
+MAX_LINES = 500  # that are read for one plan
 _PROMPT = "plan> "
 
 
@@ -37,7 +37,7 @@ class PlanEditor:
         self._console = session.console
         self._about = about
         self._draft = PlanDraft(about)
-        self._left = MOST_LINES
+        self._left = MAX_LINES
         self._lines = InputLines()
 
     async def answer(self) -> Any:
@@ -50,19 +50,19 @@ class PlanEditor:
             if line is None:
                 self._console.draw("\n")
                 return None
-            said = line.strip().casefold()
-            if said in ("help", "?"):
+            word = line.strip().casefold()
+            if word in ("help", "?"):
                 self._console.note(*HELP)
                 continue
             try:
-                answer = None if said == "show" else self._draft.take(line)
+                answer = None if word == "show" else self._draft.take(line)
             except SlipError as slip:
                 self._console.note(str(slip))
                 continue
             if answer is not None:
                 return answer
             self._show()
-        self._console.note(f"That were {MOST_LINES} lines; the run stays parked.")
+        self._console.note(f"That were {MAX_LINES} lines; the run stays parked.")
         return None
 
     def _show(self, *, brief: bool = False) -> None:

@@ -66,11 +66,11 @@ class Count:
         self._next = clock() + self._every if session.talks else float("inf")
         self._is_drawn = False
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, count: int, total: int) -> None:
         if (now := self._clock()) < self._next:
             return
         self._next = now + self._every
-        line = f"{done:,} of {total:,} {self._what}"
+        line = f"{count:,} of {total:,} {self._what}"
         if self._redrawn:
             self._is_drawn = True
             self._console.draw(f"\r\x1b[2K{text.clip(line, text.size(sys.stderr).columns - 1)}")
@@ -117,7 +117,7 @@ class Watching:
         """Nothing more comes."""
 
     @property
-    def seen(self) -> int:
+    def last_seq(self) -> int:
         """The number of the last event."""
         return self.fold.seq
 
@@ -155,8 +155,8 @@ class Lines(Watching):
             self._console.note(words)
 
     def on_event(self, event: ev.Event) -> None:
-        said = [in_words(event, self.fold)] + (list(steps(event, self.fold)) if self._verbose else [])
-        self._console.note(*(_one_line(line) for line in said if line))
+        lines = [in_words(event, self.fold)] + (list(steps(event, self.fold)) if self._verbose else [])
+        self._console.note(*(_one_line(line) for line in lines if line))
 
     def on_note(self, note: ev.Progress) -> None:
         if note.until is not None:
@@ -167,16 +167,16 @@ class Lines(Watching):
             self._console.note(phrases.line(f"'{note.message}': {phrases.count(note.total, 'page')} read"))
 
 
-def _one_line(said: str) -> str:
+def _one_line(words: str) -> str:
     """Outside text as one clean line; what belongs to the line above stays indented."""
-    return ("  " if said.startswith("  ") else "") + phrases.line(said)
+    return ("  " if words.startswith("  ") else "") + phrases.line(words)
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
     """How things are marked, each one column wide: done, failed, waiting, and the turns of what goes on."""
 
-    done: str = "✓"
+    tick: str = "✓"
     failed: str = "✗"
     waiting: str = "·"
     turns: Sequence[str] = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -199,7 +199,7 @@ class Live(Watching):
         self._waiting: ev.Progress | None = None
         self._started = time.monotonic()
         self._turn = 0
-        self._drawn: list[str] = []
+        self._rows: list[str] = []
 
     def tick(self) -> None:
         self._turn += 1
@@ -207,7 +207,7 @@ class Live(Watching):
 
     def close(self) -> None:
         self._console.draw(self._home() + "\x1b[J")
-        self._drawn = []
+        self._rows = []
 
     def on_note(self, note: ev.Progress) -> None:
         if note.until is not None:
@@ -222,7 +222,7 @@ class Live(Watching):
         self._draw()
 
     def _home(self) -> str:
-        return f"\r\x1b[{len(self._drawn)}A" if self._drawn else "\r"
+        return f"\r\x1b[{len(self._rows)}A" if self._rows else "\r"
 
     def _draw(self) -> None:
         columns, lines = text.size(sys.stderr)
@@ -243,15 +243,15 @@ class Live(Watching):
         self._redraw(rows)
 
     def _redraw(self, rows: list[str]) -> None:
-        if rows != self._drawn:
+        if rows != self._rows:
             body = "".join(f"\x1b[2K{self._with_colours(row)}\n" for row in rows)
             self._console.draw(f"{self._home()}{body}\x1b[J")
-            self._drawn = rows
+            self._rows = rows
 
     def _with_colours(self, row: str) -> str:
         if not self._colours:
             return row
-        for mark, colour in ((self._marks.done, 32), (self._marks.failed, 31)):
+        for mark, colour in ((self._marks.tick, 32), (self._marks.failed, 31)):
             if row.lstrip().startswith(f"{mark} "):
                 return row.replace(mark, f"\x1b[{colour}m{mark}\x1b[0m", 1)
         return row
@@ -277,9 +277,9 @@ def picture(
     rows = [head]
     for place, phase in enumerate(_PHASES):
         now = _PHASES.index(fold.phase)
-        mark = marks.done if place < now else going if place == now else marks.waiting
-        said = outcome(fold, phase) if place <= now else ""
-        rows.append(f"{mark} {phase:<10}  {said}".rstrip())
+        mark = marks.tick if place < now else going if place == now else marks.waiting
+        summary = outcome(fold, phase) if place <= now else ""
+        rows.append(f"{mark} {phase:<10}  {summary}".rstrip())
         if phase is fold.phase is DeepResearchPhase.GATHERING:
             rows += queries
     return [text.clip(row, columns) for row in rows[: max(1, lines)]]
@@ -288,21 +288,21 @@ def picture(
 def _query_rows(fold: Fold, searching: Mapping[str, str], marks: Marks, going: str, room: int) -> list[str]:
     """One row a sub-query, the unfinished first when there is not room for all."""
     queries = current_queries(fold)
-    shown = queries
+    visible_queries = queries
     if len(queries) > room:
         by_need = sorted(
             queries, key=lambda q: (q.status is not SubQueryStatus.PENDING, q.query not in searching)
         )
-        kept = {query.id for query in by_need[: max(0, room - 1)]}
-        shown = [query for query in queries if query.id in kept]
+        visible_ids = {query.id for query in by_need[: max(0, room - 1)]}
+        visible_queries = [query for query in queries if query.id in visible_ids]
     rows = []
-    for query in shown:
+    for query in visible_queries:
         mark = going if query.query in searching else marks.waiting
         if query.status is SubQueryStatus.COMPLETED:
-            mark = marks.done
+            mark = marks.tick
         elif query.status is SubQueryStatus.FAILED:
             mark = marks.failed
         pages = searching.get(query.query, "") if query.status is SubQueryStatus.PENDING else ""
         rows.append(f"    {mark} {pages + ': ' if pages else ''}{phrases.line(query.query)}")
-    hidden = len(queries) - len(shown)
+    hidden = len(queries) - len(visible_queries)
     return [*rows, f"    {marks.waiting} and {hidden} more"] if hidden and room else rows

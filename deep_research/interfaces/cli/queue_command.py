@@ -29,10 +29,10 @@ async def submit(session: Session) -> int:
 
 async def work(session: Session) -> int:
     """Work on the queue until a signal comes, or nothing is left."""
-    given = verb_arguments(session)
+    arguments = verb_arguments(session)
     if session.talks:
         session.console.note(f"Working on the runs of {session.settings.data_dir}.")
-    count = await session.engine.awork(**given)
+    count = await session.engine.awork(**arguments)
     if session.args.json:
         session.console.print(json.dumps({"runs": count}))
     elif session.talks:

@@ -65,13 +65,13 @@ async def _note_requests(session: Session, run_id: str | None = None) -> None:
     engine = session.engine
     is_over = run_id is not None and (await engine.summary(run_id)).status is RunStatus.COMPLETED
     if session.talks and not (is_over and _caps(session) is None):
-        found = await engine._destinations(run_id, new=getattr(session.args, "with_new_setup", False))
-        session.console.note(*requests_note(found, every=engine.settings.folder_file is not None))
+        destinations = await engine._destinations(run_id, new=getattr(session.args, "with_new_setup", False))
+        session.console.note(*requests_note(destinations, every=engine.settings.folder_file is not None))
 
 
 async def resume(session: Session) -> int:
-    given = session.args.answer
-    return await resume_with(session, None if given is None else await typed_answer(session, given))
+    answer = session.args.answer
+    return await resume_with(session, None if answer is None else await typed_answer(session, answer))
 
 
 async def answer(session: Session) -> int:
@@ -117,8 +117,8 @@ async def resume_with(session: Session, answer: Any) -> int:
 
 def _set_up_hint(args: Namespace) -> str:
     """What can be done at a prompt about a set-up that is another one than the run's."""
-    named = " and ".join(flags_of_set_up(args))
-    leave = f"Leave out {named}" if named else "Change the settings back (`doctor` shows whence each comes)"
+    flags = " and ".join(flags_of_set_up(args))
+    leave = f"Leave out {flags}" if flags else "Change the settings back (`doctor` shows whence each comes)"
     return (
         f"{leave} to go on as it began, or `resume` it with --with-new-setup to go on with what is named now."
     )
@@ -126,13 +126,13 @@ def _set_up_hint(args: Namespace) -> str:
 
 async def _check_options(session: Session) -> None:
     """A run keeps the options that it began with. Raises `UsageError` where another one is named."""
-    kept = (await session.engine.aresult(session.args.id)).state.options
-    named = {k: v for k, v in setting_arguments(session.args).items() if k in RunOptions.model_fields}
-    wanted = RunOptions(**named)
-    for name in named:
-        if getattr(wanted, name) != getattr(kept, name):
+    run_options = (await session.engine.aresult(session.args.id)).state.options
+    overrides = {k: v for k, v in setting_arguments(session.args).items() if k in RunOptions.model_fields}
+    new_options = RunOptions(**overrides)
+    for name in overrides:
+        if getattr(new_options, name) != getattr(run_options, name):
             raise UsageError(
-                f"The run keeps {name}={getattr(kept, name)}, with which it began.",
+                f"The run keeps {name}={getattr(run_options, name)}, with which it began.",
                 hint=f"Leave {name} out, or start another run.",
             )
 
@@ -168,12 +168,12 @@ async def _ask_for_approval(session: Session, result: ResearchResult) -> Researc
 
 def _caps(session: Session) -> Budget | None:
     """The caps that are named here; None where none is."""
-    named = {
+    caps = {
         name: getattr(session.settings, name)
         for name in Budget.model_fields
         if getattr(session.args, name, None) is not None
     }
-    return Budget(**named) if named else None
+    return Budget(**caps) if caps else None
 
 
 async def _carry_out(
@@ -206,25 +206,25 @@ async def _follow(
 ) -> None:
     """Show what happens until the work is done. A run that is taken up again may not be ours yet at first; one that is
     not ours to go on with is not looked at to the end that another process brings it to."""
-    done = False
-    while not done:
-        done = task.done()
-        shown = asyncio.ensure_future(_show_events(engine, run_id, watch))
+    is_over = False
+    while not is_over:
+        is_over = task.done()
+        display = asyncio.ensure_future(_show_events(engine, run_id, watch))
         try:
-            both: set[asyncio.Future[Any]] = {shown, task}
+            both: set[asyncio.Future[Any]] = {display, task}
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             if _is_lost(task):
                 return
-            await shown
+            await display
         finally:
-            shown.cancel()
-            await asyncio.gather(shown, return_exceptions=True)
-        if not done:
+            display.cancel()
+            await asyncio.gather(display, return_exceptions=True)
+        if not is_over:
             await asyncio.wait({task}, timeout=_PAUSE_SECONDS)
 
 
 async def _show_events(engine: DeepResearch, run_id: str, watch: Watching) -> None:
-    async with aclosing(engine.follow(run_id, watch.seen)) as events:
+    async with aclosing(engine.follow(run_id, watch.last_seq)) as events:
         async for event in events:
             watch.show(event)
 

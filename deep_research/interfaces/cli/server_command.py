@@ -59,7 +59,7 @@ async def _serve(session: Session) -> None:
 
 
 def _options(session: Session) -> ServerOptions:
-    from deep_research.server.serving import CONCURRENCY, DRAIN_SECONDS, HOST, PORT, ServerOptions
+    from deep_research.server.serving import DRAIN_SECONDS, HOST, MAX_RUNS_AT_ONCE, PORT, ServerOptions
     from deep_research.server.token_file import TokenFile
 
     args, path = session.args, token_path(session.args, session.settings.data_dir)
@@ -67,7 +67,7 @@ def _options(session: Session) -> ServerOptions:
     return ServerOptions(
         host=args.host or HOST,
         port=_number("--port", args.port, RESEARCHER_PORT if alone else PORT),
-        concurrency=_number("--concurrency", args.concurrency, CONCURRENCY),
+        concurrency=_number("--concurrency", args.concurrency, MAX_RUNS_AT_ONCE),
         drain_seconds=_number("--drain-seconds", args.drain_seconds, int(DRAIN_SECONDS)),
         allowed_hosts=args.allowed_host,
         tokens=TokenFile(path) if args.tokens or path.exists() else None,
@@ -153,8 +153,8 @@ def _list(path: Path, args: Namespace, console: Console) -> None:
 
     entries = TokenFile(path).entries() if args.tokens or path.exists() else ()
     if args.json:
-        shown = [entry.model_dump(mode="json", exclude={"sha256"}) for entry in entries]
-        console.print(json.dumps(shown))
+        rows = [entry.model_dump(mode="json", exclude={"sha256"}) for entry in entries]
+        console.print(json.dumps(rows))
     elif entries:
         console.print("\n".join(text.table([_HEAD, *map(_row, entries)], console.columns)))
     elif not args.quiet:

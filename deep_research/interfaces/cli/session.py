@@ -48,8 +48,8 @@ class Look:
     def again(self, verb: str, run_id: str) -> str:
         """The command that does something with a run of this session, "" when the run was kept in memory only, or is in a
         pack."""
-        kept = self.settings.store != "memory" and not self.packed
-        return command_line(self.args, verb, run_id) if kept else ""
+        is_stored = self.settings.store != "memory" and not self.packed
+        return command_line(self.args, verb, run_id) if is_stored else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +70,16 @@ def command_line(args: Namespace, verb: str, run_id: str) -> str:
     """A command for a run of the same data directory. A run keeps its set-up; what was named for it is named again all
     the same, since that goes before what the environment or a file may name."""
     words = [PROGRAM, verb, run_id]
-    given = [option for option in COMMON if option.metavar and option.flag != "--log-level"]
+    options = [option for option in COMMON if option.metavar and option.flag != "--log-level"]
     if verb not in ("resume", "chat"):
-        given = [option for option in given if option.flag in ("--data-dir", "--config", "--set")]
+        options = [option for option in options if option.flag in ("--data-dir", "--config", "--set")]
     if verb == "chat" and args.user:
         words += ["--user", args.user]
     else:
         words += [
             flag for flag in ("--sample", "--local-only") if getattr(args, flag[2:].replace("-", "_"), False)
         ]
-    for option in given:
+    for option in options:
         value = getattr(args, option.dest)
         for item in value if option.repeats else [value] if value is not None else []:
             if option.flag != "--set" or _pair(item)[0] not in RunOptions.model_fields:  # which a run keeps
@@ -98,13 +98,13 @@ def engine_arguments(args: Namespace) -> dict[str, Any]:
 
     Raises `UsageError`, `ConfigurationError` without the sample corpus.
     """
-    given = setting_arguments(args)
-    return given | ({"config": args.config} if args.config is not None else {})
+    overrides = setting_arguments(args)
+    return overrides | ({"config": args.config} if args.config is not None else {})
 
 
 def setting_arguments(args: Namespace) -> dict[str, Any]:
     """The settings among the arguments, each read as an environment variable's text is."""
-    given = dict(_pair(pair) for pair in args.set)
+    overrides = dict(_pair(pair) for pair in args.set)
     command = BY_NAME.get(
         getattr(args, "command", "")
     )  # None for the evaluations, which have the common options alone
@@ -112,13 +112,13 @@ def setting_arguments(args: Namespace) -> dict[str, Any]:
         value = getattr(args, option.dest)
         is_setting = option.dest in Settings.model_fields and not option.of_verb and option.dest != "corpus"
         if is_setting and value not in (None, False, []):
-            given[option.dest] = value if option.repeats or value is True else _value(option.dest, value)
+            overrides[option.dest] = value if option.repeats or value is True else _value(option.dest, value)
     corpus = [*args.corpus]
     if getattr(args, "sample", False):
         from deep_research.sources.documents.sample import sample_corpus
 
         corpus.append(sample_corpus())
-    return given | ({"corpus": corpus} if corpus else {})
+    return overrides | ({"corpus": corpus} if corpus else {})
 
 
 def _pair(pair: str) -> tuple[str, Any]:
@@ -138,9 +138,9 @@ def _value(name: str, text: str) -> Any:
 
 def settings_in_force(args: Namespace) -> Settings:
     """The settings of a command that needs no engine. Raises `SettingsError`, `ConfigurationError`."""
-    given = setting_arguments(args)
-    preset = given.pop("preset", None)
-    settings = load_settings(overrides=given, config=args.config, preset=preset).settings
+    overrides = setting_arguments(args)
+    preset = overrides.pop("preset", None)
+    settings = load_settings(overrides=overrides, config=args.config, preset=preset).settings
     if settings.log_level:
         configure(settings.log_level, settings.log_format)
     return settings
@@ -192,20 +192,22 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-def requests_note(found: Sequence[Destination], *, every: bool) -> list[str]:
+def requests_note(destinations: Sequence[Destination], *, every: bool) -> list[str]:
     """A line, folded, that says which servers a run asks: ``every`` one, or those alone that are not their service's own.
     None where there is none to name, or all of them are this machine and get no key."""
-    named = [each for each in found if every or each.is_stranger]
-    if all(each.is_here and not each.key for each in named):
+    relevant = [each for each in destinations if every or each.is_stranger]
+    if all(each.is_here and not each.key for each in relevant):
         return []
-    keys_by_server = dict.fromkeys((each.server, f" with {each.key}" if each.key else "") for each in named)
+    keys_by_server = dict.fromkeys(
+        (each.server, f" with {each.key}" if each.key else "") for each in relevant
+    )
     places = ", ".join(f"{server}{key}" for server, key in keys_by_server)
     return text.fold(f"Requests go to {places}.", text.COLUMNS, indent="  ")
 
 
-def folder_file_line(found: ResolvedSettings) -> str:
+def folder_file_line(effective: ResolvedSettings) -> str:
     """Which settings are those of a file that nobody named; "" where none is."""
-    if (file := found.folder_file) is None:
+    if (file := effective.folder_file) is None:
         return ""
     names = [name for name in Settings.model_fields if name in file.in_force]
     return f"Settings from {file.where} of this folder: {', '.join(names)}."

@@ -36,10 +36,10 @@ async def sessions(look: Look) -> int:
 
 
 async def _list(look: Look, runs: Sessions) -> None:
-    found = await runs.asessions(user=look.args.user)
+    sessions = await runs.asessions(user=look.args.user)
     if look.args.json:
-        look.console.print(json.dumps([each.model_dump(mode="json") for each in found]))
-    elif found:
+        look.console.print(json.dumps([each.model_dump(mode="json") for each in sessions]))
+    elif sessions:
         rows = [("SESSION", "USER", "TURNS", "UPDATED", "TITLE OR FIRST QUESTION")]
         rows += [
             (
@@ -49,7 +49,7 @@ async def _list(look: Look, runs: Sessions) -> None:
                 phrases.moment(each.updated_at),
                 text.clip(phrases.line(each.title or each.question), MAX_QUESTION_COLUMNS),
             )
-            for each in found
+            for each in sessions
         ]
         look.console.print("\n".join(text.table(rows, look.console.columns)))
     elif look.talks:
@@ -62,10 +62,10 @@ async def _show(look: Look, runs: Sessions) -> None:
         look.console.print(json.dumps([turn.model_dump(mode="json") for turn in turns]))
         return
     for turn in turns:
-        look.console.print("\n".join(_told(turn, look.console.columns)))
+        look.console.print("\n".join(_turn_lines(turn, look.console.columns)))
 
 
-def _told(turn: SessionTurn, columns: int) -> list[str]:
+def _turn_lines(turn: SessionTurn, columns: int) -> list[str]:
     lines = [f"> {phrases.line(turn.asked)}"]
     if turn.question != turn.asked:
         lines.append(f"  researched: {phrases.line(turn.question)}")
@@ -77,8 +77,8 @@ def _told(turn: SessionTurn, columns: int) -> list[str]:
 async def _export(look: Look, runs: Sessions) -> None:
     args = look.args
     turns = await runs.asession_turns(args.session, user_id=args.user)
-    shown = [turn.model_dump(mode="json") for turn in turns]
-    document = {"session_id": args.session, "user_id": args.user, "turns": shown}
+    records = [turn.model_dump(mode="json") for turn in turns]
+    document = {"session_id": args.session, "user_id": args.user, "turns": records}
     content = json.dumps(document, indent=2, ensure_ascii=False)
     if args.out:
         write_whole(args.out, f"{content}\n")

@@ -59,25 +59,25 @@ def conclude(session: Look, result: ResearchResult) -> None:
 def _closing(session: Look, result: ResearchResult) -> list[str]:
     """One line, below it what went wrong and the gaps when there was no report, above it what was not sent of what was
     found, and not told of what was asked. A terminal gets it folded, its command on a line of its own."""
-    said, command = (_in_pack(result), "") if session.packed else _words(session, result)
+    message, command = (_in_pack(result), "") if session.packed else _words(session, result)
     above = [*report_notes(result), *_plan(result)]
     gaps = (
         [gap.description for gap in result.gaps if not gap.addressed]
         if result.reason == "no_evidence"
         else []
     )
-    named = () if result.report or result.status != "aborted" else _FAILED
-    notices = [notice.message for notice in result.notices if notice.name in named]
+    notice_names = () if result.report or result.status != "aborted" else _FAILED
+    notices = [notice.message for notice in result.notices if notice.name in notice_names]
     listed = [f"  - {phrases.line(each)}" for each in (*notices, *gaps[:_MAX_GAPS])]
     if len(gaps) > _MAX_GAPS:
         listed.append(f"  - and {len(gaps) - _MAX_GAPS} more")
     if sys.stderr is None or not sys.stderr.isatty():
-        return [*above, f"{said} {command}".rstrip(), *listed]
+        return [*above, f"{message} {command}".rstrip(), *listed]
     columns = text.size(sys.stderr).columns - 1
     folded = [part for line in listed for part in text.fold(line, columns, "    ")]
     return [
         *(part for line in above for part in text.fold(line, columns)),
-        *text.fold(phrases.line(said), columns),
+        *text.fold(phrases.line(message), columns),
         *([command] if command else []),
         *folded,
     ]
@@ -122,40 +122,41 @@ def _words(session: Look, result: ResearchResult) -> tuple[str, str]:
 def _parked_words(result: ResearchResult, resume: str, answer: str) -> tuple[str, str]:
     """A hook waits for an answer, a plan for the word on it; a service that could not be reached waits for nobody."""
     parking = result.state.parking
-    said = f"Parked: the run waits for {result.message or 'an answer'}"
-    said = said if said.endswith(".") else f"{said}."
+    sentence = f"Parked: the run waits for {result.message or 'an answer'}"
+    sentence = sentence if sentence.endswith(".") else f"{sentence}."
     if not resume:
-        return said, ""
+        return sentence, ""
     if parking is not None and parking.kind is ParkedKind.PLAN:
         return (
-            f"{said} Agree, or give no, an edited list as JSON or a sentence in its place, with:",
+            f"{sentence} Agree, or give no, an edited list as JSON or a sentence in its place, with:",
             f"{answer} approve",
         )
     if parking is not None and parking.kind is ParkedKind.BUDGET:
         name, enough = parking.about["name"], parking.about["estimate"]
         value = json.dumps({name: enough if enough is not None else "N"}).replace('"N"', "N")
-        return f"{said} Answer with a higher cap, or report, such as:", f"{answer} '{value}'"
+        return f"{sentence} Answer with a higher cap, or report, such as:", f"{answer} '{value}'"
     if parking is not None and result.state.question is None:
         when = f" from {parking.until.astimezone():%H:%M} on" if parking.until else " later"
-        return f"{said} Go on{when} with:", resume
-    return f"{said} Answer with:", f"{resume} --answer TEXT"
+        return f"{sentence} Go on{when} with:", resume
+    return f"{sentence} Answer with:", f"{resume} --answer TEXT"
 
 
 def _completed_words(session: Look, result: ResearchResult) -> tuple[str, str]:
     counts = result.report_metadata.claims if result.report_metadata else None
     claims = claims_line(counts, verbatim=not result.state.own_words)
-    said = f"{_ANSWERED[result.answered]}: {', '.join(filter(None, (_counts(result), claims)))}.{_model_usage(result)}"
-    said += f" {result.message}" if result.message else ""
-    said += f" Report in {session.args.out}." if session.args.out else ""
+    figures = ", ".join(filter(None, (_counts(result), claims)))
+    sentence = f"{_ANSWERED[result.answered]}: {figures}.{_model_usage(result)}"
+    sentence += f" {result.message}" if result.message else ""
+    sentence += f" Report in {session.args.out}." if session.args.out else ""
     show = session.again("show", result.research_id)
-    return (f"{said} Show it again with:", show) if show else (said, "")
+    return (f"{sentence} Show it again with:", show) if show else (sentence, "")
 
 
 def _aborted_words(result: ResearchResult, resume: str) -> tuple[str, str]:
     partial = f" A partial report was written from {_counts(result)}." if result.report else ""
-    said = f"Aborted ({result.reason}): {result.message or ''}{partial}"
+    sentence = f"Aborted ({result.reason}): {result.message or ''}{partial}"
     if result.state.question and resume:
-        return f"{said} Answer, and go on, with:", f"{resume} --answer TEXT"
+        return f"{sentence} Answer, and go on, with:", f"{resume} --answer TEXT"
     advice, resumable = _ADVICE.get(result.reason or "", ("", False))
     if result.reason == "no_evidence" and result.state.phase is DeepResearchPhase.SYNTHESIS:
         advice = "Ask for less with --strict, or give more documents; the draft is in its log."
@@ -164,10 +165,10 @@ def _aborted_words(result: ResearchResult, resume: str) -> tuple[str, str]:
     if result.reason == "budget":
         advice, flags = _caps_to_raise(result)
         if flags and resume:
-            return f"{said} {advice}", f"{resume} {' '.join(f'{flag} N' for flag in flags)}"
+            return f"{sentence} {advice}", f"{resume} {' '.join(f'{flag} N' for flag in flags)}"
     if resumable and not resume:
-        return said, ""
-    return f"{said} {advice}" + (
+        return sentence, ""
+    return f"{sentence} {advice}" + (
         "" if resumable else f" (run {result.research_id})"
     ), resume if resumable else ""
 
@@ -185,8 +186,8 @@ def _caps_to_raise(result: ResearchResult) -> tuple[str, list[str]]:
     shared = dict.fromkeys(limit.of_cap for limit in result.limits if limit.is_shared)
     if shared and not reached:
         return f"Raise {' and '.join(shared)} of the shared budget, then ask again.", []
-    given = [name for name, cap in result.state.options.budget if cap is not None]
-    flags = [_CAP_FLAGS.get(name, f"--set {name}=N") for name in reached or given]
+    caps = [name for name, cap in result.state.options.budget if cap is not None]
+    flags = [_CAP_FLAGS.get(name, f"--set {name}=N") for name in reached or caps]
     also = f", and raise {' and '.join(shared)} of the shared budget" if shared else ""
     higher = f"a higher {' and '.join(flags) or 'cap'}{also}"
     if reached and all(name in _CAP_FLAGS for name in reached):

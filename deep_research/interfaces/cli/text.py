@@ -25,13 +25,13 @@ def clip(text: str, columns: int) -> str:
     """The text in at most so many columns, with … where it was cut."""
     if width(text) <= columns:
         return text
-    kept, used = [], 0
+    characters, total = [], 0
     for character in text:
-        used += _columns(character)
-        if used >= columns:
+        total += _columns(character)
+        if total >= columns:
             break
-        kept.append(character)
-    return f"{''.join(kept).rstrip()}…" if columns > 0 else ""
+        characters.append(character)
+    return f"{''.join(characters).rstrip()}…" if columns > 0 else ""
 
 
 def pad(text: str, columns: int) -> str:

@@ -18,20 +18,20 @@ from deep_research.research.runs import Waiting
 from deep_research.state.events import Event, encode
 
 _INDENT = "    "
-_NAME_COLUMNS = 10
+_MIN_NAME_COLUMNS = 10
 # What a verb without a result did, as JSON has it.
 _DONE = {"steer": "steered", "pause": "paused", "delete": "deleted"}
 
 
 async def perform(session: Look) -> int:
     """Call the verb of the command, and print what it gives."""
-    name, given = session.args.command, verb_arguments(session)
+    name, arguments = session.args.command, verb_arguments(session)
     for option in BY_NAME[name].options:
-        if option.required and option.dest not in given:
+        if option.required and option.dest not in arguments:
             await session.runs.summary(session.args.id)  # whether there is such a run is told first
             raise UsageError(f"{name} needs {option.flag}.", hint=f"Add {option.flag} {option.metavar}.")
     try:
-        result = await getattr(session.runs, f"a{name}")(**given)
+        result = await getattr(session.runs, f"a{name}")(**arguments)
     except UsageError as error:
         raise type(error)(error.problem, hint=_with_flags(error.hint, name), **error.data) from None
     if session.args.json:
@@ -53,18 +53,18 @@ def _with_flags(hint: str, name: str) -> str:
 def verb_arguments(session: Look) -> dict[str, Any]:
     """The parameters of the operation that were given, numbers read. Raises `UsageError`."""
     args, command = session.args, BY_NAME[session.args.command]
-    given: dict[str, Any] = {"research_id": args.id} if hasattr(args, "id") else {}
+    arguments: dict[str, Any] = {"research_id": args.id} if hasattr(args, "id") else {}
     for option in command.options:
         value = getattr(args, option.dest)
         if option.of_verb and value not in (None, False):
             is_number = option.metavar in ("N", "INTEGER")
-            given[option.dest] = (
+            arguments[option.dest] = (
                 whole_number(option.flag, value, natural=option.metavar == "N") if is_number else value
             )
     for name in command.positional:
         if (value := getattr(args, name, None)) is not None:
-            given[name] = value
-    return given
+            arguments[name] = value
+    return arguments
 
 
 def whole_number(flag: str, value: str, *, natural: bool) -> int:
@@ -89,17 +89,17 @@ def _as_json(session: Look, result: Any) -> str:
 
 async def list_runs(session: Look) -> int:
     """A page of the runs; one more is asked for, to know whether there are more."""
-    given = verb_arguments(session)
-    limit = given.get("limit")
-    found = await session.runs.alist(**{**given, "limit": limit and limit + 1})
-    runs = found[:limit]
+    arguments = verb_arguments(session)
+    limit = arguments.get("limit")
+    page = await session.runs.alist(**{**arguments, "limit": limit and limit + 1})
+    runs = page[:limit]
     if session.args.json:
         session.console.print(_as_json(session, runs))
     elif runs:
         session.console.print("\n".join(_run_table(runs, session.console.columns)))
     elif session.talks:
-        session.console.note("No runs fit." if given.keys() - {"limit"} else "No runs yet.")
-    if session.talks and len(found) > len(runs):
+        session.console.note("No runs fit." if arguments.keys() - {"limit"} else "No runs yet.")
+    if session.talks and len(page) > len(runs):
         session.console.note(f"There are more: add --after {runs[-1].research_id}")
     return 0
 
@@ -120,15 +120,15 @@ async def events(session: Look) -> int:
 
 async def follow(session: Session) -> int:
     """The events of a run as they come, until it ends or nobody reads them."""
-    given = verb_arguments(session)
-    if "limit" in given:
+    arguments = verb_arguments(session)
+    if "limit" in arguments:
         raise UsageError("events takes --follow or --limit.", hint="Leave one of them out.")
     await session.engine.summary(session.args.id)
-    async with aclosing(session.engine.follow(**given)) as events:
+    async with aclosing(session.engine.follow(**arguments)) as events:
         async for event in events:
             if isinstance(event, Event):
                 print_event(session, event)
-            if session.console.gone:
+            if session.console.is_unread:
                 break
     return 0
 
@@ -155,7 +155,7 @@ def _run_table(runs: Sequence[RunSummary], columns: int) -> Iterator[str]:
 
 def _run_facts(session: Look, run: RunSummary) -> Iterator[str]:
     """One run, a fact a line."""
-    columns = session.console.columns - _NAME_COLUMNS
+    columns = session.console.columns - _MIN_NAME_COLUMNS
     rows = [
         ("run", run.research_id),
         ("question", text.clip(phrases.line(run.query), columns)),
@@ -167,16 +167,16 @@ def _run_facts(session: Look, run: RunSummary) -> Iterator[str]:
         ("updated", phrases.moment(run.updated_at)),
     ]
     for name, words in rows:
-        yield from _named(name, text.fold(words, columns))
+        yield from _beside_name(name, text.fold(words, columns))
     if isinstance(run, RunDetail):
         for name, lines in (("answers", run_text.answer_lines(run)), ("notices", run_text.notice_lines(run))):
-            yield from _named(name, (part for line in lines for part in text.fold(line, columns, "  ")))
+            yield from _beside_name(name, (part for line in lines for part in text.fold(line, columns, "  ")))
 
 
-def _named(name: str, lines: Iterable[str]) -> Iterator[str]:
+def _beside_name(name: str, lines: Iterable[str]) -> Iterator[str]:
     """Lines beside a name, which stands at the first of them."""
     for place, line in enumerate(lines):
-        yield f"{'' if place else name:<{_NAME_COLUMNS}}{line}".rstrip()
+        yield f"{'' if place else name:<{_MIN_NAME_COLUMNS}}{line}".rstrip()
 
 
 def _parked_runs(session: Look, parked: Sequence[Waiting]) -> Iterator[str]:

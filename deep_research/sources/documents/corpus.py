@@ -17,7 +17,7 @@ from typing import NamedTuple
 from deep_research.errors import CorpusError, SearchError
 from deep_research.patterns import regex
 from deep_research.retrieval.headings import SectionName
-from deep_research.sources.documents.dense import WIDER, DenseStage
+from deep_research.sources.documents.dense import CANDIDATES_PER_HIT, DenseStage
 from deep_research.sources.documents.folder import (
     LINK,
     LOCK_FILE,
@@ -31,7 +31,7 @@ from deep_research.sources.documents.folder import (
 )
 from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
-from deep_research.sources.documents.links import TITLES
+from deep_research.sources.documents.links import MAX_TITLES
 from deep_research.sources.documents.section_index import SectionPlace
 from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.extract import Extractor
@@ -43,8 +43,8 @@ from deep_research.sources.search.combined_search import listed
 from deep_research.state import FirstLook, Mention, SourceKind, SourceQuality
 from deep_research.state.identity import sha256_hex
 
-SNIPPET_LENGTH = 300
-NAMED = 5  # files that a note names
+MAX_SNIPPET_CHARS = 300
+MAX_NAMED_FILES = 5  # files that a note names
 SHOWN_CHARS = 80  # characters of a name there
 LINKED_SHARE = 0.4  # at most so much of the results are documents that the others name
 
@@ -106,10 +106,10 @@ class LocalCorpus(SearchProvider):
         dense: DenseStage | None = None,
         extractor: Extractor | None = None,
     ) -> None:
-        given = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots)
-        if not given:
+        root_paths = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots)
+        if not root_paths:
             raise CorpusError("No corpus folder was given.", hint="Name at least one folder with documents.")
-        self._given = given
+        self._root_paths = root_paths
         self._folder = Path(data_dir) / "corpora"
         self._lock_timeout = lock_timeout
         self._max_text_bytes = max_text_bytes
@@ -144,7 +144,7 @@ class LocalCorpus(SearchProvider):
         time is returned. Safe from any thread."""
         with self._preparing:
             if self._report is None or time.monotonic() - self._prepared_at > max_age:
-                self._roots = self._roots or self._found()
+                self._roots = self._roots or self._find_roots()
                 self._prepared_at = time.monotonic()
                 self._files_read = 0
                 try:
@@ -159,9 +159,9 @@ class LocalCorpus(SearchProvider):
                 self.notes = _of_skipped(self._report.skipped) + _of_partly(self._report.partly)
             return self._report
 
-    def _found(self) -> list[Root]:
+    def _find_roots(self) -> list[Root]:
         """The roots on disk. Looked for at first need: an engine whose corpus has gone can still list its runs."""
-        paths = list(dict.fromkeys(real_path(root) for root in self._given))
+        paths = list(dict.fromkeys(real_path(root) for root in self._root_paths))
         return [
             Root(
                 path,
@@ -197,7 +197,7 @@ class LocalCorpus(SearchProvider):
         for throw_away in (False, True):
             self.prepare()
             try:
-                return self.ranked(self._roots, request, dense=self._dense)
+                return self.merge_hits(self._roots, request, dense=self._dense)
             except SearchError as error:
                 if not error.data.get("damaged"):
                     raise
@@ -206,10 +206,10 @@ class LocalCorpus(SearchProvider):
                     root.index.delete()
                 self._report = None
         self.prepare()
-        return self.ranked(self._roots, request, dense=self._dense)
+        return self.merge_hits(self._roots, request, dense=self._dense)
 
     @staticmethod
-    def ranked(
+    def merge_hits(
         roots: Sequence[Root], request: SearchRequest, *, dense: DenseStage | None = None
     ) -> list[SearchResult]:
         """Hits of all roots as one list. BM25 does not compare between indexes, so with several the share of
@@ -220,30 +220,30 @@ class LocalCorpus(SearchProvider):
         if several and (terms := query_terms(request.query)):
             first, *others = (root.index.statistics(terms) for root in roots)
             pooled = sum(others, start=first)
-        ranked: list[_Ranked] = []
+        entries: list[_Ranked] = []
         for root in roots:
             hits = root.index.search(
                 request.query,
-                request.width * (WIDER if dense else 1),
+                request.width * (CANDIDATES_PER_HIT if dense else 1),
                 exclude=root.paths(request.exclude),
                 statistics=pooled,
                 linked=int(request.limit * LINKED_SHARE),
                 # Which of them are new enough is not known before they are ordered anew.
                 new=None if dense else request.limit,
-                known=root.paths(request.known),
+                known_paths=root.paths(request.known),
             )
             for place, hit in enumerate(hits):
                 address = root.prefix + hit.path
                 order = (hit.via != "", -hit.relevance if several else place, -hit.score, address)
-                ranked.append(_Ranked(order, address, hit))
-        ranked.sort(key=lambda entry: entry.order)
-        direct = [entry for entry in ranked if not entry.hit.via]
+                entries.append(_Ranked(order, address, hit))
+        entries.sort(key=lambda entry: entry.order)
+        direct = [entry for entry in entries if not entry.hit.via]
         if dense:
             places = dense.order(request.query, [entry.hit for entry in direct])
             direct = [direct[place] for place in places]
-        named = [entry for entry in ranked if entry.hit.via][: int(request.limit * LINKED_SHARE)]
-        kept = [*direct[: request.width - len(named)], *named]
-        return [search_result(entry.address, entry.hit) for entry in kept]
+        linked = [entry for entry in entries if entry.hit.via][: int(request.limit * LINKED_SHARE)]
+        best = [*direct[: request.width - len(linked)], *linked]
+        return [search_result(entry.address, entry.hit) for entry in best]
 
     async def section(self, reference: str, near: str = "") -> tuple[SectionPlace, SearchResult] | None:
         """The section that a reference such as ``Section 20.4.4`` means, rather one in the folder of the address
@@ -255,9 +255,9 @@ class LocalCorpus(SearchProvider):
         best: tuple[SectionPlace, SearchResult] | None = None
         for root in self._roots:
             beside = near.removeprefix(root.prefix) if near.startswith(root.prefix) else ""
-            found = root.index.section(name, beside)
-            if found is not None and (best is None or found[0].likeness > best[0].likeness):
-                place, hit = found
+            match = root.index.section(name, beside)
+            if match is not None and (best is None or match[0].likeness > best[0].likeness):
+                place, hit = match
                 others = tuple(f"{root.prefix}{path}" for path in place.others)
                 best = replace(place, others=others), search_result(root.prefix + hit.path, hit)
         return best
@@ -305,16 +305,16 @@ def _below(root: Root, entry: Skipped) -> Skipped:
 
 def _names(paths: Sequence[str]) -> list[str]:
     """What tells the addresses of several roots apart: their names, numbered where two have the same."""
-    taken: set[str] = set()
+    earlier: set[str] = set()
     names: list[str] = []
     for path in paths:
         name = printable(os.path.basename(path)) or "root"
         unique = name
         number = 2
-        while unique in taken:
+        while unique in earlier:
             unique = f"{name}-{number}"
             number += 1
-        taken.add(unique)
+        earlier.add(unique)
         names.append(unique)
     return names
 
@@ -328,11 +328,11 @@ def _of_skipped(every: Sequence[Skipped]) -> tuple[str, ...]:
         if file.why not in (LOCK_FILE, PACKAGES)
         and (file.why != LINK or file.path.lower().endswith(tuple(SUFFIXES)))
     ]
-    return (f"{_were(skipped)} not read: {_named(skipped)}.",) if skipped else ()
+    return (f"{_were(skipped)} not read: {_file_list(skipped)}.",) if skipped else ()
 
 
 def _of_partly(partly: Sequence[Skipped]) -> tuple[str, ...]:
-    return (f"{_were(partly)} not read whole: {_named(partly)}.",) if partly else ()
+    return (f"{_were(partly)} not read whole: {_file_list(partly)}.",) if partly else ()
 
 
 def _were(files: Sequence[Skipped]) -> str:
@@ -340,12 +340,12 @@ def _were(files: Sequence[Skipped]) -> str:
     return "A file was" if count == 1 else f"{count} files were"
 
 
-def _named(files: Sequence[Skipped]) -> str:
+def _file_list(files: Sequence[Skipped]) -> str:
     """The first of them by name, each with why."""
-    shown = sorted(files, key=lambda file: (file.count, file.path))[:NAMED]
-    named = [f"{one_line(file.path, SHOWN_CHARS)} ({file.why})" for file in shown]
-    more = sum(file.count for file in files) - sum(file.count for file in shown)
-    return listed([*named, f"{more} more"] if more else named)
+    first_files = sorted(files, key=lambda file: (file.count, file.path))[:MAX_NAMED_FILES]
+    descriptions = [f"{one_line(file.path, SHOWN_CHARS)} ({file.why})" for file in first_files]
+    more = sum(file.count for file in files) - sum(file.count for file in first_files)
+    return listed([*descriptions, f"{more} more"] if more else descriptions)
 
 
 def _summed(reports: Sequence[IndexReport]) -> IndexReport:
@@ -376,7 +376,7 @@ def together(looks: Sequence[FirstLook]) -> FirstLook:
     return FirstLook(
         names=tuple(sorted(names.values(), key=lambda n: (-n.weight, n.name))),
         words=words,
-        titles=tuple(title for turn in turns for title in turn if title)[:TITLES],
+        titles=tuple(title for turn in turns for title in turn if title)[:MAX_TITLES],
         passages=sum(look.passages for look in looks),
     )
 
@@ -387,7 +387,7 @@ def search_result(address: str, hit: Hit) -> SearchResult:
         address=address,
         title=hit.title,
         kind=SourceKind.DOCUMENT,
-        snippet=one_line(_HEADING_MARK.sub("", hit.text[best.start : best.end]), SNIPPET_LENGTH),
+        snippet=one_line(_HEADING_MARK.sub("", hit.text[best.start : best.end]), MAX_SNIPPET_CHARS),
         text=hit.text,
         passages=hit.passages,
         relevance=hit.relevance,
@@ -397,12 +397,12 @@ def search_result(address: str, hit: Hit) -> SearchResult:
         authors=(hit.author,) if hit.author else (),
         snapshot_hash=hit.snapshot_hash,
         mentions=hit.mentions,
-        metadata=_told(address, hit),
+        metadata=_hit_metadata(address, hit),
     )
 
 
-def _told(address: str, hit: Hit) -> dict[str, str]:
+def _hit_metadata(address: str, hit: Hit) -> dict[str, str]:
     """By which document it was found, the manual that it is a page of, and what its own pages are called."""
-    told = {"named_by": hit.via} if hit.via else {}
-    told |= {"page_labels": hit.page_labels} if hit.page_labels else {}
-    return told | ({"manual": f"{address.removesuffix(hit.path)}{hit.manual}"} if hit.manual else {})
+    metadata = {"named_by": hit.via} if hit.via else {}
+    metadata |= {"page_labels": hit.page_labels} if hit.page_labels else {}
+    return metadata | ({"manual": f"{address.removesuffix(hit.path)}{hit.manual}"} if hit.manual else {})

@@ -75,7 +75,7 @@ CREATE VIRTUAL TABLE paths USING fts5 (
 SCHEMA_VERSION = zlib.crc32(f"{PASSAGES_VERSION}{_SCHEMA}".encode()) & 0x7FFFFFFF
 _NEW = "-new"  # added to the name while the file is being made
 _PAGE_BYTES = 8192
-_WRITER_CACHE_KIB = 12_288
+_WRITER_CACHE_SIZE_KIB = 12_288
 _LONG_LOG_BYTES = 1_000_000  # bytes
 
 _Open = tuple[sqlite3.Connection, int]  # and the inode of the file it was opened on
@@ -145,7 +145,7 @@ class CorpusDatabase:
     def before_fork(self) -> None:
         """Closes the idle connections; one in use at this moment stays open in the child, unused."""
         self._guard.acquire()
-        self._shut(*self._taken())
+        self._shut(*self._take_idle())
 
     def after_fork(self, *, in_child: bool) -> None:
         self._guard.release()
@@ -180,14 +180,14 @@ class CorpusDatabase:
 
     def _close_idle(self) -> None:
         with self._guard:
-            taken = self._taken()
-        self._shut(*taken)
+            idle = self._take_idle()
+        self._shut(*idle)
 
-    def _taken(self) -> tuple[list[_Open], _Open | None]:
+    def _take_idle(self) -> tuple[list[_Open], _Open | None]:
         """The idle connections, which are nobody's from now on. To be called under the guard."""
-        taken = self._idle, self._writer
+        idle = self._idle, self._writer
         self._idle, self._writer = [], None
-        return taken
+        return idle
 
     def _shut(self, readers: Iterable[_Open], writer: _Open | None) -> None:
         if writer:
@@ -206,7 +206,7 @@ class CorpusDatabase:
         inode = self._inode()
         if inode is not None:
             writer = self._opened_writer(inode)
-            kept = False
+            is_reusable = False
             try:
                 if _is_ready(writer):
                     writer.execute("PRAGMA synchronous=NORMAL")
@@ -216,10 +216,10 @@ class CorpusDatabase:
                     # For the next change: opening one takes longer than adding a document.
                     with self._guard:
                         if not self._closed:
-                            self._writer, kept = (writer, inode), True
+                            self._writer, is_reusable = (writer, inode), True
                     return
             finally:
-                if not kept:
+                if not is_reusable:
                     writer.close()
         self._close_idle()
         with self._new_file() as connection:
@@ -227,13 +227,13 @@ class CorpusDatabase:
 
     def _opened_writer(self, inode: int) -> sqlite3.Connection:
         with self._guard:
-            held, self._writer = self._writer, None
-        if held and held[1] == inode:
-            return held[0]
-        self._shut([], held)
+            writer, self._writer = self._writer, None
+        if writer and writer[1] == inode:
+            return writer[0]
+        self._shut([], writer)
         connection = self._connect("rw", self._path)
         connection.execute("PRAGMA wal_autocheckpoint=0")
-        connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KIB}")
+        connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_SIZE_KIB}")
         return connection
 
     def _inode(self) -> int | None:
@@ -252,7 +252,7 @@ class CorpusDatabase:
         try:
             with closing(self._connect("rwc", new)) as connection:
                 connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
-                connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KIB}")
+                connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_SIZE_KIB}")
                 connection.execute("PRAGMA journal_mode=OFF")
                 connection.execute("PRAGMA synchronous=OFF")
                 connection.executescript(_SCHEMA)

@@ -18,8 +18,8 @@ from deep_research.logs import told
 from deep_research.sources.documents.hits import Hit
 from deep_research.state.identity import sha256_hex
 
-WIDER = 4  # candidates looked at for each hit wanted
-CONSTANT = 60  # of reciprocal rank fusion, as in Cormack, Clarke and Buettcher (2009)
+CANDIDATES_PER_HIT = 4  # candidates looked at for each hit wanted
+RANK_SMOOTHING = 60  # of reciprocal rank fusion, as in Cormack, Clarke and Buettcher (2009)
 MAX_REMEMBERED = 20_000  # vectors
 HUB_URL = "https://huggingface.co"
 HUB_KEY, HUB_VARIABLE = "HF_TOKEN", "HF_ENDPOINT"  # the hub's own client reads them
@@ -43,9 +43,9 @@ class DenseStage:
         with self._gate:
             nearness = self._nearness(query, hits)
         by_meaning = sorted(range(len(hits)), key=lambda place: (-nearness[place], place))
-        fused = [1.0 / (CONSTANT + place) for place in range(len(hits))]
+        fused = [1.0 / (RANK_SMOOTHING + place) for place in range(len(hits))]
         for rank, place in enumerate(by_meaning):
-            fused[place] += 1.0 / (CONSTANT + rank)
+            fused[place] += 1.0 / (RANK_SMOOTHING + rank)
         return sorted(range(len(hits)), key=lambda place: (-fused[place], place))
 
     def _nearness(self, query: str, hits: Sequence[Hit]) -> list[float]:
@@ -54,15 +54,15 @@ class DenseStage:
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors}
         try:
             with contained():
-                asked, *found = self._embed([query, *new.values()])
+                query_vector, *new_vectors = self._embed([query, *new.values()])
         except Exception as error:
             raise SearchError(
                 f"The embedding model failed: {told(error)}", hint="Check dense_model, or leave it out."
             ) from error
         if len(self._vectors) > MAX_REMEMBERED:
             self._vectors = {key: self._vectors[key] for key in keys if key in self._vectors}
-        self._vectors.update(zip(new, found, strict=True))
-        return [_cosine(asked, self._vectors[key]) for key in keys]
+        self._vectors.update(zip(new, new_vectors, strict=True))
+        return [_cosine(query_vector, self._vectors[key]) for key in keys]
 
 
 def hub_url() -> str:

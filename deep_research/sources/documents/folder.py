@@ -159,19 +159,19 @@ class CorpusFolder:
 
     def _walk(self, folder: int, names: tuple[str, ...]) -> Iterator[Candidate | Skipped]:
         try:
-            found = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+            entries = sorted(name for name in os.listdir(folder) if not name.startswith("."))
         except OSError as error:
-            yield Skipped(_shown(names), _reason(error))
+            yield Skipped(_printable_path(names), _reason(error))
             return
-        for name in found:
+        for name in entries:
             if name.lower() not in _LOCK_FILES:
                 yield from self._look(folder, (*names, name))
             elif _is_document(name):
-                yield Skipped(_shown((*names, name)), LOCK_FILE)
+                yield Skipped(_printable_path((*names, name)), LOCK_FILE)
 
     def _look(self, folder: int, names: tuple[str, ...]) -> Iterator[Candidate | Skipped]:
         """What one entry of the open ``folder`` is; enters it when it is a folder itself."""
-        path = _shown(names)
+        path = _printable_path(names)
         try:
             status = os.stat(names[-1], dir_fd=folder, follow_symlinks=False)
         except OSError as error:
@@ -194,15 +194,15 @@ class CorpusFolder:
 
     def _enter(self, folder: int, names: tuple[str, ...]) -> Iterator[Candidate | Skipped]:
         if names[-1] in _PACKAGE_FOLDERS:
-            yield Skipped(_shown(names), PACKAGES)
+            yield Skipped(_printable_path(names), PACKAGES)
             return
         if len(names) > MAX_DEPTH:
-            yield Skipped(_shown(names), f"more than {MAX_DEPTH} folders deep")
+            yield Skipped(_printable_path(names), f"more than {MAX_DEPTH} folders deep")
             return
         try:
             inner = os.open(names[-1], _FOLDER_FLAGS, dir_fd=folder)
         except OSError as error:
-            yield Skipped(_shown(names), _reason(error))
+            yield Skipped(_printable_path(names), _reason(error))
             return
         try:
             yield from self._walk(inner, names)
@@ -255,7 +255,7 @@ def _is_plain_name(name: str) -> bool:
     return name not in ("", ".", "..") and "/" not in name and "\0" not in name
 
 
-def _shown(names: tuple[str, ...]) -> str:
+def _printable_path(names: tuple[str, ...]) -> str:
     return "/".join(map(printable, names)) or "."
 
 

@@ -88,34 +88,34 @@ class Follower:
     def follow(self, stopped: Callable[[], bool], on_read: Callable[[], None] = lambda: None) -> None:
         """Adds, replaces and removes what differs. ``stopped`` is asked between files, ``on_read`` called after each that
         was new or changed. Raises `CorpusError` when ``stopped`` says yes."""
-        known = {
+        previous = {
             row[0]: _Known(*row[1:])
             for row in self._writer.connection.execute(
                 "SELECT path, id, size, mtime_ns, snapshot_hash, text_bytes, why, unread, reader FROM documents"
             )
         }
         try:
-            self._walk(known, stopped, on_read)
+            self._walk(previous, stopped, on_read)
         finally:
             for left in self._under_way:
                 left.document.cancel()
-        for gone in known:
-            self._writer.removed += self._writer.remove(gone)
+        for path in previous:
+            self._writer.removed += self._writer.remove(path)
 
     def _walk(
-        self, known: dict[str, _Known], stopped: Callable[[], bool], on_read: Callable[[], None]
+        self, previous: dict[str, _Known], stopped: Callable[[], bool], on_read: Callable[[], None]
     ) -> None:
-        """Reads what is new or changed. What is left in ``known`` is gone."""
-        seen: set[str] = set()
+        """Reads what is new or changed. What is left in ``previous`` is gone."""
+        paths: set[str] = set()
         for entry in self._folder.walk():
             _check(stopped)
-            if isinstance(entry, Candidate) and entry.path in seen:
+            if isinstance(entry, Candidate) and entry.path in paths:
                 entry = Skipped(entry.path, "another file has the same printable name")
             if isinstance(entry, Skipped):
                 self._writer.skipped.append(entry)
                 continue
-            seen.add(entry.path)
-            before = known.pop(entry.path, None)
+            paths.add(entry.path)
+            before = previous.pop(entry.path, None)
             if before is None or not before.holds(entry, self._max_text_bytes):
                 self._read(entry, before)
                 on_read()
@@ -154,7 +154,7 @@ class Follower:
             self._under_way.append(_UnderWay(file.path, before, size, mtime_ns, document))
         else:
             try:
-                found = read_document(raw, name, max_text_bytes=self._max_text_bytes)
+                text_document = read_document(raw, name, max_text_bytes=self._max_text_bytes)
             except UnreadableError as error:
                 over = self._max_text_bytes if isinstance(error, TooLongError) else 0
                 self._skip(file.path, str(error), before)
@@ -162,7 +162,7 @@ class Follower:
                     file.path, str(error), size=size, mtime_ns=mtime_ns, over=over, reader=reader
                 )
             else:
-                self._put(file.path, found, size, mtime_ns)
+                self._put(file.path, text_document, size, mtime_ns)
 
     def _finish(self, file: _UnderWay) -> None:
         error = file.document.exception()  # not raised: its traceback would hold the bytes of the next file

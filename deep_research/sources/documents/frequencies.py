@@ -12,7 +12,7 @@ from deep_research.sources.documents.terms import match_expression
 from deep_research.text.language import ENGLISH
 
 _COMMON_SHARE = 0.1
-_COMMON_PASSAGES = 1_000
+_MIN_COMMON_PASSAGES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Statistics:
     def rare(self, terms: Sequence[str]) -> list[str]:
         """The terms without those that very many passages have: these take most of the time of a search and
         change its order hardly at all."""
-        common = max(_COMMON_PASSAGES, self.total * _COMMON_SHARE)
+        common = max(_MIN_COMMON_PASSAGES, self.total * _COMMON_SHARE)
         return [term for term in terms if self.frequencies[term] <= common]
 
     def weights(self, terms: Iterable[str]) -> dict[str, float]:
@@ -58,13 +58,13 @@ def frequencies(
         f"SELECT json_group_object(key, (SELECT count(*) FROM {table} WHERE {table} MATCH value))"  # noqa: S608 - ours
         " FROM json_each(?)"
     )
-    wanted = list(dict.fromkeys(terms))
-    matches = json.dumps([match_expression((term,), languages) for term in wanted])
-    (held,) = connection.execute(counting, (matches,)).fetchone()
-    return {wanted[int(place)]: number for place, number in json.loads(held).items()}
+    unique_terms = list(dict.fromkeys(terms))
+    matches = json.dumps([match_expression((term,), languages) for term in unique_terms])
+    (counts,) = connection.execute(counting, (matches,)).fetchone()
+    return {unique_terms[int(place)]: number for place, number in json.loads(counts).items()}
 
 
 def languages_of(connection: sqlite3.Connection) -> tuple[str, ...]:
     """Those of the documents, besides English."""
-    held = connection.execute("SELECT code FROM languages WHERE documents > 0 ORDER BY code")
-    return tuple(code for (code,) in held if code != ENGLISH)
+    rows = connection.execute("SELECT code FROM languages WHERE documents > 0 ORDER BY code")
+    return tuple(code for (code,) in rows if code != ENGLISH)

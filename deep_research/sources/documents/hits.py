@@ -14,18 +14,18 @@ _T = TypeVar("_T")
 
 
 class Quota(NamedTuple):
-    """How many documents a search may bring, and how many of them that are none of the ``known`` paths."""
+    """How many documents a search may bring, and how many of them that are none of the ``known_paths``."""
 
     limit: int
     new: int
-    known: frozenset[str]
+    known_paths: frozenset[str]
 
-    def fitting(self, found: Iterable[_T], path: Callable[[_T], str], *, kept_free: int = 0) -> list[_T]:
+    def fitting(self, candidates: Iterable[_T], path: Callable[[_T], str], *, kept_free: int = 0) -> list[_T]:
         """What there is room for, in its order, when some places are kept free for new documents."""
         left, new = self.limit - kept_free, self.new - kept_free
         fitting = []
-        for each in found:
-            is_known = path(each) in self.known
+        for each in candidates:
+            is_known = path(each) in self.known_paths
             if left > 0 and (is_known or new > 0):
                 fitting.append(each)
                 left -= 1

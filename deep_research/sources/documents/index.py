@@ -87,10 +87,10 @@ class CorpusIndex:
 
     def add(self, documents: Iterable[tuple[str, Document]]) -> IndexReport:
         """Adds documents under their paths, replacing those of the same path. Raises `CorpusError`."""
-        held = list(documents) if not isinstance(documents, (list, tuple)) else documents
+        items = list(documents) if not isinstance(documents, (list, tuple)) else documents
 
         def work(writer: IndexWriter) -> None:
-            for path, document in held:
+            for path, document in items:
                 writer.put(path, document)
 
         return self._write(work)
@@ -112,10 +112,10 @@ class CorpusIndex:
         statistics: Statistics | None = None,
         linked: int = 0,
         new: int | None = None,
-        known: frozenset[str] = frozenset(),
+        known_paths: frozenset[str] = frozenset(),
     ) -> list[Hit]:
         """At most ``limit`` documents, best first, those of equal score by path; never one of the ``exclude``
-        paths. At most ``new`` of them are none of the ``known`` paths. Up to ``linked`` of them, the last ones, were
+        paths. At most ``new`` of them are none of the ``known_paths``. Up to ``linked`` of them, the last ones, were
         not matched but are named by those that were; only then they and the first hits tell the names in them.
 
         ``statistics`` replaces the index's own in the relevance, for several indexes searched as one. Any
@@ -128,11 +128,11 @@ class CorpusIndex:
         try:
             with self._state() as connection:
                 reading = self._register.open(connection)
-                quota = Quota(limit, limit if new is None else new, known)
-                found = look_up(reading, terms, quota, english=english, exclude=exclude, pooled=statistics)
+                quota = Quota(limit, limit if new is None else new, known_paths)
+                hits = look_up(reading, terms, quota, english=english, exclude=exclude, pooled=statistics)
                 if linked < 1:
-                    return found
-                return with_links(reading, found, terms, quota=quota, linked=linked, exclude=exclude)
+                    return hits
+                return with_links(reading, hits, terms, quota=quota, linked=linked, exclude=exclude)
         except sqlite3.Error as error:
             raise _search_error(error) from error
 

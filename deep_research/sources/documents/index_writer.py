@@ -33,17 +33,17 @@ _ONE_PART = "INSERT INTO words (words) VALUES ('optimize')"
 _SHORT_CHARS = 8_000  # characters: `substr` counts them from the beginning, for each passage anew
 # Passages handed to SQLite at once. Each batch is a part of the index of words, to be merged with the others. While one
 # is written the next is looked at, which takes less time: so they grow, and nobody waits for long.
-_BATCH = 2_048
-_FIRST_BATCH = 600
-_GROWTH = 2
-_BATCH_CHARACTERS = 4_000_000
+_MAX_BATCH_PASSAGES = 2_048
+_FIRST_BATCH_SIZE = 600
+_BATCH_GROWTH_RATIO = 2
+_MAX_BATCH_CHARS = 4_000_000
 _ROW_CHARS = 500  # characters that would take as much memory as a row does besides its words
 _HANDOVER_SECONDS = 0.1  # seconds
-_UNNAMED = 10_000  # documents of which the names may wait until there is time for them
+_MAX_UNNAMED_DOCUMENTS = 10_000  # documents of which the names may wait until there is time for them
 # Parts of the index of words that FTS5 joins when it meets so many of one age. A new index is made into one part at its
 # end, so joining some before would be done twice.
-_PARTS = 4
-_PARTS_OF_NEW = 0  # none
+_MAX_PARTS = 4
+_NEW_INDEX_MAX_PARTS = 0  # none
 
 
 class IndexWriter:
@@ -66,14 +66,14 @@ class IndexWriter:
         (self._next_passage,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM passages").fetchone()
         self._unwritten = self._next_passage  # the first of the passages that wait
         self._apart = 0  # passages of which the words were written by the thread
-        self._batch: float = _FIRST_BATCH
+        self._batch: float = _FIRST_BATCH_SIZE
         self._documents, self._passages = connection.execute(
             "SELECT documents, passages FROM totals"
         ).fetchone()
         self._paths: set[str] | None = None
         if self._next_document == 1:
             self._paths = set()
-            self._join(_PARTS_OF_NEW)
+            self._join(_NEW_INDEX_MAX_PARTS)
         self._new: list[tuple[str | int | None, ...]] = []
         self._places: list[tuple[int, int, int, int, str]] = []
         self._words: list[tuple[int, str, str, str, str | None, str | None]] = []
@@ -134,22 +134,22 @@ class IndexWriter:
             self._places.append((at, number, start, end, heading))
             if not by_rows:
                 body = text[start:end]
-                said = Fields(title, heading, body) if usual else fields(title, heading, body, language)
-                self._words.append((at, *said))
-                self._characters_of_words += _ROW_CHARS + sum(map(len, filter(None, said)))
+                texts = Fields(title, heading, body) if usual else fields(title, heading, body, language)
+                self._words.append((at, *texts))
+                self._characters_of_words += _ROW_CHARS + sum(map(len, filter(None, texts)))
             at += 1
         if document.unread:
             self.partly.append(Skipped(path, document.unread))
         self._path_words.append((number, path_words(path, published)))
         self._unnamed.append((number, title, text[:OPENING_CHARS]))
-        if len(self._unnamed) > _UNNAMED:
+        if len(self._unnamed) > _MAX_UNNAMED_DOCUMENTS:
             self._name_one()
         self._languages[language] += 1
         self._characters += len(text)
         self._next_passage = at
         self._next_document += 1
         self._passages += len(parts)
-        if len(self._places) >= self._batch or self._characters >= _BATCH_CHARACTERS:
+        if len(self._places) >= self._batch or self._characters >= _MAX_BATCH_CHARS:
             self._flush(apart=True)
 
     def remember(self, path: str, why: str, *, size: int, mtime_ns: int, over: int, reader: str) -> None:
@@ -164,7 +164,7 @@ class IndexWriter:
         self._flush(apart=bool(self._apart))
         self._write_words()
         if self._paths is not None:
-            self._join(_PARTS)
+            self._join(_MAX_PARTS)
         # Most of the index is new, in parts: of one, questions take a sixth less.
         if 2 * self._apart > self._passages and not self._in_thread(_ONE_PART):
             self.connection.execute(_ONE_PART)
@@ -196,8 +196,8 @@ class IndexWriter:
 
     def insert(self, row: tuple[str | int | None, ...]) -> bool:
         """Whether it was inserted; not so when there is one of the same path."""
-        done = self.connection.execute(_DOCUMENT, row)
-        return done.rowcount == 1
+        cursor = self.connection.execute(_DOCUMENT, row)
+        return cursor.rowcount == 1
 
     def remove(self, path: str) -> bool:
         """Whether it was a document, and not a file that was skipped."""
@@ -207,9 +207,9 @@ class IndexWriter:
             "WHERE path = ?",
             (path,),
         ).fetchone()
-        held = (first, first + count)
+        id_range = (first, first + count)
         places = self.connection.execute(
-            "SELECT id, start, stop, heading FROM passages WHERE id >= ? AND id < ?", held
+            "SELECT id, start, stop, heading FROM passages WHERE id >= ? AND id < ?", id_range
         ).fetchall()
         # The tables for searching keep no text of their own, so they have to be told what to forget.
         self.connection.executemany(
@@ -231,7 +231,7 @@ class IndexWriter:
                 (document, path_words(path, day)),
             )
             self._languages[language] -= 1
-        self.connection.execute("DELETE FROM passages WHERE id >= ? AND id < ?", held)
+        self.connection.execute("DELETE FROM passages WHERE id >= ? AND id < ?", id_range)
         self.connection.execute("DELETE FROM documents WHERE id = ?", (document,))
         self._passages -= len(places)
         return why is None
@@ -241,7 +241,7 @@ class IndexWriter:
         are the documents that have no names yet."""
         if self._path_words:
             self._write_rows(apart=apart)
-        if not apart or self._characters_of_words > _BATCH_CHARACTERS:
+        if not apart or self._characters_of_words > _MAX_BATCH_CHARS:
             self._write_words()
         if not apart:
             while self._unnamed:
@@ -259,7 +259,7 @@ class IndexWriter:
             rest = self._unwritten, self._next_passage, json.dumps(unusual)
             if apart and self._in_thread(_WORDS_OF_ROWS, rest):
                 self._apart += len(self._places)
-                self._batch = min(_BATCH, self._batch * _GROWTH)
+                self._batch = min(_MAX_BATCH_PASSAGES, self._batch * _BATCH_GROWTH_RATIO)
             else:
                 connection.execute(_WORDS_OF_ROWS, rest)
         self._unwritten = self._next_passage
@@ -290,10 +290,10 @@ class IndexWriter:
     def _in_thread(self, statement: str, values: tuple[int | str, ...] = ()) -> bool:
         """Whether the thread took it: there is none to be had while the interpreter ends, or where threads are few."""
         connection = self.connection
-        begun, forbidden = Event(), Event()
+        is_running, forbidden = Event(), Event()
 
         def write() -> None:
-            begun.set()
+            is_running.set()
             if not forbidden.is_set():
                 connection.execute(statement, values)
 
@@ -303,7 +303,7 @@ class IndexWriter:
             forbidden.set()  # it may stand in the queue all the same
             return False
         # Else it would wait for the interpreter, which this thread does not give away for 5 ms while it computes.
-        begun.wait(_HANDOVER_SECONDS)
+        is_running.wait(_HANDOVER_SECONDS)
         return True
 
 
@@ -328,11 +328,11 @@ def manual_of(path: str, folder: str) -> str:
     none, or of one that is not among the documents."""
     if not folder:
         return ""
-    found = normpath(join(dirname(path), folder))
-    return "" if found.startswith("..") else found
+    manual = normpath(join(dirname(path), folder))
+    return "" if manual.startswith("..") else manual
 
 
-_AT_ONCE = 32  # rows of one statement
+_ROWS_PER_STATEMENT = 32  # rows of one statement
 
 
 def insert_all(
@@ -344,8 +344,8 @@ def insert_all(
         return
     marks = f"({','.join('?' * len(rows[0]))})"
     statement = f"INSERT INTO {table} VALUES "  # noqa: S608 - ours
-    whole = len(rows) - len(rows) % _AT_ONCE
-    many = statement + ",".join([marks] * _AT_ONCE)
-    for start in range(0, whole, _AT_ONCE):
-        connection.execute(many, tuple(chain.from_iterable(rows[start : start + _AT_ONCE])))
+    whole = len(rows) - len(rows) % _ROWS_PER_STATEMENT
+    many = statement + ",".join([marks] * _ROWS_PER_STATEMENT)
+    for start in range(0, whole, _ROWS_PER_STATEMENT):
+        connection.execute(many, tuple(chain.from_iterable(rows[start : start + _ROWS_PER_STATEMENT])))
     connection.executemany(statement + marks, rows[whole:])

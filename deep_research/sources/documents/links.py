@@ -20,22 +20,22 @@ from deep_research.sources.documents.terms import query_terms
 from deep_research.state import FirstLook, Span
 from deep_research.text.words import STOP_WORDS, StemFinder, stem, words
 
-LEADING = 5  # found documents whose names are told and followed
+MAX_FOLLOWED_HITS = 5  # found documents whose names are told and followed
 MAX_CANDIDATES = 24
 MIN_VALUE = 0.02
 _MAX_SPOTTED_CHARS = 2_400  # characters of what was matched
-TITLES = 8  # of a first look
+MAX_TITLES = 8  # of a first look
 
 
 def first_look(reading: Reading, question: str, *, exclude: frozenset[str]) -> FirstLook:
     """What the corpus says of a question. Raises `sqlite3.Error`."""
     (names,) = reading.spotted([question], any_case=True)
-    asked = dict.fromkeys(w.casefold() for w in words(question) if w.casefold() not in STOP_WORDS)
+    question_words = dict.fromkeys(w.casefold() for w in words(question) if w.casefold() not in STOP_WORDS)
     terms = query_terms(question)
-    best = titles_of_best(reading, terms, TITLES, exclude=exclude) if terms else []
+    best = titles_of_best(reading, terms, MAX_TITLES, exclude=exclude) if terms else []
     return FirstLook(
         names=most_telling(names),
-        words={word: round(reading.rarity(word), 4) for word in asked},
+        words={word: round(reading.rarity(word), 4) for word in question_words},
         titles=tuple(best),
         passages=reading.total,
     )
@@ -43,7 +43,7 @@ def first_look(reading: Reading, question: str, *, exclude: frozenset[str]) -> F
 
 def with_links(
     reading: Reading,
-    found: Sequence[Hit],
+    hits: Sequence[Hit],
     terms: Iterable[str],
     *,
     quota: Quota,
@@ -52,21 +52,28 @@ def with_links(
 ) -> list[Hit]:
     """The hits, the first of them with their mentions, up to ``linked`` of the last ones replaced by documents that the
     first name. Raises `sqlite3.Error`."""
-    matched = [hit.matched for hit in found[:LEADING]]
+    matched = [hit.matched for hit in hits[:MAX_FOLLOWED_HITS]]
     names = reading.names([text[:_MAX_SPOTTED_CHARS] for text in matched])
     leads = followed(
         reading,
-        [(hit.title, text, named.spots) for hit, text, named in zip(found, matched, names, strict=False)],
+        [
+            (hit.title, text, text_names.spots)
+            for hit, text, text_names in zip(hits, matched, names, strict=False)
+        ],
         {stem(term): reading.rarity(term) for term in terms},
-        known=_ids(reading.connection, {hit.path for hit in found} | exclude),
+        known_ids=_ids(reading.connection, {hit.path for hit in hits} | exclude),
         limit=linked,
     )
-    told = [replace(hit, mentions=named.mentions) for hit, named in zip(found, names, strict=False)]
-    kept = quota.fitting([*told, *found[LEADING:]], lambda hit: hit.path, kept_free=len(leads))
+    with_mentions = [
+        replace(hit, mentions=text_names.mentions) for hit, text_names in zip(hits, names, strict=False)
+    ]
+    direct = quota.fitting(
+        [*with_mentions, *hits[MAX_FOLLOWED_HITS:]], lambda hit: hit.path, kept_free=len(leads)
+    )
     named_ones = [_hit(reading, lead) for lead in leads]
     openings = reading.names([hit.matched[:_MAX_SPOTTED_CHARS] for hit in named_ones])
     return [
-        *kept,
+        *direct,
         *(replace(hit, mentions=o.mentions) for hit, o in zip(named_ones, openings, strict=True)),
     ]
 
@@ -113,27 +120,27 @@ class Lead:
 
 def followed(
     reading: Reading,
-    found: Iterable[tuple[str, str, Sequence[Spotted]]],
-    wanted: Mapping[str, float],
+    documents: Iterable[tuple[str, str, Sequence[Spotted]]],
+    term_weights: Mapping[str, float],
     *,
-    known: frozenset[int],
+    known_ids: frozenset[int],
     limit: int,
 ) -> list[Lead]:
-    """The best documents that the ``found`` ones (title, text and names, best first) name and that have words of the
-    query which these lack; none of ``known``.
+    """The best documents that the ``documents`` (title, text and names, best first) name and that have words of the
+    query which these lack; none of ``known_ids``.
 
-    ``wanted`` are the stems of the query with their weights. Raises `sqlite3.Error`.
+    ``term_weights`` are the stems of the query with their weights. Raises `sqlite3.Error`.
     """
     leads: dict[int, Lead] = {}
-    finder = StemFinder(wanted)
+    finder = StemFinder(term_weights)
     presents: dict[int, set[str]] = {}
-    for title, text, names in list(found)[:LEADING]:
-        held = finder(f"{title}\n{text}")
-        lacking = {term: weight for term, weight in wanted.items() if term not in held}
+    for title, text, names in list(documents)[:MAX_FOLLOWED_HITS]:
+        present_terms = finder(f"{title}\n{text}")
+        lacking = {term: weight for term, weight in term_weights.items() if term not in present_terms}
         whole = sum(lacking.values())
         if not whole:
             continue
-        candidates = _candidates(names, known)
+        candidates = _candidates(names, known_ids)
         openings = reading.openings(document for _, _, document in candidates if document not in presents)
         presents |= {document: finder.among(words) for document, words in openings.items()}
         for strength, name, document in candidates:
@@ -142,16 +149,16 @@ def followed(
             value = strength * got / whole
             if value >= MIN_VALUE and (document not in leads or leads[document].value < value):
                 leads[document] = Lead(document, name, title or "untitled", value)
-    ranked = sorted(leads.values(), key=lambda lead: (-lead.value, lead.name, lead.document))
-    return ranked[:limit]
+    best_first = sorted(leads.values(), key=lambda lead: (-lead.value, lead.name, lead.document))
+    return best_first[:limit]
 
 
-def _candidates(names: Iterable[Spotted], known: frozenset[int]) -> list[tuple[float, str, int]]:
+def _candidates(names: Iterable[Spotted], known_ids: frozenset[int]) -> list[tuple[float, str, int]]:
     candidates = [
         (strength * weight / sqrt(len(bearers)), name, document)
         for name, bearers, weight in names
         if 0 < len(bearers) <= MAX_BEARERS
         for document, strength in bearers
-        if document not in known
+        if document not in known_ids
     ]
     return sorted(candidates, key=lambda c: (-c[0], c[1], c[2]))[:MAX_CANDIDATES]

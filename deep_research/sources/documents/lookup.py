@@ -16,9 +16,9 @@ from deep_research.state import Span
 from deep_research.text.language import ENGLISH
 
 PASSAGES_PER_HIT = 4
-SMALL_CORPUS = 200  # passages
+SMALL_CORPUS_MAX_PASSAGES = 200  # passages
 _NAME_WEIGHT = 0.1  # of a word in the path or the date, against 1 in the text
-_FIRST_LOOK = 4  # passages looked at for each document wanted, before more are asked for
+_PASSAGES_PER_DOCUMENT = 4  # passages looked at for each document wanted, before more are asked for
 
 # The title counts twice. Smaller is better.
 _BEST = """
@@ -172,8 +172,8 @@ class _Look:
     def _matched(self, width: int, statement: str, *expressions: str) -> list[_Found]:
         """The best ``width`` rows. Those of the last expressions are remembered: a run looks at what its question
         matches, and then searches for it."""
-        held, rows = self._matched_before.get(expressions, (0, []))
-        if held < width:
+        cached_width, rows = self._matched_before.get(expressions, (0, []))
+        if cached_width < width:
             rows = [_Found._make(row) for row in self.connection.execute(statement, (*expressions, width))]
             self._matched_before[expressions] = width, rows
         return rows[:width]
@@ -193,7 +193,7 @@ class _Look:
         raised.sort(key=lambda row: (row.score, row.path, row.start))
         return raised
 
-    def said(self, text: str) -> float:
+    def covered_share(self, text: str) -> float:
         """The share of the terms' weight that a text in English covers."""
         return self._cover.share(text)
 
@@ -201,14 +201,14 @@ class _Look:
         name, title = row.name().lower(), row.title.lower()
         if not any(opening in name and opening not in title for opening in self._openings):
             return 0.0
-        said = set(self._cover.terms(name)).difference(self._cover.terms(title))
-        return _NAME_WEIGHT * sum(self.weighted[term] for term in said)
+        path_terms = set(self._cover.terms(name)).difference(self._cover.terms(title))
+        return _NAME_WEIGHT * sum(self.weighted[term] for term in path_terms)
 
 
 def _best(look: _Look, terms: Sequence[str], limit: int) -> list[list[_Found]]:
     """The passages of the best documents, at most ``limit``."""
     present = look.present(terms)
-    if look.total <= SMALL_CORPUS:
+    if look.total <= SMALL_CORPUS_MAX_PASSAGES:
         best = _best_by_coverage(look, present)[:limit]
     else:
         rare = look.rare(present)
@@ -220,32 +220,34 @@ def _best(look: _Look, terms: Sequence[str], limit: int) -> list[list[_Found]]:
     return best
 
 
-def _only_by_path(look: _Look, found: Set[int], limit: int) -> list[list[_Found]]:
+def _only_by_path(look: _Look, found_documents: Set[int], limit: int) -> list[list[_Found]]:
     """Documents that only their path or date speaks for. None of the query's weight is in their texts."""
     said_by = frequencies(look.connection, "paths", look.weighted, ())
     present = [term for term in look.weighted if said_by[term]]
     terms = Statistics(look.total, said_by).rare(present) or present
     if not terms:
         return []
-    rows = look.connection.execute(_NAMED, (match_expression(terms), limit + len(found) + len(look.exclude)))
-    named = []
+    rows = look.connection.execute(
+        _NAMED, (match_expression(terms), limit + len(found_documents) + len(look.exclude))
+    )
+    results = []
     for passages in look.by_document(_Found._make(row) for row in rows):
-        if passages[0].document not in found:
-            said = look.said(passages[0].name())
-            named.append([passages[0]._replace(score=1.0 - said)])
-    named.sort(key=lambda passages: (passages[0].score, passages[0].path))
-    return named[:limit]
+        if passages[0].document not in found_documents:
+            share = look.covered_share(passages[0].name())
+            results.append([passages[0]._replace(score=1.0 - share)])
+    results.sort(key=lambda passages: (passages[0].score, passages[0].path))
+    return results[:limit]
 
 
 def _best_by_bm25(look: _Look, terms: Sequence[str], limit: int) -> list[list[_Found]]:
     """The best passages of the best documents. Passages that tie with the last one looked at are left for a
     wider look, so that the order of insertion decides nothing."""
-    width = _FIRST_LOOK * limit
+    width = _PASSAGES_PER_DOCUMENT * limit
     while True:
         rows = look.rows(terms, width)
         complete = len(rows) < width
-        seen = rows if complete else [row for row in rows if row.score < rows[-1].score]
-        best = look.by_document(look.with_paths(seen))
+        safe_rows = rows if complete else [row for row in rows if row.score < rows[-1].score]
+        best = look.by_document(look.with_paths(safe_rows))
         if complete or len(best) >= limit:
             return best[:limit]
         width *= 4
@@ -254,7 +256,7 @@ def _best_by_bm25(look: _Look, terms: Sequence[str], limit: int) -> list[list[_F
 def _best_by_coverage(look: _Look, terms: Sequence[str]) -> list[list[_Found]]:
     """The same for few passages. There BM25 fails: SQLite gives no weight to a word that half of them have.
     So what decides first is the share of the terms' weight that a passage covers."""
-    rows = look.with_paths(look.rows(terms, SMALL_CORPUS))
+    rows = look.with_paths(look.rows(terms, SMALL_CORPUS_MAX_PASSAGES))
     every = json.dumps(list({row.document for row in rows}))
     texts = dict(look.connection.execute(_TEXTS, (every,)))
     share = {row: look.share(row, texts[row.document]) for row in rows}
@@ -262,16 +264,16 @@ def _best_by_coverage(look: _Look, terms: Sequence[str]) -> list[list[_Found]]:
     return look.by_document(rows)
 
 
-def _hits(look: _Look, found: Sequence[list[_Found]]) -> list[Hit]:
+def _hits(look: _Look, groups: Sequence[list[_Found]]) -> list[Hit]:
     """A hit of each document's passages."""
-    every = json.dumps([passages[0].document for passages in found])
-    kept = {number: kept for number, *kept in look.connection.execute(_KEPT, (every,))}
-    return [_hit(look, passages, kept[passages[0].document]) for passages in found]
+    every = json.dumps([passages[0].document for passages in groups])
+    details = {number: details for number, *details in look.connection.execute(_KEPT, (every,))}
+    return [_hit(look, passages, details[passages[0].document]) for passages in groups]
 
 
-def _hit(look: _Look, found: list[_Found], kept: Sequence[str]) -> Hit:
-    best = found[0]
-    text, snapshot_hash, author, manual, pages, labels = kept
+def _hit(look: _Look, passages: list[_Found], details: Sequence[str]) -> Hit:
+    best = passages[0]
+    text, snapshot_hash, author, manual, pages, labels = details
     return Hit(
         path=best.path,
         title=best.title,
@@ -282,9 +284,9 @@ def _hit(look: _Look, found: list[_Found], kept: Sequence[str]) -> Hit:
         manual=manual,
         pages=tuple(map(int, pages.split())) if pages else (),
         page_labels=labels,
-        passages=tuple(Span(start=part.start, end=part.stop) for part in found),
+        passages=tuple(Span(start=part.start, end=part.stop) for part in passages),
         score=-best.score,
-        relevance=max(look.share(part, text) for part in found),
+        relevance=max(look.share(part, text) for part in passages),
     )
 
 

@@ -21,8 +21,8 @@ from deep_research.text.words import STOP_WORDS, filed_words
 MAX_MENTIONS = 16
 MAX_BEARERS = 20  # a name that more documents bear leads nowhere
 UNKNOWN_SHARE = 0.75  # of the weight of a name that no document bears
-_AT_ONCE = 384
-_STEP = 64
+_NAMES_PER_STATEMENT = 384
+_PADDING_SIZE = 64
 _MAX_WORDS = 50_000  # remembered
 _MAX_TEXTS = 500
 _MAX_MATCHED = 16
@@ -41,21 +41,23 @@ class Spotted(NamedTuple):
     weight: float
 
 
-def known(connection: sqlite3.Connection, names: Iterable[str]) -> Bearers:
+def bearers_of(connection: sqlite3.Connection, names: Iterable[str]) -> Bearers:
     """The documents that bear each of ``names`` (keys); names that none bears are missing. Raises
     `sqlite3.Error`."""
-    wanted = list(dict.fromkeys(names))
-    found: Bearers = {}
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
-        part += part[-1:] * (-len(part) % _STEP)  # few different numbers, so that SQLite knows the statement
+    unique_names = list(dict.fromkeys(names))
+    bearers: Bearers = {}
+    for start in range(0, len(unique_names), _NAMES_PER_STATEMENT):
+        part = unique_names[start : start + _NAMES_PER_STATEMENT]
+        part += part[-1:] * (
+            -len(part) % _PADDING_SIZE
+        )  # few different numbers, so that SQLite knows the statement
         marks = ",".join("?" * len(part))
         for name, document, strength in connection.execute(
             f"SELECT name, document, strength FROM names WHERE name IN ({marks})",  # noqa: S608 - only marks
             part,
         ):
-            found.setdefault(name, []).append((document, strength))
-    return found
+            bearers.setdefault(name, []).append((document, strength))
+    return bearers
 
 
 class _Word(NamedTuple):
@@ -82,7 +84,7 @@ def _places(text: str, *, any_case: bool) -> Places:
     tokens = _WORD.findall(unjoined(text))
     looked = [_looked_at(token) for token in tokens]
     keys = [word.key for word in looked]
-    told = [0, *accumulate(word.tells for word in looked)]
+    telling_counts = [0, *accumulate(word.tells for word in looked)]
     has_none = not any_case and not any(map(str.isupper, text))
     closing = [place for place, word in enumerate(looked) if any_case or has_none or word.capital]
     places: Places = {}
@@ -94,24 +96,24 @@ def _places(text: str, *, any_case: bool) -> Places:
         for last in closing[n + 1 : n + MAX_WORDS]:
             if last - start >= MAX_WORDS:
                 break
-            if told[last + 1] > told[start]:
+            if telling_counts[last + 1] > telling_counts[start]:
                 places[start, last + 1] = " ".join(keys[start : last + 1])
     return places
 
 
-def _named(
+def _names_in(
     text: str, places: Places, bearers: Bearers, *, any_case: bool
 ) -> list[tuple[str, Sequence[tuple[int, float]]]]:
     """The names in a text in order, each once, with the documents that bear them: those that some bear, longest first
     where they overlap, and, but for ``any_case``, runs of capitalised words that none bears."""
-    borne = [(place, name) for place, name in places.items() if name in bearers]
-    taken: set[int] = set()
-    found: list[tuple[int, str]] = []
-    for (start, end), name in sorted(borne, key=lambda item: (item[0][0] - item[0][1], item[0])):
-        if taken.isdisjoint(range(start, end)):
-            taken.update(range(start, end))
-            found.append((start, name))
-    ordered = dict.fromkeys(name for _, name in sorted(found))
+    matches = [(place, name) for place, name in places.items() if name in bearers]
+    positions: set[int] = set()
+    names: list[tuple[int, str]] = []
+    for (start, end), name in sorted(matches, key=lambda item: (item[0][0] - item[0][1], item[0])):
+        if positions.isdisjoint(range(start, end)):
+            positions.update(range(start, end))
+            names.append((start, name))
+    ordered = dict.fromkeys(name for _, name in sorted(names))
     if not any_case:
         ordered |= dict.fromkeys(name for _, name in runs(text))
     return [
@@ -129,8 +131,8 @@ def _capital(tokens: Sequence[str], place: int) -> bool:
 def most_telling(spots: Iterable[Spotted]) -> tuple[Mention, ...]:
     """The most telling of the names, best first."""
     rounded = ((round(spot.weight, 4), len(spot.bearers), spot.name) for spot in spots)
-    ranked = sorted(rounded, key=lambda spot: (-spot[0] * (1.0 if spot[1] else UNKNOWN_SHARE), spot[2]))
-    return tuple(Mention(name=n, weight=weight, bearers=b) for weight, b, n in ranked[:MAX_MENTIONS])
+    best_first = sorted(rounded, key=lambda spot: (-spot[0] * (1.0 if spot[1] else UNKNOWN_SHARE), spot[2]))
+    return tuple(Mention(name=n, weight=weight, bearers=b) for weight, b, n in best_first[:MAX_MENTIONS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,38 +164,38 @@ class Register:
     up again and again in the searches of one run."""
 
     def __init__(self) -> None:
-        self._known = _Known(-1, ())
+        self._cache = _Known(-1, ())
 
     def open(self, connection: sqlite3.Connection) -> Reading:
         """For use with one connection. Raises `sqlite3.Error`."""
         total, edition = connection.execute("SELECT passages, edition FROM totals").fetchone()
-        known = self._known  # read once: another thread may put that of another edition in its place
-        if known.edition != edition or len(known.frequencies) > _MAX_WORDS:
-            known = self._known = _Known(edition, languages_of(connection))
-        elif known.full():
-            known = self._known = _Known(edition, known.languages, known.frequencies)
-        if len(known.matched) > _MAX_MATCHED:
-            known.matched.clear()
-        return Reading(connection, total, known)
+        cache = self._cache  # read once: another thread may put that of another edition in its place
+        if cache.edition != edition or len(cache.frequencies) > _MAX_WORDS:
+            cache = self._cache = _Known(edition, languages_of(connection))
+        elif cache.full():
+            cache = self._cache = _Known(edition, cache.languages, cache.frequencies)
+        if len(cache.matched) > _MAX_MATCHED:
+            cache.matched.clear()
+        return Reading(connection, total, cache)
 
 
 class Reading:
     """One state of the index. All methods raise `sqlite3.Error`. ``total`` is its number of passages."""
 
-    def __init__(self, connection: sqlite3.Connection, total: int, known: _Known) -> None:
+    def __init__(self, connection: sqlite3.Connection, total: int, cache: _Known) -> None:
         self.connection = connection
         self.total = total
-        self._known = known
+        self._cache = cache
 
     @property
     def languages(self) -> tuple[str, ...]:
         """Those of the documents, besides English."""
-        return self._known.languages
+        return self._cache.languages
 
     @property
     def matched(self) -> dict[tuple[str, ...], tuple[int, list[Any]]]:
         """The best rows of the last expressions, for `look_up`."""
-        return self._known.matched
+        return self._cache.matched
 
     def count(self, terms: Iterable[str], languages: Sequence[str]) -> Statistics:
         """How often the terms occur, stems of the languages counted too."""
@@ -212,49 +214,50 @@ class Reading:
     def spotted(self, texts: Sequence[str], *, any_case: bool = False) -> list[list[Spotted]]:
         """The names in each text, looked up for all of them at once."""
         places = [_places(text, any_case=any_case) for text in texts]
-        bearers = known(self.connection, (name for held in places for name in held.values()))
-        named = [
-            _named(text, held, bearers, any_case=any_case) for text, held in zip(texts, places, strict=True)
+        bearers = bearers_of(self.connection, (name for spans in places for name in spans.values()))
+        names_by_text = [
+            _names_in(text, spans, bearers, any_case=any_case)
+            for text, spans in zip(texts, places, strict=True)
         ]
-        words = {name: _telling_words(name) for names in named for name, _ in names}
-        held = self._frequencies(word for several in words.values() for word in several)
-        rarest = {name: min(held[word] for word in several) for name, several in words.items()}
+        words = {name: _telling_words(name) for names in names_by_text for name, _ in names}
+        counts = self._frequencies(word for several in words.values() for word in several)
+        rarest = {name: min(counts[word] for word in several) for name, several in words.items()}
         return [
             [Spotted(name, by, self._weight(rarest[name], name, len(by))) for name, by in names]
-            for names in named
+            for names in names_by_text
         ]
 
     def names(self, matched: Sequence[str]) -> list[NamesOfText]:
         """The names in what was matched of each text."""
-        held = self._known.names
-        missing = [text for text in dict.fromkeys(matched) if text not in held]
+        cache = self._cache.names
+        missing = [text for text in dict.fromkeys(matched) if text not in cache]
         for text, spots in zip(missing, self.spotted(missing), strict=True):
-            held[text] = NamesOfText(spots, most_telling(spots))
-        return [held[text] for text in matched]
+            cache[text] = NamesOfText(spots, most_telling(spots))
+        return [cache[text] for text in matched]
 
     def openings(self, documents: Iterable[int]) -> dict[int, Mapping[str, Sequence[str]]]:
         """The `filed_words` of the titles and of the first some thousand characters of documents."""
-        held = self._known.openings
-        wanted = dict.fromkeys(documents)
-        missing = [document for document in wanted if document not in held]
+        cache = self._cache.openings
+        unique_documents = dict.fromkeys(documents)
+        missing = [document for document in unique_documents if document not in cache]
         if missing:
             rows = self.connection.execute(_OPENINGS, (_OPENING_CHARS, json.dumps(missing)))
             for document, title, text in rows:
-                held[document] = filed_words(f"{title}\n{text}")
-        return {document: held.get(document, {}) for document in wanted}
+                cache[document] = filed_words(f"{title}\n{text}")
+        return {document: cache.get(document, {}) for document in unique_documents}
 
     def _frequencies(self, words: Iterable[str]) -> dict[str, int]:
         """In how many passages each of the words occurs."""
-        held = self._known.frequencies
-        wanted = dict.fromkeys(words)
-        missing = [word for word in wanted if word not in held]
+        cache = self._cache.frequencies
+        unique_words = dict.fromkeys(words)
+        missing = [word for word in unique_words if word not in cache]
         if missing:
-            held.update(frequencies(self.connection, "words", missing, ()))
-        return {word: held[word] for word in wanted}
+            cache.update(frequencies(self.connection, "words", missing, ()))
+        return {word: cache[word] for word in unique_words}
 
     def _rarity(self, frequency: int) -> float:
-        held = min(frequency, self.total)
-        return log(1 + (self.total - held + 0.5) / (held + 0.5)) / log(max(self.total, 2))
+        count = min(frequency, self.total)
+        return log(1 + (self.total - count + 0.5) / (count + 0.5)) / log(max(self.total, 2))
 
     def _weight(self, rarest: int, name: str, bearers: int) -> float:
         """How telling a name is, 0 to 1: by its rarest word, or, for one of several words, by how few bear it."""

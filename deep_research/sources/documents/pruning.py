@@ -18,8 +18,8 @@ _MAX_TERM_WEIGHT = (
     2.2  # times its inverse document frequency is what a term can add to BM25, with SQLite's k1 of 1.2
 )
 _LEAST_WEIGHT = 1e-6  # SQLite gives no term less
-_FEW = 700  # passages: the rarest words, that no more of them have, may as well be scored
-_MANY = 1_000  # passages to be scored, below which nothing is worth sparing
+_MAX_RARE_PASSAGES = 700  # passages: the rarest words, that no more of them have, may as well be scored
+_MIN_PRUNED_PASSAGES = 1_000  # passages to be scored, below which nothing is worth sparing
 _MIN_TERMS = 3  # words of which two together are likely to make more than one alone
 
 
@@ -64,7 +64,7 @@ class Pruning:
         They have one of the rarest words, or one that can make such a score alone, or two of the rest. The commonest
         words count for nothing if all of them with one of the rest cannot make it.
         """
-        if self._passages < _MANY:
+        if self._passages < _MIN_PRUNED_PASSAGES:
             return None
         alone, rest = self._parted(least)
         if len(rest) < (_MIN_TERMS if least == inf else 1):
@@ -85,7 +85,7 @@ class Pruning:
         alone: list[_Word] = []
         rest: list[_Word] = []
         for word, so_far in zip(self._words, passages, strict=True):
-            (alone if so_far <= _FEW or word.most >= least else rest).append(word)
+            (alone if so_far <= _MAX_RARE_PASSAGES or word.most >= least else rest).append(word)
         return alone, rest
 
 

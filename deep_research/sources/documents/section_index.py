@@ -69,12 +69,12 @@ def find_section(connection: sqlite3.Connection, name: SectionName, near: str = 
             looked_at.add(document)
             ((title, text),) = connection.execute(_TEXT, (document,)).fetchall()
             sections = sections_of(text, title)
-            found = best_section(name, sections)
-            if found is None or (best and found[1] < best[0].likeness):
+            match = best_section(name, sections)
+            if match is None or (best and match[1] < best[0].likeness):
                 continue
-            if best and found[1] > best[0].likeness:
+            if best and match[1] > best[0].likeness:
                 best = []
-            best.append(SectionPlace(document, path, sections, *found))
+            best.append(SectionPlace(document, path, sections, *match))
         if best and best[0].likeness >= Likeness.WORDS:
             break
     if not best:
@@ -121,12 +121,12 @@ def _wordings(name: SectionName) -> list[str]:
     """What is looked for, one after the other: the number and the words together, the number alone, the words apart, and
     the numbers that it would stand in."""
     number, words = name.number.replace(".", " ").lower().split(), name.words[:MAX_WORDS]
-    phrases = [_quoted(number), _quoted(words)]
-    inner = [_quoted(number[:count]) for count in range(len(number), 0, -1)]
-    apart = " ".join(_quoted([word]) for word in words)
+    phrases = [_phrase(number), _phrase(words)]
+    inner = [_phrase(number[:count]) for count in range(len(number), 0, -1)]
+    apart = " ".join(_phrase([word]) for word in words)
     return list(dict.fromkeys(filter(None, [" ".join(filter(None, phrases)), *inner[:1], apart, *inner[1:]])))
 
 
-def _quoted(words: Sequence[str]) -> str:
+def _phrase(words: Sequence[str]) -> str:
     """A phrase of a query; words have letters, digits and ``_`` alone, so none breaks out of the quotes."""
     return f'"{" ".join(words)}"' if words else ""

@@ -62,16 +62,16 @@ def query_terms(query: str) -> list[str]:
     """
     text = unjoined(clean(query[:20_000]))
     codes = (name.replace("-", "_") for name in _CODE_NAME.findall(text) if not unspaced.occur_in(name))
-    found = [term for term in (*_terms(text), *codes) if term.strip("_")]
-    telling = [term for term in found if term.lower() not in STOP_WORDS]
-    return list(islice(_few_of_each(telling or found), MAX_TERMS))
+    terms = [term for term in (*_terms(text), *codes) if term.strip("_")]
+    telling = [term for term in terms if term.lower() not in STOP_WORDS]
+    return list(islice(_few_of_each(telling or terms), MAX_TERMS))
 
 
 def _few_of_each(terms: Iterable[str]) -> Iterator[str]:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for term in terms:
-        seen[term.lower()] += 1
-        if seen[term.lower()] <= MAX_REPEATS:
+        counts[term.lower()] += 1
+        if counts[term.lower()] <= MAX_REPEATS:
             yield term
 
 
@@ -125,9 +125,9 @@ def fields(title: str, heading: str, body: str, language: str) -> Fields:
         # The title counts twice, here too.
         stems = " ".join(_marked_stems(language, f"{title}\n{title}\n{heading}\n{body}"))
     if any(map(unspaced.occur_in, (title, heading, body))):
-        found = [*unspaced.pairs(title) * 2, *unspaced.pairs(heading), *unspaced.pairs(body)]
-        if found:
-            pairs = " ".join(found)
+        pair_words = [*unspaced.pairs(title) * 2, *unspaced.pairs(heading), *unspaced.pairs(body)]
+        if pair_words:
+            pairs = " ".join(pair_words)
             title, heading, body = map(unspaced.without, (title, heading, body))
     return Fields(title, heading, body, stems, pairs)
 
@@ -141,8 +141,8 @@ def path_words(path: str, published: date | None) -> str:
         text = f"{text} {' '.join(_NAME_PART.findall(text))}"
     if published:
         text = f"{text} {published.isoformat()} {published.day} {MONTHS[published.month - 1]}"
-    if not text.isascii() and (found := unspaced.pairs(text)):
-        text = " ".join((unspaced.without(text), *found))
+    if not text.isascii() and (pair_words := unspaced.pairs(text)):
+        text = " ".join((unspaced.without(text), *pair_words))
     return text
 
 
@@ -157,7 +157,7 @@ class Cover:
         self._stems = {term: stem(words[0]) for term, words in parts.items() if len(words) == 1}
         self._short = {term: frozenset(shortened(ENGLISH, term)) for term in self._stems}
         self._sequences = {term: f" {' '.join(words)} " for term, words in parts.items() if len(words) > 1}
-        self._asked: dict[str, AskedWords] = {}  # by language
+        self._by_language: dict[str, AskedWords] = {}  # by language
         # Stemming is slow, so only words that begin like a term are stemmed.
         self._beginnings = set(map(beginning, chain(self._stems.values(), *self._short.values())))
         self._first_two = {opening[:2] for opening in self._beginnings}
@@ -188,10 +188,10 @@ class Cover:
 
     def _foreign(self, text: str, language: str) -> frozenset[str]:
         """The stems of terms that a text in another language than English speaks of."""
-        if language not in self._asked:
+        if language not in self._by_language:
             words, terms = vocabulary(language), " ".join(self._stems)
-            self._asked[language] = AskedWords(frozenset(words.terms(terms)), frozenset(), words, terms)
-        return self._asked[language].of(text)
+            self._by_language[language] = AskedWords(frozenset(words.terms(terms)), frozenset(), words, terms)
+        return self._by_language[language].of(text)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -199,8 +199,8 @@ def stem(word: str) -> str:
     """The stem of a folded word, as FTS5's ``porter`` makes it."""
     if len(word) < 3:
         return word
-    found = stemmed("porter", word)
-    return found[:-1] if found.endswith(("logi", "bli")) else found
+    porter_stem = stemmed("porter", word)
+    return porter_stem[:-1] if porter_stem.endswith(("logi", "bli")) else porter_stem
 
 
 def _terms(query: str) -> Iterator[str]:

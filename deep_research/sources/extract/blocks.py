@@ -9,7 +9,7 @@ from deep_research.patterns import regex
 from deep_research.sources.extract.tables import in_one, line
 from deep_research.text.rows import NO_HEADER
 
-_LEVELS = 6
+_MAX_LEVEL = 6
 _INDENT = "  "
 _WIDEST_CHARS = 4  # characters that the later lines of an item are set in
 _RUN = regex(r"`{3,}")
@@ -26,13 +26,13 @@ class Blocks:
 
     def __init__(self) -> None:
         self._words: list[str] = []  # of each block, without marks
-        self._written: list[str] = []
+        self._pieces: list[str] = []
         self._items: list[_Item] = []
         # The kind of the last block: items, rows and fields follow their like without a blank line.
         self._last = ""
 
     def __str__(self) -> str:
-        return "".join(self._written).strip()
+        return "".join(self._pieces).strip()
 
     def in_one(self) -> str:
         """All words in a line, as a cell has them."""
@@ -40,7 +40,7 @@ class Blocks:
 
     def heading(self, level: int, words: str) -> None:
         if words := " ".join(words.split()):
-            self._write("", words, f"{'#' * min(level, _LEVELS)} {words}")
+            self._write("", words, f"{'#' * min(level, _MAX_LEVEL)} {words}")
 
     def paragraph(self, words: str) -> None:
         """Its line ends stay: they are where its author broke a line."""
@@ -78,11 +78,11 @@ class Blocks:
 
     def rows(self, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """A table. Without a ``header``, an empty row stands first: no fact is then the name of a column."""
-        told = [line(list(row)) for row in rows if any(map(str.strip, row))]
-        if not told and not any(header):
+        lines = [line(list(row)) for row in rows if any(map(str.strip, row))]
+        if not lines and not any(header):
             return
-        named = line(list(header)) if any(header) else NO_HEADER
-        self._write("", " ".join((*header, *told)), "\n".join((named, *told)))
+        header_line = line(list(header)) if any(header) else NO_HEADER
+        self._write("", " ".join((*header, *lines)), "\n".join((header_line, *lines)))
 
     def code(self, code: str, info: str = "") -> None:
         code = code.strip("\n").rstrip()
@@ -98,5 +98,5 @@ class Blocks:
 
     def _write(self, kind: str, words: str, block: str) -> None:
         self._words.append(words)
-        self._written.append(("\n" if kind and kind == self._last else "\n\n") + block)
+        self._pieces.append(("\n" if kind and kind == self._last else "\n\n") + block)
         self._last = kind

@@ -24,7 +24,7 @@ from deep_research.errors import ExtractionError
 from deep_research.sources.extract.messages import LENGTH, header
 
 _WORKER = "deep_research.sources.extract.worker"
-_CHUNK = 1 << 16
+_CHUNK_BYTES = 1 << 16
 _LEAVING_SECONDS = 1.0  # seconds a child has to leave by itself
 _ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PATH": os.defpath, "HOME": "/"}
 
@@ -83,27 +83,27 @@ class Child:
         and has to be ended."""
         self.jobs += 1
         deadline = time.monotonic() + self._limits.seconds
-        told = {**job, "job": self.jobs}
-        answer = self._exchange([header(told, raw), raw], most, deadline, cancelled)
+        numbered_job = {**job, "job": self.jobs}
+        answer = self._exchange([header(numbered_job, raw), raw], most, deadline, cancelled)
         try:
-            found = json.loads(answer)
+            reply = json.loads(answer)
         except ValueError:
             raise self._crashed() from None
-        if not isinstance(found, dict) or found.get("job") != self.jobs:
+        if not isinstance(reply, dict) or reply.get("job") != self.jobs:
             raise self._crashed()
-        return found
+        return reply
 
     def _exchange(
         self, pieces: list[bytes], most: int, deadline: float, cancelled: Callable[[], bool]
     ) -> bytearray:
         """Writes the pieces and reads one, both at once."""
         views = [memoryview(piece) for piece in pieces if piece]
-        found, wanted = bytearray(), 0
+        buffer, total_bytes = bytearray(), 0
         poll = select.poll()
         poll.register(self._stdout, select.POLLIN)
         if views:
             poll.register(self._stdin, select.POLLOUT)
-        while not wanted or len(found) < wanted:
+        while not total_bytes or len(buffer) < total_bytes:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise _too_slow(self._limits.seconds)
@@ -117,21 +117,21 @@ class Child:
                 if piece is None:
                     continue
                 if not piece:
-                    raise self._ended(cancelled)
-                found += piece
-            if not wanted and len(found) >= LENGTH.size:
-                (size,) = LENGTH.unpack_from(found)
+                    raise self._closing_error(cancelled)
+                buffer += piece
+            if not total_bytes and len(buffer) >= LENGTH.size:
+                (size,) = LENGTH.unpack_from(buffer)
                 if size > most or views:  # nobody answers before the question is asked
                     raise self._crashed()
-                wanted = LENGTH.size + size
-        if len(found) > wanted:  # nor more than was asked
+                total_bytes = LENGTH.size + size
+        if len(buffer) > total_bytes:  # nor more than was asked
             raise self._crashed()
-        del found[: LENGTH.size]
-        return found
+        del buffer[: LENGTH.size]
+        return buffer
 
     def _write(self, views: list[memoryview]) -> None:
         try:
-            views[0] = views[0][os.write(self._stdin.fileno(), views[0][:_CHUNK]) :]
+            views[0] = views[0][os.write(self._stdin.fileno(), views[0][:_CHUNK_BYTES]) :]
         except BlockingIOError:
             return
         except OSError:
@@ -143,13 +143,13 @@ class Child:
     def _read(self) -> bytes | None:
         """What is there, empty at the end; None when there is nothing yet."""
         try:
-            return os.read(self._stdout.fileno(), _CHUNK)
+            return os.read(self._stdout.fileno(), _CHUNK_BYTES)
         except BlockingIOError:
             return None
         except OSError:
             return b""
 
-    def _ended(self, cancelled: Callable[[], bool]) -> ExtractionError:
+    def _closing_error(self, cancelled: Callable[[], bool]) -> ExtractionError:
         """Why the child closed its pipe."""
         self.end(at_once=False)
         code = self._process.returncode

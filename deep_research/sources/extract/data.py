@@ -20,7 +20,7 @@ MAX_DEPTH = 60
 _MAX_RAW = 20_000_000
 _MAX_NAME_CHARS = 120
 _SHORT_CHARS = 300  # characters of a value that stands in a table
-_WITHIN = 4  # objects within a record that is a row
+_MAX_ROW_DEPTH = 4  # objects within a record that is a row
 _TITLES = ("title", "headline", "name")
 _DATES = ("published", "date_published", "datePublished", "published_at", "publication_date", "date")
 _AUTHORS = ("author", "creator", "byline")
@@ -41,21 +41,21 @@ def read(raw: bytes, asked: Asked) -> Document:
     return finished(
         raw,
         asked.name,
-        title=_said(about, _TITLES),
-        text=clean("\n".join(written(value))).strip("\n"),
-        published=parse_date(_said(about, _DATES)),
-        author=_said(about, _AUTHORS),
+        title=_first_text(about, _TITLES),
+        text=clean("\n".join(value_lines(value))).strip("\n"),
+        published=parse_date(_first_text(about, _DATES)),
+        author=_first_text(about, _AUTHORS),
         max_text_bytes=asked.max_text_bytes,
     )
 
 
-def written(value: Any, name: str = "", level: int = 0) -> Iterator[str]:
+def value_lines(value: Any, name: str = "", level: int = 0) -> Iterator[str]:
     """The lines of one value. Raises `UnreadableError` for what is nested too deeply."""
     if level > MAX_DEPTH:
         raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size")
-    if (said := _in_line(value)) is not None:
-        if said:
-            yield f"- {name}: {said}" if name else f"- {said}"
+    if (inline := _in_line(value)) is not None:
+        if inline:
+            yield f"- {name}: {inline}" if name else f"- {inline}"
         return
     if name and value:
         yield f"\n{'#' * min(max(1, level), 6)} {name[:_MAX_NAME_CHARS]}\n"
@@ -64,7 +64,7 @@ def written(value: Any, name: str = "", level: int = 0) -> Iterator[str]:
         inside.sort(key=lambda each: _in_line(each[1]) is None)  # sections stand below the lines
         for key, inner in inside:
             if not name or inner != name or key not in _TITLES:  # which its heading says
-                yield from written(inner, key, level + 1)
+                yield from value_lines(inner, key, level + 1)
     elif columns := _columns(rows := [_row(each) for each in value]):
         yield line(columns)
         yield from (line([row.get(column, "") for column in columns]) for row in rows)
@@ -72,7 +72,7 @@ def written(value: Any, name: str = "", level: int = 0) -> Iterator[str]:
     else:
         for number, each in enumerate(value, 1):
             own = (_name(each) or str(number)) if isinstance(each, (dict, list)) else ""
-            yield from written(each, own, level + 1)
+            yield from value_lines(each, own, level + 1)
 
 
 def _in_line(value: Any) -> str | None:
@@ -81,28 +81,28 @@ def _in_line(value: Any) -> str | None:
         return _plain(value)
     if value and (isinstance(value, dict) or any(isinstance(each, (dict, list)) for each in value)):
         return None
-    said = ", ".join(map(_plain, value))
-    return said if len(said) <= _SHORT_CHARS else None
+    text = ", ".join(map(_plain, value))
+    return text if len(text) <= _SHORT_CHARS else None
 
 
 def _name(value: Any) -> str:
     """What a record is called: its title, or the first words in it."""
     while isinstance(value, dict):
         first = (each for each in value.values() if isinstance(each, (str, dict)) and each)
-        value = _said(value, _TITLES) or next(first, None)
-    said = " ".join(value.split()) if isinstance(value, str) else ""
-    return said if len(said) <= _MAX_NAME_CHARS else ""
+        value = _first_text(value, _TITLES) or next(first, None)
+    name = " ".join(value.split()) if isinstance(value, str) else ""
+    return name if len(name) <= _MAX_NAME_CHARS else ""
 
 
 def _row(value: Any, name: str = "", level: int = 0) -> dict[str, str]:
     """A record as a row: what is within by the names that lead to it. Empty for what does not fit into one."""
-    if level > _WITHIN:
+    if level > _MAX_ROW_DEPTH:
         return {}
     row: dict[str, str] = {}
     for key, inner in value.items() if isinstance(value, dict) else ():
         path = " ".join(f"{name} {key}".split())
-        said = _in_line(inner)
-        within = {path: said} if said is not None else _row(inner, path, level + 1)
+        inline = _in_line(inner)
+        within = {path: inline} if inline is not None else _row(inner, path, level + 1)
         if not within:
             return {}
         row |= within
@@ -114,7 +114,7 @@ def _columns(rows: list[dict[str, str]]) -> list[str]:
     columns = list(dict.fromkeys(key for row in rows for key in row))
     are_names = 2 <= len(columns) <= 30 and max(map(len, columns)) <= MAX_HEADER
     are_alike = len(rows) > 1 and all(len(row) * 2 >= len(columns) for row in rows)
-    are_short = all(len(said) <= _SHORT_CHARS for row in rows for said in row.values())
+    are_short = all(len(text) <= _SHORT_CHARS for row in rows for text in row.values())
     return columns if are_names and are_alike and are_short else []
 
 
@@ -123,8 +123,8 @@ def _plain(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    told = _without_tags(value.strip()) if isinstance(value, str) else str(value)
-    return " ".join(told.split()) if len(told) <= _SHORT_CHARS else told
+    text = _without_tags(value.strip()) if isinstance(value, str) else str(value)
+    return " ".join(text.split()) if len(text) <= _SHORT_CHARS else text
 
 
 def _without_tags(value: str) -> str:
@@ -147,18 +147,18 @@ def _one(text: str) -> Any:
 
 def _lines(text: str) -> list[Any]:
     """One value a line. A last line that was cut is left out, like any other that is broken, if most are whole."""
-    found, broken = [], 0
+    values, broken = [], 0
     for part in filter(str.strip, text.split("\n")):
         try:
-            found.append(json.loads(part, parse_float=_AS_WRITTEN))
+            values.append(json.loads(part, parse_float=_AS_WRITTEN))
         except ValueError:
             broken += 1
-    if broken * 10 > len(found):
+    if broken * 10 > len(values):
         raise UnreadableError("not lines of JSON")
-    return found
+    return values
 
 
-def _said(about: dict[str, Any], names: tuple[str, ...]) -> str:
+def _first_text(about: dict[str, Any], names: tuple[str, ...]) -> str:
     for name in names:
         value = about.get(name)
         value = value.get("name") if isinstance(value, dict) else value

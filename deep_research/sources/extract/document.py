@@ -38,9 +38,9 @@ class Document:
 
 
 MAX_TEXT_BYTES = 2_000_000
-TITLE_LENGTH = 300
-_AUTHOR_LENGTH = 200
-LABEL_LENGTH = 80
+MAX_TITLE_CHARS = 300
+_MAX_AUTHOR_CHARS = 200
+MAX_LABEL_CHARS = 80
 
 
 class TooLongError(UnreadableError):
@@ -76,10 +76,10 @@ def finished(
     if size > max_text_bytes:
         raise TooLongError(f"more than {max_text_bytes:,} bytes of text")
     return Document(
-        title=one_line(clean(title), TITLE_LENGTH) or _name_as_title(name),
+        title=one_line(clean(title), MAX_TITLE_CHARS) or _name_as_title(name),
         text=text,
         published=published,
-        author=one_line(clean(author), _AUTHOR_LENGTH),
+        author=one_line(clean(author), _MAX_AUTHOR_CHARS),
         unread=unread,
         pages=pages,
         page_labels=page_labels,
@@ -105,11 +105,11 @@ class Pages:
         """Adds a page, which is called ``label``; one without a text is none."""
         if text := clean(text).strip():
             self.starts += (self._length,)
-            self.labels += (one_line(clean(label), LABEL_LENGTH),)
+            self.labels += (one_line(clean(label), MAX_LABEL_CHARS),)
             self._texts.append(text)
             self._length += len(text) + 2
 
 
 def _name_as_title(name: str) -> str:
     stem = PurePosixPath(name).stem
-    return one_line(" ".join(filter(None, _BETWEEN.split(stem))), TITLE_LENGTH) or name or "document"
+    return one_line(" ".join(filter(None, _BETWEEN.split(stem))), MAX_TITLE_CHARS) or name or "document"

@@ -16,7 +16,7 @@ from deep_research.sources.extract.docx_parts import value
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.tables import in_one, written
+from deep_research.sources.extract.tables import in_one, table_lines
 from deep_research.sources.extract.titling import sane_author, sane_title
 from deep_research.text.plain import clean
 
@@ -25,7 +25,7 @@ _NUMBERED = regex(r"List Number(?: \d)?\Z")
 _LIST = regex(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.IGNORECASE)
 _CONTENTS = regex(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECASE)
 _PLAIN = regex(r"\(?(\d{1,3})[.)]?")  # a number that stands alone
-_MOST_DEPTH = 5  # tables in tables
+_MAX_DEPTH = 5  # tables in tables
 _MAX_ABOVE = 3  # blocks above the heading that is the title
 
 
@@ -39,9 +39,9 @@ def read(raw: bytes, asked: Asked) -> Document:
     try:
         opened = docx.Document(io.BytesIO(docx_parts.usual(raw)))
         blocks = list(_Reader(opened).blocks(opened.element.body, 0))
-        said = opened.core_properties
-        title, author = sane_title(said.title or ""), sane_author(said.author or "")
-        days = {day.date() for day in (said.created, said.modified) if day is not None}
+        properties = opened.core_properties
+        title, author = sane_title(properties.title or ""), sane_author(properties.author or "")
+        days = {day.date() for day in (properties.created, properties.modified) if day is not None}
     except (OpcError, LxmlError, zipfile.BadZipFile, KeyError, ValueError, AttributeError, OSError) as error:
         raise UnreadableError("a damaged Word document") from error
     text = clean("".join(_spaced(blocks))).strip()
@@ -79,7 +79,7 @@ class _Reader:
             if block.tag == f"{docx_parts.W}p":
                 yield from self._paragraph(block)
                 yield from self._notes_of(block)
-            elif depth < _MOST_DEPTH:
+            elif depth < _MAX_DEPTH:
                 yield from self._table(block, depth)
 
     def _paragraph(self, element: Any) -> Iterator[tuple[str, str]]:
@@ -121,13 +121,15 @@ class _Reader:
                 for cell in row:
                     yield from self.blocks(cell, depth + 1)
             return
-        told: dict[Any, str] = {}
+        cell_texts: dict[Any, str] = {}
         for cell in (cell for row in rows for cell in row if cell is not None):
-            if cell not in told:
-                told[cell] = in_one(docx_parts.words_of(cell, self._labelled)) or docx_parts.called(cell)
-        texts = [["" if cell is None else told[cell] for cell in row] for row in rows]
+            if cell not in cell_texts:
+                cell_texts[cell] = in_one(docx_parts.words_of(cell, self._labelled)) or docx_parts.called(
+                    cell
+                )
+        texts = [["" if cell is None else cell_texts[cell] for cell in row] for row in rows]
         are_named = docx_parts.are_named(table)
-        yield "table", "\n".join(written([row for row in texts if any(row)], are_named=are_named))
+        yield "table", "\n".join(table_lines([row for row in texts if any(row)], are_named=are_named))
         yield from self._notes_of(table)
 
 
@@ -139,8 +141,8 @@ def _level(paragraph: Any, style: str, bullet: int | None) -> int | None:
         return None
     if numbered and numbered[1] is not None:
         return numbered[1]
-    if named := _LIST.match(style):
-        return int(named[1] or 1) - 1
+    if match := _LIST.match(style):
+        return int(match[1] or 1) - 1
     return 0 if numbered and bullet is None else bullet
 
 

@@ -17,7 +17,7 @@ _ONE = regex(r"[-−+]?(?:[^\W_]+(?:[.,]\d+)?|[^\w\s])['′]*|\([^()]*\)")
 _NO_MARK = "\u0302"  # the sign over a letter where none is said
 
 
-def written(element: Any) -> str:
+def formula_text(element: Any) -> str:
     """What a formula or a piece of one says."""
     if element.tag in _TEXTS:
         return element.text or ""
@@ -27,25 +27,25 @@ def written(element: Any) -> str:
 
 
 def _inside(element: Any) -> str:
-    told, last = "", ""
+    formula, last = "", ""
     for child in element:
-        text = written(child)
+        text = formula_text(child)
         # What stands behind a power or below a line would else be read as a part of it.
-        is_apart = told[-1:].isalnum() and text[:1].isalnum() and last not in _RUNS
-        told += f" {text}" if is_apart else text
+        is_apart = formula[-1:].isalnum() and text[:1].isalnum() and last not in _RUNS
+        formula += f" {text}" if is_apart else text
         last = child.tag if text else last
-    return told
+    return formula
 
 
 def _part(element: Any, name: str) -> str:
-    found = element.find(f"{M}{name}")
-    return "" if found is None else _inside(found).strip()
+    part = element.find(f"{M}{name}")
+    return "" if part is None else _inside(part).strip()
 
 
 def _set(element: Any, name: str, usual: str) -> str:
     """What is set by this name, such as the sign of a sum."""
-    found = element.find(f"{element.tag}Pr/{M}{name}")
-    return usual if found is None else str(found.get(f"{M}val", ""))
+    setting = element.find(f"{element.tag}Pr/{M}{name}")
+    return usual if setting is None else str(setting.get(f"{M}val", ""))
 
 
 def _whole(text: str) -> str:
@@ -79,7 +79,7 @@ def _between(element: Any) -> str:
     return f"{_set(element, 'begChr', '(')}{separator.join(inside)}{_set(element, 'endChr', ')')}"
 
 
-def _marked(element: Any) -> str:
+def _accent(element: Any) -> str:
     """A letter with a sign over it, which makes it another."""
     text, mark = _part(element, "e"), _set(element, "chr", _NO_MARK)
     return text + mark if len(text) == 1 else text
@@ -93,8 +93,8 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
     "rad": _root,
     "nary": _sum,
     "d": _between,
-    "acc": _marked,
+    "acc": _accent,
     "limLow": lambda element: f"{_part(element, 'e')}_{_whole(_part(element, 'lim'))}",
     "limUpp": lambda element: f"{_part(element, 'e')}^{_whole(_part(element, 'lim'))}",
-    "oMathPara": lambda element: "\n".join(filter(None, (written(each).strip() for each in element))),
+    "oMathPara": lambda element: "\n".join(filter(None, (formula_text(each).strip() for each in element))),
 }

@@ -16,7 +16,7 @@ _PLACE = regex(r"%([1-9])")
 _ROMAN = (("m", 1000), ("cm", 900), ("d", 500), ("cd", 400), ("c", 100), ("xc", 90), ("l", 50), ("xl", 40), ("x", 10),
           ("ix", 9), ("v", 5), ("iv", 4), ("i", 1))  # fmt: skip
 _SILENT = ("none", "bullet")  # of a level that has no number of its own
-_LEVELS = 9  # that a list may have
+_MAX_LEVELS = 9  # that a list may have
 _MAX_LABEL_CHARS = 60  # characters of what stands before a paragraph
 _MAX_STYLES = 10  # of which each is based on the next
 
@@ -78,10 +78,10 @@ class Numbers:
 
     def __init__(self, document: Any) -> None:
         self._lists: dict[str, _List] = {}
-        self._known: dict[str, _Use] = {}
+        self._uses: dict[str, _Use] = {}
         self._made_by: dict[str, str] = {}  # of each style of lists, the list that it makes
         self._made_as: dict[str, str] = {}  # of a list without levels, the style by which it is made
-        self._begun: set[str] = set()
+        self._started_names: set[str] = set()
         for relation in document.part.rels.values():
             if relation.reltype.endswith("/numbering") and not relation.is_external:
                 self._learn(relation.target_part.blob)
@@ -95,13 +95,13 @@ class Numbers:
         """What Word draws before the next paragraph: a number or letter with what stands around it; empty where that is
         a bullet, or nothing. Of paragraphs that are told to be of no list the same."""
         name, level = self._place(paragraph)
-        return self._drawn(name, level) if name else ""
+        return self._number_label(name, level) if name else ""
 
     def bullet(self, paragraph: Any) -> int | None:
         """The level of a paragraph before which a bullet is drawn; None of all others."""
         name, level = self._place(paragraph)
-        said = self._levels(name).get(level) if name else None
-        return level if said is not None and said.format == "bullet" else None
+        definition = self._levels(name).get(level) if name else None
+        return level if definition is not None and definition.format == "bullet" else None
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
         """The list and the level of a paragraph, by what it says itself or else its style; no list has no name."""
@@ -119,22 +119,22 @@ class Numbers:
         if style not in self._places:
             of_style, at = [], style
             for _ in range(_MAX_STYLES):
-                based_on, said = self._styles.get(at, ("", None))
-                of_style += [said] if said else []
+                based_on, place = self._styles.get(at, ("", None))
+                of_style += [place] if place else []
                 at = based_on
             name = next((name for name, _ in of_style if name), "")
             levels = (self._level_of(name, style), *(level for _, level in of_style))
             self._places[style] = name, next((level for level in levels if level is not None), None)
         return self._places[style]
 
-    def _drawn(self, name: str, level: int) -> str:
-        found = self._list(name, level)
-        if found is None:
+    def _number_label(self, name: str, level: int) -> str:
+        counter = self._list(name, level)
+        if counter is None:
             return ""
-        found.count(level)
+        counter.count(level)
         levels = self._levels(name)
-        said = levels.get(level)
-        if said is None or said.format == "bullet":
+        definition = levels.get(level)
+        if definition is None or definition.format == "bullet":
             return ""
 
         def number(place: re.Match[str]) -> str:
@@ -142,9 +142,9 @@ class Numbers:
             other = levels.get(at)
             if other is None or other.format in _SILENT or at > level:
                 return ""
-            return _written(found.counts[at], "decimal" if said.is_decimal else other.format)
+            return _number_text(counter.counts[at], "decimal" if definition.is_decimal else other.format)
 
-        return " ".join(_PLACE.sub(number, said.text).split())[:_MAX_LABEL_CHARS]
+        return " ".join(_PLACE.sub(number, definition.text).split())[:_MAX_LABEL_CHARS]
 
     def _level_of(self, name: str, style: str) -> int | None:
         """The level of a list that is that of all paragraphs of a style, if one is."""
@@ -152,9 +152,9 @@ class Numbers:
         return next((at for at, level in levels if level.style == style), None)
 
     def _levels(self, name: str) -> dict[int, _Level]:
-        use = self._known.get(name)
-        found = self._counting(use)
-        return {**found.levels, **use.own} if use and found else {}
+        use = self._uses.get(name)
+        counter = self._counting(use)
+        return {**counter.levels, **use.own} if use and counter else {}
 
     def _counting(self, use: _Use | None) -> _List | None:
         """The list that counts: one that is made by a style of lists has its levels and counts where that says."""
@@ -163,14 +163,14 @@ class Numbers:
 
     def _list(self, name: str, level: int) -> _List | None:
         """The list that counts for one of this name, begun anew where that is said; None where it has no such level."""
-        if name not in self._known or not 0 <= level < _LEVELS:
+        if name not in self._uses or not 0 <= level < _MAX_LEVELS:
             return None
-        use = self._known[name]
-        found = self._counting(use)
-        if found is not None and name not in self._begun:
-            self._begun.add(name)
-            found.begin_anew(use.anew)
-        return found
+        use = self._uses[name]
+        counter = self._counting(use)
+        if counter is not None and name not in self._started_names:
+            self._started_names.add(name)
+            counter.begin_anew(use.anew)
+        return counter
 
     def _learn(self, raw: bytes) -> None:
         from docx.oxml import parse_xml
@@ -190,20 +190,20 @@ class Numbers:
                     if each.find(f"{W}startOverride") is not None
                 }
                 own = _told_levels(element.findall(f"{W}lvlOverride/{W}lvl"))
-                self._known[element.get(f"{W}numId", "")] = _Use(value(element, "abstractNumId"), anew, own)
+                self._uses[element.get(f"{W}numId", "")] = _Use(value(element, "abstractNumId"), anew, own)
 
 
 def numbering(element: Any) -> tuple[str, int | None] | None:
     """The list, if it is named, and the level, if it is said, that a paragraph or style tells."""
-    said = element.find(f"{W}pPr/{W}numPr")
-    if said is None:
+    properties = element.find(f"{W}pPr/{W}numPr")
+    if properties is None:
         return None
-    level = value(said, "ilvl")
-    return value(said, "numId"), whole_number(level) if level else None
+    level = value(properties, "ilvl")
+    return value(properties, "numId"), whole_number(level) if level else None
 
 
 def _told_levels(elements: Iterable[Any]) -> dict[int, _Level]:
-    return {at: level for at, level in map(_level, elements) if 0 <= at < _LEVELS}
+    return {at: level for at, level in map(_level, elements) if 0 <= at < _MAX_LEVELS}
 
 
 def _level(element: Any) -> tuple[int, _Level]:
@@ -218,22 +218,22 @@ def _level(element: Any) -> tuple[int, _Level]:
     )
 
 
-def _written(count: int, form: str) -> str:
+def _number_text(count: int, form: str) -> str:
     """A number as Word draws it; in a form that is not known here, as a figure."""
     if form in ("lowerRoman", "upperRoman") and 0 < count < 4000:
-        told = _roman(count)
+        text = _roman(count)
     elif form in ("lowerLetter", "upperLetter") and 0 < count <= 26 * 10:
-        told = chr(ord("a") + (count - 1) % 26) * ((count - 1) // 26 + 1)
+        text = chr(ord("a") + (count - 1) % 26) * ((count - 1) // 26 + 1)
     elif form == "decimalZero":
-        told = f"{count:02}"
+        text = f"{count:02}"
     else:
-        told = str(count)
-    return told.upper() if form.startswith("upper") else told
+        text = str(count)
+    return text.upper() if form.startswith("upper") else text
 
 
 def _roman(count: int) -> str:
-    told = ""
+    numeral = ""
     for letters, worth in _ROMAN:
-        told += letters * (count // worth)
+        numeral += letters * (count // worth)
         count %= worth
-    return told
+    return numeral

@@ -14,11 +14,11 @@ from typing import Any
 from deep_research.patterns import regex
 from deep_research.sources.extract import docx_formulas
 from deep_research.sources.extract.plaintext import whole_number
-from deep_research.sources.extract.superscripts import END, MARKS, told
+from deep_research.sources.extract.superscripts import END, MARKS, resolve_marks
 from deep_research.sources.extract.table_signs import as_name
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_PRIVATE = 0xF000  # from which on many programs number the signs of such a font
+_PRIVATE_USE_MIN = 0xF000  # from which on many programs number the signs of such a font
 _CODE = regex(r"[0-9A-Fa-f]{1,4}\Z")
 OFF = ("0", "false", "off")
 _TICKED, _EMPTY = "☒", "☐"  # as Word itself writes those of its newer forms
@@ -34,27 +34,27 @@ def sign(element: Any) -> str:
     """What a ``w:sym`` draws; nothing where it is not known."""
     font = _FONTS.get((element.get(f"{W}font") or "").lower(), {})
     code = element.get(f"{W}char") or ""
-    return font.get(int(code, 16) % _PRIVATE, "") if _CODE.match(code) else ""
+    return font.get(int(code, 16) % _PRIVATE_USE_MIN, "") if _CODE.match(code) else ""
 
 
 def in_font(run: Any, text: str) -> str:
     """The text of a run, whose letters may stand for the signs of its font. Those that are not known stay."""
     fonts = run.find(f"{W}rPr/{W}rFonts")
     font = _FONTS.get((fonts.get(f"{W}ascii") or "").lower()) if fonts is not None else None
-    return "".join(font.get(ord(letter) % _PRIVATE, letter) for letter in text) if font else text
+    return "".join(font.get(ord(letter) % _PRIVATE_USE_MIN, letter) for letter in text) if font else text
 
 
 def value(element: Any, path: str, usual: str = "") -> str:
     """What an element below says, ``usual`` where it is there and says nothing: ``value(paragraph, "pPr/pStyle")``."""
-    found = element.find("/".join(f"{W}{name}" for name in path.split("/")))
-    return "" if found is None else str(found.get(f"{W}val", usual))
+    child = element.find("/".join(f"{W}{name}" for name in path.split("/")))
+    return "" if child is None else str(child.get(f"{W}val", usual))
 
 
 def ticked(box: Any) -> str:
     """A box of a form, as it was left, else as it was to begin with."""
     for name in ("checked", "default"):
-        if said := value(box, name, "1"):
-            return _EMPTY if said in OFF else _TICKED
+        if state := value(box, name, "1"):
+            return _EMPTY if state in OFF else _TICKED
     return _EMPTY
 
 
@@ -81,11 +81,11 @@ _USUAL_NAME = rb"http://schemas.openxmlformats.org/\1/2006/\2"
 
 def says(paragraph: Any) -> str:
     """The text of a paragraph, links, fields and forms in it included, without that of boxes."""
-    text = told("".join(_said(paragraph)))
+    text = resolve_marks("".join(_pieces(paragraph)))
     return re.sub(r"[ \t]*\n[ \t]*", "\n", re.sub(r"[^\S\n]+", " ", text)).strip()
 
 
-def _said(element: Any) -> Iterator[str]:
+def _pieces(element: Any) -> Iterator[str]:
     for child in element:
         tag = child.tag
         if tag == f"{W}t":
@@ -97,10 +97,10 @@ def _said(element: Any) -> Iterator[str]:
         elif tag in _SIGNS:
             yield _SIGNS[tag]
         elif tag in docx_formulas.FORMULAS:
-            yield docx_formulas.written(child)
+            yield docx_formulas.formula_text(child)
         elif tag not in _UNSAID and value(child, "rPr/vanish", "1") in _SHOWN:
             mark = MARKS.get(value(child, "rPr/vertAlign")[:3])
-            yield from (mark, *_said(child), END) if mark else _said(child)
+            yield from (mark, *_pieces(child), END) if mark else _pieces(child)
 
 
 def blocks(container: Any) -> Iterator[Any]:
@@ -122,13 +122,13 @@ def cells(table: Any) -> list[list[Any]]:
     where it began further up."""
     rows: list[list[Any]] = []
     for row in _children(table, f"{W}tr"):
-        found: list[Any] = []
+        row_cells: list[Any] = []
         for cell in _children(row, f"{W}tc"):
             goes_on = value(cell, "tcPr/vMerge", "continue") == "continue"
-            place = len(found)
+            place = len(row_cells)
             above = rows[-1][place] if goes_on and rows and place < len(rows[-1]) else None
-            found += [above if above is not None else cell, *[None] * (_span(cell) - 1)]
-        rows.append(found)
+            row_cells += [above if above is not None else cell, *[None] * (_span(cell) - 1)]
+        rows.append(row_cells)
     return rows
 
 
@@ -147,17 +147,17 @@ def _is_bold(part: Any) -> bool:
     return all(value(run, "rPr/b", "1") not in _SHOWN for run in runs)
 
 
-def words_of(container: Any, said: Callable[[Any], str] = says) -> Iterator[str]:
+def words_of(container: Any, text_of: Callable[[Any], str] = says) -> Iterator[str]:
     """What all paragraphs of a cell or note say, and the rows of tables within it."""
     for block in blocks(container):
         if block.tag == f"{W}p":
-            yield said(block)
+            yield text_of(block)
         else:
-            seen: set[Any] = set()
+            earlier: set[Any] = set()
             for row in cells(block):
-                new = [cell for cell in row if cell is not None and cell not in seen]
-                seen.update(new)
-                yield " ".join(filter(None, (text for cell in new for text in words_of(cell, said))))
+                new = [cell for cell in row if cell is not None and cell not in earlier]
+                earlier.update(new)
+                yield " ".join(filter(None, (text for cell in new for text in words_of(cell, text_of))))
 
 
 def called(cell: Any) -> str:
@@ -176,14 +176,14 @@ def notes(document: Any) -> dict[tuple[str, str], str]:
     """The text of each note of a document, by kind and number."""
     from docx.oxml import parse_xml
 
-    found: dict[tuple[str, str], str] = {}
+    texts: dict[tuple[str, str], str] = {}
     for relation in document.part.rels.values():
         kind = relation.reltype.rpartition("/")[2]
         if kind in _NOTE_MARKS.values() and not relation.is_external:
             for note in parse_xml(relation.target_part.blob):
                 if note.get(f"{W}type") not in _NO_NOTES:
-                    found[kind, note.get(f"{W}id", "")] = " ".join(" ".join(words_of(note)).split())
-    return found
+                    texts[kind, note.get(f"{W}id", "")] = " ".join(" ".join(words_of(note)).split())
+    return texts
 
 
 def usual(raw: bytes) -> bytes:

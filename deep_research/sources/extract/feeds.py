@@ -97,8 +97,8 @@ def _feed(title: str, entries: list[etree._Element]) -> Iterator[str]:
         days = [_text(inner[name]) for name in ("pubdate", "published", "updated") if name in inner]
         yield from days[:1]
         body = next((inner[each] for each in _BODIES if each in inner), None)
-        if body is not None and (said := html_text.extract("".join(map(str, body.itertext())))):
-            yield said
+        if body is not None and (content := html_text.extract("".join(map(str, body.itertext())))):
+            yield content
 
 
 def _paragraphs(root: etree._Element) -> Iterator[str]:

@@ -63,7 +63,7 @@ _REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"RIFF", "an image, a sound or a film"),
 )
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_KIND_AT = 38  # where the first entry of an archive says what it is, if that is its name
+_KIND_OFFSET_BYTES = 38  # where the first entry of an archive says what it is, if that is its name
 _SHORT_MARKS = (b"BM", b"BZh")  # text may begin with these as well
 _KINDS = {"image": "an image", "audio": "a sound", "video": "a film", "font": "a font"}
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -122,9 +122,9 @@ def format_of(raw: bytes, *, media_type: str = "", name: str = "") -> Format:
     """Raises `UnreadableError` for what has no text to read, saying what it is."""
     start = raw[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     declared = media_type.split(";")[0].strip().lower()
-    said = MEDIA_TYPES.get(declared)
-    named = SUFFIXES.get(suffix_of(name))
-    if start.startswith(b"%PDF-") or (Format.PDF in (said, named) and b"%PDF-" in raw[:1024]):
+    by_type = MEDIA_TYPES.get(declared)
+    by_name = SUFFIXES.get(suffix_of(name))
+    if start.startswith(b"%PDF-") or (Format.PDF in (by_type, by_name) and b"%PDF-" in raw[:1024]):
         return Format.PDF
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zipped(raw)
@@ -140,34 +140,36 @@ def format_of(raw: bytes, *, media_type: str = "", name: str = "") -> Format:
         raise UnreadableError(_KINDS.get(declared.split("/")[0], "binary data, not text"))
     if _HTML.match(head):
         return Format.HTML
-    if wanted := _PACKED.get(said or named or Format.TEXT):
+    if format_name := _PACKED.get(by_type or by_name or Format.TEXT):
         if not _TAG.search(head):
-            article = "an" if wanted[0] in "Oe" else "a"
-            raise UnreadableError(f"not {article} {wanted}, although it is called one")
+            article = "an" if format_name[0] in "Oe" else "a"
+            raise UnreadableError(f"not {article} {format_name}, although it is called one")
         return Format.HTML  # servers answer with pages that say why there is no file
     if _XML.match(head):
         return Format.HTML if "<html" in head else Format.XML
-    return _written(head, said, named, declared)
+    return _text_format(head, by_type, by_name, declared)
 
 
-def _written(head: str, said: Format | None, named: Format | None, declared: str) -> Format:
+def _text_format(head: str, by_type: Format | None, by_name: Format | None, declared: str) -> Format:
     """Of what is text: what says so most exactly. Servers call many things plain text, and some call all HTML."""
-    if said is Format.HTML and not _TAG.search(head):
-        said = None
-    if named and declared in ("text/plain", "application/octet-stream", "binary/octet-stream"):
-        said = named
-    if said is None and declared.endswith("+json"):
-        said = Format.JSON
-    if said is None and declared.endswith("+xml"):
-        said = Format.XML
-    found = said or (named if not declared or declared.startswith(("text/html", "application/")) else None)
-    if found is None and declared.startswith("text/") and declared != "text/html":
+    if by_type is Format.HTML and not _TAG.search(head):
+        by_type = None
+    if by_name and declared in ("text/plain", "application/octet-stream", "binary/octet-stream"):
+        by_type = by_name
+    if by_type is None and declared.endswith("+json"):
+        by_type = Format.JSON
+    if by_type is None and declared.endswith("+xml"):
+        by_type = Format.XML
+    format_ = by_type or (
+        by_name if not declared or declared.startswith(("text/html", "application/")) else None
+    )
+    if format_ is None and declared.startswith("text/") and declared != "text/html":
         return Format.TEXT
-    if found is None and head.lstrip()[:1] in ("{", "["):
+    if format_ is None and head.lstrip()[:1] in ("{", "["):
         return Format.JSON_LINES if _LINE_OF_JSON.match(head) else Format.JSON
-    if found is None and len(_TAG.findall(head)) > 5:
+    if format_ is None and len(_TAG.findall(head)) > 5:
         return Format.HTML
-    return found or Format.TEXT
+    return format_ or Format.TEXT
 
 
 def _head(raw: bytes) -> str | None:
@@ -188,7 +190,7 @@ def _zipped(raw: bytes) -> Format:
     end = raw.rfind(b"PK\x05\x06")
     size = int.from_bytes(raw[end + 12 : end + 16], "little") if end >= 0 else 0
     names = raw[max(0, end - size) : end] if 0 < size <= end else raw
-    kind = raw[_KIND_AT : _KIND_AT + 100] if raw[30:38] == b"mimetype" else b""
+    kind = raw[_KIND_OFFSET_BYTES : _KIND_OFFSET_BYTES + 100] if raw[30:38] == b"mimetype" else b""
     for mark, format_ in (
         (b"word/document", Format.DOCX),
         (b"xl/workbook", Format.XLSX),

@@ -31,7 +31,7 @@ def tell_formulas(body: HtmlElement) -> None:
         if math.getparent() is not None and not any(
             map(is_hidden, [math, *list(math.iterancestors())[:_DEPTH]])
         ):
-            _put(math, _said(math) or _read(math))
+            _put(math, _tex(math) or _read(math))
     for picture in list(body.iter("img")):
         alt = _plain(picture.get("alt") or "")
         if _PICTURE.search((picture.get("class") or "")[:300]) and _is_formula(alt):
@@ -49,7 +49,7 @@ def _is_formula(tex: str) -> bool:
     return is_short or (_TEX.search(tex) is not None and _PROSE.search(tex) is None)
 
 
-def _said(math: HtmlElement) -> str:
+def _tex(math: HtmlElement) -> str:
     """The TeX that stands beside the signs."""
     notes = (
         note.text or "" for note in math.iter("annotation") if "tex" in (note.get("encoding") or "").lower()
@@ -60,9 +60,9 @@ def _said(math: HtmlElement) -> str:
 
 def _plain(tex: str) -> str:
     """TeX in a line, without how large it is set."""
-    told = " ".join(tex[: 2 * _MAX_FORMULA_CHARS].split())
-    found = _STYLE.match(told)
-    return found[1].strip() if found and told.startswith("{") == told.endswith("}") else told
+    line = " ".join(tex[: 2 * _MAX_FORMULA_CHARS].split())
+    match = _STYLE.match(line)
+    return match[1].strip() if match and line.startswith("{") == line.endswith("}") else line
 
 
 def _read(element: HtmlElement) -> str:
@@ -81,9 +81,9 @@ def _read(element: HtmlElement) -> str:
         return f"{_grouped(parts[0])}^(1/{parts[1]})"
     if name in ("msubsup", "munderover") and len(parts) == 3:
         return f"{parts[0]}_{_grouped(parts[1])}^{_grouped(parts[2])}"
-    told = _PARTING.get(name, "").join(parts)
-    told = f"√{_grouped(told)}" if name == "msqrt" else told
-    return " ".join(f"{element.text or ''}{told}".split())
+    body = _PARTING.get(name, "").join(parts)
+    body = f"√{_grouped(body)}" if name == "msqrt" else body
+    return " ".join(f"{element.text or ''}{body}".split())
 
 
 def _grouped(part: str) -> str:

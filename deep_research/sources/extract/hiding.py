@@ -23,7 +23,7 @@ _NUMBER = regex(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(%|[a-z]*)")
 # Pixels of a unit, roughly.
 _UNITS = {"": 1.0, "px": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "%": 0.16, "cm": 38.0, "mm": 3.8,
           "in": 96.0, "pc": 16.0, "vw": 10.0, "vh": 10.0}  # fmt: skip
-_UNREADABLE = 2.0  # pixels of a letter
+_MAX_UNREADABLE_PIXELS = 2.0  # pixels of a letter
 _FAINT_SHARE = 0.05
 _AWAY = -900.0  # pixels
 _COLORS = {"white": "ffffff", "black": "000000"}
@@ -79,61 +79,65 @@ def drop_hidden(tree: HtmlElement, *, is_revealed: bool = True) -> None:
 @lru_cache(maxsize=512)
 def hides(style: str) -> bool:
     """Whether a ``style`` attribute keeps the text of its element from being seen."""
-    told = _declarations(style)
-    size = _pixels(told.get("font-size") or told.get("font", "").partition("/")[0].rpartition(" ")[2])
+    properties = _declarations(style)
+    size = _pixels(
+        properties.get("font-size") or properties.get("font", "").partition("/")[0].rpartition(" ")[2]
+    )
     return (
-        told.get("display") == "none"
-        or told.get("visibility") in ("hidden", "collapse")
-        or told.get("mso-hide") == "all"
-        or told.get("content-visibility") == "hidden"
-        or (size is not None and size <= _UNREADABLE)
-        or any(_is_faint(told.get(name, "")) for name in ("opacity", "zoom"))
-        or any((_pixels(told.get(name, "")) or 0.0) <= _AWAY for name in _OFFSETS)
-        or any(_CLIPPED.search(told.get(name, "")) for name in ("clip", "clip-path"))
-        or any(_GONE.search(told.get(name, "")) for name in ("transform", "filter"))
-        or _is_a_dot(told)
-        or _is_unseen_by_color(told)
+        properties.get("display") == "none"
+        or properties.get("visibility") in ("hidden", "collapse")
+        or properties.get("mso-hide") == "all"
+        or properties.get("content-visibility") == "hidden"
+        or (size is not None and size <= _MAX_UNREADABLE_PIXELS)
+        or any(_is_faint(properties.get(name, "")) for name in ("opacity", "zoom"))
+        or any((_pixels(properties.get(name, "")) or 0.0) <= _AWAY for name in _OFFSETS)
+        or any(_CLIPPED.search(properties.get(name, "")) for name in ("clip", "clip-path"))
+        or any(_GONE.search(properties.get(name, "")) for name in ("transform", "filter"))
+        or _is_a_dot(properties)
+        or _is_unseen_by_color(properties)
     )
 
 
 def _declarations(style: str) -> dict[str, str]:
     """The properties by name; of several the last counts, as long as none is more important."""
-    told: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for declaration in _COMMENT.sub("", style[:_MAX_STYLE_CHARS].lower()).split(";"):
         name, colon, value = declaration.partition(":")
         if colon:
-            told[name.strip()] = " ".join(value.replace("!important", " ").split())
-    return told
+            properties[name.strip()] = " ".join(value.replace("!important", " ").split())
+    return properties
 
 
 def _pixels(value: str) -> float | None:
     """A length; None for what is none, and for one in a unit that is not known."""
-    found = _NUMBER.fullmatch(value)
-    if found is None or found[2] not in _UNITS:
+    match = _NUMBER.fullmatch(value)
+    if match is None or match[2] not in _UNITS:
         return None
-    return float(found[1]) * _UNITS[found[2]]
+    return float(match[1]) * _UNITS[match[2]]
 
 
 def _is_faint(value: str) -> bool:
-    found = _NUMBER.fullmatch(value)
-    if found is None:
+    match = _NUMBER.fullmatch(value)
+    if match is None:
         return False
-    return float(found[1]) * (0.01 if found[2] == "%" else 1.0) <= _FAINT_SHARE
+    return float(match[1]) * (0.01 if match[2] == "%" else 1.0) <= _FAINT_SHARE
 
 
-def _is_a_dot(told: dict[str, str]) -> bool:
-    sides = [_pixels(told.get(name, "")) for name in ("width", "height")]
-    return "hidden" in told.get("overflow", "") and all(side is not None and side <= 1 for side in sides)
+def _is_a_dot(properties: dict[str, str]) -> bool:
+    sides = [_pixels(properties.get(name, "")) for name in ("width", "height")]
+    return "hidden" in properties.get("overflow", "") and all(
+        side is not None and side <= 1 for side in sides
+    )
 
 
-def _is_unseen_by_color(told: dict[str, str]) -> bool:
+def _is_unseen_by_color(properties: dict[str, str]) -> bool:
     """Letters without a color, or in that of what is behind them. A background may also be cut to the letters."""
-    if any(name.endswith("background-clip") for name in told):
+    if any(name.endswith("background-clip") for name in properties):
         return False
-    color = told.get("-webkit-text-fill-color") or told.get("color", "")
+    color = properties.get("-webkit-text-fill-color") or properties.get("color", "")
     if not color:
         return False
-    behind = told.get("background-color") or told.get("background", "")
+    behind = properties.get("background-color") or properties.get("background", "")
     return _CLEAR.match(color) is not None or _plain(color) == _plain(behind)
 
 

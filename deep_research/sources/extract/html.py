@@ -22,7 +22,7 @@ from deep_research.sources.extract.hiding import drop_hidden
 from deep_research.sources.extract.laid_out import tell_laid_out
 from deep_research.sources.extract.main_content import main_content, whole
 from deep_research.sources.extract.plaintext import UnreadableError, decode_page
-from deep_research.sources.extract.superscripts import told_in_html
+from deep_research.sources.extract.superscripts import resolve_tags
 from deep_research.sources.extract.table_signs import tell_ticks
 from deep_research.text.plain import clean
 
@@ -47,15 +47,19 @@ def read(raw: bytes, asked: Asked) -> Document:
         raise UnreadableError(f"a page of more than {MAX_RAW:,} bytes", limit="size")
     stray = 0 < raw.count(b"\0") * 10 < len(raw)  # some come from careless programs
     raw_page = raw.replace(b"\0", b"") if stray else raw
-    page = told_in_html(unpadded(_DECLARATION.sub("", decode_page(raw_page, asked.charset))))
+    page = resolve_tags(unpadded(_DECLARATION.sub("", decode_page(raw_page, asked.charset))))
     if len(page) > MAX_PAGE:
         raise UnreadableError(
             f"a page of more than {MAX_PAGE:,} characters without its scripts", limit="size"
         )
     tree = _tree(page)
     if tree is None:
-        named = _TITLE.search(page)
-        title, text, about = unescape(named[1]) if named else "", html_text.extract(page), metadata.About()
+        title_match = _TITLE.search(page)
+        title, text, about = (
+            unescape(title_match[1]) if title_match else "",
+            html_text.extract(page),
+            metadata.About(),
+        )
     else:
         title, text, about = _from_tree(tree, is_small=asked.is_file and len(raw) <= _SMALL_BYTES)
     text = clean(text).strip()
@@ -76,7 +80,7 @@ def read(raw: bytes, asked: Asked) -> Document:
 def read_chapter(raw: bytes) -> tuple[str, str]:
     """The first heading and the text of a page that stands in a book or a letter, with no site around it: what others put
     above and below their pages is its own. Raises `UnreadableError`."""
-    page = told_in_html(unpadded(_DECLARATION.sub("", decode_page(raw))))
+    page = resolve_tags(unpadded(_DECLARATION.sub("", decode_page(raw))))
     tree = _tree(page) if len(page) <= MAX_PAGE else None
     if tree is None:
         return "", html_text.extract(page)
@@ -151,8 +155,8 @@ def _drop_marks(tree: HtmlElement) -> None:
     for heading in tree.iter("dt", *_HEADINGS):
         words = len(whole := heading.text_content().strip(" \t\n¶#"))
         for mark in [*heading.xpath(".//a[starts-with(@href, '#')]"), *heading.find_class("mw-editsection")]:
-            said = mark.text_content().strip()
-            is_mark = not any(map(str.isalnum, said)) or (whole.endswith(said) and 2 * len(said) < words)
+            label = mark.text_content().strip()
+            is_mark = not any(map(str.isalnum, label)) or (whole.endswith(label) and 2 * len(label) < words)
             if is_mark and mark.getparent() is not None:
                 mark.drop_tree()
         for button in heading.iter("button"):
@@ -162,9 +166,11 @@ def _drop_marks(tree: HtmlElement) -> None:
 
 def _is_reference(link: HtmlElement) -> bool:
     """Whether a link leads to a note of the same page or back from it: it says so, or is raised."""
-    said = f"{link.get('role') or ''} {link.get('epub:type') or ''}"
+    roles = f"{link.get('role') or ''} {link.get('epub:type') or ''}"
     is_raised = link.find("sup") is not None or next(link.iterancestors("sup"), None) is not None
-    return "noteref" in said or "backlink" in said or (is_raised and (link.get("href") or "").startswith("#"))
+    return (
+        "noteref" in roles or "backlink" in roles or (is_raised and (link.get("href") or "").startswith("#"))
+    )
 
 
 # Scripts and comments that are never closed go on to the end, as browsers have it.
@@ -176,16 +182,16 @@ _PADDING = regex(
 _PICTURE = regex(r"data:[\w/+.;=-]{1,80},[A-Za-z0-9+/=%_.~-]+")
 _DRAWING = regex(r"<svg[^<>]{0,400}>", re.IGNORECASE)
 _METADATA = regex(r"<script[^>]{0,400}ld\+json", re.IGNORECASE)
-_METADATA_LENGTH = 200_000
+_MAX_METADATA_CHARS = 200_000
 
 
 def unpadded(page: str) -> str:
     """A page without what takes room in it and says nothing."""
 
-    def kept(found: re.Match[str]) -> str:
-        if _METADATA.match(found[0]) and len(found[0]) <= _METADATA_LENGTH:
-            return found[0]
-        drawing = _DRAWING.match(found[0])  # its name may say yes or no in a table
+    def replacement(match: re.Match[str]) -> str:
+        if _METADATA.match(match[0]) and len(match[0]) <= _MAX_METADATA_CHARS:
+            return match[0]
+        drawing = _DRAWING.match(match[0])  # its name may say yes or no in a table
         return f"{drawing[0]}</svg>" if drawing else ""
 
-    return _PICTURE.sub("", _PADDING.sub(kept, page))
+    return _PICTURE.sub("", _PADDING.sub(replacement, page))

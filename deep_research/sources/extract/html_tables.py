@@ -69,11 +69,13 @@ def _level(table: HtmlElement) -> None:
 def _put_in_lines(rows: Sequence[HtmlElement], *, has_names: bool) -> None:
     """Makes a line of what a cell says in paragraphs or items, where its table is no layout of a page."""
     cells = [list(row.iterchildren(*_CELLS)) for row in rows]
-    told = {cell: said(cell) for row in cells for cell in row if has_blocks(cell)}
+    cell_texts = {cell: cell_text(cell) for row in cells for cell in row if has_blocks(cell)}
     is_table = len(rows) > 1 and all(len(row) > 1 or _span(row[0], "colspan") > 1 for row in cells if row)
-    if not has_names and (not is_table or any(len(text) > _LAYOUT_CELL_CHARS for text in told.values())):
+    if not has_names and (
+        not is_table or any(len(text) > _LAYOUT_CELL_CHARS for text in cell_texts.values())
+    ):
         return
-    for cell, text in told.items():
+    for cell, text in cell_texts.items():
         if next(cell.iterdescendants(*_APART), None) is None:
             del cell[:]
             cell.text = text
@@ -92,7 +94,9 @@ def _is_head(row: HtmlElement) -> bool:
     part = row.getparent()
     in_head = part is not None and part.tag == "thead"
     cells = list(row.iterchildren(*_CELLS))
-    return any(map(said, cells)) and all(in_head or cell.tag == "th" or not said(cell) for cell in cells)
+    return any(map(cell_text, cells)) and all(
+        in_head or cell.tag == "th" or not cell_text(cell) for cell in cells
+    )
 
 
 def _is_across(row: _Row, width: int) -> bool:
@@ -106,29 +110,29 @@ def _grid(rows: Sequence[HtmlElement]) -> list[_Row]:
     going_on: _GoingOn = {}
     count = 0
     for row in rows:
-        found: _Row = []
+        row_cells: _Row = []
         for cell in row.iterchildren(*_CELLS):
-            _take_down(found, going_on)
+            _take_down(row_cells, going_on)
             down, right = _span(cell, "rowspan"), _span(cell, "colspan")
-            for column, each in enumerate([cell, *[None] * (right - 1)], len(found)):
+            for column, each in enumerate([cell, *[None] * (right - 1)], len(row_cells)):
                 if down > 1:
                     going_on[column] = (each, down - 1)
-            found += [cell, *[None] * (right - 1)]
-            if len(found) > _MAX_COLUMNS:
+            row_cells += [cell, *[None] * (right - 1)]
+            if len(row_cells) > _MAX_COLUMNS:
                 return []
-        _take_down(found, going_on)
-        grid.append(found)
-        count += len(found)
-        if len(found) > _MAX_COLUMNS or count > _MAX_CELLS:
+        _take_down(row_cells, going_on)
+        grid.append(row_cells)
+        count += len(row_cells)
+        if len(row_cells) > _MAX_COLUMNS or count > _MAX_CELLS:
             return []
     return grid
 
 
-def _take_down(found: _Row, going_on: _GoingOn) -> None:
+def _take_down(row_cells: _Row, going_on: _GoingOn) -> None:
     """What stands in the next columns because it began further up."""
-    while (column := len(found)) in going_on:
+    while (column := len(row_cells)) in going_on:
         cell, left = going_on.pop(column)
-        found.append(cell)
+        row_cells.append(cell)
         if left > 1:
             going_on[column] = (cell, left - 1)
 
@@ -140,18 +144,18 @@ def _span(cell: HtmlElement, name: str) -> int:
 def _write(row: HtmlElement, cells: _Row, *, tag: str = "") -> None:
     """Puts the cells into the row, as those of a ``tag`` if one is given."""
     own = set(row.iterchildren(*_CELLS))
-    told = [_again(cell) if cell is None or cell not in own else cell for cell in cells]
+    new_cells = [_again(cell) if cell is None or cell not in own else cell for cell in cells]
     for cell in own:
         row.remove(cell)
-    for cell in told:
+    for cell in new_cells:
         cell.tag = tag or cell.tag
-    row.extend(told)
+    row.extend(new_cells)
 
 
 def _again(cell: HtmlElement | None) -> HtmlElement:
     """A cell that goes on from the left, which is empty, or one that goes on from above."""
     other = Element("td" if cell is None else cell.tag)
-    words = "" if cell is None else said(cell)
+    words = "" if cell is None else cell_text(cell)
     is_said = len(words) <= _REPEATED_CHARS and any(map(str.isalnum, words))
     other.text = words if is_said else ""
     return other
@@ -159,13 +163,13 @@ def _again(cell: HtmlElement | None) -> HtmlElement:
 
 def _join(rows: Sequence[HtmlElement], names: Sequence[_Row]) -> None:
     """Makes one row of those of the names. The last stays, as it stands next to what it names."""
-    told = joined_names([[None if cell is None else said(cell) for cell in row] for row in names])
-    if not told:
+    labels = joined_names([[None if cell is None else cell_text(cell) for cell in row] for row in names])
+    if not labels:
         return
     *above, last = rows
     for row in above:
         row.drop_tree()
-    last[:] = [TH(name) for name in told]
+    last[:] = [TH(name) for name in labels]
 
 
 _UNSAID = words("script style template svg noscript textarea select button")
@@ -173,7 +177,7 @@ _INLINE = regex(r"display\s*:\s*inline", re.IGNORECASE)
 _BREAK = "\n"
 
 
-def said(cell: HtmlElement) -> str:
+def cell_text(cell: HtmlElement) -> str:
     """Its words. What opens with a bracket goes on with what is before."""
     lines: list[str] = []
     for line in filter(None, map(str.strip, "".join(_pieces(cell)).split(_BREAK))):

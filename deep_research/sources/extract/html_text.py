@@ -9,7 +9,7 @@ from contextlib import suppress
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.plaintext import words
-from deep_research.sources.extract.superscripts import told_in_html
+from deep_research.sources.extract.superscripts import resolve_tags
 
 _DROPPED = words(
     "script style nav header footer aside form template svg noscript iframe object embed canvas audio video "
@@ -38,9 +38,9 @@ _ENDS = (".", ":", "?", "!", "…")  # of a term, behind which no colon is neede
 def extract(html: str, *, marks_kept: bool = False) -> str:
     """The readable content of ``html``. A page that is nothing but a form is read all the same. With ``marks_kept`` the
     blocks that are neither heading nor paragraph of the page begin with `KEPT`."""
-    html = told_in_html(html.replace(KEPT, ""))
-    shown = _Extractor(_DROPPED, marks_kept).read(html)
-    return shown or _Extractor(_DROPPED - {"form"}, marks_kept).read(html)
+    html = resolve_tags(html.replace(KEPT, ""))
+    text = _Extractor(_DROPPED, marks_kept).read(html)
+    return text or _Extractor(_DROPPED - {"form"}, marks_kept).read(html)
 
 
 class _Extractor:
@@ -214,7 +214,7 @@ class _Extractor:
         self._last = kind
         self._is_defining = False
 
-    def _append(self, written: str) -> None:
-        self._blocks.append(written)
+    def _append(self, block: str) -> None:
+        self._blocks.append(block)
         if self._counts["main"]:
-            self._main.append(written)
+            self._main.append(block)

@@ -15,7 +15,7 @@ from deep_research.patterns import regex
 PROSE_SHARE = 0.75  # of the words of a text that are letters alone; of code it is a half at most
 MOSTLY_SHARE = 0.5  # of the text of its page: what is less is an example in it
 MIN_BLOCKS = 3
-MOST_LINES = 40_000  # each becomes an element of the page
+MAX_LINES = 40_000  # each becomes an element of the page
 MAX_HEADING_CHARS = 60
 _FORBIDDEN = regex(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in an element
 _WORD = regex(r"\S+")
@@ -29,10 +29,10 @@ def tell_laid_out(tree: HtmlElement) -> bool:
     """Puts headings and paragraphs in the place of the ``pre`` elements of ``tree``, where most of the page is in them
     and they are prose; whether it did."""
     listings = [(element, element.text_content()) for element in tree.iter("pre")]
-    told = sum(len(text.split()) for _, text in listings)
-    if not told or told < MOSTLY_SHARE * len(tree.text_content().split()):
+    word_count = sum(len(text.split()) for _, text in listings)
+    if not word_count or word_count < MOSTLY_SHARE * len(tree.text_content().split()):
         return False
-    done = False
+    has_changed = False
     for element, text in listings:
         parent = element.getparent()
         if parent is None or not is_prose(text):
@@ -40,13 +40,13 @@ def tell_laid_out(tree: HtmlElement) -> bool:
         paragraphs = DIV(*_elements(_FORBIDDEN.sub("", text).expandtabs()))
         paragraphs.tail = element.tail
         parent.replace(element, paragraphs)
-        done = True
-    return done
+        has_changed = True
+    return has_changed
 
 
 def is_prose(text: str) -> bool:
     """Whether a text is of several paragraphs of words, and no listing."""
-    if text.count("\n") > MOST_LINES or len(_BLANK.findall(text.strip())) < MIN_BLOCKS - 1:
+    if text.count("\n") > MAX_LINES or len(_BLANK.findall(text.strip())) < MIN_BLOCKS - 1:
         return False
     words = _WORD.findall(text)
     return sum(_PLAIN.fullmatch(word) is not None for word in words) >= PROSE_SHARE * len(words)

@@ -30,8 +30,8 @@ _DEFINITIONS = ("dl", "dt", "dd")
 def main_content(tree: HtmlElement) -> str:
     """The text of the main part of ``tree``, as headings, paragraphs, items, rows and pieces of code."""
     every = html_text.extract(tostring(tree, encoding="unicode"), marks_kept=True)
-    found = _trafilatura(deepcopy(tree))
-    text = every if len(found) < _MIN_MAIN_SHARE * len(every) else between(found, every)
+    main = _trafilatura(deepcopy(tree))
+    text = every if len(main) < _MIN_MAIN_SHARE * len(every) else between(main, every)
     return text.replace(html_text.KEPT, "")
 
 
@@ -40,28 +40,28 @@ def whole(tree: HtmlElement) -> str:
     return html_text.extract(tostring(tree, encoding="unicode"))
 
 
-def between(found: str, whole: str) -> str:
-    """What ``whole`` says from the first to the last block that ``found`` has: its headings, prose, tables, code and what
-    is marked as `html_text.KEPT`, and of the rest what ``found`` has too. Of two texts that have little in common
-    ``found``."""
-    known = {*_runs(found), *(run for line in found.split("\n") for run in _runs(line))}
+def between(main: str, whole: str) -> str:
+    """What ``whole`` says from the first to the last block that ``main`` has: its headings, prose, tables, code and what
+    is marked as `html_text.KEPT`, and of the rest what ``main`` has too. Of two texts that have little in common
+    ``main``."""
+    known_runs = {*_runs(main), *(run for line in main.split("\n") for run in _runs(line))}
     blocks = blocks_of(whole)
-    hits = [_is_hit(block, known) for block in blocks]
+    hits = [_is_hit(block, known_runs) for block in blocks]
     sure = [
         n
         for n, block in enumerate(blocks)
         if hits[n] and (_is_laid_out(block) or len(_words(block)) >= _RUN_WORDS)
     ]
-    if len(known.intersection(_runs(whole))) < _MOSTLY_SHARE * len(known) or not sure:
-        return found
+    if len(known_runs.intersection(_runs(whole))) < _MOSTLY_SHARE * len(known_runs) or not sure:
+        return main
     first, last = sure[0], sure[-1]
     while blocks[last + 1 : last + 2] and html_text.KEPT in blocks[last + 1]:
         last += 1
     if first and blocks[first - 1].startswith(html_text.KEPT) and _is_laid_out(blocks[first]):
         first -= 1  # what the table is called
     title = [blocks[place] for place in range(first) if hits[place] and blocks[place].startswith("#")][-1:]
-    kept = (blocks[n] for n in range(first, last + 1) if hits[n] or _is_content(blocks[n]))
-    return "\n\n".join((*title, *kept))
+    content_blocks = (blocks[n] for n in range(first, last + 1) if hits[n] or _is_content(blocks[n]))
+    return "\n\n".join((*title, *content_blocks))
 
 
 def _trafilatura(tree: HtmlElement) -> str:
@@ -75,7 +75,7 @@ def _trafilatura(tree: HtmlElement) -> str:
         is_summary = element.tag == "dt" and parent is not None and parent.tag == "details"
         element.tag = "summary" if is_summary else "p" if element.tag == "dt" else "div"
     try:
-        found = trafilatura.extract(
+        content = trafilatura.extract(
             tree,
             output_format="html",
             include_comments=False,
@@ -86,19 +86,19 @@ def _trafilatura(tree: HtmlElement) -> str:
         raise
     except Exception:  # of whatever kind: the page is read whole
         return ""
-    return html_text.extract(found or "")
+    return html_text.extract(content or "")
 
 
 def blocks_of(text: str) -> list[str]:
     """The blocks of a text, each piece of code one of them."""
-    return [found[0] for found in _BLOCK.finditer(text)]
+    return [match[0] for match in _BLOCK.finditer(text)]
 
 
-def _is_hit(block: str, known: set[tuple[str, ...]]) -> bool:
-    """Whether half of a block, or of its lines, stands in a text that has the ``known`` runs of words."""
+def _is_hit(block: str, known_runs: set[tuple[str, ...]]) -> bool:
+    """Whether half of a block, or of its lines, stands in a text that has the ``known_runs`` of words."""
     lines = [run for line in block.split("\n") for run in _runs(line)]
     return any(
-        0 < len(runs) <= sum(run in known for run in runs) / _MOSTLY_SHARE
+        0 < len(runs) <= sum(run in known_runs for run in runs) / _MOSTLY_SHARE
         for runs in (list(_runs(block)), lines)
     )
 

@@ -24,7 +24,7 @@ from deep_research.sources.extract import html_text
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.plaintext import words
-from deep_research.sources.extract.superscripts import END, MARKS, told
+from deep_research.sources.extract.superscripts import END, MARKS, resolve_marks
 
 _FRONT_MATTER = regex(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = regex(r"^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
@@ -64,10 +64,10 @@ def readable(text: str, *, is_mdx: bool = False) -> str:
 
     Raises `RecursionError` for blocks too deep in one another, and whatever markdown-it-py fails at.
     """
-    found = _parser().parse(text)
-    if any(token.level >= _MAX_DEPTH - 1 for token in found):
+    tokens = _parser().parse(text)
+    if any(token.level >= _MAX_DEPTH - 1 for token in tokens):
         raise RecursionError
-    return _Reader(found, is_mdx).read()
+    return _Reader(tokens, is_mdx).read()
 
 
 _SAID = {("br", False): "\n"} | {(name, True): END for name in MARKS}  # and whether it is closed
@@ -78,7 +78,7 @@ class _Tag(NamedTuple):
     name: str
     is_closing: bool
     is_unseen: bool
-    told: str = ""  # what a component, which HTML does not know, is about
+    label: str = ""  # what a component, which HTML does not know, is about
 
 
 class _Parser(MarkdownIt):
@@ -107,19 +107,19 @@ def _parser() -> MarkdownIt:
 def _destination(text: str, start: int, end: int) -> Any:
     """Where a link leads: what CommonMark takes, or what a program is to put there (``{% page "about" %}``), which is
     hidden from it."""
-    if text.startswith("{", start) and (made := _TEMPLATE.match(text, start, end)):
-        found = helpers.parseLinkDestination("#" * (made.end() - start), 0, made.end() - start)
-        rest = helpers.parseLinkDestination(text, made.end(), end)
-        found.pos = rest.pos if rest.ok else made.end()
-        return found
+    if text.startswith("{", start) and (template := _TEMPLATE.match(text, start, end)):
+        link = helpers.parseLinkDestination("#" * (template.end() - start), 0, template.end() - start)
+        rest = helpers.parseLinkDestination(text, template.end(), end)
+        link.pos = rest.pos if rest.ok else template.end()
+        return link
     return helpers.parseLinkDestination(text, start, end)
 
 
 class _Reader:
     """Folds the tokens of a text into blocks."""
 
-    def __init__(self, found: Sequence[Token], is_mdx: bool) -> None:
-        self._found, self._is_mdx = found, is_mdx
+    def __init__(self, tokens: Sequence[Token], is_mdx: bool) -> None:
+        self._tokens, self._is_mdx = tokens, is_mdx
         self._blocks = Blocks()
         self._inside = ""  # the type of the token that opened the block whose words come next
         self._level = 0
@@ -129,11 +129,11 @@ class _Reader:
         self._hidden = ""  # the name of the element that is open and not shown, and how often it is
         self._depth = 0
         self._closings = Counter(  # still to come: what is never closed hides nothing
-            tag.name for token in _html(found) for tag in _tags(token.content) if tag.is_closing
+            tag.name for token in _html(tokens) for tag in _tags(token.content) if tag.is_closing
         )
 
     def read(self) -> str:
-        for token in self._found:
+        for token in self._tokens:
             if token.type == "inline" and not self._is_module(token):
                 self._say(self._words(token.children or ()))
             elif token.type == "html_block":
@@ -171,35 +171,37 @@ class _Reader:
         elif token.type == "admonition_open":
             self._is_titled = '"' in token.info  # else its title is made of its kind
         elif token.type == "container_box_open" and (box := _BOX.fullmatch(token.info)):
-            self._blocks.paragraph(self._shown(box["named"] or box["title"] or ""))
+            self._blocks.paragraph(self._visible_text(box["named"] or box["title"] or ""))
 
-    def _say(self, said: str) -> None:
+    def _say(self, text: str) -> None:
         if self._inside in ("th_open", "td_open"):
-            self._table[-1].append(said)
+            self._table[-1].append(text)
         elif self._inside == "heading_open":
-            self._blocks.heading(self._level, _ANCHOR.sub("", said))
+            self._blocks.heading(self._level, _ANCHOR.sub("", text))
         elif self._inside != "admonition_title_open" or self._is_titled:
-            self._blocks.paragraph(_ALERT.sub("", said, 1) if self._is_quoted else said)
+            self._blocks.paragraph(_ALERT.sub("", text, 1) if self._is_quoted else text)
         self._is_quoted = False
 
     def _words(self, children: Sequence[Token]) -> str:
-        said: list[str] = []
+        pieces: list[str] = []
         for token in children:
             if token.type == "html_inline":
                 tag = next(_tags(token.content), None)
                 names = _elements() | self._closings.keys() if self._is_mdx else _elements()
                 is_known = tag is None or tag.name in names
                 self._follow(token.content)
-                text = _SAID.get((tag.name, tag.is_closing), tag.told and f"{tag.told}\n") if tag else ""
-                said.append(self._shown(text if is_known else token.content))
+                text = _SAID.get((tag.name, tag.is_closing), tag.label and f"{tag.label}\n") if tag else ""
+                pieces.append(self._visible_text(text if is_known else token.content))
             elif token.type in ("softbreak", "hardbreak"):
-                said.append("\n")
+                pieces.append("\n")
             elif token.type in ("text", "code_inline"):
                 is_code = token.type == "code_inline"
-                said.append(self._shown(token.content if is_code else _STATEMENTS.sub("", token.content)))
-        return told("".join(said))
+                pieces.append(
+                    self._visible_text(token.content if is_code else _STATEMENTS.sub("", token.content))
+                )
+        return resolve_marks("".join(pieces))
 
-    def _shown(self, text: str) -> str:
+    def _visible_text(self, text: str) -> str:
         return "" if self._hidden else text
 
     def _read_html(self, html: str) -> None:
@@ -208,7 +210,7 @@ class _Reader:
         if is_shown:
             tags = list(_tags(html))
             for tag in () if any(tag.is_unseen for tag in tags) else tags:
-                self._blocks.paragraph(tag.told)
+                self._blocks.paragraph(tag.label)
             self._blocks.verbatim(html_text.extract(html))
 
     def _follow(self, html: str) -> None:
@@ -225,23 +227,23 @@ class _Reader:
                 self._hidden, self._depth = tag.name, 1
 
 
-def _html(found: Sequence[Token]) -> Iterator[Token]:
-    every = chain.from_iterable((token, *(token.children or ())) for token in found)
+def _html(tokens: Sequence[Token]) -> Iterator[Token]:
+    every = chain.from_iterable((token, *(token.children or ())) for token in tokens)
     return (token for token in every if token.type in ("html_block", "html_inline"))
 
 
 def _tags(html: str) -> Iterator[_Tag]:
-    for found in _TAG.finditer(html):
-        if found["name"]:
+    for match in _TAG.finditer(html):
+        if match["name"]:
             attributes = {
                 each[1].lower(): each[2] or each[3] or each[4] or ""
-                for each in _ATTRIBUTE.finditer(found["rest"])
+                for each in _ATTRIBUTE.finditer(match["rest"])
             }
-            name = found["name"].lower()
+            name = match["name"].lower()
             is_unseen = name in _HIDDEN or is_hidden(attributes)
             tells = not is_unseen and name not in _elements()
-            told = next((attributes[key] for key in _TELLING if tells and attributes.get(key)), "")
-            yield _Tag(name, found["closing"] != "", is_unseen, told)
+            label = next((attributes[key] for key in _TELLING if tells and attributes.get(key)), "")
+            yield _Tag(name, match["closing"] != "", is_unseen, label)
 
 
 @cache

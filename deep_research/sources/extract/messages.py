@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from deep_research.errors import ExtractionError
 from deep_research.provenance.near_duplicates import fingerprint
-from deep_research.sources.extract.document import LABEL_LENGTH, Document
+from deep_research.sources.extract.document import MAX_LABEL_CHARS, Document
 from deep_research.sources.extract.plaintext import one_line
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ LENGTH = struct.Struct(">Q")
 
 def header(job: dict[str, Any], raw: bytes) -> bytes:
     """Everything that is sent before the raw bytes."""
-    told = json.dumps(job).encode()
-    return LENGTH.pack(len(told)) + told + LENGTH.pack(len(raw))
+    job_bytes = json.dumps(job).encode()
+    return LENGTH.pack(len(job_bytes)) + job_bytes + LENGTH.pack(len(raw))
 
 
 def receive(descriptor: int, limit: int) -> bytes | None:
@@ -46,18 +46,18 @@ def send(descriptor: int, answer: dict[str, Any]) -> None:
 
 
 def _exactly(descriptor: int, size: int) -> bytes | None:
-    found = bytearray()
-    while len(found) < size:
-        if not (piece := os.read(descriptor, min(size - len(found), 1 << 20))):
+    buffer = bytearray()
+    while len(buffer) < size:
+        if not (piece := os.read(descriptor, min(size - len(buffer), 1 << 20))):
             return None
-        found += piece
-    return bytes(found)
+        buffer += piece
+    return bytes(buffer)
 
 
-_FINGERPRINT, _UNREAD, _MANUAL = 1_000, 500, 200  # characters at most
+_MAX_FINGERPRINT_CHARS, _MAX_UNREAD_CHARS, _MAX_MANUAL_CHARS = 1_000, 500, 200  # characters at most
 
 
-def told(document: Document) -> dict[str, Any]:
+def document_fields(document: Document) -> dict[str, Any]:
     day = document.published
     return {
         **asdict(document),
@@ -75,20 +75,20 @@ def document_of(answer: dict[str, Any]) -> Document:
         data |= {"passing": True} if answer.get("passing") is True else {}
         raise ExtractionError(why[:500], **data)
     try:
-        found = _documents().validate_python(answer)
+        document = _documents().validate_python(answer)
     except ValueError:
         raise ExtractionError("reading it crashed", crashed=True) from None
-    labels = tuple(one_line(label, LABEL_LENGTH) for label in found.page_labels)
-    if not all(0 <= page <= len(found.text) for page in found.pages) or len(labels) not in (
+    labels = tuple(one_line(label, MAX_LABEL_CHARS) for label in document.page_labels)
+    if not all(0 <= page <= len(document.text) for page in document.pages) or len(labels) not in (
         0,
-        len(found.pages),
+        len(document.pages),
     ):
         raise ExtractionError("reading it crashed", crashed=True)
     return replace(
-        found,
-        unread=found.unread[:_UNREAD],
-        fingerprint=found.fingerprint[:_FINGERPRINT],
-        manual=found.manual[:_MANUAL],
+        document,
+        unread=document.unread[:_MAX_UNREAD_CHARS],
+        fingerprint=document.fingerprint[:_MAX_FINGERPRINT_CHARS],
+        manual=document.manual[:_MAX_MANUAL_CHARS],
         page_labels=labels,
     )
 

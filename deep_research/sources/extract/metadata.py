@@ -44,12 +44,12 @@ def about(tree: HtmlElement, *, is_searched: bool = True) -> About:
     """``tree`` is the page without what is hidden. Unless it ``is_searched``, its day is one that is marked as such."""
     metas: dict[str, list[str]] = {}
     for meta in tree.iter("meta"):
-        said = (meta.get("content") or "")[:1000]
+        content = (meta.get("content") or "")[:1000]
         is_of_another = any(OTHER_THINGS.search(each.get("itemtype") or "") for each in meta.iterancestors())
         for name in ("property", "name", *(() if is_of_another else ("itemprop",))):
             value = (meta.get(name) or "").lower().strip()
             for key in [value] if name == "name" else value.split()[:10]:  # the others are lists
-                metas.setdefault(key, []).append(said)
+                metas.setdefault(key, []).append(content)
     objects = list(_objects(tree))
     return About(
         title=_first(metas, ("og:title", "citation_title", "dc.title", "twitter:title")),
@@ -72,13 +72,13 @@ def _author(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: Ht
         values = [value for value in metas.get(name, ()) if value.strip() and not _ADDRESS.search(value)]
         if values:
             return ", ".join(dict.fromkeys(" ".join(value.split()) for value in values[:10]))
-    marked = "//*[@rel='author' or @itemprop='author' or contains(concat(' ', @class, ' '), ' byline ')]"
-    for element in tree.xpath(marked)[:3]:
-        named = next((name for name in element.iter() if name.get("itemprop") == "name"), element)
-        said = _AFTER_NAME.sub("", _BY.sub("", " ".join(named.itertext())[:300].strip()), count=1)
-        is_name = 1 < len(said) < 80 and not said[0].isdigit()  # as a day in whatever language
-        if is_name and not _ADDRESS.search(said):
-            return " ".join(said.split())
+    xpath = "//*[@rel='author' or @itemprop='author' or contains(concat(' ', @class, ' '), ' byline ')]"
+    for element in tree.xpath(xpath)[:3]:
+        name_element = next((name for name in element.iter() if name.get("itemprop") == "name"), element)
+        author = _AFTER_NAME.sub("", _BY.sub("", " ".join(name_element.itertext())[:300].strip()), count=1)
+        is_name = 1 < len(author) < 80 and not author[0].isdigit()  # as a day in whatever language
+        if is_name and not _ADDRESS.search(author):
+            return " ".join(author.split())
     return ""
 
 
@@ -94,7 +94,7 @@ def _names(author: Any) -> Iterator[str]:
 
 def _objects(tree: HtmlElement) -> Iterator[dict[str, Any]]:
     """The things that the page describes in JSON-LD, those that it is about before those that they are part of."""
-    found = 0
+    count = 0
     for script in tree.iter("script"):
         text = script.text or ""
         if "ld+json" not in (script.get("type") or "") or len(text) > _MAX_JSON_CHARS:
@@ -103,12 +103,12 @@ def _objects(tree: HtmlElement) -> Iterator[dict[str, Any]]:
             waiting = [json.loads(_WRAPPED.sub("", text), strict=False)]
         except (ValueError, RecursionError):
             continue
-        while waiting and found < _MAX_OBJECTS:
+        while waiting and count < _MAX_OBJECTS:
             value = waiting.pop(0)
             if isinstance(value, list):
                 waiting += value[:50]
             elif isinstance(value, dict):
-                found += 1
+                count += 1
                 yield value
                 waiting += [
                     value[key] for key in ("@graph", "mainEntity", "mainEntityOfPage") if key in value
@@ -140,11 +140,11 @@ def folder_of(page: str) -> str:
         if href is None or not _is_near(href[1]):
             continue
         rel = _REL.search(match[2])
-        said = {word.casefold() for word in (rel[1].split() if rel else [])}
-        if not said and match[3]:
-            said = {match[3].strip(" \t\n«»<>←→").casefold()}
-        follows = follows or bool(said & _NEXT)
-        if not top and said & _TOP:
+        labels = {word.casefold() for word in (rel[1].split() if rel else [])}
+        if not labels and match[3]:
+            labels = {match[3].strip(" \t\n«»<>←→").casefold()}
+        follows = follows or bool(labels & _NEXT)
+        if not top and labels & _TOP:
             top = normpath(dirname(href[1].partition("#")[0]) or ".")
     folder = (top or ".") if follows else ""
     return folder if len(folder) <= _MAX_FOLDER_CHARS else ""

@@ -9,7 +9,7 @@ from deep_research.sources.extract import markdown
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked, Format
 from deep_research.sources.extract.plaintext import native_code
-from deep_research.sources.extract.tables import written
+from deep_research.sources.extract.tables import table_lines
 from deep_research.sources.extract.texts import first_heading
 from deep_research.text.plain import clean
 
@@ -47,6 +47,6 @@ def _blocks(text: str) -> Iterator[str]:
         pieces = line.split(_ROW_END)
         rows = [piece.split(_CELL_END) for piece in pieces if _CELL_END in piece]
         if len(rows) > 1:
-            yield "\n".join(written(rows))
+            yield "\n".join(table_lines(rows))
             pieces = [piece for piece in pieces if _CELL_END not in piece]
         yield from filter(str.strip, pieces)

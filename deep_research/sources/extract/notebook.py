@@ -71,13 +71,13 @@ def _show(output: dict[str, Any], out: Blocks) -> None:
         "text/plain": output.get("text"),
         "text/html": output.get("html"),
     }
-    html, marked, plain = (_text(data.get(kind)) for kind in _MARKUP)
+    html, markdown_text, plain = (_text(data.get(kind)) for kind in _MARKUP)
     if output.get("output_type") in ("error", "pyerr"):
         out.code(f"{output.get('ename')}: {output.get('evalue')}")
     elif table := html_text.extract(html) if "<table" in html else "":
         out.verbatim(table)
-    elif marked:
-        out.verbatim(markdown.readable(marked))
+    elif markdown_text:
+        out.verbatim(markdown.readable(markdown_text))
     elif not any(kind.startswith("image/") for kind in data):  # beside which it is the name of an object
         out.code(_COLORS.sub("", plain))
 

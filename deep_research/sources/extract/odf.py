@@ -14,8 +14,8 @@ from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import UnreadableError, whole_number, words
-from deep_research.sources.extract.superscripts import END, MARKS, told
-from deep_research.sources.extract.tables import in_one, of_sheet, written
+from deep_research.sources.extract.superscripts import END, MARKS, resolve_marks
+from deep_research.sources.extract.tables import in_one, of_sheet, table_lines
 from deep_research.text.plain import clean
 
 _NAMES = "urn:oasis:names:tc:opendocument:xmlns:"
@@ -219,7 +219,7 @@ class _Reader:
         is_named = table.find(f"{_TABLE}table-header-rows") is not None
         if any(map(any, full_rows)):
             self._out.heading(2, title)
-            lines = of_sheet(full_rows) if title else written(full_rows, are_named=is_named)
+            lines = of_sheet(full_rows) if title else table_lines(full_rows, are_named=is_named)
             self._out.verbatim("\n".join(lines))
 
     def _cell(self, cell: Any) -> str:
@@ -228,7 +228,7 @@ class _Reader:
         return day.removesuffix("T00:00:00") or in_one(map(self._words, cell.iter(f"{_TEXT}p", f"{_TEXT}h")))
 
     def _words(self, paragraph: Any) -> str:
-        return told("".join(self._pieces(paragraph))).strip()
+        return resolve_marks("".join(self._pieces(paragraph))).strip()
 
     def _pieces(self, element: Any) -> Iterator[str]:
         yield element.text or ""

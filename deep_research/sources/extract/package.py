@@ -21,7 +21,7 @@ _MAX_BYTES, _MAX_RATIO = 200_000_000, 100
 _NESTED = regex(r"\.(?:zip|jar|7z|rar|gz|bz2|xz|tar|tgz|docx|xlsx|pptx|odt|ods|odp|epub)\Z", re.IGNORECASE)
 _EMBEDDED = ("word/embeddings/", "xl/embeddings/", "ppt/embeddings/")
 _FIRST_CHARS = 2_000  # characters, in which a text says of what day it is
-_MOST_LINES = 30
+_MAX_LINES = 30
 
 
 class Package:
@@ -106,7 +106,7 @@ class Package:
 def confirmed_day(days: set[date], text: str) -> date | None:
     """The day on which a file was made or saved, if its first lines say the same: of an old report that was made into a
     file again it says nothing, and no day is better than a wrong one."""
-    lines = text[:_FIRST_CHARS].splitlines()[:_MOST_LINES]
+    lines = text[:_FIRST_CHARS].splitlines()[:_MAX_LINES]
     return next((day for day in map(parse_date, lines) if day in days), None)
 
 

@@ -26,7 +26,7 @@ NO_READER = (
 )
 _FEW_CHARS = 20  # letters a page, below which it may be a picture with a stamp on it
 _WORDS = 0.75  # of the signs of a page: as many letters and figures at least has one of words
-_BATCH = 100  # pages, among which running heads are looked for
+_PAGES_PER_BATCH = 100  # pages, among which running heads are looked for
 _COVERED_SHARE = 0.5  # of the page: what a picture of its text covers at least
 _NO_TEXT = "no text layer: its pages are pictures; run it through text recognition"
 _NO_MAP = "its fonts do not say which letters they show; run it through text recognition"
@@ -41,7 +41,7 @@ class _Page(NamedTuple):
     """What was read of a page, and why it may be nothing, empty where it is whole."""
 
     paragraphs: list[Paragraph]
-    drawn: list[str]
+    lines: list[str]
     why: str = ""
 
 
@@ -65,7 +65,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     if not any(texts) and any(page.why == _NO_MAP for page in pages):
         raise UnreadableError(_NO_MAP)
     if not any(texts):  # the whole of a short text may stand where running heads do
-        texts = [[Paragraph(line) for line in page.drawn] for page in pages]
+        texts = [[Paragraph(line) for line in page.lines] for page in pages]
     if not any(texts) or all(page.why == _PICTURES for page in pages):
         raise UnreadableError(_NO_TEXT)
     text, starts = one_text(texts)
@@ -74,7 +74,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     return finished(
         raw,
         asked.name,
-        title=sane_title(title) or title_of(texts[0], pages[0].drawn),
+        title=sane_title(title) or title_of(texts[0], pages[0].lines),
         text=text,
         author=sane_author(author),
         pages=starts,
@@ -104,7 +104,7 @@ def _batches(raw: bytes) -> Iterator[ParseBatch]:
         include_complexity=True,
     )
     try:
-        yield from parser.parse_batches(raw[max(0, raw.find(b"%PDF-")) :], _BATCH)
+        yield from parser.parse_batches(raw[max(0, raw.find(b"%PDF-")) :], _PAGES_PER_BATCH)
     except ParseError as error:
         if isinstance(error.__cause__, MemoryError):
             raise error.__cause__ from error
@@ -117,8 +117,8 @@ def _batches(raw: bytes) -> Iterator[ParseBatch]:
 def _page(page: ParsedPage) -> _Page:
     if _is_lost(page):
         return _Page([], [], _NO_MAP)
-    drawn = [line.strip() for line in page.text.splitlines() if line.strip()]
-    return _Page(paragraphs(page), drawn, _PICTURES if _is_picture(page) else "")
+    lines = [line.strip() for line in page.text.splitlines() if line.strip()]
+    return _Page(paragraphs(page), lines, _PICTURES if _is_picture(page) else "")
 
 
 def _is_lost(page: ParsedPage) -> bool:
@@ -133,10 +133,10 @@ def _is_lost(page: ParsedPage) -> bool:
 
 def _is_picture(page: ParsedPage) -> bool:
     """Whether all that a page shows is a picture, as that of a scanned page is."""
-    shown = page.complexity
-    if shown is None or _letters("".join(block.text or "" for block in page.blocks or ())) >= _FEW_CHARS:
+    complexity = page.complexity
+    if complexity is None or _letters("".join(block.text or "" for block in page.blocks or ())) >= _FEW_CHARS:
         return False
-    return shown.full_page_image or shown.image_coverage >= _COVERED_SHARE
+    return complexity.full_page_image or complexity.image_coverage >= _COVERED_SHARE
 
 
 def _letters(text: str) -> int:

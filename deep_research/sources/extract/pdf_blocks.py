@@ -13,7 +13,7 @@ from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from deep_research.patterns import regex
-from deep_research.sources.extract.tables import written
+from deep_research.sources.extract.tables import table_lines
 from deep_research.text.plain import clean
 from deep_research.text.rows import NO_HEADER
 from deep_research.text.sentences import END_MARKS, is_prose
@@ -60,8 +60,8 @@ def _size(rows: Sequence[Sequence[LayoutCell]]) -> int:
 
 
 def _filled(cell: LayoutCell, items: Sequence[TextItem]) -> LayoutCell:
-    told = (item.text.strip() for item in items if cell.bbox and _is_within(item, cell.bbox))
-    return cell if cell.text.strip() else replace(cell, text=" ".join(told))
+    texts = (item.text.strip() for item in items if cell.bbox and _is_within(item, cell.bbox))
+    return cell if cell.text.strip() else replace(cell, text=" ".join(texts))
 
 
 def _letters(text: str) -> str:
@@ -69,16 +69,20 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, clean(text)))
 
 
-def _left_out(page: ParsedPage, known: str) -> Iterator[list[TextItem]]:
+def _left_out(page: ParsedPage, known_letters: str) -> Iterator[list[TextItem]]:
     """What each line has outside of all blocks, where some of it has letters that they lack."""
     boxes = [block.bbox for block in page.blocks or () if block.bbox and block.kind != "rule"]
-    if len(_letters(page.text)) <= len(known) or not boxes or len(boxes) * len(page.text_items) > _MAX_PIECES:
+    if (
+        len(_letters(page.text)) <= len(known_letters)
+        or not boxes
+        or len(boxes) * len(page.text_items) > _MAX_PIECES
+    ):
         return
     top, bottom = min(box.y for box in boxes), max(map(_bottom, boxes))
     items = (item for item in page.text_items if item.text.strip() and top <= _middle(item) <= bottom)
     for _, line in groupby(items, key=lambda item: round(_middle(item))):
         outside = [item for item in line if not any(_is_within(item, box) for box in boxes)]
-        if any(_letters(item.text) not in known for item in outside):
+        if any(_letters(item.text) not in known_letters for item in outside):
             yield sorted(outside, key=lambda item: item.x)
 
 
@@ -89,22 +93,22 @@ def _put_in(blocks: list[LayoutBlock], line: Sequence[TextItem]) -> None:
     place = some.bbox and replace(some.bbox, x=first.x, y=first.y, width=end - first.x, height=first.height)
     pieces: list[tuple[TextItem | AnnotationRect, str]] = [(item, item.text.strip()) for item in line]
     at = max((at for at, block in enumerate(blocks) if _is_near(block.bbox, line)), default=-1)
-    box, said = (blocks[at].bbox, blocks[at].text) if at >= 0 else (None, None)
-    if box and said and _is_beside(box, first):
-        pieces = sorted([*pieces, (box, said)], key=lambda piece: piece[0].x)
+    box, text_above = (blocks[at].bbox, blocks[at].text) if at >= 0 else (None, None)
+    if box and text_above and _is_beside(box, first):
+        pieces = sorted([*pieces, (box, text_above)], key=lambda piece: piece[0].x)
         del blocks[at]
-        at, said = at - 1, None
+        at, text_above = at - 1, None
     texts = [text for _, text in pieces]
     gaps = [after.x - before.x - before.width for (before, _), (after, _) in pairwise(pieces)]
     is_row = min(gaps, default=0) > first.height
-    is_open = not is_row and said and blocks[at].kind != "heading" and said[-1] not in END_MARKS
+    is_open = not is_row and text_above and blocks[at].kind != "heading" and text_above[-1] not in END_MARKS
     below = blocks[at + 1] if at + 1 < len(blocks) else some
     if is_row and not below.header and below.rows and len(below.rows[0]) == len(texts):
         names = [replace(cell, text=text) for cell, text in zip(below.rows[0], texts, strict=True)]
         blocks[at + 1] = replace(below, header=names)
-    elif box and said and is_open and first.y - _bottom(box) < first.height:
+    elif box and text_above and is_open and first.y - _bottom(box) < first.height:
         grown = replace(box, height=_bottom(first) - box.y)
-        blocks[at] = replace(blocks[at], text=continued(said, " ".join(texts)), bbox=grown)
+        blocks[at] = replace(blocks[at], text=continued(text_above, " ".join(texts)), bbox=grown)
     else:
         block = replace(some, kind="grid_fallback" if is_row else "paragraph", lines=["\t".join(texts)])
         blocks.insert(at + 1, replace(block, text=" ".join(texts), bbox=place))
@@ -139,7 +143,7 @@ def _bottom(box: TextItem | AnnotationRect) -> float:
 
 _ESCAPED = regex(r"\\([\\*_])|~~")  # in paragraphs and items, as for Markdown
 _WHITE = regex(r"\s{2,}|\t")  # between the cells of what is set as a grid
-_MOST_DEPTH = 5
+_MAX_DEPTH = 5
 _TURNED_CHARS = 100  # characters: longer than headings
 _FENCES = ("```", "~~~")
 
@@ -157,15 +161,15 @@ def paragraphs(page: ParsedPage) -> list[Paragraph]:
 
 
 def _paragraphs(blocks: Sequence[LayoutBlock]) -> list[Paragraph]:
-    found: list[Paragraph] = []
+    paragraphs: list[Paragraph] = []
     for block in blocks:
         for text, kind in _read(block):
             text = clean(text).strip("\n")
-            if found and kind == "heading" and _is_last_line(text.lstrip("# "), found[-1]):
-                found[-1] = Paragraph(continued(found[-1].text, text.lstrip("# ")))
+            if paragraphs and kind == "heading" and _is_last_line(text.lstrip("# "), paragraphs[-1]):
+                paragraphs[-1] = Paragraph(continued(paragraphs[-1].text, text.lstrip("# ")))
             elif any(map(str.isalnum, text)):
-                found.append(Paragraph(text, kind))
-    return found
+                paragraphs.append(Paragraph(text, kind))
+    return paragraphs
 
 
 def _is_last_line(heading: str, before: Paragraph) -> bool:
@@ -175,7 +179,7 @@ def _is_last_line(heading: str, before: Paragraph) -> bool:
 
 
 def _read(block: LayoutBlock) -> Iterator[tuple[str, str]]:
-    text, depth = block.text or "", min(block.level or 0, _MOST_DEPTH)
+    text, depth = block.text or "", min(block.level or 0, _MAX_DEPTH)
     if block.kind == "heading" and not is_prose(text):  # all text is larger than the small print of tables
         yield f"{'#' * max(1, depth)} {' '.join(text.split())}", "heading"
     elif block.kind == "list_item":
@@ -195,16 +199,16 @@ def _read(block: LayoutBlock) -> Iterator[tuple[str, str]]:
 
 
 def _prose(text: str) -> str:
-    return " ".join(_ESCAPED.sub(lambda found: found[1] or "", text).split())
+    return " ".join(_ESCAPED.sub(lambda match: match[1] or "", text).split())
 
 
 def _table(rows: Sequence[list[str]], *, are_named: bool = False) -> str:
     """The rows without what is empty: rows, and columns of white between those that have cells."""
     rows = [row for row in rows if any(map(str.strip, row))]
     widest = max(map(len, rows), default=0)
-    kept = [at for at in range(widest) if any(at < len(row) and row[at].strip() for row in rows)]
-    cells = [[row[at] if at < len(row) else "" for at in kept] for row in rows]
-    return "\n".join(written(cells, are_named=are_named))
+    columns = [at for at in range(widest) if any(at < len(row) and row[at].strip() for row in rows)]
+    cells = [[row[at] if at < len(row) else "" for at in columns] for row in rows]
+    return "\n".join(table_lines(cells, are_named=are_named))
 
 
 def one_text(pages: Sequence[Sequence[Paragraph]]) -> tuple[str, tuple[int, ...]]:
@@ -215,9 +219,9 @@ def one_text(pages: Sequence[Sequence[Paragraph]]) -> tuple[str, tuple[int, ...]
     for page in pages:
         rest = list(page)
         place = (len(text), 0)
-        if text and rest and (joined := _joined(text[-1], rest[0])):
-            place = (len(text) - 1, len(joined) - len(rest[0].text))
-            text[-1] = text[-1]._replace(text=joined)
+        if text and rest and (whole := _join_across_pages(text[-1], rest[0])):
+            place = (len(text) - 1, len(whole) - len(rest[0].text))
+            text[-1] = text[-1]._replace(text=whole)
             del rest[0]
         places.append(place)
         text += rest
@@ -230,7 +234,7 @@ def one_text(pages: Sequence[Sequence[Paragraph]]) -> tuple[str, tuple[int, ...]
     return "".join(pieces), tuple(starts)
 
 
-def _joined(before: Paragraph, after: Paragraph) -> str:
+def _join_across_pages(before: Paragraph, after: Paragraph) -> str:
     """Both in one, where a page's end stands between them; else nothing."""
     if before.kind == after.kind == "table" and after.text.startswith(NO_HEADER):
         return f"{before.text}\n{after.text[len(NO_HEADER) + 1 :]}"

@@ -57,23 +57,23 @@ def decode(raw: bytes, *, declared: str | None = None) -> str:
             return raw[len(mark) :].decode(encoding, "replace")
     if b"\0" in raw:
         raise UnreadableError("binary data, not text")
-    found = _attempt(raw, "utf-8")
-    if found is not None:
-        return found
-    found = (_attempt(raw, declared) if declared else None) or _mostly_utf8(raw)
-    if not found:
-        found = guessed(raw) or _attempt(raw, "cp1252")
-    if not found or len(_CONTROLS.findall(found)) * 100 > len(found):
+    text = _attempt(raw, "utf-8")
+    if text is not None:
+        return text
+    text = (_attempt(raw, declared) if declared else None) or _mostly_utf8(raw)
+    if not text:
+        text = guessed(raw) or _attempt(raw, "cp1252")
+    if not text or len(_CONTROLS.findall(text)) * 100 > len(text):
         raise UnreadableError("text in an unknown encoding; save it as UTF-8")
-    return found
+    return text
 
 
 def decode_page(raw: bytes, charset: str = "") -> str:
     """The text of a web page, in the encoding that a header (``charset``) or the page itself names, if it is not UTF-8
     all the same. Raises `UnreadableError`."""
     declared = _CHARSET.search(raw[:2048])
-    named = declared.group(1).decode("ascii").lower() if declared else ""
-    encoding = next((each for each in (charset, named) if _ENCODINGS.match(each)), None)
+    page_charset = declared.group(1).decode("ascii").lower() if declared else ""
+    encoding = next((each for each in (charset, page_charset) if _ENCODINGS.match(each)), None)
     return decode(raw, declared=encoding)
 
 
@@ -82,10 +82,10 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def whole_number(said: str | None, usual: int = 0) -> int:
+def whole_number(text: str | None, usual: int = 0) -> int:
     """A whole number as a file says it; ``usual`` for what is none, or is too long for one that counts something."""
-    said = (said or "").strip()
-    return int(said) if said.isdecimal() and len(said) < 7 else usual
+    text = (text or "").strip()
+    return int(text) if text.isdecimal() and len(text) < 7 else usual
 
 
 def one_line(text: str, limit: int) -> str:
@@ -122,7 +122,7 @@ _SAMPLE_BYTES = 16_000  # bytes
 _LOOKED_THROUGH_BYTES = 2_000_000  # bytes, for lines that tell something
 _MAX_SIGN_BYTES = 4  # bytes
 _MIN_SCRIPT_CHARS = 24  # letters of another script, of
-_KINDS = 6  # at least, which the chances of a few marks do not make
+_MIN_KINDS = 6  # at least, which the chances of a few marks do not make
 _FEW_KANA_CHARS = 10  # characters for each
 _IN_WORDS = 0.7  # of the letters of another script, in words of nothing else
 _BROKEN_CHARS = 200  # characters of which one may be, besides the last
@@ -145,13 +145,13 @@ def guessed(raw: bytes) -> str | None:
 
 def _sample(raw: bytes) -> bytes:
     """Its first lines that are not plain ASCII, without tags. No sign of several bytes has one of those in it."""
-    told = b""
+    sample = b""
     for line in raw[:_LOOKED_THROUGH_BYTES].split(b"\n"):
         if not line.isascii():
-            told += _TAG.sub(b" ", line[: 2 * _SAMPLE_BYTES]) + b"\n"
-        if len(told) >= _SAMPLE_BYTES:
+            sample += _TAG.sub(b" ", line[: 2 * _SAMPLE_BYTES]) + b"\n"
+        if len(sample) >= _SAMPLE_BYTES:
             break
-    return told[:_SAMPLE_BYTES]
+    return sample[:_SAMPLE_BYTES]
 
 
 def _of_another_script(sample: bytes) -> str | None:
@@ -177,7 +177,7 @@ def _is_of_words(text: str) -> bool:
     apart = sum(len(word) for word in _APART.findall(text) if _is_sane(word))
     return (
         len(letters) >= _MIN_SCRIPT_CHARS
-        and len(set(letters)) >= _KINDS
+        and len(set(letters)) >= _MIN_KINDS
         and apart >= _IN_WORDS * len(letters)
     )
 
@@ -199,10 +199,10 @@ def parse_date(value: str) -> date | None:
     """The first day that ``value`` names: ``2024-03-05…``, ``2024/3/5``, ``5 March 2024``."""
     value = value[:100]
     try:
-        if found := _ISO_DATE.search(value):
-            return date(int(found[1]), int(found[3]), int(found[4]))
-        if found := _NAMED_DATE.search(value):
-            return date(int(found[4]), _MONTHS.index(found[2].lower()) + 1, int(found[1] or found[3] or 1))
+        if match := _ISO_DATE.search(value):
+            return date(int(match[1]), int(match[3]), int(match[4]))
+        if match := _NAMED_DATE.search(value):
+            return date(int(match[4]), _MONTHS.index(match[2].lower()) + 1, int(match[1] or match[3] or 1))
     except ValueError:
         return None
     return None

@@ -23,7 +23,7 @@ from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document
 from deep_research.sources.extract.messages import document_of
 
 MAX_RAW_BYTES = 60_000_000  # each format has a lower cap of its own
-_JOBS_EACH = 200  # after so many a child is replaced: parsers leak
+_MAX_JOBS_PER_CHILD = 200  # after so many a child is replaced: parsers leak
 _WALL_SECONDS = 12.0  # seconds that may pass for each of computing
 _LARGE_BYTES = 1_000_000  # bytes of a document that is read while no other such is
 _IDLE_SECONDS = 60.0  # seconds without work after which a child is ended
@@ -33,7 +33,7 @@ _BESIDE_TEXT_BYTES = 1_000_000  # bytes of an answer that are not its text
 @dataclass(slots=True, eq=False)
 class _Job:
     raw: bytes
-    told: dict[str, Any]
+    request: dict[str, Any]
     most: int
     future: Future[Document] = field(default_factory=Future)
     child: Child | None = None
@@ -124,9 +124,9 @@ class Extractor:
                 thread.join()
 
     def _submit(self, raw: bytes, media_type: str, name: str, max_text_bytes: int, is_file: bool) -> _Job:
-        told: dict[str, Any] = {"media_type": media_type[:200], "name": name[-500:]}
-        told |= {"max_text_bytes": max_text_bytes, "is_file": is_file}
-        job = _Job(raw, told, 2 * max_text_bytes + _BESIDE_TEXT_BYTES, is_large=len(raw) > _LARGE_BYTES)
+        request: dict[str, Any] = {"media_type": media_type[:200], "name": name[-500:]}
+        request |= {"max_text_bytes": max_text_bytes, "is_file": is_file}
+        job = _Job(raw, request, 2 * max_text_bytes + _BESIDE_TEXT_BYTES, is_large=len(raw) > _LARGE_BYTES)
         if len(raw) > MAX_RAW_BYTES:
             job.future.set_exception(ExtractionError(f"larger than {MAX_RAW_BYTES:,} bytes", limit="size"))
             return job
@@ -183,10 +183,10 @@ class Extractor:
                         return job
                 self._idle += 1
                 try:
-                    told = self._work.wait(_IDLE_SECONDS)
+                    is_notified = self._work.wait(_IDLE_SECONDS)
                 finally:
                     self._idle -= 1
-                if not told and self._first() is None:
+                if not is_notified and self._first() is None:
                     # Whoever submits from now on must not count on this thread.
                     self._threads.discard(threading.current_thread())
                     return None
@@ -211,8 +211,8 @@ class Extractor:
                 job.child = child
                 if job.cancelled:
                     raise _closed()
-            answer = child.work(job.told, job.raw, job.most, lambda: job.cancelled)
-            spent = bool(answer.get("leaving")) or child.jobs >= _JOBS_EACH
+            answer = child.work(job.request, job.raw, job.most, lambda: job.cancelled)
+            spent = bool(answer.get("leaving")) or child.jobs >= _MAX_JOBS_PER_CHILD
             document = document_of(answer)
         except ExtractionError as raised:
             error = raised.with_traceback(None)  # its frames hold the document, and this one holds it

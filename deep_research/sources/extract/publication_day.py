@@ -41,19 +41,19 @@ def published(
     """``objects`` is what the page describes in JSON-LD, ``metas`` what stands in its head, by name in small letters.
     htmldate takes long to load: of a page that is not ``is_searched`` only what is marked counts."""
     if _is_wiki(metas, tree):  # its text is that of its last change, and its first day misleads
-        return _first(_told(objects, "dateModified"))
+        return _first(_values(objects, "dateModified"))
     main = [each for each in objects if not OTHER_THINGS.search(_type(each))]
     others = [each for each in objects if _MAY_BE_ALL.search(_type(each))]
-    said = [
-        *_told(main, "datePublished"),
+    candidates = [
+        *_values(main, "datePublished"),
         *chain.from_iterable(metas.get(name, ()) for name in _NAMES),
     ]
     created = [
-        *_told(others, "datePublished", "uploadDate"),
-        *_told([*main, *others], "dateCreated"),
+        *_values(others, "datePublished", "uploadDate"),
+        *_values([*main, *others], "dateCreated"),
     ]
     is_looked_at = is_searched and _is_one_text(tree, objects, metas)
-    return _first(said) or (_shown(tree) if is_looked_at else None) or _first(created)
+    return _first(candidates) or (_visible_day(tree) if is_looked_at else None) or _first(created)
 
 
 def _is_one_text(tree: HtmlElement, objects: list[dict[str, Any]], metas: dict[str, list[str]]) -> bool:
@@ -68,7 +68,7 @@ def day_of(value: str) -> date | None:
     return day if day and 1000 < day.year < 2100 else None
 
 
-def _shown(tree: HtmlElement) -> date | None:
+def _visible_day(tree: HtmlElement) -> date | None:
     """The day that stands at the text for its readers, as htmldate tells it. Long paragraphs, and its search
     through the running text, are left out: what it finds there is mostly the day of something else."""
     from htmldate import find_date
@@ -91,14 +91,14 @@ def _is_of_no_text(element: HtmlElement) -> bool:
     is_comment = element.tag != "article" and ("comment" in kind or name.startswith("comment"))
     if element.tag in _NOT_ITS_TEXT or is_comment:
         return True
-    said = "".join(islice(element.itertext(), _MAX_ELEMENTS))
-    if len(said) >= _LINE_CHARS:
+    text = "".join(islice(element.itertext(), _MAX_ELEMENTS))
+    if len(text) >= _LINE_CHARS:
         return element.tag == "p"  # prose, whose days are of what it tells
     called = f"{kind} {name} {element.get('itemprop') or ''}"
-    return _MISLEADING.search(called) is not None or _MISLEADING.search(said) is not None
+    return _MISLEADING.search(called) is not None or _MISLEADING.search(text) is not None
 
 
-def _told(objects: list[dict[str, Any]], *names: str) -> Iterator[str]:
+def _values(objects: list[dict[str, Any]], *names: str) -> Iterator[str]:
     for name in names:
         yield from (each[name] for each in objects if isinstance(each.get(name), str))
 

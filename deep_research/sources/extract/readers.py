@@ -27,7 +27,7 @@ NO_READER = "no reader for this format"
 GROUP = "deep_research.readers"
 _ROOM = "deep_research.sources.extract"
 _PARSED_BYTES = 4_000  # bytes above which a text is too much for a library of this process
-_PLAIN = 200_000  # the same of one that is only decoded
+_MAX_DECODED_BYTES = 200_000  # the same of one that is only decoded
 _CHARSET = regex(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 
 
@@ -88,7 +88,7 @@ _OWN = {
         "texts", 8, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED_BYTES
     ),
     Format.RST: _Own("texts", 4, (*_DECODED, "docutils"), _PARSED_BYTES),
-    Format.TEXT: _Own("texts", 3, _DECODED, _PLAIN),
+    Format.TEXT: _Own("texts", 3, _DECODED, _MAX_DECODED_BYTES),
     Format.PPTX: _Own("slides", 1, ("lxml",)),
     Format.XLSX: _Own("sheets", 1, ("lxml", "python-calamine"), needs=("python_calamine", "python-calamine")),
     Format.ODF: _Own("odf", 1, ("lxml",)),
@@ -192,8 +192,8 @@ def version_for(suffix: str) -> str:
 
 def charset(media_type: str) -> str:
     """The encoding that a header names, in lower case; empty when it names none."""
-    found = _CHARSET.search(media_type)
-    return found[1].lower() if found else ""
+    match = _CHARSET.search(media_type)
+    return match[1].lower() if match else ""
 
 
 def _version(library: str) -> str:
@@ -229,6 +229,6 @@ def _loaded_of(points: Iterable[EntryPoint]) -> tuple[list[Brought], tuple[str, 
 
 
 def _loaded(point: EntryPoint) -> Brought:
-    found = point.load()
-    reader: Reader = found() if isinstance(found, type) else found
+    target = point.load()
+    reader: Reader = target() if isinstance(target, type) else target
     return Brought(point, reader.read, {*reader.suffixes, *reader.media_types} - {"", *MEDIA_TYPES})

@@ -20,7 +20,7 @@ from deep_research.patterns import regex
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.rst_markup import all_known
-from deep_research.sources.extract.superscripts import told
+from deep_research.sources.extract.superscripts import resolve_marks
 
 _MAX_LINE_CHARS = 10_000_000  # characters
 _MAX_MEANING_CHARS = 200  # characters that a substitution may stand for
@@ -105,8 +105,8 @@ def _fields(document: Any) -> dict[str, str]:
     children = [each for each in document.children if not isinstance(each, _SILENT)]
     if len(children) == 1 and isinstance(children[0], nodes.section):
         children = list(children[0].children)
-    found: Any = next((each for each in children[:3] if isinstance(each, nodes.field_list)), ())
-    return {each[0].astext().lower(): " ".join(each[1].astext().split()) for each in found}
+    field_list: Any = next((each for each in children[:3] if isinstance(each, nodes.field_list)), ())
+    return {each[0].astext().lower(): " ".join(each[1].astext().split()) for each in field_list}
 
 
 class _Walk:
@@ -161,9 +161,9 @@ class _Walk:
     def _enumerated_list(self, node: Any) -> None:
         self._blocks.open_list()
         for number, item in enumerate(node.children, node.get("start", 1)):
-            told = _in_letters(number) if "alpha" in node.get("enumtype", "") else str(number)
-            told = told.upper() if "upper" in node.get("enumtype", "") else told
-            self._item(f"{node.get('prefix', '')}{told}{node.get('suffix', '.')}", item.children)
+            label = _in_letters(number) if "alpha" in node.get("enumtype", "") else str(number)
+            label = label.upper() if "upper" in node.get("enumtype", "") else label
+            self._item(f"{node.get('prefix', '')}{label}{node.get('suffix', '.')}", item.children)
 
     def _item(self, mark: str, children: Sequence[Any]) -> None:
         self._blocks.open_item(mark)
@@ -198,11 +198,11 @@ class _Walk:
 
     def _field(self, node: Any) -> None:
         name, body = node
-        told = list(body.children)
-        first = self._words(told.pop(0)) if told and isinstance(told[0], nodes.paragraph) else ""
-        if first or told:
+        children = list(body.children)
+        first = self._words(children.pop(0)) if children and isinstance(children[0], nodes.paragraph) else ""
+        if first or children:
             self._blocks.field(f"{self._words(name)}: {first}")
-        self.tree(told)
+        self.tree(children)
 
     def _footnote(self, node: Any) -> None:
         self.tree([each for each in node.children if not isinstance(each, nodes.label)])
@@ -211,12 +211,12 @@ class _Walk:
 
     def _system_message(self, node: Any) -> None:
         """What docutils could not make sense of, as it was; a title that fits nowhere is one all the same."""
-        for lost in node.children:
-            if isinstance(lost, nodes.literal_block) and not lost.astext().startswith(".. "):
-                lines = [line for line in lost.astext().split("\n") if line.strip()]
-                said = [line for line in lines if not _ADORNMENT.match(line)]
-                if len(said) == 1 < len(lines):
-                    self._blocks.heading(self._level + 1, said[0])
+        for child in node.children:
+            if isinstance(child, nodes.literal_block) and not child.astext().startswith(".. "):
+                lines = [line for line in child.astext().split("\n") if line.strip()]
+                text_lines = [line for line in lines if not _ADORNMENT.match(line)]
+                if len(text_lines) == 1 < len(lines):
+                    self._blocks.heading(self._level + 1, text_lines[0])
                 else:
                     self._blocks.paragraph("\n".join(lines))
 
@@ -243,40 +243,40 @@ class _Walk:
             cells: list[str] = []
             entries = iter(row.children)
             while True:
-                left, said = beside.pop(len(cells), (0, ""))
+                left, text = beside.pop(len(cells), (0, ""))
                 if left:
-                    beside[len(cells)] = (left - 1, said)
-                    cells.append(said)
+                    beside[len(cells)] = (left - 1, text)
+                    cells.append(text)
                     continue
                 entry = next(entries, None)
                 if entry is None:
                     break
-                said = self._cell(entry)
-                again = said if len(said) <= _MAX_REPEATED_CHARS else ""
+                text = self._cell(entry)
+                again = text if len(text) <= _MAX_REPEATED_CHARS else ""
                 for column in range(entry.get("morecols", 0) + 1):
-                    told = said if not column else again if is_header else ""
+                    cell_text = text if not column else again if is_header else ""
                     if more := entry.get("morerows", 0):
-                        beside[len(cells)] = (more, told if told == again else "")
-                    cells.append(told)
+                        beside[len(cells)] = (more, cell_text if cell_text == again else "")
+                    cells.append(cell_text)
             yield cells
 
     def _cell(self, entry: Any) -> str:
         blocks = Blocks()
         _Walk(self._document, blocks).tree(entry.children)
-        said = blocks.in_one()
-        return "" if said == "\\" else said
+        text = blocks.in_one()
+        return "" if text == "\\" else text
 
     def _words(self, node: Any) -> str:
-        return told("".join(self._said(node)))
+        return resolve_marks("".join(self._text_pieces(node)))
 
-    def _said(self, node: Any) -> Iterator[str]:
+    def _text_pieces(self, node: Any) -> Iterator[str]:
         for child in node.children:
             if isinstance(child, nodes.Text):
                 yield child.astext() if isinstance(node, _CODE) else _DASH.sub(_dash, child.astext())
             elif isinstance(child, nodes.substitution_reference):
                 yield self._meaning(child)
             elif not isinstance(child, _UNSAID):
-                yield from self._said(child)
+                yield from self._text_pieces(child)
 
     def _meaning(self, reference: Any) -> str:
         """What a substitution stands for; its name, where nothing says so."""

@@ -46,11 +46,11 @@ class _Parts(NamedTuple):
 def all_known() -> Iterator[None]:
     """While this lasts docutils finds a directive and a role for every name. It is put back as it was."""
     raw: set[str] = set()  # roles of the document for what is not shown
-    named = type("_Named", (_Directive,), {"raw": raw})
+    directive_class = type("_Named", (_Directive,), {"raw": raw})
     inline = {"replace": Replace, "unicode": Unicode}
 
     def directive(name: str, *_: Any) -> Any:
-        return inline.get(name.lower(), named), []
+        return inline.get(name.lower(), directive_class), []
 
     def role(name: str, *_: Any) -> Any:
         return (_nothing if name.lower() in raw else _role), []
@@ -71,20 +71,20 @@ def _find_by(directive: Callable[..., Any], role: Callable[..., Any]) -> None:
 
 def _role(name: str, _raw: str, text: str, *_: Any, **__: Any) -> tuple[list[nodes.Node], list[nodes.Node]]:
     kind = name.lower().rpartition(":")[2]
-    said = nodes.unescape(text, restore_backslashes=kind in _NAMED["verbatim"])
+    label = nodes.unescape(text, restore_backslashes=kind in _NAMED["verbatim"])
     if kind in _NAMED["verbatim"]:
-        return [nodes.literal("", said)], []
-    target = _TARGET.match(said)
-    said = target["shown"] if target else said.removeprefix("!")
-    if said.startswith("~"):
-        said = said.rsplit(".", 1)[-1].lstrip("~")
+        return [nodes.literal("", label)], []
+    target = _TARGET.match(label)
+    label = target["shown"] if target else label.removeprefix("!")
+    if label.startswith("~"):
+        label = label.rsplit(".", 1)[-1].lstrip("~")
     if kind in _NAMED["objects"]:
-        said = said.removeprefix(".")  # where to look for the name
-    elif kind in _NAMED["series"] and said[:1].isdigit():
-        said = f"{kind.upper()} {said}"
+        label = label.removeprefix(".")  # where to look for the name
+    elif kind in _NAMED["series"] and label[:1].isdigit():
+        label = f"{kind.upper()} {label}"
     elif kind[:3] in MARKS:  # also by their long names
-        said = f"{MARKS[kind[:3]]}{said}{END}"
-    return [nodes.inline("", said)], []
+        label = f"{MARKS[kind[:3]]}{label}{END}"
+    return [nodes.inline("", label)], []
 
 
 def _nothing(*_: Any, **__: Any) -> tuple[list[nodes.Node], list[nodes.Node]]:
@@ -118,12 +118,14 @@ class _Directive(Directive):
         if name in _NAMED["opened"]:
             return self._opened(name, parts)
         title = " ".join(beside)
-        shown = [nodes.paragraph("", "", *self._inline(title))] if title and name in _NAMED["titled"] else []
+        title_nodes = (
+            [nodes.paragraph("", "", *self._inline(title))] if title and name in _NAMED["titled"] else []
+        )
         if name in ("list-table", "csv-table"):
             table = (self._listed if name == "list-table" else self._separated)(parts)
-            return [*shown, *(table or self._parsed(parts.body))]
+            return [*title_nodes, *(table or self._parsed(parts.body))]
         more = [] if name in _NAMED["titled"] else self._parsed(1, parts.beside)
-        return [*shown, *more, *self._parsed(parts.body)]
+        return [*title_nodes, *more, *self._parsed(parts.body)]
 
     def _parts(self) -> _Parts:
         lines = [line.strip() for line in self.content]
@@ -159,29 +161,29 @@ class _Directive(Directive):
         return list(node.children)
 
     def _inline(self, text: str) -> list[Any]:
-        found, _ = self.state.inline_text(text, self.lineno)
-        return list(found)
+        children, _ = self.state.inline_text(text, self.lineno)
+        return list(children)
 
     def _name_role(self) -> None:
-        found = re.match(r"\s*([\w.+-]+)\s*\(\s*([\w.+-]+)\s*\)", self.content[0] if self.content else "")
-        if found and (found[2].lower() == "raw" or found[2].lower() in self.raw):
-            self.raw.add(found[1].lower())
+        match = re.match(r"\s*([\w.+-]+)\s*\(\s*([\w.+-]+)\s*\)", self.content[0] if self.content else "")
+        if match and (match[2].lower() == "raw" or match[2].lower() in self.raw):
+            self.raw.add(match[1].lower())
 
     def _opened(self, name: str, parts: _Parts) -> list[Any]:
         lead = _LEADS.get(name, "")
-        found = [*self._parsed(0, parts.beside), *self._parsed(parts.body)]
+        body = [*self._parsed(0, parts.beside), *self._parsed(parts.body)]
         if not lead:
-            return found
+            return body
         if name != "seealso" and parts.beside:
-            version, _, said = " ".join(self._lines(0, parts.beside)).partition(" ")
-            found = self._parsed(parts.body)
-            if said.strip():
-                found.insert(0, nodes.paragraph("", "", *self._inline(said.strip())))
-            lead = f"{lead}{version.strip(',;:')}{': ' if found else '.'}"
-        if found and isinstance(found[0], nodes.paragraph):
-            found[0].insert(0, nodes.Text(lead))
-            return found
-        return [nodes.paragraph("", lead.strip()), *found]
+            version, _, remark = " ".join(self._lines(0, parts.beside)).partition(" ")
+            body = self._parsed(parts.body)
+            if remark.strip():
+                body.insert(0, nodes.paragraph("", "", *self._inline(remark.strip())))
+            lead = f"{lead}{version.strip(',;:')}{': ' if body else '.'}"
+        if body and isinstance(body[0], nodes.paragraph):
+            body[0].insert(0, nodes.Text(lead))
+            return body
+        return [nodes.paragraph("", lead.strip()), *body]
 
     def _definition(self, terms: Sequence[str], parts: _Parts) -> list[Any]:
         item = nodes.definition_list_item()
@@ -191,10 +193,10 @@ class _Directive(Directive):
 
     def _listed(self, parts: _Parts) -> list[Any]:
         """The table of a ``list-table``: a list of rows, each a list of cells; of something else, nothing."""
-        found = self._parsed(parts.body)
-        if len(found) != 1 or not isinstance(found[0], nodes.bullet_list):
+        body = self._parsed(parts.body)
+        if len(body) != 1 or not isinstance(body[0], nodes.bullet_list):
             return []
-        items: list[Any] = list(found[0].children)
+        items: list[Any] = list(body[0].children)
         rows = [item[0] if len(item) == 1 else item for item in items]
         if not all(isinstance(row, nodes.bullet_list) for row in rows):
             return []
@@ -205,12 +207,14 @@ class _Directive(Directive):
         """The table of a ``csv-table`` whose rows stand in the document."""
         options = parts.options
         try:
-            named = _csv(options["header"].split("\n"), {}) if "header" in options else []
-            rows = named + _csv(self._lines(parts.body), options)
+            header_rows = _csv(options["header"].split("\n"), {}) if "header" in options else []
+            rows = header_rows + _csv(self._lines(parts.body), options)
         except (csv.Error, TypeError, ValueError):
             return []
         cells = [[self._nested(StringList(cell.split("\n"), "")) for cell in row] for row in rows]
-        return _table(cells, len(named) + whole_number(options.get("header-rows", "")), len(self.block_text))
+        return _table(
+            cells, len(header_rows) + whole_number(options.get("header-rows", "")), len(self.block_text)
+        )
 
 
 def _table(rows: list[list[list[Any]]], headers: int, size: int) -> list[Any]:

@@ -20,7 +20,7 @@ _ROW = regex(  # one whose first cell does not say where it is
     rb"<(?:\w{1,20}:)?row\s(?:[^<>]{0,200}?\s)?r=[\"'](\d{1,7})[\"'][^<>]{0,200}>\s*<(?:\w{1,20}:)?c(?![^<>]{0,200}\sr=)[\s>]"
 )
 _MAX_CELLS = 1_000_000
-_WHOLE = 1e15  # from which on a number is no count
+_MAX_WHOLE = 1e15  # from which on a number is no count
 _ZIP = b"PK"
 
 
@@ -42,7 +42,7 @@ def read(raw: bytes, asked: Asked) -> Document:
                 hidden.append(label)  # as hidden text
             elif sheet.typ is python_calamine.SheetTypeEnum.WorkSheet and sheet.name not in large:
                 rows = book.get_sheet_by_name(sheet.name).to_python(skip_empty_area=True)
-                if lines := list(of_sheet([[_shown(cell) for cell in row] for row in rows])):
+                if lines := list(of_sheet([[_cell_text(cell) for cell in row] for row in rows])):
                     pages.add(label, "\n".join((f"## {' '.join(sheet.name.split())}\n", *lines)))
     unread = [f"{', '.join(hidden)}: hidden"] if hidden else []
     unread += [f"sheet {name}: more than {_MAX_CELLS:,} cells" for name in sorted(large)]
@@ -87,11 +87,11 @@ def _cells(sheet: bytes) -> int:
     return (max(rows) - min(rows) + 1) * max(widths) if rows else 0
 
 
-def _shown(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     if isinstance(cell, bool):
         return str(cell).upper()
     if isinstance(cell, float):
-        return str(int(cell)) if cell.is_integer() and abs(cell) < _WHOLE else f"{cell:.15g}"
+        return str(int(cell)) if cell.is_integer() and abs(cell) < _MAX_WHOLE else f"{cell:.15g}"
     if isinstance(cell, datetime):
         return (
             (cell.date() if cell.time() == time() else cell.replace(tzinfo=None))

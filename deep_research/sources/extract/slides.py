@@ -7,13 +7,13 @@ from typing import Any
 
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.document import Document, Pages, finished
-from deep_research.sources.extract.docx_formulas import FORMULAS, written
+from deep_research.sources.extract.docx_formulas import FORMULAS, formula_text
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import whole_number
-from deep_research.sources.extract.superscripts import END, MARKS, told
+from deep_research.sources.extract.superscripts import END, MARKS, resolve_marks
 from deep_research.sources.extract.tables import in_one
-from deep_research.sources.extract.tables import written as table_lines
+from deep_research.sources.extract.tables import table_lines as table_lines
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
@@ -187,7 +187,7 @@ def _words_of(shape: Any) -> str:
 
 
 def _words(paragraph: Any) -> str:
-    return told("".join(_pieces(paragraph))).strip()
+    return resolve_marks("".join(_pieces(paragraph))).strip()
 
 
 def _pieces(element: Any) -> Iterator[str]:
@@ -200,6 +200,6 @@ def _pieces(element: Any) -> Iterator[str]:
         elif child.tag == f"{_A}br":
             yield "\n"
         elif child.tag in FORMULAS:
-            yield written(child)
+            yield formula_text(child)
         elif child.tag not in (f"{_A}pPr", _FALLBACK):
             yield from _pieces(child)

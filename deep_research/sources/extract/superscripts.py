@@ -27,40 +27,40 @@ _BASE = regex(r"(?:(?<![^\W\d_])(?:[^\W\d_]|[cdkmnµμ]m|ft|yd|mi)|\((?:(?![^\W\
 _UNIT = regex(r"(?<![^\W\d_])[^\W\d_]{1,3}\Z")
 
 
-def told(text: str) -> str:
+def resolve_marks(text: str) -> str:
     """A text in which `MARKS` and `END` stand around pieces."""
 
-    def piece(found: re.Match[str]) -> str:
-        before = text[max(0, found.start() - _LOOK_BACK_CHARS) : found.start()].translate(_UNMARKED)
-        said = found[2].translate(_UNMARKED)
-        return _exponent(before, said, "sup" if found[1] == MARKS["sup"] else "sub") or said
+    def piece(match: re.Match[str]) -> str:
+        before = text[max(0, match.start() - _LOOK_BACK_CHARS) : match.start()].translate(_UNMARKED)
+        content = match[2].translate(_UNMARKED)
+        return _exponent(before, content, "sup" if match[1] == MARKS["sup"] else "sub") or content
 
     return _MARKED.sub(piece, text).translate(_UNMARKED) if END in text else text
 
 
-def told_in_html(html: str) -> str:
+def resolve_tags(html: str) -> str:
     """HTML with its elements ``sup`` and ``sub`` told."""
 
-    def element(found: re.Match[str]) -> str:
-        before = _INLINE.sub("", html[max(0, found.start() - _LOOK_BACK_CHARS) : found.start()])
-        return _exponent(unescape(before), unescape(_INLINE.sub("", found[2])), found[1].lower()) or found[0]
+    def element(match: re.Match[str]) -> str:
+        before = _INLINE.sub("", html[max(0, match.start() - _LOOK_BACK_CHARS) : match.start()])
+        return _exponent(unescape(before), unescape(_INLINE.sub("", match[2])), match[1].lower()) or match[0]
 
     return _ELEMENT.sub(element, html)
 
 
-def _exponent(before: str, said: str, kind: str) -> str:
+def _exponent(before: str, content: str, kind: str) -> str:
     """What is raised (``sup``) or lowered (``sub``) behind a text; nothing where it is no number that belongs to it, as
     that of a note behind a word.
 
     Example:
         _exponent("5 × 10", "6", "sup")  # "⁶"
     """
-    said = said.strip()
-    base = _BASE if said.isalnum() else _UNIT
-    is_power = kind == "sup" and said != "1" and base.search(before[-_BASE_WITHIN_CHARS:]) is not None
-    if not _NUMBER.fullmatch(said) or not (before[-1:].isdigit() or is_power):
+    content = content.strip()
+    base = _BASE if content.isalnum() else _UNIT
+    is_power = kind == "sup" and content != "1" and base.search(before[-_BASE_WITHIN_CHARS:]) is not None
+    if not _NUMBER.fullmatch(content) or not (before[-1:].isdigit() or is_power):
         return ""
     mark, forms = _FORMS[kind]
-    if "." in said or "," in said:  # of which there is no raised form
-        return f"{mark}{said}"
-    return said.translate(str.maketrans(_FIGURES, forms))
+    if "." in content or "," in content:  # of which there is no raised form
+        return f"{mark}{content}"
+    return content.translate(str.maketrans(_FIGURES, forms))

@@ -29,10 +29,10 @@ def tell_ticks(tree: HtmlElement) -> None:
             is_still = next(cell.iterdescendants(*_PRESSED), None) is None
             inner = islice(cell.iterdescendants(), _MAX_ELEMENTS)
             if is_still and not cell.text_content().strip():
-                told = list(dict.fromkeys(filter(None, map(_name_of, inner))))
-                if 0 < len(told) <= _MAX_SIGNS:
+                names = list(dict.fromkeys(filter(None, map(_name_of, inner))))
+                if 0 < len(names) <= _MAX_SIGNS:
                     del cell[:]
-                    cell.text = ", ".join(told)
+                    cell.text = ", ".join(names)
 
 
 def _has_names(table: HtmlElement) -> bool:
@@ -51,13 +51,13 @@ def _name_of(sign: HtmlElement) -> str:
         return "☐" if sign.get("checked") is None else "☑"
     if sign.tag not in _SIGNS:
         return ""
-    drawn = (sign.get("class") or "")[:300] if sign.tag != "img" else ""
+    classes = (sign.get("class") or "")[:300] if sign.tag != "img" else ""
     name = as_name(sign.get("aria-label") or sign.get("alt") or sign.get("title") or "")
-    return name or ("✓" if _YES.search(drawn) else "✗" if _NO.search(drawn) else "")
+    return name or ("✓" if _YES.search(classes) else "✗" if _NO.search(classes) else "")
 
 
 _MAX_SIGN_CHARS = 30  # characters
-_MOST_WORDS = 4
+_MAX_WORDS = 4
 _FILE = regex(r"(?<![\w-])[\w-]++\.(?:png|jpe?g|gif|svg|webp)\b", re.IGNORECASE)
 _NO_SIGN = regex(
     r"\b(?:avatar|logo|icon|image|photo|picture|spacer|thumbnail|banner|arrow|bullet|sort|expand|collapse|close|menu|"
@@ -68,5 +68,5 @@ _NO_SIGN = regex(
 
 def as_name(text: str) -> str:
     name = " ".join(text.split())
-    is_short = len(name) <= _MAX_SIGN_CHARS and len(name.split()) <= _MOST_WORDS
+    is_short = len(name) <= _MAX_SIGN_CHARS and len(name.split()) <= _MAX_WORDS
     return "" if not is_short or _FILE.search(name) or _NO_SIGN.search(name) else name

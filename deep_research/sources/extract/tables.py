@@ -29,11 +29,11 @@ def read(raw: bytes, asked: Asked) -> Document:
     text = clean(decode(raw, declared=asked.charset or None)).strip("\n")
     rows = list(_rows(text, "\t" if asked.format is Format.TSV else _delimiter(text)))
     return finished(
-        raw, asked.name, title="", text="\n".join(written(rows)), max_text_bytes=asked.max_text_bytes
+        raw, asked.name, title="", text="\n".join(table_lines(rows)), max_text_bytes=asked.max_text_bytes
     )
 
 
-def written(rows: list[list[str]], *, are_named: bool = True) -> Iterator[str]:
+def table_lines(rows: list[list[str]], *, are_named: bool = True) -> Iterator[str]:
     """The lines of a table. One whose first row is of facts gets an empty row before it, as in web pages, so that
     nobody takes them for names of columns; a title above the names of the columns is none of them. What nothing marks
     as names of columns (``are_named``) may open a list of labels and values."""
@@ -116,18 +116,18 @@ def joined_names(rows: Sequence[Sequence[str | None]]) -> list[str]:
     are too long to be said with each column."""
     width = max(map(len, rows), default=0)
     columns = zip(*(_to_the_right(row, width) for row in rows), strict=True)
-    names = [_joined([name for name, _ in groupby(filter(None, column))]) for column in columns]
+    names = [_join_names([name for name, _ in groupby(filter(None, column))]) for column in columns]
     return names if all(len(name) <= MAX_HEADER for name in names) else []
 
 
 def _to_the_right(row: Sequence[str | None], width: int) -> list[str]:
-    told: list[str] = []
+    labels: list[str] = []
     for name in row:
-        told.append((told[-1] if told else "") if name is None else name)
-    return told + [""] * (width - len(told))
+        labels.append((labels[-1] if labels else "") if name is None else name)
+    return labels + [""] * (width - len(labels))
 
 
-def _joined(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """A unit in brackets goes on with what it is of."""
     text = ""
     for name in names:
@@ -139,19 +139,19 @@ def of_sheet(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """The lines of the tables of a sheet. Behind an empty row another one begins, where it names columns of its own."""
     table: list[Sequence[str]] = []
     for has_cells, part in groupby(rows, key=any):
-        found = list(part) if has_cells else []
-        own = _compact(found)
+        block = list(part) if has_cells else []
+        own = _compact(block)
         if table and own and len(own[0]) > 1 and is_header(own):
             yield from _lines(_compact(table))
             table = []
-        table += found
+        table += block
     yield from _lines(_compact(table))
 
 
 def _compact(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """Without the columns that are empty in all rows."""
-    kept = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
-    return [[row[place] for place in kept] for row in rows]
+    columns = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
+    return [[row[place] for place in columns] for row in rows]
 
 
 def _lines(rows: list[list[str]]) -> Iterator[str]:
@@ -160,5 +160,5 @@ def _lines(rows: list[list[str]]) -> Iterator[str]:
     while is_named and sum(map(bool, rows[0])) == 1:
         yield "".join(rows.pop(0)) + "\n"
     if rows:
-        yield from written(rows)
+        yield from table_lines(rows)
         yield ""

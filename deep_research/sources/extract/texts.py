@@ -35,22 +35,22 @@ def join_broken_words(text: str) -> str:
     """
     if not any(hyphen in text for hyphen in "-‐") or not _AT_LINE_END.search(text):
         return text
-    known = Counter(word.casefold().replace("‐", "-") for word in _WORD.findall(_BROKEN.sub(" ", text)))
-    openings = {part for word in known for part in word.split("-")[:-1]}  # of compounds
+    word_counts = Counter(word.casefold().replace("‐", "-") for word in _WORD.findall(_BROKEN.sub(" ", text)))
+    openings = {part for word in word_counts for part in word.split("-")[:-1]}  # of compounds
 
     def whole(match: re.Match[str]) -> str:
         first, margin, second, behind, space = match.groups()
         plain, parted = f"{first}{second}".casefold(), f"{first}-{second}".casefold()
-        if second.casefold() in _AND and not known[plain]:
+        if second.casefold() in _AND and not word_counts[plain]:
             return match[0]
-        is_word = known[plain] >= known[parted]
-        if not known[plain] and not known[parted]:
+        is_word = word_counts[plain] >= word_counts[parted]
+        if not word_counts[plain] and not word_counts[parted]:
             goes_on = second[0].islower() or (first.isupper() and second.isupper())
             is_of_more = behind.startswith(("-", "‐")) or text[max(0, match.start() - 1) : match.start()] in (
                 "-",
                 "‐",
             )
-            is_compound = first.casefold() in openings and known[second.casefold()] > 0
+            is_compound = first.casefold() in openings and word_counts[second.casefold()] > 0
             is_word = goes_on and not is_of_more and not is_compound
         line = f"{first}{'' if is_word else '-'}{second}{behind}"
         return f"{line}\n{margin}" if space else line
@@ -79,12 +79,12 @@ _Read = tuple[str, str, str, date | None]  # title, author, text, day
 def read_document(raw: bytes, name: str, *, max_text_bytes: int = MAX_TEXT_BYTES) -> Document:
     """The document in a file of somebody's own, by the suffix of its ``name``. Raises `UnreadableError`."""
     format_ = SUFFIXES.get(PurePosixPath(name).suffix.lower(), Format.TEXT)
-    asked = Asked(format_, "", name, max_text_bytes, is_file=True)
+    request = Asked(format_, "", name, max_text_bytes, is_file=True)
     if format_ is Format.HTML:
         from deep_research.sources.extract import html
 
-        return html.read(raw, asked)
-    return read(raw, asked)
+        return html.read(raw, request)
+    return read(raw, request)
 
 
 def read(raw: bytes, asked: Asked) -> Document:
@@ -126,11 +126,11 @@ def _read_markdown(text: str, name: str) -> _Read:
 def _read_rst(text: str, _name: str) -> _Read:
     from deep_research.sources.extract import rst
 
-    found = rst.read(text)
-    readable = clean(found.text).strip()
-    author = _ADDRESS.sub("", found.fields.get("author", "")).strip(" ,")
-    above = found.fields.get("title") if found.above else None  # every heading
-    return above or first_heading(readable), author, readable, _first_date(found.fields)
+    page = rst.read(text)
+    readable = clean(page.text).strip()
+    author = _ADDRESS.sub("", page.fields.get("author", "")).strip(" ,")
+    above = page.fields.get("title") if page.above else None  # every heading
+    return above or first_heading(readable), author, readable, _first_date(page.fields)
 
 
 def _read_text(text: str, _name: str) -> _Read:

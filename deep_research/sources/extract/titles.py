@@ -21,17 +21,17 @@ def title_of_head(tree: HtmlElement) -> str:
     return ""
 
 
-def heading(tree: HtmlElement, said: list[str]) -> HtmlElement | None:
-    """The heading of the page: one with which a title ``said`` in its head begins, else the first, rather in the main
-    part than in what stands above it."""
-    found = list(islice(_within(tree, ("main", "article"), "h1"), _MAX_HEADINGS))
+def heading(tree: HtmlElement, head_titles: list[str]) -> HtmlElement | None:
+    """The heading of the page: one with which one of the ``head_titles`` begins, else the first, rather in the main part
+    than in what stands above it."""
+    main_headings = list(islice(_within(tree, ("main", "article"), "h1"), _MAX_HEADINGS))
     every = list(islice(tree.iter("h1"), _MAX_HEADINGS))
-    titles = [title[:_MAX_TITLE_CHARS].lower() for title in said if title]
-    for each in (*found, *every):
+    titles = [title[:_MAX_TITLE_CHARS].lower() for title in head_titles if title]
+    for each in (*main_headings, *every):
         text = text_of(each)[:_MAX_TITLE_CHARS].lower()
         if text and any(title.startswith(text) for title in titles):
             return each
-    return next(iter((*found, *every)), None)
+    return next(iter((*main_headings, *every)), None)
 
 
 def _within(tree: HtmlElement, outer: tuple[str, ...], tag: str) -> Iterator[HtmlElement]:
@@ -56,7 +56,7 @@ def title(head: str, shared: str, site: str, heading: str) -> str:
     shared = "" if shared == site else shared
     if heading and heading != site and (shared.startswith(heading) or head.startswith(heading)):
         return heading
-    said = shared or head
-    if site and said.endswith(site):
-        said = said.removesuffix(site).rstrip(_APART)
-    return said or heading
+    page_title = shared or head
+    if site and page_title.endswith(site):
+        page_title = page_title.removesuffix(site).rstrip(_APART)
+    return page_title or heading

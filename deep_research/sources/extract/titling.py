@@ -20,9 +20,9 @@ _ENTRY = (
 )
 _TAG = regex(r"<[^<>]{0,400}>")
 _LOGIN = regex(r"(?<![^\W\d_])[^\W\d_]++\d{2,}")
-_LEAST, _MOST = 4, 300  # characters of a title
+_MIN_TITLE_CHARS, _MAX_TITLE_CHARS = 4, 300  # characters of a title
 _MAX_LINE_CHARS = 150
-_TOP = 8  # paragraphs of a page, among which its title stands
+_MAX_TOP_PARAGRAPHS = 8  # paragraphs of a page, among which its title stands
 _COLUMNS = regex(r"\S\s{3,}\S")
 
 
@@ -37,32 +37,33 @@ def xmp_entry(xmp: str, name: str) -> str:
     return "; ".join(html.unescape(" ".join(value.split())) for value in values if value.strip())
 
 
-def sane_title(said: str) -> str:
-    said = " ".join(said.split())
+def sane_title(title: str) -> str:
+    title = " ".join(title.split())
     is_none = (
-        any(_none(what).search(said) for what in ("no_title", "part")) or not _LEAST <= len(said) < _MOST
+        any(_none(what).search(title) for what in ("no_title", "part"))
+        or not _MIN_TITLE_CHARS <= len(title) < _MAX_TITLE_CHARS
     )
-    return "" if is_none else said
+    return "" if is_none else title
 
 
-def sane_author(said: str) -> str:
-    said = " ".join(said.split())
-    is_login = " " not in said and (said[:1].islower() or _LOGIN.search(said))
-    return "" if is_login or _none("no_author").search(said) else said
+def sane_author(author: str) -> str:
+    author = " ".join(author.split())
+    is_login = " " not in author and (author[:1].islower() or _LOGIN.search(author))
+    return "" if is_login or _none("no_author").search(author) else author
 
 
-def title_of(paragraphs: Sequence[Paragraph], drawn: Sequence[str]) -> str:
+def title_of(paragraphs: Sequence[Paragraph], lines: Sequence[str]) -> str:
     """The title on the first page of a text: the first of its highest headings, if it stands near the top, else the
-    first line that is ``drawn`` there, if that may be one. What comes back there is a heading of its parts."""
-    top = [each.text for each in paragraphs[:_TOP] if each.kind == "heading"]
+    first of the ``lines`` drawn there, if that may be one. What comes back there is a heading of its parts."""
+    top = [each.text for each in paragraphs[:_MAX_TOP_PARAGRAPHS] if each.kind == "heading"]
     highest = min(top, key=lambda text: len(text) - len(text.lstrip("#")), default="")
-    return sane_title(highest.lstrip("# ")) or _first(paragraphs, drawn)
+    return sane_title(highest.lstrip("# ")) or _first(paragraphs, lines)
 
 
-def _first(paragraphs: Sequence[Paragraph], drawn: Sequence[str]) -> str:
-    first = drawn[0] if drawn else ""
+def _first(paragraphs: Sequence[Paragraph], lines: Sequence[str]) -> str:
+    first = lines[0] if lines else ""
     whole = next((each.text for each in paragraphs if each.text.startswith(first)), first)
     is_broken = is_prose(whole) and whole[len(first) :].lstrip()[:1].islower()
     is_row = _COLUMNS.search(first) is not None
-    is_text = is_row or is_broken or is_prose(first) or drawn.count(first) > 1
+    is_text = is_row or is_broken or is_prose(first) or lines.count(first) > 1
     return "" if is_text or len(first) > _MAX_LINE_CHARS else sane_title(first)

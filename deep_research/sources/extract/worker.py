@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from deep_research.sources.extract.messages import receive, send
 
 _MAX_RAW = 64_000_000
-_DESCRIPTORS = 32
+_MAX_DESCRIPTORS = 32
 _PROCESSES = ("subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "os.kill", "pty.")
 _CHANGES = ("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink",
             "os.truncate", "os.utime")  # fmt: skip
@@ -34,7 +34,9 @@ _REFUSED = {
 }
 _refused: list[str] = []  # to the job under way: a reader may make another error of it
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_OBJECTS = 20_000  # new ones between two searches for rings of them; a page alone has thousands, and no rings
+_MIN_NEW_OBJECTS = (
+    20_000  # new ones between two searches for rings of them; a page alone has thousands, and no rings
+)
 _MAY_LEAVE_SECONDS = 1.0  # seconds after the parent's deadline
 
 
@@ -43,12 +45,12 @@ def main(memory: int, cpu_seconds: int, seconds: float, parent: int) -> None:
     _bind_to(parent)
     _limit(memory)
     _load_native_code()
-    gc.set_threshold(_OBJECTS)
+    gc.set_threshold(_MIN_NEW_OBJECTS)
     sys.addaudithook(_refuse)
     import json
 
     from deep_research.sources.extract.formats import suffix_of
-    from deep_research.sources.extract.messages import told
+    from deep_research.sources.extract.messages import document_fields
     from deep_research.sources.extract.plaintext import UnreadableError
     from deep_research.sources.extract.readers import brought_for, read
 
@@ -61,7 +63,7 @@ def main(memory: int, cpu_seconds: int, seconds: float, parent: int) -> None:
         _refused.clear()
         answer: dict[str, Any]
         try:
-            answer = told(read(raw, **job))
+            answer = document_fields(read(raw, **job))
         except UnreadableError as error:
             answer = {"why": str(error), "limit": error.limit, "passing": error.passing}
         except MemoryError:
@@ -129,13 +131,13 @@ def _limit(memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, _DESCRIPTORS))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_MAX_DESCRIPTORS, _MAX_DESCRIPTORS))
 
 
 def _allow(cpu_seconds: int, seconds: float) -> None:
     """Computing and time for one more job. The parent keeps the deadline; the alarm is for when it is gone."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    soft = math.ceil(used.ru_utime + used.ru_stime) + cpu_seconds
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    soft = math.ceil(usage.ru_utime + usage.ru_stime) + cpu_seconds
     resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
     signal.setitimer(signal.ITIMER_REAL, seconds + _MAY_LEAVE_SECONDS)
 

@@ -16,9 +16,12 @@ from typing import Protocol
 
 from deep_research.patterns import regex
 
-SHORTEST, LONGEST = 300.0, 86_400.0  # seconds that are guessed where the server says nothing
+MIN_LIFETIME_SECONDS, MAX_LIFETIME_SECONDS = (
+    300.0,
+    86_400.0,
+)  # seconds that are guessed where the server says nothing
 _SHARE = 0.1  # of the time for which a page had not changed when it was fetched
-_MOST_SECONDS = 10.0 * 365 * 86_400
+_MAX_SECONDS = 10.0 * 365 * 86_400
 _DIRECTIVE = regex(r"""([a-z-]+)(?:\s*=\s*("[^"]*"|[^\s,"]*))?""", re.IGNORECASE)
 
 
@@ -37,7 +40,7 @@ class SavedPage:
 class SavedPages(Protocol):
     """Where pages of earlier runs are kept."""
 
-    async def saved(self, url: str) -> SavedPage | None:
+    async def latest(self, url: str) -> SavedPage | None:
         """The latest page that was fetched at an address, None when there is none."""
         ...
 
@@ -45,7 +48,7 @@ class SavedPages(Protocol):
 class NoPages:
     """Nothing was saved."""
 
-    async def saved(self, url: str) -> SavedPage | None:
+    async def latest(self, url: str) -> SavedPage | None:
         return None
 
 
@@ -57,10 +60,10 @@ class Freshness(StrEnum):
 
 def freshness(page: SavedPage, now: datetime) -> Freshness:
     """What may be done with a saved page at a moment."""
-    told = _directives(page.headers)
+    directives = _directives(page.headers)
     if not reusable(page.headers):
         return Freshness.NEVER
-    if "no-cache" in told or "*" in page.headers.get("vary", ""):
+    if "no-cache" in directives or "*" in page.headers.get("vary", ""):
         return Freshness.STALE
     return Freshness.FRESH if _age(page, now) < lifetime(page.headers) else Freshness.STALE
 
@@ -71,60 +74,62 @@ def reusable(headers: Mapping[str, str]) -> bool:
 
 
 def lifetime(headers: Mapping[str, str]) -> float:
-    """Seconds for which a page is fresh from when its server made it: as told, else guessed within `SHORTEST` and
-    `LONGEST` from how long it had not changed."""
-    told = _directives(headers)
-    if "max-age" in told:
-        return _seconds(told["max-age"])
-    made = _moment(headers.get("date"))
+    """Seconds for which a page is fresh from when its server made it: as told, else guessed within
+    `MIN_LIFETIME_SECONDS` and `MAX_LIFETIME_SECONDS` from how long it had not changed."""
+    directives = _directives(headers)
+    if "max-age" in directives:
+        return _seconds(directives["max-age"])
+    created_at = _moment(headers.get("date"))
     if "expires" in headers:
         until = _moment(headers["expires"])  # what is no date, such as 0, means that it is over
-        return max(0.0, (until - made).total_seconds()) if until and made else 0.0
+        return max(0.0, (until - created_at).total_seconds()) if until and created_at else 0.0
     changed = _moment(headers.get("last-modified"))
-    guess = _SHARE * (made - changed).total_seconds() if made and changed else 0.0
-    return min(max(guess, SHORTEST), LONGEST)
+    guess = _SHARE * (created_at - changed).total_seconds() if created_at and changed else 0.0
+    return min(max(guess, MIN_LIFETIME_SECONDS), MAX_LIFETIME_SECONDS)
 
 
 def conditions(page: SavedPage) -> dict[str, str]:
     """The headers that ask for a page only if it is another than the saved one; empty when nothing tells them apart."""
     if freshness(page, page.fetched_at) is Freshness.NEVER:
         return {}
-    asked = {
+    validators = {
         "if-none-match": page.headers.get("etag"),
         "if-modified-since": page.headers.get("last-modified"),
     }
     # What a server once said is sent back to it: a header, and nothing more.
-    return {name: value for name, value in asked.items() if value and value.isascii() and value.isprintable()}
+    return {
+        name: value for name, value in validators.items() if value and value.isascii() and value.isprintable()
+    }
 
 
 def renewed(page: SavedPage, headers: Mapping[str, str], now: datetime) -> SavedPage:
     """The saved page after its server said that it has not changed (304): what the answer tells anew is taken over."""
     # An answer without a body says nothing of its type.
     anew = {name: value for name, value in headers.items() if not name.startswith("content-")}
-    kept = {name: value for name, value in page.headers.items() if name not in ("age", "date")}
-    return replace(page, headers={**kept, **anew}, fetched_at=now)
+    old_headers = {name: value for name, value in page.headers.items() if name not in ("age", "date")}
+    return replace(page, headers={**old_headers, **anew}, fetched_at=now)
 
 
 def _age(page: SavedPage, now: datetime) -> float:
     """Seconds since the server made the page, on its way included."""
-    made = _moment(page.headers.get("date"))
-    seen = (page.fetched_at - made).total_seconds() if made else 0.0
-    held = (now - page.fetched_at).total_seconds()
-    if held < 0:  # a clock was set back: nothing can be said
+    created_at = _moment(page.headers.get("date"))
+    apparent_age = (page.fetched_at - created_at).total_seconds() if created_at else 0.0
+    resident_time = (now - page.fetched_at).total_seconds()
+    if resident_time < 0:  # a clock was set back: nothing can be said
         return float("inf")
-    return max(0.0, seen, _seconds(page.headers.get("age", "0"))) + held
+    return max(0.0, apparent_age, _seconds(page.headers.get("age", "0"))) + resident_time
 
 
 def _directives(headers: Mapping[str, str]) -> dict[str, str]:
     """The directives of Cache-Control by name in lower case, the first of each."""
-    found: dict[str, str] = {}
+    directives: dict[str, str] = {}
     for name, value in _DIRECTIVE.findall(headers.get("cache-control", "")):
-        found.setdefault(name.lower(), value.strip('"'))
-    return found
+        directives.setdefault(name.lower(), value.strip('"'))
+    return directives
 
 
 def _seconds(text: str) -> float:
-    return min(float(text), _MOST_SECONDS) if text.isascii() and text.isdigit() else 0.0
+    return min(float(text), _MAX_SECONDS) if text.isascii() and text.isdigit() else 0.0
 
 
 def _moment(text: str | None) -> datetime | None:

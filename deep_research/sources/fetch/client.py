@@ -29,7 +29,7 @@ _REUSE = (
 )  # whether it may be used again
 _KEPT = frozenset(("content-type", "content-language", "x-robots-tag", "retry-after", *_REUSE))
 _BEYOND_ASCII = regex(rb"[\x80-\xff]")
-_MOST_HEADER_BYTES = 16_384
+_MAX_HEADER_BYTES = 16_384
 LARGE_BYTES = 1_000_000  # bytes of a body, from which on it is one of few that are taken at a time
 
 Room = Callable[[], Awaitable[None]]
@@ -145,17 +145,19 @@ class Fetcher:
         way = await self._guard.way(target, tls)
         try:
             exchange = Exchange(way.reader, way.writer)
-            asked = self._headers(target, {**headers, **dict(way.headers)})
-            status, answered = await exchange.ask(way.path, asked)
-            told = _told(answered)
-            location = told.pop("location", None)
-            encoding = told.pop("content-encoding", "")
+            request_headers = self._headers(target, {**headers, **dict(way.headers)})
+            status, response_headers = await exchange.ask(way.path, request_headers)
+            page_headers = _relevant_headers(response_headers)
+            location = page_headers.pop("location", None)
+            encoding = page_headers.pop("content-encoding", "")
             if status in REDIRECTS and location is not None:
                 following = _following(target, location)
-                return Fetched(url=target.url, status=status, body=b"", headers=told, location=following)
+                return Fetched(
+                    url=target.url, status=status, body=b"", headers=page_headers, location=following
+                )
             async with aclosing(_unpacked(exchange, encoding, self.limits.bytes)) as pieces:
                 body = await _collected(pieces, cut, large)
-            return Fetched(url=target.url, status=status, body=body, headers=told)
+            return Fetched(url=target.url, status=status, body=body, headers=page_headers)
         finally:
             way.writer.transport.abort()  # not closed with a farewell, which a server could leave unanswered
 
@@ -178,11 +180,11 @@ def too_many_redirects(url: str, most: int) -> FetchError:
 
 def _why(error: Exception) -> str:
     """Why there is no connection, for a reader."""
-    said = str(error)
-    if "CERTIFICATE_VERIFY_FAILED" in said:
+    message = str(error)
+    if "CERTIFICATE_VERIFY_FAILED" in message:
         return "its certificate is not trusted"
-    if said.startswith(("the name", "the proxy")):
-        return said.partition(":")[0]
+    if message.startswith(("the name", "the proxy")):
+        return message.partition(":")[0]
     return "no connection"
 
 
@@ -199,18 +201,18 @@ def _following(target: Target, location: str) -> str:
     return following.url
 
 
-def _told(headers: Headers) -> dict[str, str]:
+def _relevant_headers(headers: Headers) -> dict[str, str]:
     """The headers that matter, the first of each name."""
-    told: dict[str, str] = {}
+    relevant: dict[str, str] = {}
     for name, value in headers:
         key = name.decode("latin-1").lower()
         if key in _KEPT or key in ("location", "content-encoding"):
-            told.setdefault(key, value.decode("latin-1")[:_MOST_HEADER_BYTES])
-    return told
+            relevant.setdefault(key, value.decode("latin-1")[:_MAX_HEADER_BYTES])
+    return relevant
 
 
 async def _collected(pieces: AsyncIterator[bytes], cut: int | None, large: Room | None) -> bytes:
-    kept: list[bytes] = []
+    chunks: list[bytes] = []
     size = 0
     try:
         async for piece in pieces:
@@ -218,21 +220,21 @@ async def _collected(pieces: AsyncIterator[bytes], cut: int | None, large: Room 
             if large is not None and size > LARGE_BYTES:
                 await large()
                 large = None
-            kept.append(piece)
+            chunks.append(piece)
             if cut is not None and size > cut:
                 break
-        body = b"".join(kept)
+        body = b"".join(chunks)
         return body if cut is None else body[: cut + 1]
     finally:
-        kept.clear()  # the traceback of a failure would hold them for as long as it lives
+        chunks.clear()  # the traceback of a failure would hold them for as long as it lives
 
 
 async def _unpacked(exchange: Exchange, encoding: str, most: int) -> AsyncGenerator[bytes]:
     """The body piece by piece, unpacked within its bound. Raises `BodyError`."""
     body = Unpacked(encoding, most)
     while (piece := await exchange.piece()) is not None:
-        for made in body.pieces(piece):
-            if made:
-                yield made
+        for chunk in body.pieces(piece):
+            if chunk:
+                yield chunk
             await asyncio.sleep(0)  # a bomb must not hold the loop
     body.end()

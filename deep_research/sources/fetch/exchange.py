@@ -29,7 +29,7 @@ class Exchange:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
-        self._heard = _Heard()
+        self._response = _Heard()
         self._read_bytes = 0
 
     async def ask(self, path: str, headers: Headers) -> tuple[int, Headers]:
@@ -38,38 +38,38 @@ class Exchange:
         self._writer.write(_request(path, headers))
         with suppress(ConnectionError):  # it may have answered before it had heard all
             await self._writer.drain()
-        while not self._heard.begun:
+        while not self._response.is_final:
             await self._listen()
-        return self._heard.status, self._heard.headers
+        return self._response.status, self._response.headers
 
     async def piece(self) -> bytes | None:
         """The next piece of the body; None after the last. Raises `BrokenError`."""
-        while not self._heard.pieces:
-            if self._heard.over:
+        while not self._response.pieces:
+            if self._response.over:
                 return None
             await self._listen()
-        piece = b"".join(self._heard.pieces)
-        self._heard.pieces.clear()
+        piece = b"".join(self._response.pieces)
+        self._response.pieces.clear()
         return piece
 
     async def _listen(self) -> None:
-        heard = self._heard
-        allowed = MAX_FRAMING_BYTES + heard.body_bytes // 2 if heard.begun else MAX_HEAD_BYTES
-        if self._read_bytes - heard.body_bytes > allowed:
+        response = self._response
+        allowed = MAX_FRAMING_BYTES + response.body_bytes // 2 if response.is_final else MAX_HEAD_BYTES
+        if self._read_bytes - response.body_bytes > allowed:
             raise BrokenError("too much that is no body")
         try:
             data = await self._reader.read(_PIECE_BYTES)
         except OSError as error:
             raise BrokenError(str(error)) from None
         self._read_bytes += len(data)
-        self._heard.take(data)
+        self._response.take(data)
 
 
 class _Heard:
     """What was heard so far of the answer. The methods that begin with ``on_`` are called by the parser."""
 
     def __init__(self) -> None:
-        self.begun = False  # the answer, and not one that announces it
+        self.is_final = False  # the answer, and not one that announces it
         self.over = False
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
@@ -87,7 +87,11 @@ class _Heard:
     def take(self, data: bytes) -> None:
         """What came next, nothing at the end. Raises `BrokenError`."""
         if not data:
-            if not self.begun or self._said(b"content-length") or self._said(b"transfer-encoding"):
+            if (
+                not self.is_final
+                or self._has_header(b"content-length")
+                or self._has_header(b"transfer-encoding")
+            ):
                 raise BrokenError("the answer breaks off")
             self.over = True
             return
@@ -98,14 +102,14 @@ class _Heard:
                 raise BrokenError(str(error)) from None
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self.begun:  # else it stands behind the body
+        if not self.is_final:  # else it stands behind the body
             self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         if self.over:
             return
         self.status = self._parser.get_status_code()
-        self.begun = self.status >= 200
+        self.is_final = self.status >= 200
         self.over = self.status in _WITHOUT_BODY
 
     def on_body(self, body: bytes) -> None:
@@ -114,12 +118,12 @@ class _Heard:
             self.body_bytes += len(body)
 
     def on_message_complete(self) -> None:
-        if self.begun:
+        if self.is_final:
             self.over = True
         else:
             self.headers.clear()
 
-    def _said(self, header: bytes) -> bool:
+    def _has_header(self, header: bytes) -> bool:
         return any(name == header for name, _ in self.headers)
 
 

@@ -122,16 +122,16 @@ def target_of(url: str) -> Target:
     return Target(scheme, host, PORTS[scheme], f"{path}?{parts.query}" if parts.query else path)
 
 
-def _host(given: str) -> str:
-    if ":" in given:
+def _host(name: str) -> str:
+    if ":" in name:
         try:
-            address = ip_address(given)
+            address = ip_address(name)
         except ValueError:
             raise Refused("the host is no address") from None
         if not is_public(address):
             raise Refused("the host is no public address")
         return str(address)
-    host = given
+    host = name
     if not host.isascii():
         try:
             host = host.encode("idna").decode("ascii")
@@ -188,25 +188,25 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Sequence[str]] = loop.create_future()
 
-    def settle(found: Sequence[str] | Exception) -> None:
+    def settle(outcome: Sequence[str] | Exception) -> None:
         if answer.done():  # nobody waits any more
             return
-        if isinstance(found, Exception):
-            answer.set_exception(found)
+        if isinstance(outcome, Exception):
+            answer.set_exception(outcome)
         else:
-            answer.set_result(found)
+            answer.set_result(outcome)
 
     def ask() -> None:
-        found: Sequence[str] | Exception
+        outcome: Sequence[str] | Exception
         try:
             entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            found = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+            outcome = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
         except (OSError, UnicodeError) as error:
-            found = error
+            outcome = error
         except Exception as error:
-            found = OSError(f"asking for the name failed: {type(error).__name__}")
+            outcome = OSError(f"asking for the name failed: {type(error).__name__}")
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, found)
+            loop.call_soon_threadsafe(settle, outcome)
 
     if sum(thread.name == _RESOLVER for thread in threading.enumerate()) >= MAX_LOOKUPS:
         raise OSError("too many names are being asked for")
@@ -244,10 +244,10 @@ class _Reader(asyncio.StreamReader):
 class _Protocol(asyncio.StreamReaderProtocol):
     """Knows its connection, which nobody else does as long as it is being made."""
 
-    made: asyncio.BaseTransport | None = None
+    own_transport: asyncio.BaseTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.made = transport
+        self.own_transport = transport
         super().connection_made(transport)
 
 
@@ -266,8 +266,8 @@ async def connection(tls: ssl.SSLContext | None, name: str, **where: Any) -> Str
             lambda: protocol, ssl=tls, server_hostname=name if tls else None, **where
         )
     except BaseException:
-        if isinstance(protocol.made, asyncio.WriteTransport):  # given up in its first moment
-            protocol.made.abort()  # as any other: not with a farewell that the other side may leave unanswered
+        if isinstance(protocol.own_transport, asyncio.WriteTransport):  # given up in its first moment
+            protocol.own_transport.abort()  # as any other: not with a farewell that the other side may leave unanswered
         raise
     return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
@@ -307,11 +307,11 @@ class Guard:
         if not all(map(is_public, addresses)):
             raise InnerAddress("the name leads to an address that is not public")
         failure = UnreachedError("no address answered")
-        tried = addresses[:_MAX_TRIED]
-        for number, address in enumerate(tried, start=1):
+        candidates = addresses[:_MAX_TRIED]
+        for number, address in enumerate(candidates, start=1):
             try:
                 # The first may lead nowhere, as those of version 6 do in many nets; it is not waited for to the end.
-                async with asyncio.timeout(PATIENCE_SECONDS if number < len(tried) else None):
+                async with asyncio.timeout(PATIENCE_SECONDS if number < len(candidates) else None):
                     return await self._opener(address, port, tls, host)
             except ssl.SSLError as error:  # it is there, but is not who it should be
                 raise UnreachedError(str(error)) from None

@@ -23,13 +23,13 @@ from deep_research.sources.fetch.client import Fetched
 from deep_research.sources.fetch.guard import target_of
 from deep_research.state.journal import utc_now
 
-AT_ONCE = 4
+MAX_AT_ONCE = 4
 MAX_PAUSE_SECONDS = 60.0  # seconds that a host is waited for
 PAUSE_SECONDS = 5.0  # seconds, where a host says that it is too much and not for how long
 MAX_CLOSED_SECONDS = 3_600.0
-FAILURES = 3  # connections in a row that were not made
+MAX_FAILURES = 3  # connections in a row that were not made
 LEFT_ALONE_SECONDS = 60.0  # seconds after them
-_HOSTS = 2_048  # that are remembered
+_MAX_HOSTS = 2_048  # that are remembered
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Hosts:
     def __init__(
         self,
         *,
-        at_once: int = AT_ONCE,
+        at_once: int = MAX_AT_ONCE,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         now: Callable[[], datetime] = utc_now,
@@ -64,13 +64,13 @@ class Hosts:
     ) -> AsyncIterator[Callable[[Fetched], None]]:
         """The place of one request, to be told its answer. ``delay`` is the time in seconds between two requests that
         the host asks for. What the request raises is taken note of. Raises `FetchError` while the host is left alone."""
-        with self._known(target_of(url).host) as host:
+        with self._hold(target_of(url).host) as host:
             self._check(host, url)
             host.gate.limit(self.at_once, 60.0 / delay if delay else None)
             async with host.gate.entered():
                 self._check(host, url)  # those before may have met something
                 try:
-                    yield lambda page: self._answered(host, page.status, page.headers)
+                    yield lambda page: self._note_answer(host, page.status, page.headers)
                 except FetchError as error:
                     if error.data.get("trouble") == "connect":
                         self._missed(host)
@@ -84,7 +84,7 @@ class Hosts:
             host.gate.renew()
 
     @contextmanager
-    def _known(self, name: str) -> Iterator[_Host]:
+    def _hold(self, name: str) -> Iterator[_Host]:
         """A host, which is not forgotten while somebody is there."""
         with self._lock:
             host = self._hosts.get(name)
@@ -102,7 +102,7 @@ class Hosts:
 
     def _forget(self) -> None:
         """Drops the hosts that were not asked for longest. The lock is held."""
-        over = len(self._hosts) - _HOSTS
+        over = len(self._hosts) - _MAX_HOSTS
         if over > 0:
             idle = [name for name, host in self._hosts.items() if not host.users][: over + 64]
             newest = next(reversed(self._hosts))
@@ -121,7 +121,7 @@ class Hosts:
                     seconds=left,
                 )
 
-    def _answered(self, host: _Host, status: int, headers: Mapping[str, str]) -> None:
+    def _note_answer(self, host: _Host, status: int, headers: Mapping[str, str]) -> None:
         with self._lock:
             host.failures = 0
         if status not in (429, 503):
@@ -141,6 +141,6 @@ class Hosts:
     def _missed(self, host: _Host) -> None:
         with self._lock:
             host.failures += 1
-            if host.failures >= FAILURES:
+            if host.failures >= MAX_FAILURES:
                 host.closed = f"The site could not be reached {host.failures} times in a row."
                 host.closed_until = self._clock() + LEFT_ALONE_SECONDS

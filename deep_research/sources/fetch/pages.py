@@ -22,7 +22,7 @@ from deep_research.sources.fetch.flights import Flights
 from deep_research.sources.fetch.guard import Refused, target_of
 from deep_research.sources.fetch.hosts import Hosts
 from deep_research.sources.fetch.robots import Robots
-from deep_research.sources.fetch.site_request import ASKED_AT_ONCE, Asker, Journey, written
+from deep_research.sources.fetch.site_request import MAX_PAGES_AT_ONCE, Asker, Journey, request_url
 from deep_research.state.journal import utc_now
 
 SECONDS = 90.0  # for all of a page: waiting for its turn, asking, reading
@@ -65,16 +65,16 @@ class WebPages(Generic[DocumentT]):
         robots: Robots,
         hosts: Hosts,
         extractor: Extractor[DocumentT],
-        saved: SavedPages | None = None,
+        saved_pages: SavedPages | None = None,
         *,
         clock: Callable[[], datetime] = utc_now,
         respect_robots: bool = True,
         seconds: float = SECONDS,
-        at_once: int = ASKED_AT_ONCE,
+        at_once: int = MAX_PAGES_AT_ONCE,
     ) -> None:
         self._asker = Asker(fetcher, robots if respect_robots else None, hosts, at_once=at_once)
         self._extractor = extractor
-        self._saved = saved or NoPages()
+        self._saved_pages = saved_pages or NoPages()
         self._clock = clock
         self._seconds = seconds
         self._flights: Flights[WebPage[DocumentT]] = Flights()
@@ -82,7 +82,7 @@ class WebPages(Generic[DocumentT]):
 
     async def read(self, url: str) -> WebPage[DocumentT]:
         """The page at ``url``. Raises `FetchError` and `ExtractionError`."""
-        address = written(url)
+        address = request_url(url)
         try:
             address = target_of(address).url  # nothing at all is asked for the sake of a refused address
         except Refused as refusal:
@@ -112,13 +112,13 @@ class WebPages(Generic[DocumentT]):
             journey = Journey(url, room)
             try:
                 async with asyncio.timeout(self._seconds):
-                    return await self._made(journey)
+                    return await self._make_page(journey)
             except TimeoutError:
                 problem = f"Not read within {self._seconds:g} s: {journey.stage}."
                 raise FetchError(problem, url=url, trouble="slow") from None
 
-    async def _made(self, journey: Journey) -> WebPage[DocumentT]:
-        page, asked = await self._page(journey)
+    async def _make_page(self, journey: Journey) -> WebPage[DocumentT]:
+        page, was_requested = await self._page(journey)
         journey.stage = "its text was still being read"
         try:
             document = await self._extractor.extract(
@@ -138,24 +138,28 @@ class WebPages(Generic[DocumentT]):
             body=page.body,
             snapshot_hash=snapshot_hash,
             document=document,
-            asked=asked,
+            asked=was_requested,
         )
 
     async def _page(self, journey: Journey) -> tuple[SavedPage, bool]:
         """The page with its body, and whether its server was asked."""
-        held = await self._saved.saved(journey.url)
-        fresh = freshness(held, self._clock()) if held else None
-        if held and fresh is Freshness.FRESH:
-            if len(held.body) > LARGE_BYTES:
+        saved_page = await self._saved_pages.latest(journey.url)
+        fresh = freshness(saved_page, self._clock()) if saved_page else None
+        if saved_page and fresh is Freshness.FRESH:
+            if len(saved_page.body) > LARGE_BYTES:
                 await self._asker.take_large_place(journey)
             await self._asker.take_place(journey)
-            return held, False
-        found = await self._asker.ask(journey, held)
+            return saved_page, False
+        response = await self._asker.ask(journey, saved_page)
         now = self._clock()
-        if held and found.status == 304:
-            return renewed(held, found.headers, now), True
+        if saved_page and response.status == 304:
+            return renewed(saved_page, response.headers, now), True
         came = SavedPage(
-            url=journey.url, final_url=found.url, fetched_at=now, headers=found.headers, body=found.body
+            url=journey.url,
+            final_url=response.url,
+            fetched_at=now,
+            headers=response.headers,
+            body=response.body,
         )
         return came, True
 

@@ -69,9 +69,9 @@ def proxies(setting: str) -> Callable[[Target], Proxy | None]:
     if setting == OFF:
         return lambda _: None
     if setting == ENVIRONMENT:
-        known = getproxies()
+        proxy_urls = getproxies()
         by_scheme = {
-            scheme: Proxy.of(url) for scheme, url in known.items() if scheme in ("http", "https", "all")
+            scheme: Proxy.of(url) for scheme, url in proxy_urls.items() if scheme in ("http", "https", "all")
         }
 
         def of_environment(target: Target) -> Proxy | None:
@@ -153,5 +153,5 @@ async def _tunnel(connected: socket.socket, proxy: Proxy, target: Target) -> Non
             raise UnreachedError("the proxy gave no answer")
     status = head.split(b" ", 2)[1:2]
     if not head.startswith(b"HTTP/1.") or not status or not status[0].startswith(b"2"):
-        told = status[0].decode("latin-1")[:3] if status else "no status"
-        raise UnreachedError(f"the proxy refused the connection ({told})")
+        status_code = status[0].decode("latin-1")[:3] if status else "no status"
+        raise UnreachedError(f"the proxy refused the connection ({status_code})")

@@ -1,7 +1,7 @@
 """Rules of a site's robots.txt (RFC 9309).
 
 A site whose file is not there, or not for us to see (4xx), allows everything. One that cannot be reached or answers with
-a fault of its own (5xx) allows nothing for a while: `UNREACHED` or `FAULTY` seconds.
+a fault of its own (5xx) allows nothing for a while: `UNREACHED_SECONDS` or `FAULTY_SECONDS`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ TOKEN = "deep-research"  # noqa: S105 - the name by which rules are meant for us
 MAX_DELAY_SECONDS = (
     10.0  # seconds; who asks for more gets this: a page read in minutes helps nobody's research
 )
-MOST_BYTES = 500 * 1024  # of a file that are looked at
-UNREACHED, FAULTY = 60.0, 300.0
-SHORTEST_KEPT, LONGEST_KEPT = 3_600.0, 86_400.0
-_ORIGINS = 2_048  # of which rules are kept
+MAX_BYTES = 500 * 1024  # of a file that are looked at
+UNREACHED_SECONDS, FAULTY_SECONDS = 60.0, 300.0
+MIN_KEPT_SECONDS, MAX_KEPT_SECONDS = 3_600.0, 86_400.0
+_MAX_ORIGINS = 2_048  # of which rules are kept
 _KEPT_BYTES = 2_000_000  # of all files together; rules take up to forty times that in memory
 _LARGE_BYTES = 32_768  # bytes, from which on reading the file would hold the loop
 _OTHERS = "others"
-_EVERYBODY = 1_000_000
+_UNLIMITED = 1_000_000
 _AGENT = regex(r"\s*user[ -]?agent(?![a-z])\s*:?\s*", re.IGNORECASE)
 
 
@@ -64,7 +64,7 @@ class Robots:
         self._fetcher = fetcher
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, _Rules] = OrderedDict()
+        self._cache: OrderedDict[str, _Rules] = OrderedDict()
         self._size = 0
         self._asking: dict[str, _Asking] = {}
         renew_in_children(self)
@@ -93,17 +93,17 @@ class Robots:
 
     async def _rules(self, target: Target) -> _Rules:
         origin = _origin(target)
-        if found := self._fresh(origin):
-            return found
+        if fresh_rules := self._fresh(origin):
+            return fresh_rules
         with self._one_asking(origin) as gate:
             async with gate.entered():
                 # Who was inside before may have brought them.
-                if found := self._fresh(origin):
-                    return found
+                if fresh_rules := self._fresh(origin):
+                    return fresh_rules
                 gate.limit(1, None)
                 rules = await self._ask(origin)
                 self._keep(origin, rules)
-                gate.limit(_EVERYBODY, None)  # who waited has nothing left to wait for
+                gate.limit(_UNLIMITED, None)  # who waited has nothing left to wait for
                 return rules
 
     async def _ask(self, origin: str) -> _Rules:
@@ -113,15 +113,15 @@ class Robots:
             if error.data.get("inner"):  # and so is every page of the site
                 raise
             closed = f"The site's robots.txt could not be had, so it is left alone for now: {error.problem}"
-            return _Rules(closed=closed, until=self._clock() + UNREACHED)
+            return _Rules(closed=closed, until=self._clock() + UNREACHED_SECONDS)
         if page.status >= 500:
             closed = (
                 f"The site's robots.txt could not be had, so it is left alone for now (status {page.status})."
             )
-            return _Rules(closed=closed, until=self._clock() + FAULTY)
+            return _Rules(closed=closed, until=self._clock() + FAULTY_SECONDS)
         if page.status == 429:  # it allows everything, but is to be asked again soon
-            return _Rules(until=self._clock() + FAULTY)
-        until = self._clock() + min(max(lifetime(page.headers), SHORTEST_KEPT), LONGEST_KEPT)
+            return _Rules(until=self._clock() + FAULTY_SECONDS)
+        until = self._clock() + min(max(lifetime(page.headers), MIN_KEPT_SECONDS), MAX_KEPT_SECONDS)
         if not 200 <= page.status < 300:
             return _Rules(until=until)
         return await _read(page, until)
@@ -129,29 +129,29 @@ class Robots:
     async def _file(self, url: str) -> Fetched:
         """The file, asked for once more when the connection broke: a whole site hangs on it."""
         try:
-            return await self._fetcher.fetch(url, cut=MOST_BYTES)
+            return await self._fetcher.fetch(url, cut=MAX_BYTES)
         except FetchError as error:
             if error.data.get("trouble") != "broken":
                 raise
-        return await self._fetcher.fetch(url, cut=MOST_BYTES)
+        return await self._fetcher.fetch(url, cut=MAX_BYTES)
 
     def _fresh(self, origin: str) -> _Rules | None:
         with self._lock:
-            rules = self._kept.get(origin)
+            rules = self._cache.get(origin)
             if rules is None or self._clock() >= rules.until:
                 return None
-            self._kept.move_to_end(origin)
+            self._cache.move_to_end(origin)
             return rules
 
     def _keep(self, origin: str, rules: _Rules) -> None:
         with self._lock:
-            if old := self._kept.pop(origin, None):
+            if old := self._cache.pop(origin, None):
                 self._size -= old.size
-            self._kept[origin] = rules
+            self._cache[origin] = rules
             self._size += rules.size
-            while len(self._kept) > _ORIGINS or (self._size > _KEPT_BYTES and len(self._kept) > 1):
-                _, gone = self._kept.popitem(last=False)
-                self._size -= gone.size
+            while len(self._cache) > _MAX_ORIGINS or (self._size > _KEPT_BYTES and len(self._cache) > 1):
+                _, oldest = self._cache.popitem(last=False)
+                self._size -= oldest.size
 
     @contextmanager
     def _one_asking(self, origin: str) -> Iterator[Gate]:
@@ -174,8 +174,8 @@ def _origin(target: Target) -> str:
 
 async def _read(page: Fetched, until: float) -> _Rules:
     body = page.body
-    if len(body) > MOST_BYTES:
-        body = body[: body.rfind(b"\n", 0, MOST_BYTES) + 1]  # half a rule may forbid more than the whole
+    if len(body) > MAX_BYTES:
+        body = body[: body.rfind(b"\n", 0, MAX_BYTES) + 1]  # half a rule may forbid more than the whole
     parsed = await asyncio.to_thread(_parsed, body) if len(body) > _LARGE_BYTES else _parsed(body)
     delay = parsed.crawl_delay(TOKEN)
     return _Rules(
@@ -188,9 +188,9 @@ def _parsed(body: bytes) -> Protego:
     and a file may name ten thousand of both."""
     lines = []
     for line in body.decode("utf-8-sig", "replace").splitlines():
-        if found := _AGENT.match(line):
+        if match := _AGENT.match(line):
             # Whatever follows the name, as a version does, is not part of it.
-            name = re.split(r"[\s/#]", line[found.end() :], maxsplit=1)[0].lower()
+            name = re.split(r"[\s/#]", line[match.end() :], maxsplit=1)[0].lower()
             line = f"User-agent: {name if name in (TOKEN, '*') else _OTHERS}"
         lines.append(line)
     return Protego.parse("\n".join(lines))

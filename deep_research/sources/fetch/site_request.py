@@ -18,9 +18,9 @@ from deep_research.sources.fetch.hosts import Hosts
 from deep_research.sources.fetch.robots import Robots
 
 # Pages under way, whatever their hosts. Half as many that came are read.
-ASKED_AT_ONCE = 32
+MAX_PAGES_AT_ONCE = 32
 # Of these, pages of more than `LARGE` bytes, from when that is seen until they have been read.
-LARGE_AT_ONCE = 3
+MAX_LARGE_AT_ONCE = 3
 _UNWRITTEN = regex(r"[^\x21-\x7e]|[\"<>^`{|}]")
 _NOT_LET = frozenset((401, 402, 403, 407, 451))
 _GONE = frozenset((404, 410))
@@ -41,25 +41,25 @@ class Asker:
     """Asks for pages. Usable from several loops."""
 
     def __init__(
-        self, fetcher: Fetcher, robots: Robots | None, hosts: Hosts, *, at_once: int = ASKED_AT_ONCE
+        self, fetcher: Fetcher, robots: Robots | None, hosts: Hosts, *, at_once: int = MAX_PAGES_AT_ONCE
     ) -> None:
         self._fetcher, self._robots, self._hosts = fetcher, robots, hosts
         self._asking, self._reading = Gate(at_once), Gate(max(1, at_once // 2))
-        self._large = Gate(LARGE_AT_ONCE)
+        self._large = Gate(MAX_LARGE_AT_ONCE)
 
-    async def ask(self, journey: Journey, held: SavedPage | None) -> Fetched:
-        """The page at the end of the redirects, or the word (304) that it is the one ``held``. Every host on the way has
-        its say. Raises `FetchError`."""
+    async def ask(self, journey: Journey, saved_page: SavedPage | None) -> Fetched:
+        """The page at the end of the redirects, or the word (304) that it is the ``saved_page``. Every host on the way
+        has its say. Raises `FetchError`."""
         url, most = journey.url, self._fetcher.limits.redirects
         for _ in range(most + 1):
             # What was told by the page's own server is said to no other.
-            told = conditions(held) if held and held.final_url == url else {}
-            found = await self._asked(journey, url, told)
-            if found.location is None:
-                if not (found.status == 304 and told):
-                    _check(found, journey.url)
-                return found
-            url = found.location
+            condition_headers = conditions(saved_page) if saved_page and saved_page.final_url == url else {}
+            response = await self._ask_server(journey, url, condition_headers)
+            if response.location is None:
+                if not (response.status == 304 and condition_headers):
+                    _check(response, journey.url)
+                return response
+            url = response.location
         raise too_many_redirects(journey.url, most)
 
     async def take_place(self, journey: Journey) -> None:
@@ -79,17 +79,17 @@ class Asker:
         self._asking.renew()
         self._reading.renew()
 
-    async def _asked(self, journey: Journey, url: str, headers: Mapping[str, str]) -> Fetched:
+    async def _ask_server(self, journey: Journey, url: str, headers: Mapping[str, str]) -> Fetched:
         """The answer of one server, asked once more where that may help."""
         try:
-            found = await self._once(journey, url, headers)
+            response = await self._once(journey, url, headers)
         except FetchError as error:
             if error.data.get("trouble") != "broken":
                 raise
             return await self._once(journey, url, headers)
-        if _once_more(found):
+        if _once_more(response):
             return await self._once(journey, url, headers)
-        return found
+        return response
 
     async def _once(self, journey: Journey, url: str, headers: Mapping[str, str]) -> Fetched:
         delay = None
@@ -99,19 +99,19 @@ class Asker:
                 raise FetchError(refusal, url=journey.url, trouble="robots")
             delay = self._robots.delay(url)
         journey.stage = "its turn at the site did not come"
-        async with self._hosts.visit(url, delay=delay) as answered, self._asking.entered():
+        async with self._hosts.visit(url, delay=delay) as note_answer, self._asking.entered():
             journey.stage = "the site did not answer"
-            found = await self._fetcher.one(
+            response = await self._fetcher.one(
                 url, headers=headers, large=partial(self.take_large_place, journey)
             )
-            answered(found)
-            if found.status == 304 or 200 <= found.status < 300:
+            note_answer(response)
+            if response.status == 304 or 200 <= response.status < 300:
                 # Who waits to be read keeps its place at the site, so that no more bodies pile up than are read.
                 await self.take_place(journey)
-            return found
+            return response
 
 
-def written(url: str) -> str:
+def request_url(url: str) -> str:
     """An address as it is asked for: without fragment, and what people and pages write as it is, such as spaces and
     letters beyond ASCII, escaped behind the host."""
     url = url.strip().partition("#")[0]
@@ -128,14 +128,14 @@ def _escaped(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "replace"))
 
 
-def _once_more(found: Fetched) -> bool:
+def _once_more(response: Fetched) -> bool:
     """Whether a site may do better the second time. Who says when to come back means it; the host's gate waits."""
-    return found.status >= 500 or (found.status == 429 and "retry-after" in found.headers)
+    return response.status >= 500 or (response.status == 429 and "retry-after" in response.headers)
 
 
-def _check(found: Fetched, url: str) -> None:
+def _check(response: Fetched, url: str) -> None:
     """Raises `FetchError` for what is no page, in words for a reader."""
-    status = found.status
+    status = response.status
     if 200 <= status < 300:
         return
     try:

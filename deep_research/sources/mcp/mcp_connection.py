@@ -70,8 +70,8 @@ class McpConnection:
             raise ConfigurationError(
                 f"The MCP server '{name}' needs another package.", hint="pip install 'deep-research[mcp]'"
             )
-        wanted = (*server.variables, *((server.token_variable,) if server.token_variable else ()))
-        missing = tuple(each for each in wanted if not os.environ.get(each, "").strip())
+        variables = (*server.variables, *((server.token_variable,) if server.token_variable else ()))
+        missing = tuple(each for each in variables if not os.environ.get(each, "").strip())
         if missing:
             raise MissingKeyError(
                 f"The MCP server '{name}' needs {' and '.join(missing)}.",
@@ -82,8 +82,8 @@ class McpConnection:
         self.name = name
         self.server = server
         self._token = secret_key(None, variable=server.token_variable) if server.token_variable else None
-        given = {each: os.environ[each] for each in server.variables} | server.env
-        for variable, value in given.items():
+        environment = {each: os.environ[each] for each in server.variables} | server.env
+        for variable, value in environment.items():
             if _SECRET_NAME.search(variable):
                 register_secret(value.strip())
         self._sessions = PerLoop(self._session, _Session.aclose)
@@ -97,8 +97,8 @@ class McpConnection:
     ) -> CallToolResult:
         """The server's answer, which may be an error of the tool. ``expected`` is the hash that the tool has to have.
         Raises `RemoteError` for a tool that may not be called, and where there is no answer within ``seconds``."""
-        known = {name: expected} if expected else {}
-        return await self._sessions.here().call(name, arguments, min(seconds, self.server.timeout), known)
+        pins = {name: expected} if expected else {}
+        return await self._sessions.here().call(name, arguments, min(seconds, self.server.timeout), pins)
 
     async def aclose(self) -> None:
         """End the connection of the running loop, with the process that was started for it."""
@@ -116,7 +116,7 @@ class _Session:
     name: str
     server: McpServer
     token: SecretStr | None
-    heard: Heard = field(default_factory=Heard)
+    server_state: Heard = field(default_factory=Heard)
     busy: int = 0
     _holders: set[asyncio.Task[None]] = field(default_factory=set)
     _ready: asyncio.Future[_Open] | None = None
@@ -126,24 +126,24 @@ class _Session:
         """The open connection. All who ask while it is being opened wait for the same one. Raises `RemoteError`."""
         if self._ready is None or self._closing.is_set():
             self._ready = asyncio.get_running_loop().create_future()
-            self._closing, self.heard = asyncio.Event(), Heard()
-            hold = self._hold(self._ready, self._closing, self.heard)
+            self._closing, self.server_state = asyncio.Event(), Heard()
+            hold = self._hold(self._ready, self._closing, self.server_state)
             holder = asyncio.create_task(hold, name=f"mcp {self.name}")
             self._holders.add(holder)
-            holder.add_done_callback(partial(self._gone, self._ready, self._closing))
+            holder.add_done_callback(partial(self._release_waiters, self._ready, self._closing))
         return await asyncio.shield(self._ready)
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any], seconds: float, known: Mapping[str, str]
+        self, name: str, arguments: Mapping[str, Any], seconds: float, pins: Mapping[str, str]
     ) -> CallToolResult:
         import mcp_types
 
         opened = await self.opened()
-        if why := refusal(self.server, name, opened.tools, known):
+        if why := refusal(self.server, name, opened.tools, pins):
             raise self._error(f"{name} is not called: {why}", "refused")
         parameters = mcp_types.CallToolRequestParams(name=name, arguments=dict(arguments))
-        heard, closing = self.heard, self._closing
-        heard.status = 0
+        server_state, closing = self.server_state, self._closing
+        server_state.status = 0
         self.busy += 1
         try:
             async with asyncio.timeout(seconds):
@@ -156,7 +156,7 @@ class _Session:
                 closing.set()
             raise self._error(f"no answer within {seconds:g} s") from None
         except Exception as error:
-            failure = self._failure(error, heard)
+            failure = self._failure(error, server_state)
             if getattr(error, "code", CONNECTION_CLOSED) in (CONNECTION_CLOSED, INVALID_REQUEST):
                 closing.set()
             raise failure from None
@@ -176,25 +176,29 @@ class _Session:
             for holder in holders:
                 holder.cancel()
 
-    async def _hold(self, ready: asyncio.Future[_Open], closing: asyncio.Event, heard: Heard) -> None:
+    async def _hold(self, ready: asyncio.Future[_Open], closing: asyncio.Event, server_state: Heard) -> None:
         """Opens the connection, holds it until it is to be closed, and closes it."""
         failure: RemoteError | None = None
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self.server.timeout):
-                    client = await stack.enter_async_context(self._client(heard, closing))
+                    client = await stack.enter_async_context(self._client(server_state, closing))
                     tools = await _listing(client)
                 ready.set_result(_Open(client, tools))
                 await closing.wait()
         except Exception as error:  # of the package, whose errors come in groups
             cause = first(error)
             late = f"no connection within {self.server.timeout:g} s"
-            failure = self._error(late) if isinstance(cause, TimeoutError) else self._failure(cause, heard)
+            failure = (
+                self._error(late) if isinstance(cause, TimeoutError) else self._failure(cause, server_state)
+            )
             log.debug("connection_failed", server=self.name, error=str(failure))
         if failure is not None and not ready.done():
             ready.set_exception(failure)
 
-    def _gone(self, ready: asyncio.Future[_Open], closing: asyncio.Event, holder: asyncio.Task[None]) -> None:
+    def _release_waiters(
+        self, ready: asyncio.Future[_Open], closing: asyncio.Event, holder: asyncio.Task[None]
+    ) -> None:
         """Nobody waits for a task that has ended, also where it was cancelled before it began."""
         self._holders.discard(holder)
         closing.set()
@@ -202,33 +206,33 @@ class _Session:
             ready.set_exception(self._error("the connection was closed"))
         ready.exception()  # whoever asked may be gone
 
-    def _client(self, heard: Heard, closing: asyncio.Event) -> AbstractAsyncContextManager[Client]:
+    def _client(self, server_state: Heard, closing: asyncio.Event) -> AbstractAsyncContextManager[Client]:
         from mcp import Client
         from mcp_types import Implementation
 
         # What the package logs quotes what the server sent: without a handler it would go to the terminal.
         logging.getLogger(_PACKAGE).addHandler(_SILENT)
-        transport: Any = self._streams(heard, closing)
+        transport: Any = self._streams(server_state, closing)
         who = Implementation(name="deep-research", version="1")
         return Client(transport, cache=None, client_info=who)
 
-    def _streams(self, heard: Heard, closing: asyncio.Event) -> AbstractAsyncContextManager[Any]:
+    def _streams(self, server_state: Heard, closing: asyncio.Event) -> AbstractAsyncContextManager[Any]:
         server = self.server
         if server.url is not None:
             from deep_research.sources.mcp.mcp_http import http_streams
 
-            return http_streams(server.url, self.token, server.timeout, heard)
+            return http_streams(server.url, self.token, server.timeout, server_state)
         from deep_research.sources.mcp.mcp_process import environment_of, process_streams
 
         def on_end(reason: str) -> None:
-            heard.end = heard.end or reason
+            server_state.end = server_state.end or reason
             closing.set()
 
         command = (str(Path(server.command or "").expanduser()), *server.args)
         return process_streams(command, environment_of(server.env, server.variables), on_end)
 
-    def _failure(self, error: BaseException, heard: Heard) -> RemoteError:
-        return failure_of(self.name, self.server, error, heard)
+    def _failure(self, error: BaseException, server_state: Heard) -> RemoteError:
+        return failure_of(self.name, self.server, error, server_state)
 
     def _error(self, problem: str, trouble: str = "transient") -> RemoteError:
         return remote_error(self.name, problem, trouble=trouble)
@@ -237,13 +241,13 @@ class _Session:
 async def _listing(client: Client) -> dict[str, ListedTool]:
     import mcp_types
 
-    found: dict[str, ListedTool] = {}
+    tools: dict[str, ListedTool] = {}
     cursor: str | None = None
     for _ in range(MAX_PAGES):
         page = await client.session.list_tools(params=mcp_types.PaginatedRequestParams(cursor=cursor))
-        for tool in page.tools[: MAX_TOOLS - len(found)]:
+        for tool in page.tools[: MAX_TOOLS - len(tools)]:
             hints = tool.annotations
-            found.setdefault(
+            tools.setdefault(
                 tool.name,
                 ListedTool(
                     name=tool.name,
@@ -253,6 +257,6 @@ async def _listing(client: Client) -> dict[str, ListedTool]:
                 ),
             )
         cursor = page.next_cursor
-        if not cursor or len(found) >= MAX_TOOLS:
+        if not cursor or len(tools) >= MAX_TOOLS:
             break
-    return found
+    return tools

@@ -21,14 +21,19 @@ MAX_VALUES = 250_000  # in its JSON
 
 
 @asynccontextmanager
-async def http_streams(url: str, token: SecretStr | None, seconds: float, heard: Heard) -> AsyncIterator[Any]:
-    """The messages of the server, and where those to it are put. ``heard`` is told of statuses that are errors. Redirects
-    to another place are not followed."""
+async def http_streams(
+    url: str, token: SecretStr | None, seconds: float, server_state: Heard
+) -> AsyncIterator[Any]:
+    """The messages of the server, and where those to it are put. ``server_state`` is told of statuses that are errors.
+    Redirects to another place are not followed."""
     bound = bounded(MAX_ANSWER_BYTES, values=MAX_VALUES)
 
     async def note(response: Any) -> None:
         if response.status_code >= 300:
-            heard.status, heard.retry_after = response.status_code, response.headers.get("retry-after")
+            server_state.status, server_state.retry_after = (
+                response.status_code,
+                response.headers.get("retry-after"),
+            )
         await bound(response)
 
     headers = {"user-agent": "deep-research", "accept-encoding": CODINGS}

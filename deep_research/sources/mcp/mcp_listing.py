@@ -29,13 +29,13 @@ class ListedTool:
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        given = self.schema.get("properties")
-        return given if isinstance(given, Mapping) else {}
+        value = self.schema.get("properties")
+        return value if isinstance(value, Mapping) else {}
 
     @property
     def required(self) -> tuple[str, ...]:
-        given = self.schema.get("required")
-        return tuple(name for name in given if isinstance(name, str)) if isinstance(given, list) else ()
+        value = self.schema.get("required")
+        return tuple(name for name in value if isinstance(name, str)) if isinstance(value, list) else ()
 
     def query_argument(self) -> str | None:
         """The only text that it requires; None where there is none, or several."""
@@ -50,33 +50,35 @@ def tool_hash(name: str, description: str, schema: Mapping[str, Any]) -> str:
     Example:
         tool_hash("search_notes", "Searches the notes.", {"type": "object"})
     """
-    written = json.dumps(
+    canonical_json = json.dumps(
         [name, description, schema], sort_keys=True, separators=(",", ":"), ensure_ascii=False
     )
-    return sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(canonical_json.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def kind_of(schema: Any) -> str | None:
     """The JSON type of a value, without null; None where there are several, or it is not said."""
     if not isinstance(schema, Mapping):
         return None
-    given = schema.get("type")
-    kinds = [given] if isinstance(given, str) else given if isinstance(given, list) else _alternatives(schema)
-    named = [kind for kind in kinds if isinstance(kind, str) and kind != "null"]
-    return named[0] if len(named) == 1 else None
+    type_ = schema.get("type")
+    kinds = [type_] if isinstance(type_, str) else type_ if isinstance(type_, list) else _alternatives(schema)
+    types = [kind for kind in kinds if isinstance(kind, str) and kind != "null"]
+    return types[0] if len(types) == 1 else None
 
 
 def _alternatives(schema: Mapping[str, Any]) -> Iterable[Any]:
-    given = schema.get("anyOf")
+    options = schema.get("anyOf")
     return (
-        (each.get("type") for each in given if isinstance(each, Mapping)) if isinstance(given, list) else ()
+        (each.get("type") for each in options if isinstance(each, Mapping))
+        if isinstance(options, list)
+        else ()
     )
 
 
 def refusal(
-    server: McpServer, name: str, listed: Mapping[str, ListedTool], known: Mapping[str, str] | None = None
+    server: McpServer, name: str, listed: Mapping[str, ListedTool], pins: Mapping[str, str] | None = None
 ) -> str:
-    """Why a tool may not be called, in the middle of a sentence; empty where it may. ``known`` are the hashes that a run
+    """Why a tool may not be called, in the middle of a sentence; empty where it may. ``pins`` are the hashes that a run
     has of tools of this server."""
     tool = listed.get(name)
     if name not in server.callable_tools:
@@ -87,6 +89,6 @@ def refusal(
         return "the server does not declare that it only reads, and it is not in approved"
     if (pin := server.pins.get(name)) is not None and pin != tool.hash:
         return f"it is not what was pinned: its hash is {tool.hash} now"
-    if (before := (known or {}).get(name)) is not None and before != tool.hash:
+    if (before := (pins or {}).get(name)) is not None and before != tool.hash:
         return f"its server has changed it since the run began: its hash was {before} and is {tool.hash}"
     return ""

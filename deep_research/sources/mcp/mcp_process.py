@@ -90,7 +90,7 @@ async def process_streams(
                 task.cancel()
             for stream in (to_send, outgoing, incoming, received):
                 stream.close()
-            await _ended(process)
+            await _wait_for_end(process)
         finally:
             kill()
             await _reaped(process)
@@ -190,7 +190,7 @@ async def _watch(
     incoming.close()
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
+async def _wait_for_end(process: asyncio.subprocess.Process) -> None:
     """Gives the process a while to end by itself."""
     assert process.stdin is not None
     process.stdin.close()

@@ -31,16 +31,16 @@ def remote_error(name: str, problem: str, *, hint: str = "", **data: Any) -> Rem
     return RemoteError(f"mcp:{name}: {bounded_line(problem, MAX_WORDS_CHARS)}.", hint=hint, **data)
 
 
-def failure_of(name: str, server: McpServer, error: BaseException, heard: Heard) -> RemoteError:
+def failure_of(name: str, server: McpServer, error: BaseException, server_state: Heard) -> RemoteError:
     """What anything means that the package raises."""
     if isinstance(error, DeepResearchError):  # the process cannot be started, certificates cannot be read
         return remote_error(
             name, error.problem.rstrip("."), hint=error.hint, trouble="transient", unreached=True
         )
-    if heard.end:
-        return remote_error(name, heard.end, trouble="transient")
-    if heard.status:
-        return _of_status(name, server, heard)
+    if server_state.end:
+        return remote_error(name, server_state.end, trouble="transient")
+    if server_state.status:
+        return _of_status(name, server, server_state)
     code = getattr(error, "code", None)
     if isinstance(code, int) and code != CONNECTION_CLOSED:
         trouble = "transient" if code == INTERNAL_ERROR else "request"
@@ -54,8 +54,8 @@ def failure_of(name: str, server: McpServer, error: BaseException, heard: Heard)
     return remote_error(name, what, trouble="transient")
 
 
-def _of_status(name: str, server: McpServer, heard: Heard) -> RemoteError:
-    status = heard.status
+def _of_status(name: str, server: McpServer, server_state: Heard) -> RemoteError:
+    status = server_state.status
     key = f"Check {server.token_variable or 'whether it needs a token (token_variable)'}."
     hint = key if status in (401, 403) else "Check its url." if 300 <= status < 500 else ""
     return remote_error(
@@ -64,5 +64,5 @@ def _of_status(name: str, server: McpServer, heard: Heard) -> RemoteError:
         hint=hint,
         trouble="transient" if status >= 500 or status in _PASSING else "refused",
         status=status,
-        retry_after=heard.retry_after,
+        retry_after=server_state.retry_after,
     )

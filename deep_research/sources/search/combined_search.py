@@ -52,8 +52,8 @@ class SearchPool:
         if corpus and self.corpus is not None:
             lanes.insert(0, self._documents(self.corpus, request))
         answers = await _together(lanes)
-        lists = [results for found, _ in answers for _, results in found]
-        errors = [named for _, failed in answers for named in failed]
+        lists = [results for hits, _ in answers for _, results in hits]
+        errors = [failure for _, failed in answers for failure in failed]
         failures = tuple(dict.fromkeys(error.problem for _, error in errors))
         if not lists:
             if errors and all(error.data.get("unreached") for _, error in errors):
@@ -65,7 +65,7 @@ class SearchPool:
                 " ".join(failures) or "There is no search provider.",
                 hint="Resume the run when the service is back.",
             )
-        notes = dict.fromkeys(note for found, _ in answers for service, _ in found for note in service.notes)
+        notes = dict.fromkeys(note for hits, _ in answers for service, _ in hits for note in service.notes)
         return Found(tuple(fused(lists)), failures, tuple(notes))
 
     def limited(self, lanes: Sequence[str]) -> SearchPool:
@@ -81,11 +81,11 @@ class SearchPool:
         that can tell. Raises `SearchError`."""
         for service in self._every():
             look = getattr(service.provider, "look", None)
-            found: FirstLook | None = (
+            first_look: FirstLook | None = (
                 await service.calls(look, question, timeout=service.timeout) if look else None
             )
-            if found is not None:
-                return bounded_look(found)
+            if first_look is not None:
+                return bounded_look(first_look)
         return None
 
     def asks_services(self, request: SearchRequest) -> bool:
@@ -130,17 +130,17 @@ class SearchPool:
             request = replace(request, source_types=(kind,))
         answers: _Answers = []
         failures: list[tuple[str, SearchError]] = []
-        while waiting and (needed := self.fanout - sum(bool(found) for _, found in answers)) > 0:
+        while waiting and (needed := self.fanout - sum(bool(hits) for _, hits in answers)) > 0:
             # Who rests is asked when nobody else has answered.
             ready = [service for service in waiting if not service.health.rest]
-            asked = ready[:needed] or ([] if answers else waiting[:1])
-            if not asked:
+            batch = ready[:needed] or ([] if answers else waiting[:1])
+            if not batch:
                 break
-            waiting = [service for service in waiting if service not in asked]
-            told = await _together(
-                [_answer(s, _with_spare(s, request, spare), last=not waiting) for s in asked]
+            waiting = [service for service in waiting if service not in batch]
+            outcomes = await _together(
+                [_answer(s, _with_spare(s, request, spare), last=not waiting) for s in batch]
             )
-            for service, answer in zip(asked, told, strict=True):
+            for service, answer in zip(batch, outcomes, strict=True):
                 if isinstance(answer, SearchError):
                     failures.append((service.name, answer))
                 else:

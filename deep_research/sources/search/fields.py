@@ -43,7 +43,7 @@ __all__ = [
 MAX_TITLE_CHARS = 300  # characters
 MAX_SNIPPET_CHARS = 1_000
 MAX_NAME_CHARS = 200
-LONGEST_ADDRESS = 2_000
+MAX_URL_CHARS = 2_000
 MAX_TEXT_CHARS = 2_000_000
 # Of what services of others give.
 MAX_ADDRESS_CHARS = 4_096
@@ -55,13 +55,13 @@ LABELS = "page_labels"
 MAX_MENTIONS, MAX_WORDS = 200, 2_000
 MAX_AUTHORS = 50
 
-_RAW = 8  # times the bound: characters that are looked at, since tags and entities go
+_RAW_SIZE_RATIO = 8  # times the bound: characters that are looked at, since tags and entities go
 _TAG = regex(r"<[a-zA-Z/!?][^<>]{0,1000}>")
 # The inside of these is no text.
 _HIDDEN = regex(r"<(script|style)\b[^<>]{0,1000}>.{0,20000}?</\1\s*>", re.IGNORECASE | re.DOTALL)
 _UNSAFE = regex(r"[\x00-\x20\x7f<>\"\\^`{|}]|[^\S ]")
 _ISO_DAY = regex(r"(\d{4}-\d{2}-\d{2})(?:$|[T\s])")
-_MOST_COUNT = 10**9
+_MAX_COUNT = 10**9
 _DOMAIN = regex(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", re.IGNORECASE)
 _LANGUAGE = regex(r"[a-z]{2,3}")
 
@@ -69,7 +69,7 @@ _LANGUAGE = regex(r"[a-z]{2,3}")
 def line(value: Any, most: int = MAX_SNIPPET_CHARS) -> str:
     """One line of plain text of at most ``most`` characters: tags and entities gone, spaces single, cut at a word and
     ended with ``…`` where it was longer. Empty where ``value`` is no text."""
-    raw = text(value)[: most * _RAW]
+    raw = text(value)[: most * _RAW_SIZE_RATIO]
     for _ in range(2):  # what was escaped twice
         raw = html.unescape(_TAG.sub(" ", _HIDDEN.sub(" ", raw))) if "<" in raw or "&" in raw else raw
     return shortened(" ".join(clean(_TAG.sub(" ", raw)).split()), most, "…")
@@ -87,15 +87,15 @@ def shortened(words: str, most: int, end: str = "") -> str:
     room = most - len(end)
     head = words[:room]
     if not (words[room].isspace() or head[-1:].isspace()):
-        begun = head.rstrip().rfind(" ")
-        head = head[:begun] if begun > room // 2 else head
+        word_start = head.rstrip().rfind(" ")
+        head = head[:word_start] if word_start > room // 2 else head
     return head.rstrip() + end
 
 
 def address(value: Any) -> str | None:
     """An http(s) address that can be asked for and shown; None for any other."""
     url = value.strip() if isinstance(value, str) else ""
-    if not url or len(url) > LONGEST_ADDRESS or _UNSAFE.search(url) or clean(url) != url:
+    if not url or len(url) > MAX_URL_CHARS or _UNSAFE.search(url) or clean(url) != url:
         return None
     try:
         parts = urlsplit(whole_characters(url))
@@ -109,12 +109,12 @@ def address(value: Any) -> str | None:
 
 def day(value: Any) -> date | None:
     """The day that a service named, in ISO 8601 or as mails write it. A year or a month alone is none."""
-    told = text(value).strip()[:100]
-    found = _ISO_DAY.match(told)
+    day_text = text(value).strip()[:100]
+    match = _ISO_DAY.match(day_text)
     try:
-        if found:
-            return date.fromisoformat(found[1])
-        moment: datetime = parsedate_to_datetime(told)
+        if match:
+            return date.fromisoformat(match[1])
+        moment: datetime = parsedate_to_datetime(day_text)
         return moment.date()
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
@@ -123,21 +123,21 @@ def day(value: Any) -> date | None:
 def count(value: Any) -> int | None:
     """A number of things; None where the service does not say."""
     whole_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if whole_number and 0 <= value <= _MOST_COUNT else None
+    return value if whole_number and 0 <= value <= _MAX_COUNT else None
 
 
-def domains(given: Iterable[str]) -> list[str]:
+def domains(hosts: Iterable[str]) -> list[str]:
     """Those that can stand in a query or a parameter, in the letters that the network uses."""
-    found = []
-    for name in given:
+    ascii_names = []
+    for name in hosts:
         plain = name.strip().strip(".")
         try:
             ascii_name = plain if plain.isascii() else plain.encode("idna").decode()
         except UnicodeError:
             continue
         if _DOMAIN.fullmatch(ascii_name):
-            found.append(ascii_name.lower())
-    return found
+            ascii_names.append(ascii_name.lower())
+    return ascii_names
 
 
 def language(code: str | None) -> str | None:
@@ -148,8 +148,8 @@ def language(code: str | None) -> str | None:
 
 def names(values: Iterable[Any]) -> tuple[str, ...]:
     """Names of people, in their order, 50 at most."""
-    found = (line(value, MAX_NAME_CHARS) for value in values)
-    return tuple(name for name in found if name)[:MAX_AUTHORS]
+    lines = (line(value, MAX_NAME_CHARS) for value in values)
+    return tuple(name for name in lines if name)[:MAX_AUTHORS]
 
 
 def bounded(result: SearchResult) -> SearchResult:

@@ -32,20 +32,20 @@ def fused(lists: Sequence[Sequence[SearchResult]]) -> list[SearchResult]:
     of the earlier list comes first. A work has its lasting address; a page the one under which it was found first."""
     scores: dict[str, float] = {}
     best: dict[str, tuple[int, int]] = {}
-    merged: dict[str, SearchResult] = {}
+    by_name: dict[str, SearchResult] = {}
     for number, results in enumerate(lists):
-        seen: set[str] = set()
+        names_of_list: set[str] = set()
         for rank, result in enumerate(results):
             name = identity_of(result)
-            if name in seen:
+            if name in names_of_list:
                 continue
-            seen.add(name)
+            names_of_list.add(name)
             scores[name] = scores.get(name, 0.0) + 1.0 / (SMOOTHING + rank + 1)
             best[name] = min(best.get(name, (rank, number)), (rank, number))
-            known = merged.get(name)
-            merged[name] = joined(known, result) if known else _readdressed(result)
-    order = sorted(merged, key=lambda name: (-scores[name], best[name]))
-    return [merged[name] for name in order]
+            earlier = by_name.get(name)
+            by_name[name] = merge_results(earlier, result) if earlier else _readdressed(result)
+    order = sorted(by_name, key=lambda name: (-scores[name], best[name]))
+    return [by_name[name] for name in order]
 
 
 def _readdressed(result: SearchResult) -> SearchResult:
@@ -60,22 +60,22 @@ def _readdressed(result: SearchResult) -> SearchResult:
     return replace(result, address=address, text_at=at)
 
 
-def joined(known: SearchResult, other: SearchResult) -> SearchResult:
+def merge_results(first: SearchResult, other: SearchResult) -> SearchResult:
     """What two services say of one thing: the first's word, and the other's where it has none."""
-    merged = {
+    changes = {
         field.name: getattr(other, field.name)
-        for field in fields(known)
-        if getattr(known, field.name) in (None, "", (), {}, SourceQuality.UNKNOWN)
+        for field in fields(first)
+        if getattr(first, field.name) in (None, "", (), {}, SourceQuality.UNKNOWN)
         # A text comes with its spans and its pages, or they would be of another one.
         and field.name not in ("passages", "pages", "snapshot_hash", "text")
     }
-    if known.scholarly and other.scholarly:
-        merged["scholarly"] = Scholarly(
+    if first.scholarly and other.scholarly:
+        changes["scholarly"] = Scholarly(
             **{
                 field.name: next(
                     (
                         value
-                        for record in (known.scholarly, other.scholarly)
+                        for record in (first.scholarly, other.scholarly)
                         if (value := getattr(record, field.name)) is not None
                     ),
                     None,
@@ -83,12 +83,12 @@ def joined(known: SearchResult, other: SearchResult) -> SearchResult:
                 for field in fields(Scholarly)
             }
         )
-        if known.scholarly.retracted or other.scholarly.retracted:
-            merged["scholarly"] = replace(merged["scholarly"], retracted=True)
-    if known.text is None and other.text is not None:
-        merged |= {name: getattr(other, name) for name in ("text", "passages", "pages", "snapshot_hash")}
+        if first.scholarly.retracted or other.scholarly.retracted:
+            changes["scholarly"] = replace(changes["scholarly"], retracted=True)
+    if first.text is None and other.text is not None:
+        changes |= {name: getattr(other, name) for name in ("text", "passages", "pages", "snapshot_hash")}
         if other.scholarly:  # what catalogues have is an abstract: the page itself is still to be read
-            merged["text_at"] = known.text_at or other.text_at or known.address
-    if known.provider and other.provider and other.provider not in known.provider.split(", "):
-        merged["provider"] = f"{known.provider}, {other.provider}"
-    return replace(known, **merged)
+            changes["text_at"] = first.text_at or other.text_at or first.address
+    if first.provider and other.provider and other.provider not in first.provider.split(", "):
+        changes["provider"] = f"{first.provider}, {other.provider}"
+    return replace(first, **changes)

@@ -26,9 +26,9 @@ from deep_research.sources.search.web_service import SECONDS, HttpSearch, Malfor
 KEY_VARIABLE = GOOGLE.required[0]
 ENGINE_VARIABLE = GOOGLE.required[1]
 
-_PAGE = 10
+_MAX_PAGE_RESULTS = 10
 _MAX_RESULTS = 100
-_MOST_WORDS = 32  # Google ignores those that come after
+_MAX_WORDS = 32  # Google ignores those that come after
 _MAX_SITES = 8
 _FIRST_DAY = date(1900, 1, 1)
 _SPENT = ("dailylimitexceeded", "quotaexceeded", "per day")
@@ -70,25 +70,27 @@ class Google(HttpSearch):
 
     async def _find(self, request: SearchRequest) -> Sequence[SearchResult]:
         params = self._params(request)
-        found: dict[str, SearchResult] = {}
+        results: dict[str, SearchResult] = {}
         start = 1
         while start <= _MAX_RESULTS:
-            number = _PAGE if request.exclude else min(_PAGE, request.limit - len(found))
+            number = (
+                _MAX_PAGE_RESULTS if request.exclude else min(_MAX_PAGE_RESULTS, request.limit - len(results))
+            )
             number = min(number, _MAX_RESULTS - start + 1)
             page = await self._get("/customsearch/v1", {**params, "num": number, "start": start})
             items = _items(page)
             for result in filter(None, map(_result, items)):
                 if result.address not in request.exclude:
-                    found.setdefault(result.address, result)
-            if len(found) >= request.limit or not items or not _has_more(page):
+                    results.setdefault(result.address, result)
+            if len(results) >= request.limit or not items or not _has_more(page):
                 break
             start += number
-        return list(found.values())
+        return list(results.values())
 
     def _params(self, request: SearchRequest) -> dict[str, str | int]:
         filters = request.filters
         operators, params = _sites(filters)
-        words = self._query(request).split()[: max(1, _MOST_WORDS - len(operators))]
+        words = self._query(request).split()[: max(1, _MAX_WORDS - len(operators))]
         params |= {"cx": self.engine_id, "q": " ".join([*words, *operators])}
         if filters.since or filters.latest:
             # Ranges of days have both ends.
@@ -102,10 +104,10 @@ class Google(HttpSearch):
     def _trouble(self, status: int, body: Any) -> Trouble | None:
         error = record(record(body).get("error"))
         reasons = [text(item.get("reason")) for item in records(error.get("errors"))]
-        told = " ".join([text(error.get("message")), *reasons]).lower()
-        if status in (403, 429) and any(word in told for word in _SPENT):
+        error_text = " ".join([text(error.get("message")), *reasons]).lower()
+        if status in (403, 429) and any(word in error_text for word in _SPENT):
             return Trouble.QUOTA
-        if status == 403 and "ratelimitexceeded" in told:
+        if status == 403 and "ratelimitexceeded" in error_text:
             return Trouble.TRANSIENT
         return None
 
@@ -117,14 +119,14 @@ def _digits(of: date) -> str:
 def _sites(filters: SearchFilters) -> tuple[list[str], dict[str, str | int]]:
     """The domains as operators of the query and as parameters. More than the query has room for are left to whoever
     filters the results."""
-    wanted, unwanted = domains(filters.domains), domains(filters.not_domains)
+    included_sites, excluded_sites = domains(filters.domains), domains(filters.not_domains)
     params: dict[str, str | int] = {}
     operators: list[str] = []
-    if len(wanted) == 1:
-        params = {"siteSearch": wanted[0], "siteSearchFilter": "i"}
-    elif 1 < len(wanted) <= _MAX_SITES:
-        operators = " OR ".join(f"site:{name}" for name in wanted).split()
-    operators += [f"-site:{name}" for name in unwanted[:_MAX_SITES]]
+    if len(included_sites) == 1:
+        params = {"siteSearch": included_sites[0], "siteSearchFilter": "i"}
+    elif 1 < len(included_sites) <= _MAX_SITES:
+        operators = " OR ".join(f"site:{name}" for name in included_sites).split()
+    operators += [f"-site:{name}" for name in excluded_sites[:_MAX_SITES]]
     return operators, params
 
 
@@ -158,6 +160,6 @@ def _published(tags: Iterable[Mapping[str, Any]]) -> date | None:
     """The day that the page itself says, in its head."""
     for page in list(tags)[:3]:
         for name in _DAYS:
-            if found := day(page.get(name)):
-                return found
+            if published := day(page.get(name)):
+                return published
     return None

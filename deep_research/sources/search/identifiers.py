@@ -16,22 +16,22 @@ _ARXIV_PAGE = regex(r"https?://(?:www\.)?arxiv\.org/(?:abs|pdf)/(.+?)(?:\.pdf)?"
 
 def doi(value: Any) -> str | None:
     """A DOI without what stands before it, in lower case since case means nothing there."""
-    found = _DOI.fullmatch(value.strip()) if isinstance(value, str) else None
-    return found[1].lower() if found and found[1].isprintable() else None
+    match = _DOI.fullmatch(value.strip()) if isinstance(value, str) else None
+    return match[1].lower() if match and match[1].isprintable() else None
 
 
 def arxiv_id(value: Any) -> str | None:
     """The number of a paper at arXiv, without its version."""
-    found = _ARXIV.fullmatch(value.strip()) if isinstance(value, str) else None
-    return found[1] if found else None
+    match = _ARXIV.fullmatch(value.strip()) if isinstance(value, str) else None
+    return match[1] if match else None
 
 
 def arxiv_of(*places: Any) -> str | None:
     """The number of a paper at arXiv from a DOI or an address."""
     for place in places:
         for pattern in (_ARXIV_DOI, _ARXIV_PAGE):
-            found = pattern.fullmatch(place.strip()) if isinstance(place, str) else None
-            if found and (number := arxiv_id(found[1])):
+            match = pattern.fullmatch(place.strip()) if isinstance(place, str) else None
+            if match and (number := arxiv_id(match[1])):
                 return number
     return None
 

@@ -17,8 +17,8 @@ class Needs:
 
     def missing(self, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
         """The required ones that are not set, or empty, in ``environment`` (the process's own)."""
-        given = os.environ if environment is None else environment
-        return tuple(name for name in self.required if not given.get(name, "").strip())
+        variables = os.environ if environment is None else environment
+        return tuple(name for name in self.required if not variables.get(name, "").strip())
 
 
 CONTACT = "DEEP_RESEARCH_CONTACT"

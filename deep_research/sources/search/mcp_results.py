@@ -42,10 +42,10 @@ class ResultItem:
 def items_of(structured: Any, blocks: Sequence[Any]) -> list[ResultItem]:
     """The items of an answer: ``structured`` is its structured content, ``blocks`` are its content blocks, as objects of
     the package ``mcp`` or alike. Each item once."""
-    found = list(_listed(structured)) if structured is not None else []
-    if not found:
-        found = [item for block in blocks[:MAX_BLOCKS] for item in _of_block(block)]
-    return list(dict.fromkeys(item for item in found if item.text or item.url))[:MAX_ITEMS]
+    items = list(_listed(structured)) if structured is not None else []
+    if not items:
+        items = [item for block in blocks[:MAX_BLOCKS] for item in _of_block(block)]
+    return list(dict.fromkeys(item for item in items if item.text or item.url))[:MAX_ITEMS]
 
 
 def _of_block(block: Any) -> Iterator[ResultItem]:
@@ -61,16 +61,16 @@ def _of_block(block: Any) -> Iterator[ResultItem]:
             yield _item({"url": uri, "title": uri, "text": getattr(resource, "text", "")})
 
 
-def _of_text(given: str) -> Iterator[ResultItem]:
-    if given.lstrip()[:1] in ("{", "["):
+def _of_text(block_text: str) -> Iterator[ResultItem]:
+    if block_text.lstrip()[:1] in ("{", "["):
         try:
-            value = read_json(given.encode("utf-8", "replace"), values=MAX_VALUES)
+            value = read_json(block_text.encode("utf-8", "replace"), values=MAX_VALUES)
         except BodyError:
             value = None
         if value is not None:
             yield from _listed(value)
             return
-    yield _item({"text": given})
+    yield _item({"text": block_text})
 
 
 def _listed(value: Any) -> Iterator[ResultItem]:
@@ -106,9 +106,9 @@ def _item(record: Mapping[str, Any]) -> ResultItem:
         title=line(_first(record, _TITLES), MAX_TITLE_CHARS),
         snippet=line(_first(record, _SNIPPETS)),
         text=whole(_first(record, _TEXTS)[:MAX_TEXT_CHARS]),
-        published=next((found for name in _DAYS if (found := day(record.get(name)))), None),
+        published=next((published_on for name in _DAYS if (published_on := day(record.get(name)))), None),
     )
 
 
 def _first(record: Mapping[str, Any], names: Sequence[str]) -> str:
-    return next((given for name in names if (given := text(record.get(name)).strip())), "")
+    return next((words for name in names if (words := text(record.get(name)).strip())), "")

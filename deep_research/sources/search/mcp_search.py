@@ -75,10 +75,10 @@ class McpSearch(SearchProvider):
                 next((item.text for item in items), "it says nothing of it"), MAX_ERROR_CHARS
             )
             raise search_failure(Trouble.TRANSIENT, f"{self.name}: {self._tool} failed: {words}")
-        found: dict[str, SearchResult] = {}
+        results: dict[str, SearchResult] = {}
         for result in map(self._result, items):
-            found.setdefault(result.address, result)
-        return [found[where] for where in found if where not in request.exclude][: request.limit]
+            results.setdefault(result.address, result)
+        return [results[where] for where in results if where not in request.exclude][: request.limit]
 
     async def aclose(self) -> None:
         await self._connection.aclose()
@@ -125,8 +125,8 @@ def _search_error(name: str, error: RemoteError) -> SearchError:
     trouble, status = error.data.get("trouble"), error.data.get("status")
     if status is not None:
         headers = {"retry-after": error.data.get("retry_after") or ""}
-        told = refusal(name, status, None, headers=headers, hint=error.hint)
-        return SearchError(error.problem, hint=told.hint, **told.data)
+        failure = refusal(name, status, None, headers=headers, hint=error.hint)
+        return SearchError(error.problem, hint=failure.hint, **failure.data)
     if trouble == "request":  # it says nothing of the next one
         return search_failure(Trouble.REFUSED, error.problem, hint=error.hint, status=BAD_REQUEST)
     return search_failure(

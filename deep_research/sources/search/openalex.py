@@ -72,13 +72,13 @@ class OpenAlex(HttpSearch):
         answer = record(await self._get("/works", params))
         if not isinstance(answer.get("results"), list):
             raise MalformedError
-        return [found for item in records(answer["results"]) if (found := _result(item))]
+        return [result for item in records(answer["results"]) if (result := _result(item))]
 
     def _trouble(self, status: int, body: Any) -> Trouble | None:
-        told = message(body).lower()
-        if status == 429 and ("budget" in told or "daily" in told or "credits" in told):
+        error_text = message(body).lower()
+        if status == 429 and ("budget" in error_text or "daily" in error_text or "credits" in error_text):
             return Trouble.QUOTA
-        return Trouble.TRANSIENT if status == 403 and "rate limit" in told else None
+        return Trouble.TRANSIENT if status == 403 and "rate limit" in error_text else None
 
 
 def _conditions(filters: SearchFilters) -> list[str]:
@@ -132,17 +132,17 @@ def rebuilt(index: Any) -> str:
     """The text of an inverted index, which says of each word at which places it stands."""
     places = [
         (place, word)
-        for word, found in record(index).items()
-        if isinstance(found, list) and isinstance(word, str)
-        for place in found[:_MAX_PLACES_WORDS]
+        for word, positions in record(index).items()
+        if isinstance(positions, list) and isinstance(word, str)
+        for place in positions[:_MAX_PLACES_WORDS]
         if isinstance(place, int) and not isinstance(place, bool)
     ]
     return " ".join(word for _, word in sorted(places)[:_MAX_PLACES_WORDS])
 
 
 def _published(value: Any) -> date | None:
-    found = day(value)
-    return None if found is None or (found.month, found.day) == (1, 1) else found
+    published = day(value)
+    return None if published is None or (published.month, published.day) == (1, 1) else published
 
 
 def _reviewed(kind: str, venue: str) -> bool | None:

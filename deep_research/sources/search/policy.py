@@ -81,9 +81,9 @@ class Shared:
 
 @functools.cache
 def shared() -> Shared:
-    made = Shared()
-    renew_in_children(made)
-    return made
+    state = Shared()
+    renew_in_children(state)
+    return state
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,8 @@ class Service:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        told = getattr(self.provider, "notes", None) or ()
-        notes = (told,) if isinstance(told, str) else told[:MAX_FACTS]
+        provider_notes = getattr(self.provider, "notes", None) or ()
+        notes = (provider_notes,) if isinstance(provider_notes, str) else provider_notes[:MAX_FACTS]
         return tuple(bounded_line(str(note), MAX_NOTE_CHARS) for note in notes)
 
     @property
@@ -168,15 +168,15 @@ class Service:
         requests = self.persistence.requests
         if not self.breaker.admits():
             health = self.health
-            if not last or (health.told and health.rest > 10 * PATIENCE_SECONDS):
+            if not last or (health.is_explicit and health.rest > 10 * PATIENCE_SECONDS):
                 raise self._resting(health)
-            if health.told:
+            if health.is_explicit:
                 await self.persistence.sleep(health.rest)
             else:
                 requests = 1
         try:
             async with asyncio.timeout(None if self.timeout is None else 3 * self.timeout):
-                found = await self._persistently(request, requests, last=last)
+                results = await self._persistently(request, requests, last=last)
         except TimeoutError:
             raise SearchError(
                 f"{self.name} had no time for the search.", trouble=Trouble.TRANSIENT.value
@@ -186,12 +186,12 @@ class Service:
                 result,
                 provider=result.provider or (self.name if result.kind is SourceKind.WEB else ""),
             )
-            for result in self._bounded(found)
+            for result in self._bounded(results)
             if result.address not in request.exclude and fits(result, request.filters)
         ]
 
-    def _bounded(self, found: Sequence[SearchResult]) -> Iterator[SearchResult]:
-        for result in found:
+    def _bounded(self, results: Sequence[SearchResult]) -> Iterator[SearchResult]:
+        for result in results:
             if is_bounded_address(result):
                 yield whole(bounded(result))
             else:
@@ -222,24 +222,24 @@ class Service:
             reraise=True,
         )
         await self.persistence.sleep(self._wait(first, 1))
-        found: Sequence[SearchResult] = await retrying(self._once, request)
-        return found
+        results: Sequence[SearchResult] = await retrying(self._once, request)
+        return results
 
     async def _once(self, request: SearchRequest) -> Sequence[SearchResult]:
         async with self.gate.entered():
             try:
-                found = await self._asked(request)
+                results = await self._call_provider(request)
             except SearchError as error:
                 self._note(error)
                 raise
         self.breaker.succeeded()
-        return found
+        return results
 
-    async def _asked(self, request: SearchRequest) -> Sequence[SearchResult]:
+    async def _call_provider(self, request: SearchRequest) -> Sequence[SearchResult]:
         name = self.name
         request = replace(request, query=masked(request.query))
         try:
-            found = await self.calls(self.provider.search, request, timeout=self.timeout)
+            results = await self.calls(self.provider.search, request, timeout=self.timeout)
         except (SearchError, StopResearch):
             raise
         except DeepResearchError as error:
@@ -248,31 +248,33 @@ class Service:
             raise SearchError(f"{name} did not answer within {self.timeout:g} s.") from error
         except Exception as error:
             raise SearchError(f"{name} failed: {told(error)}") from error
-        if not isinstance(found, Sequence) or not all(isinstance(result, SearchResult) for result in found):
+        if not isinstance(results, Sequence) or not all(
+            isinstance(result, SearchResult) for result in results
+        ):
             raise SearchError(f"{name} answered with something else than SearchResult objects.")
-        return found
+        return results
 
     def _note(self, error: SearchError) -> None:
         """What a failure means for those who come after."""
-        trouble, asked, status = (error.data.get(key) for key in ("trouble", "retry_after", "status"))
+        trouble, retry_after, status = (error.data.get(key) for key in ("trouble", "retry_after", "status"))
         why = redact(error.problem)
         if trouble == Trouble.REFUSED:
             if status not in _ABOUT_THE_REQUEST:
                 self.breaker.rest(REFUSED_REST_SECONDS, why)
-        elif isinstance(asked, int | float) and asked > PATIENCE_SECONDS:
-            self.breaker.rest(min(MAX_REST_SECONDS, asked), why)
-        elif trouble == Trouble.QUOTA and asked is None:
+        elif isinstance(retry_after, int | float) and retry_after > PATIENCE_SECONDS:
+            self.breaker.rest(min(MAX_REST_SECONDS, retry_after), why)
+        elif trouble == Trouble.QUOTA and retry_after is None:
             self.breaker.rest(QUOTA_REST_SECONDS, why)
         else:
-            if isinstance(asked, int | float) and asked > 0:
-                self.gate.pause(asked)  # it would tell all others the same
+            if isinstance(retry_after, int | float) and retry_after > 0:
+                self.gate.pause(retry_after)  # it would tell all others the same
             self.breaker.failed(why, unreached=bool(error.data.get("unreached")))
 
     def _wait(self, error: BaseException | None, attempt: int) -> float:
         """Seconds until the next request: what the service asks for, else twice as long each time."""
-        asked = error.data.get("retry_after") if isinstance(error, SearchError) else None
-        if isinstance(asked, int | float):
-            return max(0.0, float(asked))
+        retry_after = error.data.get("retry_after") if isinstance(error, SearchError) else None
+        if isinstance(retry_after, int | float):
+            return max(0.0, float(retry_after))
         return FIRST_WAIT_SECONDS * 2.0 ** (attempt - 1) * (1.0 - 0.25 * self.persistence.chance())
 
     def _resting(self, health: Health) -> SearchError:
@@ -293,10 +295,10 @@ def _may_help(error: BaseException) -> bool:
     """Whether the same request may work in a moment. Only a service that says so is asked again."""
     if not isinstance(error, SearchError):
         return False
-    asked = error.data.get("retry_after")
-    soon = asked is None or (isinstance(asked, int | float) and asked <= PATIENCE_SECONDS)
+    retry_after = error.data.get("retry_after")
+    soon = retry_after is None or (isinstance(retry_after, int | float) and retry_after <= PATIENCE_SECONDS)
     return (error.data.get("trouble") == Trouble.TRANSIENT and soon) or (
         error.data.get("trouble") == Trouble.QUOTA
-        and isinstance(asked, int | float)
-        and asked <= PATIENCE_SECONDS
+        and isinstance(retry_after, int | float)
+        and retry_after <= PATIENCE_SECONDS
     )

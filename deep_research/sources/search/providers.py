@@ -44,16 +44,16 @@ def make_provider(name: str, *, base_url: str | None = None) -> SearchProvider:
                 hint="Leave its base URL out.",
                 name=name,
             )
-        made = make() if base_url is None else make(base_url=base_url)
+        provider = make() if base_url is None else make(base_url=base_url)
     except DeepResearchError:
         raise
     except (ImportError, AttributeError, TypeError) as error:
         raise _unloadable(name, error) from error
-    if not isinstance(made, SearchProvider):
+    if not isinstance(provider, SearchProvider):
         raise ConfigurationError(
             f"The search provider '{name}' is no SearchProvider.", hint="Subclass SearchProvider.", name=name
         )
-    return made
+    return provider
 
 
 def needs(name: str) -> Needs:
@@ -63,15 +63,15 @@ def needs(name: str) -> Needs:
     """
     if name in OURS:
         return OURS[name]
-    told = getattr(_loaded(name), "needs", None)
-    return told if isinstance(told, Needs) else Needs()
+    own_needs = getattr(_loaded(name), "needs", None)
+    return own_needs if isinstance(own_needs, Needs) else Needs()
 
 
 def _loaded(name: str) -> Any:
-    known = known_providers()
-    if name not in known:
-        raise UnknownNameError.of("search provider", name, known)
-    module, _, attribute = known[name].partition(":")
+    providers = known_providers()
+    if name not in providers:
+        raise UnknownNameError.of("search provider", name, providers)
+    module, _, attribute = providers[name].partition(":")
     try:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:

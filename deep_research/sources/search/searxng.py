@@ -62,22 +62,22 @@ class SearXNG(HttpSearch):
 
     async def _find(self, request: SearchRequest) -> Sequence[SearchResult]:
         params = self._params(request)
-        found: dict[str, SearchResult] = {}
+        results: dict[str, SearchResult] = {}
         for page in range(1, _MAX_PAGES + 1):
             items = self._items(await self._get("/search", {**params, "pageno": page}), first=page == 1)
-            before = len(found)
+            before = len(results)
             for result in filter(None, map(_result, items)):
                 if result.address not in request.exclude:
-                    found.setdefault(result.address, result)
-            if len(found) >= request.limit or len(found) == before:
+                    results.setdefault(result.address, result)
+            if len(results) >= request.limit or len(results) == before:
                 break
-        return list(found.values())
+        return list(results.values())
 
     def _params(self, request: SearchRequest) -> dict[str, str | int]:
         query = self._query(request)
-        wanted = domains(request.filters.domains)
-        if len(wanted) == 1:  # what all engines know; of several each has its own idea
-            query = f"{shortened(query, self.longest_query - len(wanted[0]) - 6)} site:{wanted[0]}"
+        sites = domains(request.filters.domains)
+        if len(sites) == 1:  # what all engines know; of several each has its own idea
+            query = f"{shortened(query, self.longest_query - len(sites[0]) - 6)} site:{sites[0]}"
         categories = [_CATEGORIES[kind] for kind in request.source_types if kind in _CATEGORIES]
         params: dict[str, str | int] = {
             "q": query,
@@ -107,13 +107,15 @@ def _result(item: Mapping[str, Any]) -> SearchResult | None:
     if where is None:
         return None
     engines = item.get("engines")
-    told = ", ".join(name for name in engines if isinstance(name, str)) if isinstance(engines, list) else ""
+    engine_names = (
+        ", ".join(name for name in engines if isinstance(name, str)) if isinstance(engines, list) else ""
+    )
     return SearchResult(
         address=where,
         title=line(item.get("title"), MAX_TITLE_CHARS) or where,
         snippet=line(item.get("content")),
         published=day(item.get("publishedDate")),
-        metadata=only({"engines": told, "score": _score(item.get("score"))}),
+        metadata=only({"engines": engine_names, "score": _score(item.get("score"))}),
     )
 
 

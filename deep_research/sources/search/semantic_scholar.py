@@ -38,7 +38,7 @@ _FIELDS = (
 _MAX_RESULTS = 100
 _PEERS = frozenset(("JournalArticle", "Conference", "Review", "ClinicalTrial", "MetaAnalysis"))
 _PREPRINTS = ("arxiv", "biorxiv", "medrxiv", "ssrn", "research square", "preprints.org", "chemrxiv", "corr")
-_WITHOUT_A_KEY = 20.0  # requests a minute of a pool that everyone without a key shares
+_KEYLESS_REQUESTS_PER_MINUTE = 20.0  # requests a minute of a pool that everyone without a key shares
 
 
 class SemanticScholar(HttpSearch):
@@ -55,7 +55,7 @@ class SemanticScholar(HttpSearch):
     longest_query = 300
 
     def _set_up(self) -> None:
-        self.per_minute = 60.0 if self._key else _WITHOUT_A_KEY
+        self.per_minute = 60.0 if self._key else _KEYLESS_REQUESTS_PER_MINUTE
 
     async def _find(self, request: SearchRequest) -> Sequence[SearchResult]:
         # Words with a hyphen find nothing there.
@@ -71,7 +71,7 @@ class SemanticScholar(HttpSearch):
             return []
         if not isinstance(answer.get("data"), list):
             raise MalformedError
-        return [found for item in records(answer["data"]) if (found := _result(item))]
+        return [result for item in records(answer["data"]) if (result := _result(item))]
 
 
 def _days(filters: SearchFilters) -> str:
@@ -114,5 +114,5 @@ def _reviewed(types: Any, venue: str | None) -> bool | None:
     """Preprints are called articles of journals as well, so that the venue goes before the type."""
     if venue and venue.lower().startswith(_PREPRINTS):
         return False
-    told = {kind for kind in types if isinstance(kind, str)} if isinstance(types, list) else set()
-    return True if venue and told & _PEERS else None
+    kinds = {kind for kind in types if isinstance(kind, str)} if isinstance(types, list) else set()
+    return True if venue and kinds & _PEERS else None

@@ -25,29 +25,31 @@ _KEY = "_API_KEY"
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """``services`` in the order of preference; ``missing`` says of each that was named and cannot be asked what it
-    needs; ``made`` are the providers that were made of names."""
+    needs; ``new_providers`` are those that were made of names."""
 
     services: tuple[Service, ...] = ()
     missing: tuple[MissingKeyError, ...] = ()
-    made: tuple[SearchProvider, ...] = ()
+    new_providers: tuple[SearchProvider, ...] = ()
 
 
 def has_key(name: str, environment: Mapping[str, str] | None = None) -> bool:
     """Whether somebody gave this machine a key, or an address, of that service."""
-    given = os.environ if environment is None else environment
-    wanted = needs(name)
-    if wanted.required:
-        return not wanted.missing(given)
-    return any(given.get(variable, "").strip() for variable in wanted.optional if variable.endswith(_KEY))
+    variables = os.environ if environment is None else environment
+    own_needs = needs(name)
+    if own_needs.required:
+        return not own_needs.missing(variables)
+    return any(
+        variables.get(variable, "").strip() for variable in own_needs.optional if variable.endswith(_KEY)
+    )
 
 
 def in_order(urls: Iterable[str] = ()) -> list[str]:
     """All services: those that somebody gave a key, or an address in ``urls``, then the others."""
-    given = set(urls)
-    return sorted(known_providers(), key=lambda name: not (name in given or has_key(name)))
+    names_with_url = set(urls)
+    return sorted(known_providers(), key=lambda name: not (name in names_with_url or has_key(name)))
 
 
-def chosen(
+def choose_services(
     names: Sequence[str | SearchProvider],
     *,
     documents: bool,
@@ -67,36 +69,38 @@ def chosen(
     """
     for service in urls:
         needs(service)  # raises for a name that nobody has
-    wanted: list[str | SearchProvider] = []
+    selection: list[str | SearchProvider] = []
     if not names and not documents:
         every = in_order(urls)
-        wanted += every if any(name in urls or has_key(name) for name in every) else []
+        selection += every if any(name in urls or has_key(name) for name in every) else []
     for name in names:
-        wanted += in_order(urls) if name == WEB else [name] if name != CORPUS else []
+        selection += in_order(urls) if name == WEB else [name] if name != CORPUS else []
     services: list[Service] = []
     missing: list[MissingKeyError] = []
     providers: list[SearchProvider] = []
-    for each in dict.fromkeys(wanted):
+    for each in dict.fromkeys(selection):
         if not isinstance(each, str):
-            services.append(Service.of(_checked(each), calls=calls, timeout=timeout, per_minute=per_minute))
+            services.append(
+                Service.of(_check_provider(each), calls=calls, timeout=timeout, per_minute=per_minute)
+            )
             continue
         try:
-            made = _made(each, urls, connect)
+            provider = _make(each, urls, connect)
         except MissingKeyError as error:
             if each in names:
                 missing.append(error)
             continue
-        providers.append(made)
-        if contact and hasattr(made, "contact"):
-            made.contact = contact
-        endpoint = f"{each} {getattr(made, 'account', urls.get(each, ''))}".strip()
+        providers.append(provider)
+        if contact and hasattr(provider, "contact"):
+            provider.contact = contact
+        endpoint = f"{each} {getattr(provider, 'account', urls.get(each, ''))}".strip()
         services.append(
-            Service.of(made, calls=calls, timeout=timeout, per_minute=per_minute, endpoint=endpoint)
+            Service.of(provider, calls=calls, timeout=timeout, per_minute=per_minute, endpoint=endpoint)
         )
     return Chosen(tuple(services), tuple(missing), tuple(providers))
 
 
-def _made(
+def _make(
     name: str, urls: Mapping[str, str], connect: Callable[[str], McpConnection] | None
 ) -> SearchProvider:
     if connect is None or not name.startswith(MCP):
@@ -106,7 +110,7 @@ def _made(
     return McpSearch(connect(name.removeprefix(MCP)))
 
 
-def _checked(provider: SearchProvider) -> SearchProvider:
+def _check_provider(provider: SearchProvider) -> SearchProvider:
     if not callable(getattr(provider, "search", None)):
         raise ConfigurationError(
             f"{provider!r} is no search provider.", hint="Subclass SearchProvider and give an instance."

@@ -24,11 +24,11 @@ from deep_research.models.clients_wire import record, text
 from deep_research.sources.search.base import Trouble, search_failure
 
 MAX_WAIT_SECONDS = 60.0  # seconds; whoever is asked to wait longer does better to ask another service
-LONGEST_QUOTA = 30 * 24 * 3600.0
+MAX_QUOTA_SECONDS = 30 * 24 * 3600.0
 
 _PASSING = frozenset((408, 409, 425, 429))
-_MOST_WORDS = 200  # characters of what a service says
-_READ_WORDS = 4_000
+_MAX_REASON_CHARS = 200  # characters of what a service says
+_MAX_READ_CHARS = 4_000
 _HINTS = {
     401: "Check the API key.",
     402: "The account has no credit left.",
@@ -59,23 +59,21 @@ def refusal(
     """The failure that a status other than 200 tells. ``trouble``: what the service's own code means, over that of the
     status. ``unsaid``: texts of the request; a message that quotes one is left out."""
     wait = retry_after(headers.get("retry-after"), now or datetime.now(UTC))
-    meant = trouble or of_status(status)
-    if meant is Trouble.TRANSIENT and wait is not None and wait > MAX_WAIT_SECONDS:
-        meant = Trouble.QUOTA
+    kind = trouble or of_status(status)
+    if kind is Trouble.TRANSIENT and wait is not None and wait > MAX_WAIT_SECONDS:
+        kind = Trouble.QUOTA
     words = message(body)
     # A service that quotes the request would put the question, or a key, where only an error was to be told.
-    if any(len(told) > 3 and told.casefold() in words.casefold() for told in unsaid):
+    if any(len(phrase) > 3 and phrase.casefold() in words.casefold() for phrase in unsaid):
         words = ""
     if 300 <= status < 400:
         words, hint = "the base URL leads elsewhere", hint or "Give the address that it leads to."
-    problem = f"{name}: {_shown(words) or 'the service did not answer'} (status {status})."
-    if not hint and meant is not Trouble.TRANSIENT:
+    problem = f"{name}: {_printable(words) or 'the service did not answer'} (status {status})."
+    if not hint and kind is not Trouble.TRANSIENT:
         hint = (
-            "The plan or the day's allowance is used up."
-            if meant is Trouble.QUOTA
-            else _HINTS.get(status, "")
+            "The plan or the day's allowance is used up." if kind is Trouble.QUOTA else _HINTS.get(status, "")
         )
-    return search_failure(meant, problem, hint=hint, retry_after=wait, status=status)
+    return search_failure(kind, problem, hint=hint, retry_after=wait, status=status)
 
 
 def of_status(status: int) -> Trouble:
@@ -89,34 +87,34 @@ def of_status(status: int) -> Trouble:
 def retry_after(value: str | None, now: datetime) -> float | None:
     """Seconds that a service asks to wait, 30 days at most; None where it does not, or names what is no time to
     wait."""
-    told = (value or "").strip()
+    header = (value or "").strip()
     try:
-        seconds = float(told)
+        seconds = float(header)
     except ValueError:
         try:
-            moment = parsedate_to_datetime(told)
+            moment = parsedate_to_datetime(header)
             if moment.tzinfo is None:
                 moment = moment.replace(tzinfo=UTC)
             seconds = (moment - now).total_seconds()
         except (ValueError, TypeError, IndexError, OverflowError):
             return None
-    return min(seconds, LONGEST_QUOTA) if math.isfinite(seconds) and seconds >= 0 else None
+    return min(seconds, MAX_QUOTA_SECONDS) if math.isfinite(seconds) and seconds >= 0 else None
 
 
 def message(body: Any) -> str:
     """The words of an error's body, in the places where these services put them; else empty."""
-    said = record(body)
-    inner = said.get("error")
-    for place in (said.get("detail"), inner):
+    error_body = record(body)
+    inner = error_body.get("error")
+    for place in (error_body.get("detail"), inner):
         if words := text(record(place).get("error")) or text(record(place).get("message")):
             return words
         if words := text(record(place).get("info")):
             return words
-    return text(said.get("message")) or text(inner) or text(said.get("detail"))
+    return text(error_body.get("message")) or text(inner) or text(error_body.get("detail"))
 
 
-def _shown(words: str) -> str:
+def _printable(words: str) -> str:
     """On one line, without secrets, markup or characters that a terminal would obey."""
-    one = redact(" ".join(words[:_READ_WORDS].split()))
+    one = redact(" ".join(words[:_MAX_READ_CHARS].split()))
     one = "".join(character if character.isprintable() else "?" for character in one)
-    return one[:_MOST_WORDS].rstrip(". ")
+    return one[:_MAX_REASON_CHARS].rstrip(". ")

@@ -26,7 +26,7 @@ _SPENT = (432, 433)  # the plan's limit, and that of paying as one goes
 
 # The responses of the search under way. What the SDK raises has lost the headers, and what it returns no longer says
 # whether there were results at all.
-_seen: ContextVar[list[httpx.Response] | None] = ContextVar("tavily_responses", default=None)
+_responses: ContextVar[list[httpx.Response] | None] = ContextVar("tavily_responses", default=None)
 
 
 class Tavily(HttpSearch):
@@ -53,26 +53,26 @@ class Tavily(HttpSearch):
         await super().aclose()
 
     async def _find(self, request: SearchRequest) -> Sequence[SearchResult]:
-        seen: list[httpx.Response] = []
-        token = _seen.set(seen)
+        responses: list[httpx.Response] = []
+        token = _responses.set(responses)
         try:
             await self._ask(self._sdks.here(), request)
         except errors.TimeoutError:
             raise httpx.ReadTimeout("") from None
         except Exception:
             # The response says more than what the SDK makes of it, if it came whole.
-            if not _came_whole(seen):
+            if not _came_whole(responses):
                 raise
         finally:
-            _seen.reset(token)
-        if not seen:
+            _responses.reset(token)
+        if not responses:
             raise MalformedError
-        if seen[0].status_code != 200:
-            raise self._refusal(seen[0], (self._query(request),))
-        answer = record(read_json(seen[0].content, values=MAX_VALUES))
+        if responses[0].status_code != 200:
+            raise self._refusal(responses[0], (self._query(request),))
+        answer = record(read_json(responses[0].content, values=MAX_VALUES))
         if not isinstance(answer.get("results"), list):
             raise MalformedError
-        return [found for item in records(answer["results"]) if (found := _result(item))]
+        return [result for item in records(answer["results"]) if (result := _result(item))]
 
     async def _ask(self, sdk: AsyncTavilyClient, request: SearchRequest) -> None:
         filters = request.filters
@@ -97,7 +97,7 @@ class Tavily(HttpSearch):
     def _client(self) -> httpx.AsyncClient:
         client = super()._client()
         client.base_url = httpx.URL(self.base_url)
-        client.event_hooks["response"].append(_kept)
+        client.event_hooks["response"].append(_keep_response)
         return client
 
     def _sdk(self) -> AsyncTavilyClient:
@@ -106,15 +106,15 @@ class Tavily(HttpSearch):
         return AsyncTavilyClient(api_key=key, api_base_url=self.base_url, client=self._clients.here())
 
 
-async def _kept(response: httpx.Response) -> None:
-    seen = _seen.get()
-    if seen is not None:
-        seen.append(response)
+async def _keep_response(response: httpx.Response) -> None:
+    responses = _responses.get()
+    if responses is not None:
+        responses.append(response)
 
 
-def _came_whole(seen: list[httpx.Response]) -> bool:
+def _came_whole(responses: list[httpx.Response]) -> bool:
     try:
-        return bool(seen) and seen[0].content is not None
+        return bool(responses) and responses[0].content is not None
     except httpx.ResponseNotRead:
         return False
 

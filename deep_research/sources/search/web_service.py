@@ -28,7 +28,7 @@ from deep_research.sources.search.service_failures import refusal, transient
 from deep_research.unpacking import CODINGS, BodyError
 
 SECONDS = 30.0  # for a whole search
-MOST_BYTES = 5_000_000  # of one answer, as it is sent and as it is when unpacked
+MAX_BYTES = 5_000_000  # of one answer, as it is sent and as it is when unpacked
 MAX_VALUES = 250_000  # in its JSON
 _SALT = os.urandom(16)
 
@@ -65,7 +65,7 @@ class HttpSearch(SearchProvider):
         base_url: str | None = None,
         timeout: float = SECONDS,
     ) -> None:
-        self.base_url = self._checked(base_url or self.url)
+        self.base_url = self._check_url(base_url or self.url)
         self.timeout = timeout
         self._key = secret_key(api_key, variable=self.key_variable)
         self.sent_key = self.key_variable or "" if self._key and api_key is None else ""
@@ -103,9 +103,9 @@ class HttpSearch(SearchProvider):
     async def _outcome(self, request: SearchRequest) -> list[SearchResult] | SearchError:
         try:
             async with asyncio.timeout(self.timeout) as limit:
-                found = await self._find(request)
+                results = await self._find(request)
             first: dict[str, SearchResult] = {}
-            for result in found:
+            for result in results:
                 first.setdefault(result.address, result)
             return [first[where] for where in first if where not in request.exclude][: request.limit]
         except SearchError as error:
@@ -126,8 +126,8 @@ class HttpSearch(SearchProvider):
         """What a body that cannot be used means: an error says by its status what is the matter."""
         if error.status:
             words = {"message": f"what the error says is {error}"}
-            told = self._refused(error.status, words, error.headers, ())
-            return SearchError(told.problem, hint=told.hint or STRANGE, **told.data)
+            failure = self._refused(error.status, words, error.headers, ())
+            return SearchError(failure.problem, hint=failure.hint or STRANGE, **failure.data)
         return transient(self.name, f"the answer is {error}", hint=STRANGE)
 
     def _broken(self, error: Exception) -> SearchError:
@@ -140,7 +140,7 @@ class HttpSearch(SearchProvider):
     def _reach(self) -> str:
         return self.contact or os.environ.get(CONTACT, "")
 
-    def _checked(self, url: str) -> str:
+    def _check_url(self, url: str) -> str:
         return checked_url(url, of=self.name)
 
     def _client(self) -> httpx.AsyncClient:
@@ -154,7 +154,7 @@ class HttpSearch(SearchProvider):
                 **key,
             },
             timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
-            event_hooks={"response": [bounded(MOST_BYTES, values=MAX_VALUES)]},
+            event_hooks={"response": [bounded(MAX_BYTES, values=MAX_VALUES)]},
             follow_redirects=False,
             verify=tls(),
             trust_env=not is_loopback(self.base_url),
@@ -208,9 +208,9 @@ def missing(name: str, variables: tuple[str, ...]) -> MissingKeyError:
     )
 
 
-def setting(given: str | None, variable: str) -> str:
+def setting(value: str | None, variable: str) -> str:
     """What was given, or a variable of the environment has; no secret."""
-    return (given if given is not None else os.environ.get(variable, "")).strip()
+    return (value if value is not None else os.environ.get(variable, "")).strip()
 
 
 def agent(contact: str = "") -> str:
@@ -220,5 +220,5 @@ def agent(contact: str = "") -> str:
     except PackageNotFoundError:  # used from a folder of sources
         name = "deep-research"
     reach = " ".join(contact.split())
-    said = reach and reach.isascii() and reach.isprintable() and not set("()") & set(reach)
-    return f"{name} ({reach})" if said else name
+    is_sendable = reach and reach.isascii() and reach.isprintable() and not set("()") & set(reach)
+    return f"{name} ({reach})" if is_sendable else name

@@ -32,7 +32,7 @@ LICENSE = "CC BY-SA 4.0"
 _EDITION = "{language}"
 _DEFAULT_EDITION = "en"
 _MAX_RESULTS = 50
-_TEXTS_AT_ONCE = 3  # the most that its rules allow
+_MAX_TEXTS_AT_ONCE = 3  # the most that its rules allow
 _COMMON: Params = {"action": "query", "format": "json", "formatversion": 2}
 _PASSING = (
     "ratelimited",
@@ -63,7 +63,7 @@ class Wikipedia(HttpSearch):
     def _set_up(self) -> None:
         self.keeps_language = _EDITION in self.base_url
 
-    def _checked(self, url: str) -> str:
+    def _check_url(self, url: str) -> str:
         checked_url(url.replace(_EDITION, _DEFAULT_EDITION), of=self.name)
         return url.strip().rstrip("/")
 
@@ -71,7 +71,7 @@ class Wikipedia(HttpSearch):
         edition = language(request.filters.language) or _DEFAULT_EDITION
         base_url = self.base_url.replace(_EDITION, edition)
         pages = await self._pages(request, base_url)
-        gate = asyncio.Semaphore(_TEXTS_AT_ONCE)
+        gate = asyncio.Semaphore(_MAX_TEXTS_AT_ONCE)
         willing = True  # a service that refused one text is not asked for the others
 
         async def text_of(page: Mapping[str, Any]) -> str | None:
@@ -91,7 +91,7 @@ class Wikipedia(HttpSearch):
 
     async def _pages(self, request: SearchRequest, base_url: str) -> list[Mapping[str, Any]]:
         """The pages that were found, best first."""
-        answer = await self._asked(
+        answer = await self._ask_api(
             {
                 **_COMMON,
                 "generator": "search",
@@ -111,19 +111,19 @@ class Wikipedia(HttpSearch):
             raise MalformedError
         usable = [page for page in records(pages) if _is_article(page)]
         usable.sort(key=lambda page: count(page.get("index")) or 0)
-        wanted = [page for page in usable if page["fullurl"] not in request.exclude]
-        return wanted[: request.limit]
+        new_pages = [page for page in usable if page["fullurl"] not in request.exclude]
+        return new_pages[: request.limit]
 
     async def _text(self, page: int, base_url: str) -> str | None:
         """The text of a page; None where it has none. Whole texts are given one a request."""
-        answer = await self._asked(
+        answer = await self._ask_api(
             {**_COMMON, "pageids": page, "prop": "extracts", "explaintext": 1, "exsectionformat": "plain"},
             base_url,
         )
         pages = records(record(answer.get("query")).get("pages"))
         return whole(pages[0].get("extract")) or None if pages else None
 
-    async def _asked(self, params: Params, base_url: str) -> Mapping[str, Any]:
+    async def _ask_api(self, params: Params, base_url: str) -> Mapping[str, Any]:
         answer = record(await self._get("/w/api.php", params, base_url=base_url))
         if error := record(answer.get("error")):
             # Errors come with status 200.

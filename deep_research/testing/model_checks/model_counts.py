@@ -20,12 +20,12 @@ async def the_usage_is_what_was_charged(bench: Bench) -> None:
         outcome = await bench.send(call, streamed=streamed)
         charged = outcome.served[0].usage
         assert charged is not None
-        used = outcome.answer.usage
-        assert used.known
-        assert (used.input, used.output) == (charged.input, charged.output)
+        usage = outcome.answer.usage
+        assert usage.known
+        assert (usage.input, usage.output) == (charged.input, charged.output)
         if bench.has(Ability.CACHE):
-            assert (used.cached, used.written) == (charged.cached, charged.written)
-        assert used.reasoning == (charged.reasoning if bench.has(Ability.REASONING) else 0)
+            assert (usage.cached, usage.written) == (charged.cached, charged.written)
+        assert usage.reasoning == (charged.reasoning if bench.has(Ability.REASONING) else 0)
 
 
 async def a_stable_beginning_is_read_from_the_cache(bench: Bench) -> None:
@@ -99,9 +99,9 @@ async def counted_is_what_is_charged(bench: Bench) -> None:
     """Where the service counts; else the count is None."""
     provider = bench.provider()
     call = CALL.model_copy(update={"system": "Be brief.", "messages": (Message(content=_LONG, stable=True),)})
-    counted = await provider.count(call)
+    count = await provider.count(call)
     outcome = await bench.send(call)
-    assert counted in (None, outcome.answer.usage.input)
+    assert count in (None, outcome.answer.usage.input)
 
 
 async def what_cannot_be_counted_is_none(bench: Bench) -> None:
@@ -123,10 +123,10 @@ async def a_failed_count_is_a_model_error(bench: Bench) -> None:
 
 def _told_honestly(outcome: Outcome, kind: str) -> None:
     assert len(outcome.served) == 1, f"{len(outcome.served)} requests after {kind}"
-    charged, used = outcome.served[0].usage, outcome.usage
+    charged, usage = outcome.served[0].usage, outcome.usage
     if outcome.error is not None:
-        assert used.known is not outcome.error.data["maybe_billed"], kind
-    if charged is not None and used.known:
-        assert (used.input, used.output) == (charged.input, charged.output), kind
-    if charged is None and used.known:
-        assert used == TokenUsage(), kind
+        assert usage.known is not outcome.error.data["maybe_billed"], kind
+    if charged is not None and usage.known:
+        assert (usage.input, usage.output) == (charged.input, charged.output), kind
+    if charged is None and usage.known:
+        assert usage == TokenUsage(), kind

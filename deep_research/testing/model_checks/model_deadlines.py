@@ -10,13 +10,13 @@ from deep_research.models.base import Message
 from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import CALL, WAYS, Bench
 from deep_research.testing.pace import Lateness, Pace
-from deep_research.testing.service_bench import PATIENCE, until
+from deep_research.testing.service_bench import PATIENCE_SECONDS, until
 
 _SECONDS = 0.25
 # Tried in turn: a machine that stands still until the deadline sends nothing.
 _TRIED = (_SECONDS, _SECONDS, _SECONDS, 1.0, 4.0, 16.0)
-_GRACE = 0.1
-_READ_WITHIN = 3.0  # seconds
+_GRACE_SECONDS = 0.1
+_MAX_READ_SECONDS = 3.0  # seconds
 
 
 async def a_service_that_hangs_is_left_in_time(bench: Bench) -> None:
@@ -46,7 +46,7 @@ async def a_count_is_left_in_time(bench: Bench) -> None:
     bench.server.fail("drip-headers", path="/", times=None)
     counting = provider.count(CALL.model_copy(update={"timeout": _SECONDS}))
     async with Pace() as pace:
-        (raised,) = await asyncio.gather(asyncio.wait_for(counting, PATIENCE), return_exceptions=True)
+        (raised,) = await asyncio.gather(asyncio.wait_for(counting, PATIENCE_SECONDS), return_exceptions=True)
     assert pace.seconds < _SECONDS * 20
     assert isinstance(raised, ModelError), f"{raised!r} in place of a ModelError"
     assert raised.verdict == Verdict.TRANSIENT
@@ -71,9 +71,9 @@ async def who_stops_listening_to_a_stream_closes_it(bench: Bench) -> None:
     """Cancelled in the middle of the text."""
     provider = bench.provider()
     bench.server.fail("sse-slow", interval=0.01)
-    heard = asyncio.Event()
-    task = asyncio.create_task(provider.send(CALL, lambda _: heard.set()))
-    await asyncio.wait_for(heard.wait(), CALL.timeout)
+    first_piece = asyncio.Event()
+    task = asyncio.create_task(provider.send(CALL, lambda _: first_piece.set()))
+    await asyncio.wait_for(first_piece.wait(), CALL.timeout)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert task.cancelled()
@@ -99,10 +99,10 @@ async def _in_time(bench: Bench, kind: str, **fault: Any) -> None:
             assert outcome.failure.data["maybe_billed"]
             assert not outcome.usage.known
             lateness.append(missed)
-            if missed < _GRACE:
+            if missed < _GRACE_SECONDS:
                 break
         assert lateness, "the service was never asked"
-        assert min(lateness) < _GRACE, f"{min(lateness):.3f} s late"
+        assert min(lateness) < _GRACE_SECONDS, f"{min(lateness):.3f} s late"
     await until(lambda: bench.server.connections == 0)
     questions = [served.text for served in bench.server.log]
     assert len(questions) == len(set(questions)), "one was asked twice"
@@ -114,7 +114,7 @@ async def _was_read(bench: Bench, question: str) -> bool:
     """Whether the service read it. A machine that stands still until the deadline sends nothing; a busy one may read a
     question, this or the first, after it was given up, so they are known by their words."""
     try:
-        await until(lambda: question in [served.text for served in bench.server.log], _READ_WITHIN)
+        await until(lambda: question in [served.text for served in bench.server.log], _MAX_READ_SECONDS)
     except TimeoutError:
         return False
     return True

@@ -7,7 +7,7 @@ import socket
 from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import WAYS, Bench
-from deep_research.testing.service_bench import PATIENCE
+from deep_research.testing.service_bench import PATIENCE_SECONDS
 
 _SLOW = ("hang", "drip-body", "drip-headers", "sse-hang")
 _MEBIBYTE = 2**20
@@ -70,9 +70,9 @@ async def a_stream_that_says_it_failed_is_transient(bench: Bench) -> None:
 
 
 async def where_nobody_listens_nothing_was_charged(bench: Bench) -> None:
-    with socket.socket() as taken:  # bound and not listening, so that no one else can
-        taken.bind(("127.0.0.1", 0))
-        provider = bench.provider(url=f"http://127.0.0.1:{taken.getsockname()[1]}")
+    with socket.socket() as bound_socket:  # bound and not listening, so that no one else can
+        bound_socket.bind(("127.0.0.1", 0))
+        provider = bench.provider(url=f"http://127.0.0.1:{bound_socket.getsockname()[1]}")
         error = (await bench.send(provider=provider)).failure
     assert error.verdict == Verdict.TRANSIENT
     assert not error.data["maybe_billed"]
@@ -117,7 +117,7 @@ async def an_answer_without_an_end_is_left(bench: Bench) -> None:
         ((b"data: ", *(b"x" * _MEBIBYTE,) * 40), "text/event-stream", True),
         ((b'data: "' + b"x" * _MEBIBYTE + b'"\n\n"x"\n',) * 40, "text/event-stream", True),
     ):
-        bench.server.send(200, pieces, media, patience=PATIENCE)
+        bench.server.send(200, pieces, media, patience=PATIENCE_SECONDS)
         outcome = await bench.send(streamed=streamed)
         assert outcome.failure.verdict == Verdict.MALFORMED
 

@@ -48,17 +48,17 @@ async def a_form_is_asked_for_by_the_services_own_means(bench: Bench) -> None:
 
 async def what_was_said_in_a_form_is_not_changed(bench: Bench) -> None:
     provider = bench.provider()
-    said = {
+    ships = {
         "ships": [{"name": '«Ärmel» 👩‍👧 \u2028\\"', "rig": "brig", "title": ""}],
         "count": 1,
         "share": 0.5,
         "first": None,
     }
-    bench.server.answers = [said]
+    bench.server.answers = [ships]
     for by in FORMS:
         for streamed in WAYS:
             outcome = await bench.send(_call(provider, by), streamed=streamed)
-            assert Ships.model_validate_json(outcome.answer.text) == Ships.model_validate(said)
+            assert Ships.model_validate_json(outcome.answer.text) == Ships.model_validate(ships)
 
 
 async def a_tool_that_was_not_called_gives_what_was_said(bench: Bench) -> None:

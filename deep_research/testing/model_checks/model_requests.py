@@ -46,12 +46,12 @@ async def the_effort_is_sent(bench: Bench) -> None:
 async def the_temperature_is_sent_where_there_is_one(bench: Bench) -> None:
     for temperature in (0.0, 0.625):
         served = (await bench.send(CALL.model_copy(update={"temperature": temperature}))).served[0]
-        found = [
+        temperatures = [
             value
             for value in _values(served.body)
             if value == temperature and isinstance(value, int | float) and not isinstance(value, bool)
         ]
-        assert len(found) == bench.has(Ability.TEMPERATURE)
+        assert len(temperatures) == bench.has(Ability.TEMPERATURE)
 
 
 async def optional_params_that_were_not_given_are_not_sent(bench: Bench) -> None:

@@ -51,8 +51,8 @@ async def no_traceback_shows_the_key(bench: Bench) -> None:
     for kind in _FAILURES:
         for streamed in WAYS:
             bench.server.fail(kind)
-            sent = provider.send(CALL, (lambda _: None) if streamed else None)
-            (error,) = await asyncio.gather(sent, return_exceptions=True)
+            request = provider.send(CALL, (lambda _: None) if streamed else None)
+            (error,) = await asyncio.gather(request, return_exceptions=True)
             assert isinstance(error, ModelError)
             trace = traceback.TracebackException.from_exception(error, capture_locals=True)
             assert KEY not in "".join(trace.format()), kind

@@ -18,7 +18,7 @@ from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
 from deep_research.models.tool_calls import NativeTurn, ToolSpec
 from deep_research.testing.model_bench import WAYS, Ability, Bench
-from deep_research.testing.service_bench import PATIENCE
+from deep_research.testing.service_bench import PATIENCE_SECONDS
 
 TOOLS = (
     ToolSpec(
@@ -67,8 +67,8 @@ class Talk:
     max_output: int = 1_000
 
     @classmethod
-    def over(cls, bench: Bench, **given: Any) -> Talk:
-        return cls(bench, bench.provider(), **given)
+    def over(cls, bench: Bench, **options: Any) -> Talk:
+        return cls(bench, bench.provider(), **options)
 
     @property
     def call(self) -> ModelCall:
@@ -77,7 +77,7 @@ class Talk:
             system=self.system,
             tools=TOOLS,
             max_output=self.max_output,
-            timeout=PATIENCE,
+            timeout=PATIENCE_SECONDS,
         )
 
     async def turn(self) -> Answer[Message]:
@@ -109,15 +109,15 @@ class Talk:
         if self.bench.has(Ability.TOOLS):
             self.bench.server.call_tools(*calls, text=text, reasoning=reasoning, redacted=redacted)
         else:
-            said = [{"tool": name, **given} for name, given in calls]
-            self.bench.model_says(json.dumps({"thought": text, "calls": said}))
+            tool_calls = [{"tool": name, **arguments} for name, arguments in calls]
+            self.bench.model_says(json.dumps({"thought": text, "calls": tool_calls}))
 
 
 async def _at_once(_: float) -> None:
     await asyncio.sleep(0)
 
 
-def _made(message: Message) -> list[tuple[str, Mapping[str, Any]]]:
+def _calls_in(message: Message) -> list[tuple[str, Mapping[str, Any]]]:
     assert not any(call.problem for call in message.calls)
     return [(call.name, call.arguments) for call in message.calls]
 
@@ -126,7 +126,7 @@ async def several_tools_are_called_at_once(bench: Bench) -> None:
     talk = Talk.over(bench)
     talk.says(*CALLS)
     answer = await talk.turn()
-    assert _made(answer.value) == list(CALLS)
+    assert _calls_in(answer.value) == list(CALLS)
     assert (answer.value.role, answer.value.content, answer.requests) == ("assistant", THOUGHT, 1)
     assert (answer.rung is Rung.CALLS) is bench.has(Ability.TOOLS)
 
@@ -135,11 +135,11 @@ async def the_model_is_told_of_the_tools(bench: Bench) -> None:
     talk = Talk.over(bench)
     talk.says(*CALLS)
     await talk.turn()
-    sent = json.dumps(bench.server.log[0].body)
+    body = json.dumps(bench.server.log[0].body)
     for tool in TOOLS:
-        assert tool.name in sent
-        assert tool.description in sent
-    assert "words to look for" in sent
+        assert tool.name in body
+        assert tool.description in body
+    assert "words to look for" in body
     assert bench.server.log[0].tools == (("search", "open_logs") if bench.has(Ability.TOOLS) else ())
 
 
@@ -151,11 +151,11 @@ async def a_conversation_goes_on_with_the_outputs(bench: Bench) -> None:
         assert (answer.requests, len(answer.value.calls)) == (1, 3)
         talk.answer_calls(lambda name, number=number: f"{name} {number} found «Ärmel».")  # type: ignore[misc]
     last = bench.server.log[-1]
-    sent = json.dumps(last.body, ensure_ascii=False)
+    body = json.dumps(last.body, ensure_ascii=False)
     for number in range(2):
-        assert sent.count(f"search {number} found «Ärmel».") == 2
-        assert f"open_logs {number} found" in sent
-        assert f"{THOUGHT} {number}" in sent
+        assert body.count(f"search {number} found «Ärmel».") == 2
+        assert f"open_logs {number} found" in body
+        assert f"{THOUGHT} {number}" in body
     ids = [call.id for message in talk.messages for call in message.calls]
     assert len(set(ids)) == len(ids) == 9
 
@@ -167,10 +167,10 @@ async def an_output_of_a_call_that_failed_is_told(bench: Bench) -> None:
     outputs = (answer.value.calls[0].output("The harbour does not answer.", failed=True),)
     talk.messages = (*talk.messages, Message(outputs=outputs, content="One step is left."))
     await talk.turn()
-    sent = json.dumps(bench.server.log[-1].body)
-    assert "The harbour does not answer." in sent
-    assert "One step is left." in sent
-    assert any(word in sent for word in ('"is_error": true', "Failed: ", "search failed"))
+    body = json.dumps(bench.server.log[-1].body)
+    assert "The harbour does not answer." in body
+    assert "One step is left." in body
+    assert any(word in body for word in ('"is_error": true', "Failed: ", "search failed"))
 
 
 async def thoughts_go_back_as_they_came(bench: Bench) -> None:
@@ -208,10 +208,10 @@ async def a_turn_that_the_service_does_not_know_is_put_into_words(bench: Bench) 
         answer = await talk.turn()
         assert (answer.rung, len(answer.value.calls)) == (Rung.CALLS, 3)
         assert answer.requests == len(bench.server.log) - before == (2 if change is _changed else 1)
-        sent = json.dumps(bench.server.log[-1].body, ensure_ascii=False)
+        body = json.dumps(bench.server.log[-1].body, ensure_ascii=False)
         for words in (THOUGHT, "brigs", "Of open_logs: none."):
-            assert words in sent
-        assert THOUGHTS not in sent
+            assert words in body
+        assert THOUGHTS not in body
 
 
 def _without(_: NativeTurn | None) -> None:
@@ -225,8 +225,8 @@ def _of_another(native: NativeTurn | None) -> NativeTurn:
 
 def _changed(native: NativeTurn | None) -> NativeTurn:
     assert native is not None
-    kept = [block for block in native.blocks if block["type"] not in ("thinking", "reasoning")]
-    return native.model_copy(update={"blocks": tuple(kept)})
+    blocks = [block for block in native.blocks if block["type"] not in ("thinking", "reasoning")]
+    return native.model_copy(update={"blocks": tuple(blocks)})
 
 
 async def calls_without_all_their_outputs_are_put_into_words(bench: Bench) -> None:
@@ -283,12 +283,12 @@ async def arguments_that_are_no_json_are_told_with_the_call(bench: Bench) -> Non
 
 async def each_call_has_an_id_of_its_own(bench: Bench) -> None:
     """Whatever the service gave it."""
-    for given in ("same", "", "no id\n", "x" * 200):
+    for call_id in ("same", "", "no id\n", "x" * 200):
         talk = Talk.over(bench)
-        talk.says(*((name, arguments, given) for name, arguments in CALLS), reasoning=THOUGHTS)
+        talk.says(*((name, arguments, call_id) for name, arguments in CALLS), reasoning=THOUGHTS)
         for _ in range(2):
             answer = await talk.turn()
-            assert _made(answer.value) == list(CALLS)
+            assert _calls_in(answer.value) == list(CALLS)
             assert answer.requests == 1
             talk.answer_calls()
         ids = [call.id for message in talk.messages for call in message.calls]
@@ -310,7 +310,7 @@ async def a_turn_that_its_cap_cut_is_asked_for_once_with_more_room(bench: Bench)
     talk = Talk.over(bench, max_output=40)
     talk.says(*long)
     answer = await talk.turn()
-    assert _made(answer.value) == list(long)
+    assert _calls_in(answer.value) == list(long)
     assert bench.server.log[0].limit == 40
     assert bench.server.log[-1].limit == 80
     assert answer.requests == len(bench.server.log) <= 3  # what was cut off an object is asked for first
@@ -324,12 +324,12 @@ async def what_a_turn_took_is_counted(bench: Bench) -> None:
     for _ in range(2):
         before = len(bench.server.log)
         answer = await talk.turn()
-        assert _taken(answer.usage) == _charged(bench.server.log[before:])
+        assert _token_counts(answer.usage) == _charged(bench.server.log[before:])
         assert answer.usage.known
         talk.answer_calls()
 
 
-def _taken(usage: TokenUsage) -> tuple[int, int]:
+def _token_counts(usage: TokenUsage) -> tuple[int, int]:
     return usage.input, usage.output
 
 
@@ -352,11 +352,11 @@ async def what_was_said_before_is_read_from_the_cache(bench: Bench) -> None:
 async def a_service_that_will_not_have_tools_is_asked_for_an_object(bench: Bench) -> None:
     talk = Talk.over(bench)
     bench.server.abilities = bench.server.abilities - {"tools"}
-    said = [{"tool": name, **given} for name, given in CALLS]
-    bench.server.say(json.dumps({"thought": THOUGHT, "calls": said}))
+    tool_calls = [{"tool": name, **arguments} for name, arguments in CALLS]
+    bench.server.say(json.dumps({"thought": THOUGHT, "calls": tool_calls}))
     for requests in (2, 1):  # it is remembered
         answer = await talk.turn()
-        assert (_made(answer.value), answer.rung, answer.requests) == (list(CALLS), Rung.SCHEMA, requests)
+        assert (_calls_in(answer.value), answer.rung, answer.requests) == (list(CALLS), Rung.SCHEMA, requests)
         talk.answer_calls()
 
 

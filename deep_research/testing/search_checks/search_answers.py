@@ -43,23 +43,23 @@ _QUERIES = (
 async def no_more_come_than_were_asked_for(bench: Bench) -> None:
     bench.holds(hits(30))
     for limit in (1, 3, 10, 12):
-        assert len((await bench.search(limit=limit)).found) == limit
+        assert len((await bench.search(limit=limit)).answer) == limit
 
 
 async def one_connection_serves_many_searches(bench: Bench) -> None:
     for _ in range(3):
-        assert (await bench.search(limit=1)).found
+        assert (await bench.search(limit=1)).answer
     assert bench.server.accepted == 1
 
 
 async def all_come_when_there_are_fewer(bench: Bench) -> None:
     bench.holds(hits(3))
-    assert len((await bench.search(limit=12)).found) == 3
+    assert len((await bench.search(limit=12)).answer) == 3
 
 
 async def a_limit_that_no_service_reaches_is_no_harm(bench: Bench) -> None:
     bench.holds(hits(30))
-    assert 10 <= len((await bench.search(limit=500)).found) <= 30
+    assert 10 <= len((await bench.search(limit=500)).answer) <= 30
 
 
 async def the_order_is_that_of_the_service(bench: Bench) -> None:
@@ -70,21 +70,21 @@ async def the_order_is_that_of_the_service(bench: Bench) -> None:
 
 async def nothing_found_is_an_empty_list(bench: Bench) -> None:
     bench.holds([])
-    assert (await bench.search()).found == []
+    assert (await bench.search()).answer == []
 
 
 async def what_is_excluded_does_not_come(bench: Bench) -> None:
     there = hits(12)
     bench.holds(there)
     unwanted = frozenset(hit.url for hit in there[:2])
-    found = await bench.search(limit=5, exclude=unwanted)
-    assert found.addresses == [hit.url for hit in there[2:7]]
+    outcome = await bench.search(limit=5, exclude=unwanted)
+    assert outcome.addresses == [hit.url for hit in there[2:7]]
 
 
 async def what_is_known_may_come_again(bench: Bench) -> None:
     there = hits(3)
     bench.holds(there)
-    assert len((await bench.search(known=frozenset(hit.url for hit in there))).found) == 3
+    assert len((await bench.search(known=frozenset(hit.url for hit in there))).answer) == 3
 
 
 async def every_result_is_well_formed(bench: Bench) -> None:
@@ -92,8 +92,8 @@ async def every_result_is_well_formed(bench: Bench) -> None:
         [*hits(2), Hit(url="https://example.org/é", title="Cafe\u0301 & Ba\u0308r", text="Cafe\u0301")]
     )
     outcome = await bench.search()
-    assert outcome.found
-    for result in outcome.found:
+    assert outcome.answer
+    for result in outcome.answer:
         well_formed(result)
 
 
@@ -101,8 +101,8 @@ async def filters_are_passed_on_or_left(bench: Bench) -> None:
     """A service that is strict about its parameters refuses none of them."""
     for filters in _FILTERS:
         outcome = await bench.search(filters=filters)
-        assert len(outcome.found) == 3, filters
-        assert all(asked.status == 200 for asked in outcome.asked)
+        assert len(outcome.answer) == 3, filters
+        assert all(request.status == 200 for request in outcome.requests)
 
 
 async def a_language_is_asked_for_where_the_provider_says_so(bench: Bench) -> None:
@@ -111,25 +111,27 @@ async def a_language_is_asked_for_where_the_provider_says_so(bench: Bench) -> No
     outcomes = [
         await bench.search(provider=provider, filters=SearchFilters(language=code)) for code in (None, "de")
     ]
-    plain, german = ([(asked.path, asked.params) for asked in outcome.asked] for outcome in outcomes)
+    plain, german = ([(request.path, request.params) for request in outcome.requests] for outcome in outcomes)
     assert (plain != german) == provider.keeps_language
 
 
 async def any_kind_of_source_may_be_requested(bench: Bench) -> None:
     for kinds in ((), *((kind.value,) for kind in SourceType), tuple(SourceType), ("something else",)):
-        assert len((await bench.search(source_types=kinds)).found) == 3, kinds
+        assert len((await bench.search(source_types=kinds)).answer) == 3, kinds
 
 
 async def any_question_can_be_asked(bench: Bench) -> None:
     """One that is longer than the service takes is shortened."""
     for query in _QUERIES:
-        assert len((await bench.search(query)).found) == 3, query[:40]
+        assert len((await bench.search(query)).answer) == 3, query[:40]
 
 
 async def many_at_once_each_get_their_own_results(bench: Bench) -> None:
-    def echo(asked: Any) -> Sequence[Hit]:
-        said = next(name for name in ("q", "query", "search", "gsrsearch", "pageids") if name in asked.params)
-        number = str(asked.params[said]).rpartition(" ")[2]
+    def echo(request: Any) -> Sequence[Hit]:
+        parameter = next(
+            name for name in ("q", "query", "search", "gsrsearch", "pageids") if name in request.params
+        )
+        number = str(request.params[parameter]).rpartition(" ")[2]
         return [Hit(url=f"https://example.org/{number}")]
 
     bench.server.hits = echo
@@ -143,19 +145,19 @@ async def many_at_once_each_get_their_own_results(bench: Bench) -> None:
 async def nothing_but_the_search_is_asked_for(bench: Bench) -> None:
     """Neither answers nor pictures; by GET, but for services that are asked by POST at their own search."""
     outcome = await bench.search()
-    assert outcome.found
-    for asked in outcome.asked:
-        assert asked.method == "GET" or (asked.method, asked.path) == ("POST", "/search")
-        assert not asked.params.get("include_answer")
-        assert not asked.params.get("include_images")
-        assert "cookie" not in asked.headers
-    first = outcome.asked[0]
+    assert outcome.answer
+    for request in outcome.requests:
+        assert request.method == "GET" or (request.method, request.path) == ("POST", "/search")
+        assert not request.params.get("include_answer")
+        assert not request.params.get("include_images")
+        assert "cookie" not in request.headers
+    first = outcome.requests[0]
     assert QUERY in [str(value) for value in first.params.values()]
 
 
 async def who_asks_says_so(bench: Bench) -> None:
-    for asked in (await bench.search()).asked:
-        assert asked.headers["user-agent"].startswith("deep-research")
+    for request in (await bench.search()).requests:
+        assert request.headers["user-agent"].startswith("deep-research")
 
 
 def well_formed(result: SearchResult) -> None:

@@ -12,7 +12,7 @@ from deep_research.testing.service_bench import until
 
 # Tried in turn: a machine that stands still until the deadline asks nobody.
 _SECONDS = (0.2, 0.2, 0.2, 0.8, 3.2, 12.8)
-_GRACE = 0.1
+_GRACE_SECONDS = 0.1
 
 
 async def a_service_that_hangs_is_left_in_time(bench: Bench) -> None:
@@ -37,24 +37,24 @@ async def who_cancels_closes_the_connection(bench: Bench) -> None:
         (raised,) = await asyncio.gather(task, return_exceptions=True)
         assert isinstance(raised, asyncio.CancelledError)
         await until(lambda others=others: bench.server.connections <= others)  # type: ignore[misc]
-        assert (await bench.search()).found
+        assert (await bench.search()).answer
 
 
 async def _in_time(bench: Bench, kind: str, **fault: Any) -> None:
     lateness: list[float] = []
     for seconds in _SECONDS:
         outcome, late = await _given_up(bench, kind, fault, seconds)
-        if outcome is None or not outcome.asked:
+        if outcome is None or not outcome.requests:
             continue
         assert outcome.failure.data["trouble"] == "transient"
-        assert len(outcome.asked) == 1
+        assert len(outcome.requests) == 1
         lateness.append(late)
-        if late < _GRACE:
+        if late < _GRACE_SECONDS:
             break
     assert lateness, "the service was never asked"
-    assert min(lateness) < _GRACE, f"{min(lateness):.3f} s late"
+    assert min(lateness) < _GRACE_SECONDS, f"{min(lateness):.3f} s late"
     bench.server.fail()
-    assert (await bench.search(provider=bench.provider())).found
+    assert (await bench.search(provider=bench.provider())).answer
 
 
 async def _given_up(

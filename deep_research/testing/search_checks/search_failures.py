@@ -58,9 +58,9 @@ async def a_connection_that_breaks_is_transient(bench: Bench) -> None:
 
 
 async def where_nobody_listens_it_is_transient(bench: Bench) -> None:
-    with socket.socket() as taken:  # bound and not listening, so that no one else can
-        taken.bind(("127.0.0.1", 0))
-        provider = bench.provider(url=f"http://127.0.0.1:{taken.getsockname()[1]}")
+    with socket.socket() as bound_socket:  # bound and not listening, so that no one else can
+        bound_socket.bind(("127.0.0.1", 0))
+        provider = bench.provider(url=f"http://127.0.0.1:{bound_socket.getsockname()[1]}")
         outcome = await bench.search(provider=provider)
     assert outcome.failure.data["trouble"] == "transient"
     assert outcome.failure.hint
@@ -72,8 +72,8 @@ async def every_fault_is_one_request(bench: Bench) -> None:
         bench.server.fail(kind, interval=0.001)
         outcome = await bench.search()
         if outcome.error is not None:
-            assert len(outcome.asked) == 1, kind
-        assert len((await bench.search()).found) == 3, kind
+            assert len(outcome.requests) == 1, kind
+        assert len((await bench.search()).answer) == 3, kind
 
 
 async def a_body_without_an_end_is_left(bench: Bench) -> None:
@@ -119,7 +119,7 @@ async def packed_answers_are_read(bench: Bench) -> None:
     ):
         bytewise = tuple(body[at : at + 7] for at in range(0, len(body), 7))
         bench.server.send(200, bytewise, headers={"content-encoding": coding})
-        assert (await bench.search()).found, coding
+        assert (await bench.search()).answer, coding
 
 
 async def what_cannot_be_unpacked_is_transient(bench: Bench) -> None:
@@ -139,8 +139,8 @@ async def what_cannot_be_unpacked_is_transient(bench: Bench) -> None:
 
 
 async def only_what_can_be_unpacked_is_accepted(bench: Bench) -> None:
-    for asked in (await bench.search()).asked:
-        accepted = {coding.strip() for coding in asked.headers["accept-encoding"].split(",")}
+    for request in (await bench.search()).requests:
+        accepted = {coding.strip() for coding in request.headers["accept-encoding"].split(",")}
         assert accepted <= {"gzip", "deflate", "identity"}
 
 
@@ -160,7 +160,7 @@ def _deflated() -> bytes:
 
 async def _good(bench: Bench) -> bytes:
     """The body of a good answer."""
-    assert (await bench.search()).found
+    assert (await bench.search()).answer
     first = bench.server.log[0]
     return b"".join(bench.server.reply_to(first).pieces)
 
@@ -168,4 +168,4 @@ async def _good(bench: Bench) -> bytes:
 def _transient(outcome: Outcome) -> None:
     assert outcome.failure.data["trouble"] == "transient"
     assert outcome.failure.data["retry_after"] is None
-    assert len(outcome.asked) == 1
+    assert len(outcome.requests) == 1

@@ -45,19 +45,19 @@ async def an_account_without_credit_is_quota(bench: Bench) -> None:
 
 
 async def a_wait_is_told_in_every_form(bench: Bench) -> None:
-    for told, seconds, trouble in _WAITS:
+    for header, seconds, trouble in _WAITS:
         for status in (429, 503):
-            headers = {"retry-after": told}
+            headers = {"retry-after": header}
             assert await _trouble(bench, status, (b"{}",), headers=headers) == (trouble, seconds, status), (
-                told
+                header
             )
 
 
 async def a_date_to_wait_for_is_seconds(bench: Bench) -> None:
     for ahead, trouble in ((30, "transient"), (7200, "quota")):
         headers = {"retry-after": formatdate(time.time() + ahead, usegmt=True)}
-        told, seconds, _ = await _trouble(bench, 429, (b"{}",), headers=headers)
-        assert told == trouble
+        actual, seconds, _ = await _trouble(bench, 429, (b"{}",), headers=headers)
+        assert actual == trouble
         assert isinstance(seconds, float)
         assert ahead - 20 < seconds <= ahead
 
@@ -92,8 +92,8 @@ async def a_redirect_is_not_followed(bench: Bench) -> None:
         bench.server.send(status, (b"",), headers={"location": elsewhere})
         outcome = await bench.search()
         assert outcome.failure.data["trouble"] == "refused"
-        assert [asked.path for asked in outcome.asked].count("/elsewhere") == 0
-        assert len(outcome.asked) == 1
+        assert [request.path for request in outcome.requests].count("/elsewhere") == 0
+        assert len(outcome.requests) == 1
 
 
 async def the_services_own_errors_are_understood(bench: Bench) -> None:
@@ -102,7 +102,7 @@ async def the_services_own_errors_are_understood(bench: Bench) -> None:
         bench.server.fail(kind)
         outcome = await bench.search()
         assert outcome.failure.data["trouble"] == trouble
-        assert len(outcome.asked) == 1
+        assert len(outcome.requests) == 1
     if bench.has(Ability.KEYED):
         bench.server.key = "another"
         assert (await bench.search()).failure.data["trouble"] == "refused"

@@ -26,10 +26,10 @@ async def no_error_shows_the_key(bench: Bench) -> None:
     """Not even where the service quotes it, nor with all that was in scope, as crash reports print it."""
     provider = bench.provider()
     for kind in _FAILURES:
-        for form in _quoted(KEY):
+        for form in _forms_of(KEY):
             bench.server.fail(kind, message=f"Incorrect API key provided: {form}.")
-            sent = provider.search(SearchRequest(query=QUERY, limit=3))
-            (error,) = await asyncio.gather(sent, return_exceptions=True)
+            search = provider.search(SearchRequest(query=QUERY, limit=3))
+            (error,) = await asyncio.gather(search, return_exceptions=True)
             assert isinstance(error, SearchError), f"{error!r} in place of a SearchError"
             trace = traceback.TracebackException.from_exception(error, capture_locals=True)
             no_key_in(f"{error} {error!r} {vars(error)}" + "".join(trace.format()), KEY)
@@ -38,13 +38,13 @@ async def no_error_shows_the_key(bench: Bench) -> None:
 
 
 async def no_result_holds_the_key(bench: Bench) -> None:
-    no_key_in(repr((await bench.search()).found), KEY)
+    no_key_in(repr((await bench.search()).answer), KEY)
 
 
 async def the_key_goes_in_a_header_alone(bench: Bench) -> None:
-    for asked in (await bench.search()).asked:
-        assert any(KEY in value for value in asked.headers.values())
-        no_key_in(f"{asked.path} {asked.query} {asked.body}", KEY)
+    for request in (await bench.search()).requests:
+        assert any(KEY in value for value in request.headers.values())
+        no_key_in(f"{request.path} {request.query} {request.body}", KEY)
 
 
 async def nothing_is_sent_to_another_host(bench: Bench) -> None:
@@ -73,7 +73,7 @@ def without_a_key_nothing_is_made(bench: Bench) -> None:
 
 
 async def white_space_around_a_key_is_left_out(bench: Bench) -> None:
-    assert (await bench.search(provider=bench.provider(key=f"  {KEY}\n"))).found
+    assert (await bench.search(provider=bench.provider(key=f"  {KEY}\n"))).answer
 
 
 def an_address_with_a_key_in_it_is_refused(bench: Bench) -> None:
@@ -81,7 +81,7 @@ def an_address_with_a_key_in_it_is_refused(bench: Bench) -> None:
         expect(ConfigurationError, lambda url=url: bench.provider(url=url))  # type: ignore[misc]
 
 
-def _quoted(key: str) -> Iterator[str]:
+def _forms_of(key: str) -> Iterator[str]:
     """A key as an error may quote it."""
     yield from (key, quote(key), quote_plus(key), repr(key), f"Bearer {key}")
     yield from (base64.b64encode(before + key.encode()).decode() for before in (b"", b"a:", b"ab:"))

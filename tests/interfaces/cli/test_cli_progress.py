@@ -258,7 +258,7 @@ def test_a_low_terminal_shows_the_unfinished_sub_queries_first() -> None:
 
 def test_every_mark_is_one_column_wide() -> None:
     for marks in (Marks(), ASCII):
-        assert {text.width(m) for m in (marks.done, marks.failed, marks.waiting, *marks.turns)} == {1}
+        assert {text.width(m) for m in (marks.tick, marks.failed, marks.waiting, *marks.turns)} == {1}
 
 
 @pytest.mark.parametrize("talks", [True, False])

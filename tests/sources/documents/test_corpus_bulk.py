@@ -56,8 +56,8 @@ def found(index: CorpusIndex, query: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_writer, "_BATCH", 3)
-    monkeypatch.setattr(index_writer, "_FIRST_BATCH", 3)
+    monkeypatch.setattr(index_writer, "_MAX_BATCH_PASSAGES", 3)
+    monkeypatch.setattr(index_writer, "_FIRST_BATCH_SIZE", 3)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Corp
     """The same documents, each added on its own, and no words read from rows."""
     made = CorpusIndex(tmp_path / "one-by-one.db")
     with monkeypatch.context() as direct:
-        direct.setattr(index_writer, "_FIRST_BATCH", 1_000)
+        direct.setattr(index_writer, "_FIRST_BATCH_SIZE", 1_000)
         direct.setattr(index_writer, "_SHORT_CHARS", -1)
         for document in DOCUMENTS:
             made.add([document])
@@ -127,7 +127,7 @@ def test_a_text_not_in_english_can_be_replaced_while_its_words_wait(
 def test_words_that_wait_are_written_before_they_are_many(
     index: CorpusIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_writer, "_BATCH_CHARACTERS", 5_000)
+    monkeypatch.setattr(index_writer, "_MAX_BATCH_CHARS", 5_000)
     held, real = [0], index_writer.IndexWriter._write_words
 
     def write(self: index_writer.IndexWriter) -> None:
@@ -142,7 +142,7 @@ def test_words_that_wait_are_written_before_they_are_many(
 
 
 def test_names_do_not_wait_without_end(index: CorpusIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_writer, "_UNNAMED", 4)
+    monkeypatch.setattr(index_writer, "_MAX_UNNAMED_DOCUMENTS", 4)
     longest, real = [0], index_writer.IndexWriter.put
 
     def put(self: index_writer.IndexWriter, *values: object, **more: object) -> None:
@@ -150,7 +150,7 @@ def test_names_do_not_wait_without_end(index: CorpusIndex, monkeypatch: pytest.M
         longest.append(len(self._unnamed))
 
     monkeypatch.setattr(index_writer.IndexWriter, "put", put)
-    monkeypatch.setattr(index_writer, "_FIRST_BATCH", 1_000)
+    monkeypatch.setattr(index_writer, "_FIRST_BATCH_SIZE", 1_000)
     index.add([(f"{n}.md", Document(title=f"Buoy {n}", text=f"The buoy {n} is red.")) for n in range(12)])
     assert max(longest) == 4
 

@@ -246,8 +246,8 @@ class TestFinding:
         index.add([(f"{n:03}.md", plain(text)) for n, text in enumerate(texts)])
 
         def found(many: int) -> list[tuple[str, object, float]]:
-            monkeypatch.setattr("deep_research.sources.documents.pruning._MANY", many)
-            monkeypatch.setattr("deep_research.sources.documents.pruning._FEW", few)
+            monkeypatch.setattr("deep_research.sources.documents.pruning._MIN_PRUNED_PASSAGES", many)
+            monkeypatch.setattr("deep_research.sources.documents.pruning._MAX_RARE_PASSAGES", few)
             monkeypatch.setattr("deep_research.sources.documents.pruning._MIN_TERMS", 2)
             return [(hit.path, hit.passages, round(hit.score, 9)) for hit in index.search(query, 3)]
 
@@ -257,7 +257,7 @@ class TestFinding:
         self, index: CorpusIndex, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Passages with two of the words are looked at first; that they are not the best is found out."""
-        for name, value in (("_MANY", 0), ("_FEW", 0), ("_MIN_TERMS", 2)):
+        for name, value in (("_MIN_PRUNED_PASSAGES", 0), ("_MAX_RARE_PASSAGES", 0), ("_MIN_TERMS", 2)):
             monkeypatch.setattr(f"deep_research.sources.documents.pruning.{name}", value)
         both = [(f"both-{n:02}.md", plain(f"walrus {'and ' * (150 + n)} krill")) for n in range(40)]
         often = [(f"often-{n}.md", plain("walrus walrus walrus walrus")) for n in range(3)]

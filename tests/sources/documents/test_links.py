@@ -172,7 +172,7 @@ def test_an_index_is_thrown_away_only_when_bringing_it_up_to_date_does_not_mend_
 def test_documents_that_are_named_keep_their_places_beside_known_ones(index: CorpusIndex) -> None:
     alone = [hit.path for hit in index.search(QUESTION, 4, linked=1)]
     known = frozenset(alone[:2])
-    beside = index.search(QUESTION, 8, linked=1, new=4, known=known)
+    beside = index.search(QUESTION, 8, linked=1, new=4, known_paths=known)
     new = [hit.path for hit in beside if hit.path not in known]
     assert {hit.path for hit in beside} >= known
     assert (len(new), new[-1]) == (4, "person")

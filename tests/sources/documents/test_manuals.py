@@ -8,7 +8,7 @@ from deep_research.provenance.independence import voices
 from deep_research.provenance.near_duplicates import copied, fingerprint, versions
 from deep_research.sources.documents.corpus import LocalCorpus
 from deep_research.sources.documents.index_writer import manual_of
-from deep_research.sources.extract.messages import document_of, told
+from deep_research.sources.extract.messages import document_fields, document_of
 from deep_research.sources.extract.metadata import folder_of
 from deep_research.sources.extract.texts import read_document
 from deep_research.sources.search import SearchRequest
@@ -95,7 +95,9 @@ def test_versions_of_a_document_are_told_from_copies_also_where_children_read_th
         for b in "aeiou"
     ]
     older, newer = "\n".join(lines), "\n".join(lines).replace("26 keepers", "31 keepers")
-    one, other = (document_of(told(read_document(text.encode(), "a.txt"))) for text in (older, newer))
+    one, other = (
+        document_of(document_fields(read_document(text.encode(), "a.txt"))) for text in (older, newer)
+    )
     assert one.fingerprint == fingerprint(older)
     assert versions(one.fingerprint, other.fingerprint)
     assert not copied(one.fingerprint, other.fingerprint)

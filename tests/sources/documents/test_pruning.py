@@ -18,8 +18,8 @@ PASSAGES = st.lists(st.lists(st.sampled_from(WORDS), max_size=8), min_size=1, ma
 
 @pytest.fixture(autouse=True)
 def nothing_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pruning, "_MANY", 0)
-    monkeypatch.setattr(pruning, "_FEW", 2)
+    monkeypatch.setattr(pruning, "_MIN_PRUNED_PASSAGES", 0)
+    monkeypatch.setattr(pruning, "_MAX_RARE_PASSAGES", 2)
     monkeypatch.setattr(pruning, "_MIN_TERMS", 2)
 
 

@@ -132,7 +132,7 @@ def test_a_child_killed_from_outside_is_told_and_replaced(naughty: Make) -> None
 def test_a_child_is_used_again_and_replaced_after_many_jobs(
     naughty: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "_JOBS_EACH", 3)
+    monkeypatch.setattr(pool, "_MAX_JOBS_PER_CHILD", 3)
     extractor = naughty(workers=1)
     seen = [extractor.submit(b"echo").result().title for _ in range(7)]
     assert seen[0] == seen[1] == seen[2] != seen[3] == seen[4] == seen[5] != seen[6]

@@ -12,7 +12,7 @@ class MemoryPages:
     def __init__(self) -> None:
         self.pages: dict[str, SavedPage] = {}
 
-    async def saved(self, url: str) -> SavedPage | None:
+    async def latest(self, url: str) -> SavedPage | None:
         return self.pages.get(url)
 
     def keep(self, page: WebPage) -> None:

@@ -154,7 +154,7 @@ def test_who_waited_while_a_host_closed_is_told(time):
 
 
 def test_the_hosts_that_are_remembered_are_bounded_and_none_is_forgotten_while_asked(time, monkeypatch):
-    monkeypatch.setattr(module, "_HOSTS", 10)
+    monkeypatch.setattr(module, "_MAX_HOSTS", 10)
 
     async def journey():
         known = hosts(time)

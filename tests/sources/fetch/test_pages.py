@@ -19,7 +19,7 @@ from servers.website import web_reply as reply
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits, Hosts, Robots, WebPages
 from deep_research.sources.fetch.client import LARGE_BYTES
-from deep_research.sources.fetch.site_request import LARGE_AT_ONCE, written
+from deep_research.sources.fetch.site_request import MAX_LARGE_AT_ONCE, request_url
 
 pytestmark = pytest.mark.timed
 
@@ -317,13 +317,13 @@ def test_a_cancelled_page_gives_its_places_back_and_closing_ends_the_rest():
     ],
 )
 def test_what_people_write_as_it_is_is_escaped_behind_the_host_alone(given, asked):
-    assert written(given) == asked
+    assert request_url(given) == asked
 
 
 @given(st.text())
 def test_an_escaped_address_stays_as_it_is(text):
-    once = written("http://a.org/" + text)
-    assert written(once) == once
+    once = request_url("http://a.org/" + text)
+    assert request_url(once) == once
 
 
 class Weighing(PlainExtractor):
@@ -358,7 +358,7 @@ def test_of_large_pages_only_a_few_are_in_memory_until_they_have_been_read():
 
     with Web(pages) as web:
         asyncio.run(journey(web))
-    assert 1 <= extractor.most <= LARGE_AT_ONCE
+    assert 1 <= extractor.most <= MAX_LARGE_AT_ONCE
 
 
 def test_a_large_page_whose_connection_breaks_is_asked_for_again_in_its_place():

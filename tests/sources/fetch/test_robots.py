@@ -170,13 +170,13 @@ def test_a_delay_is_kept_up_to_a_bound(asked, given):
 
 
 def test_what_is_kept_is_bounded(monkeypatch):
-    monkeypatch.setattr("deep_research.sources.fetch.robots._ORIGINS", 8)
+    monkeypatch.setattr("deep_research.sources.fetch.robots._MAX_ORIGINS", 8)
 
     async def journey(web):
         rules = robots(web)
         for n in range(20):
             await allows(rules, f"http://s{n}.org/")
-        assert len(rules._kept) == 8
+        assert len(rules._cache) == 8
         monkeypatch.setattr("deep_research.sources.fetch.robots._KEPT_BYTES", 3 * len(RULES))
         await allows(rules, "http://another.org/")
         assert rules._size <= 3 * len(RULES)

@@ -1,6 +1,6 @@
 """A service that fails is left alone, and tried again with one request."""
 
-from deep_research.sources.search.breaker import FAILURES, FIRST_REST_SECONDS, MAX_REST_SECONDS, Breaker
+from deep_research.sources.search.breaker import FIRST_REST_SECONDS, MAX_FAILURES, MAX_REST_SECONDS, Breaker
 
 
 def failed(breaker, times):
@@ -10,24 +10,24 @@ def failed(breaker, times):
 
 def test_a_few_failures_change_nothing(time):
     breaker = Breaker(time)
-    failed(breaker, FAILURES - 1)
+    failed(breaker, MAX_FAILURES - 1)
     assert breaker.admits()
     breaker.succeeded()
-    failed(breaker, FAILURES - 1)
+    failed(breaker, MAX_FAILURES - 1)
     assert breaker.admits()
 
 
 def test_after_so_many_in_a_row_nobody_asks_for_a_while(time):
     breaker = Breaker(time)
-    failed(breaker, FAILURES)
+    failed(breaker, MAX_FAILURES)
     assert not breaker.admits()
     health = breaker.health()
-    assert (health.rest, health.why, health.told) == (FIRST_REST_SECONDS, "no answer", False)
+    assert (health.rest, health.why, health.is_explicit) == (FIRST_REST_SECONDS, "no answer", False)
 
 
 def test_after_the_rest_one_request_tries_and_others_wait_for_its_end(time):
     breaker = Breaker(time)
-    failed(breaker, FAILURES)
+    failed(breaker, MAX_FAILURES)
     time.now += FIRST_REST_SECONDS
     assert breaker.admits()
     assert not breaker.admits()
@@ -39,7 +39,7 @@ def test_after_the_rest_one_request_tries_and_others_wait_for_its_end(time):
 
 def test_a_trial_that_fails_doubles_the_rest_up_to_a_bound(time):
     breaker = Breaker(time)
-    failed(breaker, FAILURES)
+    failed(breaker, MAX_FAILURES)
     rests = []
     for _ in range(8):
         time.now += breaker.health().rest
@@ -52,7 +52,7 @@ def test_a_trial_that_fails_doubles_the_rest_up_to_a_bound(time):
 
 def test_a_trial_whose_end_nobody_tells_does_not_keep_the_service_closed_for_ever(time):
     breaker = Breaker(time)
-    failed(breaker, FAILURES)
+    failed(breaker, MAX_FAILURES)
     time.now += FIRST_REST_SECONDS
     assert breaker.admits()
     time.now += FIRST_REST_SECONDS
@@ -63,6 +63,6 @@ def test_what_the_service_says_of_itself_holds_at_once(time):
     breaker = Breaker(time)
     breaker.rest(90.0, "quota")
     assert not breaker.admits()
-    assert (breaker.health().rest, breaker.health().told) == (90.0, True)
+    assert (breaker.health().rest, breaker.health().is_explicit) == (90.0, True)
     time.now += 90.0
     assert breaker.admits()

@@ -17,7 +17,7 @@ from deep_research.sources.search import (
     Trouble,
     search_failure,
 )
-from deep_research.sources.search.breaker import FAILURES, Breaker
+from deep_research.sources.search.breaker import MAX_FAILURES, Breaker
 from deep_research.sources.search.combined_search import SearchPool
 from deep_research.sources.search.policy import (
     MAX_BREAKERS,
@@ -29,7 +29,7 @@ from deep_research.sources.search.policy import (
     Service,
     Shared,
 )
-from deep_research.sources.search.service_choice import chosen
+from deep_research.sources.search.service_choice import choose_services
 from deep_research.state import SourceKind
 
 REQUEST = SearchRequest(query="tide mills", limit=5)
@@ -153,7 +153,7 @@ def test_who_is_the_last_to_ask_does_not_wait_for_ever(service, time):
 def test_a_service_that_keeps_failing_is_asked_once_where_there_is_no_other(service):
     provider = Told(*[BUSY] * 20, pages("a"))
     mine = service(provider)
-    for _ in range(FAILURES):
+    for _ in range(MAX_FAILURES):
         failure(mine)
     before = len(provider.requests)
     failure(mine)
@@ -219,7 +219,7 @@ def test_two_engines_of_a_process_share_the_gate_and_the_breaker_of_a_service():
     common = Shared()
     one, two = (Service.of(Told(WRONG_KEY), calls=Calls(), endpoint="told", common=common) for _ in range(2))
     failure(one)
-    assert two.health.told
+    assert two.health.is_explicit
     assert one.gate is two.gate
 
 
@@ -227,7 +227,9 @@ def test_two_engines_of_a_process_share_the_gate_and_the_breaker_of_a_service():
 def test_engines_with_different_keys_share_neither_gate_nor_breaker(monkeypatch):
     def with_key(key):
         monkeypatch.setenv("TAVILY_API_KEY", key)
-        (service,) = chosen(["tavily"], documents=False, urls={}, calls=Calls(), timeout=1.0).services
+        (service,) = choose_services(
+            ["tavily"], documents=False, urls={}, calls=Calls(), timeout=1.0
+        ).services
         return service
 
     one, same, other = (
@@ -237,7 +239,7 @@ def test_engines_with_different_keys_share_neither_gate_nor_breaker(monkeypatch)
     )
     one.breaker.rest(60.0, "The key is not valid.")
     try:
-        assert (same.health.told, other.health.told) == (True, False)
+        assert (same.health.is_explicit, other.health.is_explicit) == (True, False)
         assert one.gate is same.gate
         assert one.gate is not other.gate
         assert "0123" not in one.provider.account
@@ -249,7 +251,7 @@ def test_engines_with_different_keys_share_neither_gate_nor_breaker(monkeypatch)
 def test_engines_that_ask_different_places_share_nothing(monkeypatch):
     def at(url):
         monkeypatch.setenv("SEARXNG_URL", url)
-        return chosen(["searxng"], documents=False, urls={}, calls=Calls(), timeout=1.0).services[0]
+        return choose_services(["searxng"], documents=False, urls={}, calls=Calls(), timeout=1.0).services[0]
 
     assert at("http://127.0.0.1:1").breaker is not at("http://127.0.0.1:2").breaker
 
