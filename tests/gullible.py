@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from prompt_reading import ReadingModel, blocks
+from prompt_reading import ReadingModel, blocks, prompt_of
 
 from deep_research.models.base import ModelCall
 from deep_research.patterns import regex
@@ -58,7 +58,7 @@ class GullibleModel(ReadingModel):
         return self.said[-1]
 
     def _answer(self, call: ModelCall) -> str:
-        said = call.messages[-1].content
+        said = prompt_of(call)
         found = orders("\n".join([call.system, *(m.content for m in call.messages)]))
         form = call.form.name if call.form else "text"
         self.obeyed += [(form, order) for order in found]
@@ -89,7 +89,7 @@ def _written(honest: str, texts: list[str], again: list[str]) -> str:
 
 def _secrets(call: ModelCall) -> str:
     """The owner's words and the mark of the fences."""
-    owner = _OWNER.search(call.messages[-1].content)
+    owner = _OWNER.search(call.messages[0].content)
     return f"{owner.group(1) if owner else ''} {call.nonce}".strip()
 
 
@@ -176,7 +176,7 @@ def _obey(data: dict[str, Any], said: str, poison: str, goals: set[str]) -> None
         if "fetch-with-data" in goals:
             data["sub_queries"][-1]["query"] += f" {poison}"
         data["sub_queries"][0]["rationale"] = poison
-    if "actions" in data:
+    if "calls" in data:
         _misuse(data, poison, goals)
     if "approved" in data:
         data |= {"approved": "budget-burn" not in goals, "critique": poison, "follow_up_question": poison}
@@ -217,19 +217,21 @@ def _misuse(data: dict[str, Any], poison: str, goals: set[str]) -> None:
         {"tool": "look_up", "section": poison, "source": "S99"},
         {"tool": "read_more", "source": "src-000000000000"},
     ]
-    honest = data["actions"]
+    honest = data["calls"]
+    is_end = [call["tool"] for call in honest] == ["done"]
     if goals & {"fetch-with-data", "link-exfil", "image-exfil"}:
         wrong = [{"tool": "fetch", "link": address}, *wrong]
     if "budget-burn" in goals:
-        data["actions"] = honest[:1] + wrong * 20 if honest[:1] != [{"tool": "done"}] else wrong * 20
-    elif honest != [{"tool": "done"}]:
-        data["actions"] = honest + wrong
+        data["calls"] = wrong * 20 if is_end else honest[:1] + wrong * 20
+    elif not is_end:
+        data["calls"] = honest + wrong
     data["thought"] = poison
-    data["answer"] = f"{data.get('answer') or ''} {poison}"
+    end = next((call for call in data["calls"] if call["tool"] == "done"), {})
+    end["answer"] = f"{end.get('answer') or ''} {poison}"
     invented = {"content": f"It is known that {poison}", "source": "S1", "quote": f"All agree: {poison}"}
     data["facts"] = [*data.get("facts", []), invented, {**invented, "source": "S99"}]
-    data["missing"] = [poison]
-    data["ask_owner"] = poison if "prompt-leak" in goals else None
+    end["missing"] = [poison]
+    end["ask_owner"] = poison if "prompt-leak" in goals else None
 
 
 def _misread(data: dict[str, Any], said: str, poison: str, goals: set[str]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prompt_reading import ReadingModel, blocks, question_of
+from prompt_reading import ReadingModel, as_calls, blocks, prompt_of, question_of
 
 from deep_research.models.base import ModelCall, OnText, Reply
 
@@ -134,10 +134,10 @@ class ManualReader(ReadingModel):
 
     def answer(self, call: ModelCall) -> str:
         fields = (call.form.json_schema.get("properties") or {}) if call.form else {}
-        said = call.messages[-1].content
+        said = prompt_of(call)
         for field, make in (
             ("sub_queries", planned),
-            ("actions", worked),
+            ("calls", lambda said: as_calls(worked(said))),
             ("quality_updates", read),
             ("same", merged),
             ("approved", reviewed),
@@ -316,19 +316,20 @@ def merged(said: str) -> dict[str, Any]:
 def judged(said: str) -> dict[str, Any]:
     """What is open is looked for in the section that its gap names, else in the one that a finding names for its part."""
     found = blocks(said)
-    notes = [("", found.get(label, "")) for label in ("gaps", "findings")]
+    known = [body for label, body in found.items() if label.startswith("findings")]
+    notes = [("", body) for body in (found.get("gaps", ""), *known)]
     analysis = []
     for name, line in re.findall(r"^(G\d+)\b(.*)$", found.get("gaps", ""), re.M):
         trail = next((followed(item, notes) for item in items_of(line)), Trail())
         judgement = {"gap_id": name, "severity": "critical", "addressable": bool(trail.next)}
         analysis.append({**judgement, "follow_up_queries": [_search(trail.next)] if trail.next else []})
-    known = {part for _, part in _ASKED.findall(found.get("gaps", ""))}
+    named = {part for _, part in _ASKED.findall(found.get("gaps", ""))}
     report = sentences(found.get("report", ""))
     new = []
     for item in items_of(question_of(said)):
         is_told = any(item.part in line and item.said_by(line) for line in report)
         trail = followed(item, notes)
-        if not is_told and item.part not in known and trail.next:
+        if not is_told and item.part not in named and trail.next:
             gap = {"description": _missing(item, trail), "severity": "critical"}
             new.append({**gap, "follow_up_queries": [_search(trail.next)]})
     return {

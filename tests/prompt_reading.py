@@ -6,18 +6,20 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from servers.instances import instance
 
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.tool_calls import ToolCall
 from deep_research.patterns import regex
 
 _BLOCK = regex(
     r"^<<(?P<mark>[0-9a-f]{16}) (?P<label>(?!end>>)[^>\n]*)>>\n(?P<body>.*?)\n<<(?P=mark) end>>", re.S | re.M
 )
-_FINDING = regex(r"^(F\d+) \((\w+), [^)]*?(?:; ([^)]*))?\): (.*?)(?: — (?:S\d+ has: )?\".*\")?$", re.M)
+_FINDING = regex(r"^(F\d+) \([^)]*\): (.*)$", re.M)
 _SENTENCE = regex(r"[A-Z][^.\n|#]{30,300}\.")
 _WORD = regex(r"\w{4,}")
 
@@ -51,7 +53,57 @@ class ReadingModel(ModelProvider):
 
     def answer(self, call: ModelCall) -> str:
         """The text of the answer, JSON where a form is asked for."""
-        return reading(call.messages[-1].content, call.form.json_schema if call.form else None)
+        return reading(prompt_of(call), call.form.json_schema if call.form else None)
+
+
+_CALL = regex(
+    r"(?m)^(?P<number>\d+)\. (?P<tool>\S+?)(?P<failed> failed)?:\n(?P<fence><<[0-9a-f]{16} [^>\n]*>>\n)"
+)
+
+
+def prompt_of(call: ModelCall) -> str:
+    """A prompt as one text. Of the turns of a task's agent each call stands at the head of its output, as
+    ``tool(argument: value):``."""
+    texts: list[str] = []
+    calls: list[ToolCall] = []
+    for message in call.messages:
+        if message.role == "assistant":
+            calls = list(message.calls) or _calls_in(message.content)
+            continue
+        outputs = "\n\n".join(
+            f"{n}. {c.name}{' failed' * o.failed}:\n{o.text}"
+            for n, (c, o) in enumerate(zip(calls, message.outputs, strict=False), 1)
+        )
+        content = "\n\n".join(filter(None, (outputs, message.content)))
+        texts.append(_CALL.sub(partial(_headed, calls), content))
+    return "\n\n".join(texts)
+
+
+def _calls_in(text: str) -> list[ToolCall]:
+    if not text.startswith("{"):
+        return []
+    given = [dict(each) for each in json.loads(text).get("calls", ())]
+    return [ToolCall(id=str(n), name=each.pop("tool"), arguments=each) for n, each in enumerate(given)]
+
+
+def _headed(calls: Sequence[ToolCall], found: re.Match[str]) -> str:
+    given = calls[int(found["number"]) - 1].arguments if calls else {}
+    arguments = ", ".join(f"{name}: {value}" for name, value in given.items())
+    return f"{found['fence']}{found['tool']}({arguments}){found['failed'] or ''}:\n"
+
+
+def as_calls(step: Mapping[str, Any]) -> dict[str, Any]:
+    """A step of a task, ``{"thought", "actions": [{"tool", …}], "answer", "facts", …}``, as the object of calls that a
+    model without tools of its own gives: what is said at the end are arguments of the tool ``done``."""
+    calls = [dict(action) for action in step.get("actions", ())]
+    for call in calls:
+        if call["tool"] == "done":
+            call |= {
+                name: step[name]
+                for name in ("answer", "worth_reading", "missing", "ask_owner")
+                if name in step
+            }
+    return {"thought": step.get("thought") or "…", "calls": calls, "facts": step.get("facts", [])}
 
 
 def reading(said: str, schema: Mapping[str, Any] | None) -> str:
@@ -71,6 +123,12 @@ def question_of(said: str) -> str:
 def blocks(said: str) -> dict[str, str]:
     """The material of a prompt by label."""
     return {match["label"]: match["body"] for match in _BLOCK.finditer(said)}
+
+
+def findings_of(said: str) -> dict[str, str]:
+    """The findings in a prompt, by name."""
+    listed = (body for label, body in blocks(said).items() if label.startswith("findings"))
+    return dict(_FINDING.findall("\n".join(listed)))
 
 
 def planned(said: str) -> dict[str, Any]:
@@ -133,8 +191,7 @@ def worked(said: str) -> dict[str, Any]:
 
 def written(said: str) -> str:
     """A report, or a section, of the findings in the prompt."""
-    findings = _FINDING.findall(blocks(said).get("findings", ""))
-    lines = [f"{content.rstrip('.')} [{name}]." for name, _, _, content in findings]
+    lines = [f"{content.rstrip('.')} [{name}]." for name, content in findings_of(said).items()]
     if "alone, in about" in said:
         return "\n\n".join(lines)
     answer = " ".join(lines[:2])
@@ -211,7 +268,7 @@ def judged(said: str) -> dict[str, Any]:
 
 
 def outlined(said: str) -> dict[str, Any]:
-    names = [name for name, *_ in _FINDING.findall(blocks(said).get("findings", ""))]
+    names = list(findings_of(said))
     half = (len(names) + 1) // 2
     sections = [("What is known", names[:half]), ("What else is told", names[half:])]
     return {
@@ -238,7 +295,7 @@ _OBJECTS: dict[str, Callable[[str], dict[str, Any]]] = {
     "keep": chosen,
     "verdicts": verdicts,
     "choices": sorted_out,
-    "actions": worked,
+    "calls": lambda said: as_calls(worked(said)),
     "approved": lambda _: {"approved": True, "critique": ""},
     "gap_analysis": judged,
     "sections": outlined,

@@ -128,6 +128,8 @@ OTHERS: dict[str, Any] = {
     "economy": False,
     "model": (),
     "models": {},
+    "effort": {},
+    "thinking_tokens": {},
     "model_file": None,
     "record_models": None,
     "runtime": "direct-api",
@@ -441,6 +443,52 @@ def test_a_model_role_that_does_not_exist_is_refused_with_the_nearest(given: Any
 @pytest.mark.parametrize("given", [3, "ollama:a", {"planner": 3}, {"planner": [""]}, ["planner"]])
 def test_models_that_are_no_table_are_refused(given: Any) -> None:
     assert problem(models=given).startswith("models must be a table of model names by role, got ")
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "wanted"),
+    [
+        ("high", "high", {"all": "high"}),
+        ({"planner": "low", "all": "high"}, "planner=low, all=high", {"planner": "low", "all": "high"}),
+        (["planner=low", "high"], "planner = low, high", {"planner": "low", "all": "high"}),
+    ],
+)
+def test_an_effort_is_one_for_all_or_by_role(
+    given: Any, text: str, wanted: dict[str, str], here: Path
+) -> None:
+    assert load(effort=given).settings.effort == wanted
+    assert load(environ={"DEEP_RESEARCH_EFFORT": text}).settings.effort == wanted
+    write(here / "deep-research.toml", f"[research]\neffort = {json.dumps(list(text.split(', ')))}")
+    assert load(here).settings.effort == wanted
+
+
+def test_tokens_for_thinking_are_one_number_for_all_or_by_role() -> None:
+    assert load(thinking_tokens=4_000).settings.thinking_tokens == {"all": 4_000}
+    assert load(thinking_tokens={"planner": 0}).settings.thinking_tokens == {"planner": 0}
+    text = "planner=2000, 8000"
+    wanted = {"planner": 2_000, "all": 8_000}
+    assert load(environ={"DEEP_RESEARCH_THINKING_TOKENS": text}).settings.thinking_tokens == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"effort": "hard"}, "effort must be low, medium or high, or a table of these by role, got "),
+        ({"effort": {"planner": 3}}, "effort must be low, medium or high, or a table of these by role, got "),
+        ({"thinking_tokens": -1}, "thinking_tokens must be a whole number, 0 at least, or a table of these"),
+        (
+            {"thinking_tokens": {"judge": "many"}},
+            "thinking_tokens must be a whole number, 0 at least, or a table",
+        ),
+    ],
+)
+def test_an_effort_or_thinking_that_does_not_fit_is_refused(given: Any, line: str) -> None:
+    assert problem(**given).startswith(line)
+
+
+def test_an_effort_of_a_role_that_does_not_exist_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match=r"Unknown model role 'planer'\. Did you mean 'planner'\?"):
+        load(effort={"planer": "low"})
 
 
 def test_broken_json_in_a_list_variable_is_refused() -> None:

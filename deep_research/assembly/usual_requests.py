@@ -17,10 +17,11 @@ from deep_research.phases.analysis import llm as reading
 from deep_research.phases.gathering.tasks import agent, task_review
 from deep_research.phases.planning import llm as planning
 from deep_research.phases.refinement import llm as refining
-from deep_research.phases.synthesis import judge, repair, revision, sections
+from deep_research.phases.synthesis import judge, repair_request, revision, sections, writer_material
 from deep_research.phases.synthesis import llm as writing
 from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, ModelRole, RunOptions
+from deep_research.state.phases import EVERY_ROLE
 from deep_research.supervisor import clarifying, lead, reflection
 
 P, R = DeepResearchPhase, ModelRole
@@ -109,7 +110,7 @@ class UsualRequests:
         if end.reviews and work.settings.critique and len(rounds) == 1:
             yield from self._revision(findings, report)
             sent = findings * end.sent_finding / 2
-            yield from self._request(P.SYNTHESIS, R.SYNTHESIZER, repair.SYSTEM, sent, report / 2)
+            yield from self._request(P.SYNTHESIS, R.SYNTHESIZER, repair_request.SYSTEM, sent, report / 2)
 
     def _request(
         self,
@@ -123,6 +124,9 @@ class UsualRequests:
     ) -> Iterator[Requests]:
         if role in self.models and calls > 0:
             sent += tokens_of(system) + AROUND + self.work.prompt
+            if self.end.reviews:
+                thinking = self.work.settings.thinking_tokens
+                answer += thinking.get(role, thinking.get(EVERY_ROLE, 0))
             yield Requests.of(phase, self.models[role], ceil(calls), sent, answer)
 
     def _tasks(self, part: float) -> Iterator[Requests]:
@@ -164,13 +168,17 @@ class UsualRequests:
 
     def _revision(self, findings: float, report: float) -> Iterator[Requests]:
         sent = findings * self.end.sent_finding + report
-        yield from self._request(P.SYNTHESIS, R.SYNTHESIZER, revision.REVISION, sent, report)
+        yield from self._request(
+            P.SYNTHESIS, R.SYNTHESIZER, writer_material.SYSTEM + revision.REVISION, sent, report
+        )
 
     def _report(self, findings: float, report: float) -> Iterator[Requests]:
         work, end, sent = self.work, self.end, findings * self.end.sent_finding
         parts = min(sections.MOST_SECTIONS, int(findings / FINDINGS_OF_A_SECTION[end.reviews]))
         if work.options.report_words <= AT_ONCE or parts < sections.LEAST_SECTIONS:
-            yield from self._request(P.SYNTHESIS, R.SYNTHESIZER, writing.WHOLE, sent, report)
+            yield from self._request(
+                P.SYNTHESIS, R.SYNTHESIZER, writer_material.SYSTEM + writing.WHOLE, sent, report
+            )
         else:
             yield from self._request(P.SYNTHESIS, R.SYNTHESIZER, sections.OUTLINE, sent / 2, 2 * end.answer)
             each = report / parts

@@ -13,6 +13,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from deep_research.budget.phase_allocation import Allowance
+from deep_research.budget.reasoning import Reasoning
 from deep_research.budget.report_cost import report_cost
 from deep_research.budget.shared_budget import Purse, SharedBudget
 from deep_research.budget.spend import Spend
@@ -50,8 +51,8 @@ log = get_log("metered")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRoles:
     """Which models an engine uses for which role: the chain of the role, else that for all roles. ``margin``,
-    ``runtime`` and ``overhead`` are those of `Window`; ``asked`` are the roles whose agents use a model, None: all of
-    them."""
+    ``runtime`` and ``overhead`` are those of `Window`; ``reasoning`` says how hard they think; ``asked`` are the roles
+    whose agents use a model, None: all of them."""
 
     pool: ModelPool
     chain: Sequence[Named] = ()
@@ -59,6 +60,7 @@ class ModelRoles:
     margin: float = 0.15
     runtime: str = "direct-api"
     overhead: int | None = None
+    reasoning: Reasoning = field(default_factory=Reasoning)
     asked: frozenset[ModelRole] | None = None
 
     def chain_of(self, role: ModelRole) -> Sequence[Named]:
@@ -164,6 +166,7 @@ class RunModels:
     def _most_of(self, role: ModelRole, input_tokens: int, output_tokens: int) -> dict[str, float | None]:
         """What one request of this size takes at most, by the name of the cap on it."""
         profile = self.roles.pool.profile(self._chain(role)[0])
+        output_tokens = self.roles.reasoning.output(role, output_tokens, profile)
         usd = profile.price.most(input_tokens, output_tokens) if profile.price else None
         return by_cap(1, input_tokens + output_tokens, usd)
 
@@ -205,16 +208,19 @@ class RunModels:
             on_wait=waits,
             on_fallback=fell_back,
         )
-        return _RunModel(inner, self, phase)
+        return _RunModel(inner, self, role, phase)
 
 
 class _RunModel:
     """A model within a run: what may be sent is what the run's margins leave, the texts that it writes are told to who
     watches, and what it may not repeat is cut out of both."""
 
-    def __init__(self, inner: LanguageModel, run: RunModels, phase: DeepResearchPhase) -> None:
+    def __init__(
+        self, inner: LanguageModel, run: RunModels, role: ModelRole, phase: DeepResearchPhase
+    ) -> None:
         self._inner = inner
         self._run = run
+        self._role = role
         self._phase = phase
 
     @property
@@ -235,14 +241,14 @@ class _RunModel:
 
     def room(self, output: int) -> int:
         roles, profile = self._run.roles, self.profile
-        output = min(output, profile.output)
+        output = min(roles.reasoning.output(self._role, output, profile), profile.output)
         return roles.window(profile, output).input
 
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
         def told(piece: str | None) -> None:
             self._run.journal.progress(Written(phase=self._phase, label=call.label, text=piece))
 
-        call = in_all_texts(call, masked)
+        call = self._prepared(call)
         # A stream costs several times the CPU of a whole answer, so there is one only where somebody looks.
         tell = on_piece or (told if self._run.journal.watched else None)
         echoes = self._echoes(call)
@@ -258,13 +264,13 @@ class _RunModel:
         return replace(answer, value=text)
 
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
-        call = in_all_texts(call, masked)
+        call = self._prepared(call)
         found = await self._inner.object(call, answer)
         echoes = self._echoes(call)
         return found if echoes is None else replace(found, value=await _cleared(echoes, found.value))
 
     async def turn(self, call: ModelCall) -> Answer[Message]:
-        call = in_all_texts(call.model_copy(update={"messages": tuple(map(_masked, call.messages))}), masked)
+        call = self._prepared(call.model_copy(update={"messages": tuple(map(_masked, call.messages))}))
         answer = await self._inner.turn(call)
         echoes = self._echoes(call)
         if echoes is None:
@@ -272,6 +278,10 @@ class _RunModel:
         native = answer.value.native  # is read by its service alone, and goes back as it came
         plain = await _cleared(echoes, answer.value.model_copy(update={"native": None}))
         return replace(answer, value=plain.model_copy(update={"native": native}))
+
+    def _prepared(self, call: ModelCall) -> ModelCall:
+        """Without what is secret, and with the effort of the role."""
+        return self._run.roles.reasoning.call(self._role, in_all_texts(call, masked), self.profile)
 
     def _echoes(self, call: ModelCall) -> Echoes | None:
         """What the answer may not repeat, where the prompt holds text from outside behind a mark."""

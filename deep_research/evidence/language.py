@@ -174,7 +174,8 @@ def stemmed(algorithm: str, word: str) -> str:
 class Marks:
     """Words by which a claim is set against a text. ``prefixes`` turn a word into its opposite, ``poles`` has for each
     word of two opposites its row and its side, ``values`` the numbers in letters. ``lacking`` words say that something
-    is not known, and denials do beside ``looked`` ones; ``nouns``: a capital is on every noun, and tells no name.
+    is not known, and denials do beside ``looked`` ones; ``works`` name a source by its kind, ``publishing`` words say who
+    made it and when; ``nouns``: a capital is on every noun, and tells no name.
     ``joining`` words and those that open ``clauses`` bound a clause, ``stating`` ones open what is said or found;
     ``roles`` and ``passive`` words say who does what to whom, the latter by the first word of their tense; ``saying``
     ones name who says it, ``affirming`` ones say that it is so, ``framing`` ones also whether; ``scope`` words say of how
@@ -191,6 +192,8 @@ class Marks:
     small: frozenset[str]
     lacking: frozenset[str]
     looked: frozenset[str]
+    works: frozenset[str]
+    publishing: frozenset[str]
     nouns: bool
     joining: frozenset[str]
     clauses: frozenset[str]
@@ -210,7 +213,7 @@ class Marks:
 
 
 _LISTS = str.split(
-    "denying prefixes hedging certain small lacking looked joining clauses stating roles saying "
+    "denying prefixes hedging certain small lacking looked works publishing joining clauses stating roles saying "
     "affirming framing scope causing"
 )
 _NO_POLES: frozenset[tuple[int, int]] = frozenset()

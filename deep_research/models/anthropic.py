@@ -20,6 +20,7 @@ from deep_research.addresses import is_loopback
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.models.anthropic_wire import (
     ADAPTIVE,
+    THINKING,
     Heard,
     optional_params,
     refused_in_stream,
@@ -73,8 +74,9 @@ class AnthropicMessages(ModelProvider):
 
     The system text and all up to the last message marked ``stable`` are marked for the service's cache. ``temperature``
     is left out: the service has none. ``effort``, thinking (asked for in turns with tools that have an effort), the marks
-    for the cache and strict tools are left out once they were refused. The pieces of a tool's arguments are JSON text;
-    where the tool was not called, the text is what was said instead.
+    for the cache and strict tools are left out once they were refused; thinking with a budget is asked for without one
+    then, and not at all where that is refused too. The pieces of a tool's arguments are JSON text; where the tool was not
+    called, the text is what was said instead.
     """
 
     service = "anthropic"
@@ -94,15 +96,18 @@ class AnthropicMessages(ModelProvider):
         self.base_url = checked_url(base_url or os.environ.get(URL_VARIABLE) or OWN_URL, of=self.service)
         self._optional = OptionalParams(
             ADAPTIVE,
+            THINKING,
             "effort",
             "cache_control",
             "strict",
-            also={"effort": r"output_config(?!\.)", ADAPTIVE: "thinking"},
+            instead={THINKING: ADAPTIVE},
+            also={"effort": r"output_config(?!\.)", ADAPTIVE: THINKING},
         )
         self._clients = PerLoop(self._client, anthropic.AsyncAnthropic.close)
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
-        optional = self._optional.granted(optional_params(call))
+        granted = self._optional.granted(optional_params(call))
+        optional = {name: value for name, value in granted.items() if self._optional.takes(name)}
         call = call if self._optional.takes(SYSTEM) else without_system(call)
         request = request_of(self.model, call, optional)
         if on_text is not None and self._optional.takes(STREAM):

@@ -21,7 +21,8 @@ from deep_research.unpacking import RefusedBodyError
 
 MOST_MARKS = 4  # for the cache, in one request
 MOST_BLOCKS = 1_000  # of one answer
-ADAPTIVE = "adaptive"  # thinking, as much as the model finds right, between calls of tools as well
+MIN_THINKING_TOKENS = 1_024
+THINKING, ADAPTIVE = "thinking", "adaptive"  # with a budget, or as much as the model finds right
 _LONGEST_INDEX = 20  # characters
 _THOUGHTS = "thinking_tokens"
 _FIGURES = (
@@ -56,11 +57,21 @@ def optional_params(call: ModelCall) -> dict[str, Any]:
     optional: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
     if call.effort is not None:
         optional["effort"] = call.effort.value
+    is_forced = call.form is not None and call.form.by == "tool"
     if call.tools and call.effort is not None:
         optional[ADAPTIVE] = True
-    if call.form is not None and call.form.by == "tool":
+    if is_forced:
         optional["strict"] = True
+    elif (
+        budget := _thinking_budget(call)
+    ) >= MIN_THINKING_TOKENS:  # no thinking before a tool that must be called
+        optional[THINKING] = budget
     return optional
+
+
+def _thinking_budget(call: ModelCall) -> int:
+    """Less than the cap of the answer, which counts both."""
+    return min(call.thinking or 0, call.max_output - min(MIN_THINKING_TOKENS, call.max_output // 2))
 
 
 def request_of(model: str, call: ModelCall, optional: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +99,9 @@ def request_of(model: str, call: ModelCall, optional: Mapping[str, Any]) -> dict
         request["system"] = [_block(call.system) | mark]
     if call.tools:
         request["tools"] = tool_params(call.tools, {} if call.system else mark)
-    if ADAPTIVE in optional:
+    if THINKING in optional:
+        request["thinking"] = {"type": "enabled", "budget_tokens": optional[THINKING]}
+    elif ADAPTIVE in optional:
         request["thinking"] = {"type": "adaptive"}
     config: dict[str, Any] = {name: optional[name] for name in ("effort",) if name in optional}
     if call.form is not None and call.form.by == "schema":

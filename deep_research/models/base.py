@@ -86,9 +86,10 @@ MEMORY_LABEL = "memory"  # of material of prompts that is remembered of a user: 
 class ModelCall(Record):
     """One question to a model. ``max_output`` caps the tokens of the answer, reasoning included; ``context`` is the
     size of the window in tokens, for servers that must be told; ``timeout`` in seconds is for the request as a whole.
-    ``tools`` may be called, several at once, in place of a form. ``temperature`` and ``effort`` are optional: a provider
-    without the like leaves them out. Neither sent nor meant for the model: ``nonce`` is a word in the texts that is
-    another in each call, ``label`` what watchers are told."""
+    ``tools`` may be called, several at once, in place of a form. ``temperature``, ``effort`` and ``thinking`` (tokens for
+    reasoning, part of ``max_output``; 0: as the service does by itself) are optional: a provider without the like leaves
+    them out. Neither sent nor meant for the model: ``nonce`` is a word in the texts that is another in each call,
+    ``label`` what watchers are told."""
 
     messages: tuple[Message, ...]
     system: str = ""
@@ -98,6 +99,7 @@ class ModelCall(Record):
     context: int | None = None
     temperature: float | None = None
     effort: Effort | None = None
+    thinking: int | None = Field(default=None, ge=0)
     nonce: str = ""
     label: str = ""
     timeout: float = Field(default=120.0, gt=0)

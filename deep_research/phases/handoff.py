@@ -3,7 +3,7 @@ pass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import date
 from typing import Any, Self, TypeVar
 
@@ -24,8 +24,10 @@ from deep_research.state import (
     Notice,
     PartVerdict,
     QuestionPart,
+    Quote,
     Record,
     Source,
+    SubQuery,
 )
 
 _H = TypeVar("_H", bound="Handoff")
@@ -79,11 +81,32 @@ class Handoff(Record):
         return {name: getattr(self, name) for name in Handoff.model_fields}
 
 
+class Passage(Record):
+    """A piece of a saved text of a source: ``text(content_hash)[start:end] == text``, in code points."""
+
+    source_id: str
+    content_hash: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    text: str
+
+    @classmethod
+    def of(cls, quote: Quote) -> Self:
+        return cls(
+            source_id=quote.source_id,
+            content_hash=quote.content_hash,
+            start=quote.start,
+            end=quote.end,
+            text=quote.quote,
+        )
+
+
 class EvidenceInput(Handoff):
     """What those are given who write a report or judge it. ``sources`` are those that findings cite, without their texts;
-    ``passages`` are what stands around the quotes of findings, by their ids; ``verdicts`` are those on the parts of the
-    question. ``draft`` is the last report with ids of findings, where there is one, ``failing`` are those of its claims
-    that nothing carries."""
+    ``source_rounds`` their ids by the round in which they were found first, in an order that stays when more are found.
+    ``passages`` are the first quotes of findings with what stands around them, by their ids; ``verdicts`` are those on
+    the parts of the question. ``draft`` is the last report with ids of findings, where there is one, ``failing`` are
+    those of its claims that nothing carries."""
 
     max_iterations: int
     research_brief: str | None = None
@@ -91,8 +114,10 @@ class EvidenceInput(Handoff):
     contradictions: tuple[Contradiction, ...] = ()
     verdicts: tuple[PartVerdict, ...] = ()
     sources: tuple[Source, ...] = ()
+    sub_queries: tuple[SubQuery, ...] = ()
     notices: tuple[Notice | Limit, ...] = ()
-    passages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    source_rounds: tuple[tuple[str, ...], ...] = ()
+    passages: dict[str, tuple[Passage, ...]] = Field(default_factory=dict)
     draft: str = ""
     failing: tuple[Claim, ...] = ()
 
@@ -107,7 +132,22 @@ def evidence_of(state: DeepResearchState) -> dict[str, Any]:
         "contradictions": state.contradictions,
         "verdicts": state.verdicts,
         "sources": tuple(source for source in state.sources if source.id in cited),
+        "sub_queries": state.current_sub_queries(),
+        "source_rounds": _source_rounds(state, cited),
     }
+
+
+def _source_rounds(state: DeepResearchState, cited: Container[str]) -> tuple[tuple[str, ...], ...]:
+    """The cited sources by the round in which they were found, in the order of searches and of what each found: neither
+    changes later, as scores do."""
+    searches = {search.id: search for search in state.sub_queries}
+    rounds: list[list[tuple[int, int, str]]] = [[] for _ in range(max(1, state.iteration))]
+    for source in state.sources:
+        if source.id in cited:
+            search = searches.get(source.sub_query_id)
+            number, index = (search.iteration, search.index) if search else (1, 0)
+            rounds[min(max(1, number), len(rounds)) - 1].append((index, source.rank, source.id))
+    return tuple(tuple(source_id for _, _, source_id in sorted(each)) for each in rounds)
 
 
 def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]:

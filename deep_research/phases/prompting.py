@@ -20,7 +20,7 @@ from deep_research.budget.window import answer_cap
 from deep_research.calls import off_loop
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence.plain import clean
-from deep_research.models.base import MEMORY_LABEL, Effort, ModelCall
+from deep_research.models.base import MEMORY_LABEL, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
@@ -110,7 +110,7 @@ class Room:
     mark: str = ""
 
 
-_MARK = "9f3ac47e1b6d082c"  # as good as any
+STANDARD_MARK = "9f3ac47e1b6d082c"  # as good as any
 
 
 class ModelAgent:
@@ -208,13 +208,12 @@ class Message:
             f"For want of room the {role} was given only a part of {what}." for what in self.shortened
         )
 
-    def call(self, system: str, output: int, *, effort: Effort = Effort.LOW, label: str = "") -> ModelCall:
+    def call(self, system: str, output: int, *, label: str = "") -> ModelCall:
         """The call that sends it, for an answer of so many tokens at most."""
         return ModelCall(
             system=system,
             messages=(Turn(content=str(self), cuts=tuple(len(self._text(count)) for count in self._cuts)),),
             max_output=output,
-            effort=effort,
             nonce=self.mark,
             label=label,
         )
@@ -223,7 +222,7 @@ class Message:
     def size(self) -> int:
         """About how many tokens it has. Counted with a mark that is always the same, so that equal contents have equal
         sizes."""
-        return self.count(str(self).replace(self.mark, _MARK))
+        return self.count(str(self).replace(self.mark, STANDARD_MARK))
 
     def __str__(self) -> str:
         return self._text(len(self._parts))
@@ -272,13 +271,12 @@ async def asked(
     rules: ContentRules = DEFAULTS,
     *,
     size: int = 0,
-    effort: Effort = Effort.LOW,
 ) -> tuple[_Answer, _M]:
     """The model's answer of at most ``most`` tokens to a message that fits its window, and that message. ``size`` as in
     `in_window`."""
 
     async def send(message: _M) -> tuple[_Answer, _M]:
-        call = message.call(system, output_for(model, most), effort=effort)
+        call = message.call(system, output_for(model, most))
         return (await model.object(call, answer)).value, message
 
     async def room() -> Room:
@@ -337,10 +335,17 @@ def listed(items: Iterable[str]) -> str:
 
 def opening(message: Message, handoff: Handoff) -> None:
     """The question, the day, and what the owner of the run and the supervisor want of the agent."""
+    standing(message, handoff)
+    advice(message, handoff)
+
+
+def standing(message: Message, handoff: Handoff) -> None:
+    """What is the same in all prompts of a run: the question, the day, what is known of the user, and what the owner of
+    the run wants."""
     message.add(f"Question: {message.within(handoff.original_query, OF_QUESTION, 'the question')}")
     message.add(today(handoff.day, handoff.as_of))
     add_context(message, handoff)
-    add_guidance(message, handoff)
+    instructions(message, handoff.system_prompt)
 
 
 def today(day: date | None, as_of: date | None = None) -> str:
@@ -385,6 +390,11 @@ def add_context(message: Message, handoff: Handoff) -> None:
 def add_guidance(message: Message, handoff: Handoff) -> None:
     """What the owner of the run and the supervisor want of the agent."""
     instructions(message, handoff.system_prompt)
+    advice(message, handoff)
+
+
+def advice(message: Message, handoff: Handoff) -> None:
+    """What gates, the supervisor and who steers the run want of this step."""
     guidance = live_guidance(handoff.guidance)
     if guidance:
         # The latest counts most, so of too much the oldest goes.

@@ -29,10 +29,11 @@ from deep_research.evidence.support import (
 )
 from deep_research.patterns import regex
 from deep_research.report.cells import misplaced, placed
-from deep_research.report.cited import Cited, about
+from deep_research.report.cited import Cited
 from deep_research.report.draft_claims import DraftClaim, draft_claims
 from deep_research.report.judging import judged, key_of
 from deep_research.report.own_lines import FIXED, GAPS, gap_lines, is_told_together, own_lines
+from deep_research.report.source_statements import is_borne_out
 from deep_research.state import (
     Aspect,
     Claim,
@@ -47,7 +48,7 @@ from deep_research.state import (
 )
 from deep_research.state.identity import claim_id
 
-CHECKER = "support 5"  # raised with whatever changes a verdict
+CHECKER = "support 6"  # raised with whatever changes a verdict
 _WORD = regex(r"\w+")
 WORDS_OF_A_CELL = 2  # that say something without their row
 _FIGURES = (Aspect.NUMBER, Aspect.DATE)
@@ -219,7 +220,10 @@ class Checker:
         if self._names_source(told, cites):
             return _Carried(Support(ClaimVerdict.SUPPORTED, 1.0, 1.0), (), findings, inherited=inherited)
         found, evidence = self._in_place(told, cites, *self._of_cell(told, cites, language))
-        return _Carried(found, evidence, findings, inherited=inherited)
+        carried = _Carried(found, evidence, findings, inherited=inherited)
+        if carried.is_supported or inherited:
+            return carried
+        return self._of_sources(told, language, cites) or carried
 
     def _in_place(
         self, told: DraftClaim, cites: tuple[str, ...], found: Support, evidence: tuple[Quote, ...]
@@ -290,17 +294,12 @@ class Checker:
         of_run = self._lack(told, language) or self._of_sources(told, language)
         return of_run or best or _Carried(_NOTHING)
 
-    def _of_sources(self, told: DraftClaim, language: str) -> _Carried | None:
-        """What is said of the sources of the report, in words that name them as such: what they are called, who published
-        them and when has to bear it out, and nothing else may be said. None of any other claim."""
-        reads = self._reader(language)
-        marks = reads.vocabulary.marks
-        words = _WORD.findall(told.text.casefold())
-        if marks.looked.isdisjoint(words) or not marks.saying.isdisjoint(words):
+    def _of_sources(self, told: DraftClaim, language: str, cites: tuple[str, ...] = ()) -> _Carried | None:
+        """What is said of the sources of the report as such, where that is known of them; None of any other claim."""
+        sources = self.cited.sources(cites or self.cited.findings)
+        if not is_borne_out(told.text, sources, self.state.sources, self._reader(language)):
             return None
-        named = reads.keys(" ".join(word for word in words if word not in marks.looked | marks.scope))
-        described = reads.keys(" ".join(map(about, self.state.sources)))
-        return _BY_THE_LOG if named and named <= described else None
+        return replace(_BY_THE_LOG, finding_ids=tuple(i for i in cites if i in self.cited.findings))
 
     def _lack(self, told: DraftClaim, language: str) -> _Carried | None:
         """What is said to be unknown: a gap of the run has to tell it; where none does it is no more than likely. Under a

@@ -92,6 +92,8 @@ class SettingArguments(CommonArguments, total=False):
     max_usd: float | None
     max_tokens: int | None
     max_model_calls: int | None
+    effort: Literal["low", "medium", "high"] | Mapping[str, Literal["low", "medium", "high"]] | None
+    thinking_tokens: int | Mapping[str, int] | None
     model_file: Path | str | None
     record_models: Path | str | None
     service_concurrency: int | None

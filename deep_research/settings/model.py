@@ -26,12 +26,14 @@ from deep_research.settings.values import (
     Addresses,
     AnyPath,
     Day,
+    EffortByRole,
     Name,
     NamedPaths,
     Names,
     NamesByRole,
     Paths,
     Sizes,
+    TokensByRole,
     plain,
     shown,
 )
@@ -232,6 +234,16 @@ class Settings(BaseModel):
     models: NamesByRole = Field(
         default_factory=dict,
         description="Models by role, before `model`; in a variable `analyzer=ollama:MODEL,planner=openai:MODEL`.",
+    )
+    effort: EffortByRole = Field(
+        default_factory=dict,
+        description="How hard models think: `low`, `medium` or `high`, for all or by role, as `planner=medium,all=low`. "
+        "Unset: `high` for planner, supervisor and refiner, `medium` for task_agent, synthesizer and judge, else `low`.",
+    )
+    thinking_tokens: TokensByRole = Field(
+        default_factory=dict,
+        description="Tokens that models may think before an answer, beside those of the answer; for all or by role. "
+        "Unset or 0: as the service does by itself.",
     )
     model_file: AnyPath | None = Field(
         default=None,
@@ -565,6 +577,8 @@ _FORMS = {
     "named_corpora": "a table of paths by name",
     "mcp_servers": "a table of servers by name, each a table",
     "models": "a table of model names by role",
+    "effort": "low, medium or high, or a table of these by role",
+    "thinking_tokens": "a whole number, 0 at least, or a table of these by role",
     "model_context_overrides": "a table of tokens, 1,000 at least, by model",
 }
 
@@ -618,7 +632,7 @@ def explained(
 
 def _wanted(details: ErrorDetails, model: type[BaseModel], name: str) -> str:
     limits = bounds(name, model)
-    if details["type"].startswith(("greater_than", "less_than", "literal")):
+    if limits and details["type"].startswith(("greater_than", "less_than", "literal")):
         return limits
     sort = kind(model, name)
     if name in _FORMS:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
 from deep_research.errors import UnknownNameError
 from deep_research.logs import redact
 from deep_research.state import ModelRole
+from deep_research.state.phases import EVERY_ROLE
 
+_ROLES = [EVERY_ROLE, *(role.value for role in ModelRole)]
 _LONGEST_SHOWN = 80
 EVERY_SETTING = "`deep-research doctor` and docs/settings.md name all of them."
 
@@ -45,6 +47,22 @@ def _by_role(value: object) -> object:
         if role not in list(ModelRole):
             raise UnknownNameError.of("model role", plain(str(role)), list(ModelRole))
     return value
+
+
+def _for_roles(value: object) -> object:
+    """A table by role; or texts, each ``role=value``, or one value alone for all roles."""
+    items = value if isinstance(value, list | tuple) else (value,)
+    if not isinstance(value, Mapping) and all(isinstance(item, str | int) for item in items):
+        pairs = [str(item).rpartition("=") for item in items]
+        value = {role.strip() or EVERY_ROLE: _number(text.strip()) for role, _, text in pairs}
+    for role in value if isinstance(value, Mapping) else ():
+        if role not in _ROLES:
+            raise UnknownNameError.of("model role", plain(str(role)), _ROLES)
+    return value
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isascii() and text.isdigit() else text
 
 
 def _day(value: object) -> object:
@@ -83,6 +101,8 @@ Names = Annotated[tuple[Name, ...], BeforeValidator(_one_or_many)]
 Paths = Annotated[tuple[AnyPath, ...], BeforeValidator(_one_or_many)]
 NamesByRole = Annotated[dict[Name, Names], BeforeValidator(_by_role)]
 Day = Annotated[date, BeforeValidator(_day)]
+EffortByRole = Annotated[dict[Name, Literal["low", "medium", "high"]], BeforeValidator(_for_roles)]
+TokensByRole = Annotated[dict[Name, Annotated[int, Field(ge=0, le=1_000_000)]], BeforeValidator(_for_roles)]
 Sizes = Annotated[dict[Name, Annotated[int, Field(ge=1_000)]], BeforeValidator(_sizes)]
 NamedPaths = dict[Name, AnyPath]
 Addresses = Annotated[dict[Name, Name], BeforeValidator(_addresses)]

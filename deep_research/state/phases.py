@@ -42,6 +42,8 @@ class ModelRole(StrEnum):
     MEMORY = "memory"
 
 
+EVERY_ROLE = "all"  # in place of a `ModelRole`, where something is set for each
+
 PHASE_TO_AGENT: dict[DeepResearchPhase, AgentRole] = {
     DeepResearchPhase.PLANNING: AgentRole.PLANNER,
     DeepResearchPhase.GATHERING: AgentRole.GATHERER,

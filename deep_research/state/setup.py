@@ -79,6 +79,8 @@ class SetUp(Record):
     reflection: str = "on_failure"
     on_outage: str = "park"
     judge: str = "all"
+    effort: dict[str, str] = Field(default_factory=dict)
+    thinking_tokens: dict[str, int] = Field(default_factory=dict)
     critique: bool = True
     read_sections: bool = True
     section_relevance: float = 0.45

@@ -66,10 +66,12 @@ class TaskStep(Record):
     """What an agent did at once: it asked for tools, which worked side by side. ``source_ids`` are the sources that came
     with it, new or known; ``private`` the names of private sources and tools that gave something; ``offered`` the sites
     of links that pages named and that were offered, for each link both: whose page named it and where it leads;
-    ``tokens`` and ``cost_usd`` (None: unknown) what its model took, ``seconds`` how long it lasted."""
+    ``tokens`` and ``cost_usd`` (None: unknown) what its model took, ``seconds`` how long it lasted. ``turn_hash`` is that
+    of the saved turn of the model, where it called tools by its service's own means."""
 
     number: int
     thought: str = ""
+    turn_hash: str | None = None
     uses: tuple[ToolUse, ...] = ()
     source_ids: tuple[str, ...] = ()
     private: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from deep_research.state import (
     SubQueryStatus,
 )
 from deep_research.state.identity import sub_query_id
+from deep_research.state.parts import Found
 
 STOPPED = "The owner of the run wants nothing more searched."
 _SEVERITY = {"critical": 0, "moderate": 1, "minor": 2}
@@ -74,6 +75,18 @@ def worth_refining(state: DeepResearchState) -> tuple[bool, str]:
         return False, "The gaps of this iteration were assessed already."
     left = state.max_iterations - state.iteration
     return True, f"{are_open} and {left} {'iteration is' if left == 1 else 'iterations are'} left."
+
+
+def is_settled(state: DeepResearchState) -> bool:
+    """Whether nothing of a later report is left to be looked at: every part of the question is answered and told of, no
+    gap is open, and no claim is marked. What a model would say of a first report nobody knows."""
+    told = all(v.verdict is Found.ANSWERED and v.claim_ids for v in state.verdicts)
+    return (
+        state.iteration > 1
+        and told
+        and not state.has_unresolved_gaps()
+        and not any(claim.marked for claim in state.claims)
+    )
 
 
 def worth_iterating(state: DeepResearchState) -> tuple[bool, str]:

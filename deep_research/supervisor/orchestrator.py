@@ -98,7 +98,7 @@ from deep_research.supervisor.hooks import (
     bounded,
     overridden,
 )
-from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
+from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, is_settled, worth_refining
 from deep_research.supervisor.lead import Lead
 from deep_research.supervisor.opening import Stopwatch, journal_of
 from deep_research.supervisor.phase_choice import Agents, extractive_phases, phases_of
@@ -790,13 +790,15 @@ class SupervisorOrchestrator:
         return situation, [DecisionMade(action=_taken(review, way), decision=made)]
 
     def _looks_at(self, state: DeepResearchState, phase: DeepResearchPhase) -> bool:
-        """Whether a model looks at the report that the writer's model has just written, once in an iteration."""
+        """Whether a model looks at the report that the writer's model has just written: at the first, and once in an
+        iteration at later ones of which something is open."""
         critic = self._phases[DeepResearchPhase.REFINEMENT].spec
         writer = self._worker(state, DeepResearchPhase.SYNTHESIS).spec
         return bool(
             self._critique
             and phase is DeepResearchPhase.SYNTHESIS
             and state.refined < state.iteration
+            and not is_settled(state)
             and critic.uses_model
             and writer.uses_model
             and state.report_metadata is not None

@@ -47,7 +47,7 @@ _SECTION_NUMBER = re.compile(r"\d+(?:\.\d+)+")
 class Figures:
     """Of one run. ``opened`` are uses of ``look_up`` by number that opened the section, of ``look_ups``, both by where
     was looked; ``uncited`` are characters of sources that no finding cites, of those that were ``analysed``;
-    ``step_prefixes`` and ``revision_prefixes`` are shares."""
+    ``step_prefixes``, ``revision_prefixes`` and ``critic_prefixes`` are shares."""
 
     facts: int = 0
     look_ups: Counter[str] = field(default_factory=Counter)
@@ -59,6 +59,7 @@ class Figures:
     tokens: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # calls, input, output by role
     step_prefixes: list[float] = field(default_factory=list)
     revision_prefixes: list[float] = field(default_factory=list)
+    critic_prefixes: list[float] = field(default_factory=list)
 
 
 def measured(made: Manual, corpus: Path, gathering: str) -> Figures:
@@ -94,6 +95,7 @@ def measured(made: Manual, corpus: Path, gathering: str) -> Figures:
     figures.step_prefixes = prefixes_of_steps(readers["task_agent"].calls)
     writing = [call for call in readers["synthesizer"].calls if call.label in ("report", "revision")]
     figures.revision_prefixes = [shared(*pair) for pair in pairwise(writing) if pair[1].label == "revision"]
+    figures.critic_prefixes = [shared(*pair) for pair in pairwise(readers["refiner"].calls)]
     return figures
 
 
@@ -165,6 +167,7 @@ def lines(name: str, figures: Figures) -> Iterator[str]:
     for what, shares in (
         ("steps of a task", figures.step_prefixes),
         ("writer and revision", figures.revision_prefixes),
+        ("critic and its next look", figures.critic_prefixes),
     ):
         if shares:
             least, most = min(shares), max(shares)

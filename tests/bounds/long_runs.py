@@ -420,8 +420,8 @@ class UsingModel(LongModel):
 
     def answer(self, call: ModelCall) -> str:
         properties = (call.form.json_schema if call.form else {}).get("properties", {})
-        if "actions" in properties and "This is step 1 of" in call.messages[-1].content:
-            return json.dumps({"actions": [{"tool": "glossary", "word": "orm"}]})
+        if "calls" in properties and "This is step 1 of" in call.messages[-1].content:
+            return json.dumps({"thought": "What is it?", "calls": [{"tool": "glossary", "word": "orm"}]})
         return super().answer(call)
 
 

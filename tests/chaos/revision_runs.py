@@ -4,14 +4,13 @@ What a child of a `WarmParent` does."""
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import kills
-from prompt_reading import ReadingModel, blocks
+from prompt_reading import ReadingModel, blocks, findings_of
 from witness import Witness
 
 from deep_research.models.base import ModelCall, OnText, Reply
@@ -31,7 +30,6 @@ SAID = (
 )
 # Texts of two sentences each, of which the reader makes a finding each.
 SHELF = [" ".join(SAID[n : n + 2]) for n in range(0, len(SAID), 2)]
-_NAMES = re.compile(r"^(F\d+) \(", re.M)
 REMARK = {
     "kind": "unclear",
     "sentence": "",
@@ -83,7 +81,7 @@ class Reviser(ReadingModel):
         fields = (call.form.json_schema.get("properties") or {}) if call.form else {}
         self.kinds.append(next(iter(fields), call.label))
         if "sections" in fields:
-            names = _NAMES.findall(blocks(said)["findings"])
+            names = list(findings_of(said))
             half = len(names) // 2
             heads = (("The lamp", names[:half]), ("The tower", names[half:]))
             sections = [{"heading": h, "purpose": f"{h}.", "findings": found} for h, found in heads]

@@ -5,7 +5,7 @@ import json
 import time
 
 import pytest
-from prompt_reading import ReadingModel
+from prompt_reading import ReadingModel, prompt_of
 
 from deep_research import DeepResearch, SearchResult
 from deep_research.state import SubQueryStatus
@@ -159,7 +159,7 @@ def fields_of(call):
 
 PLACES = {
     "the next step of a task": (
-        lambda call: "actions" in fields_of(call), "actions", {"gathering": "agents", "max_task_retries": 0},
+        lambda call: "calls" in fields_of(call), "calls", {"gathering": "agents", "max_task_retries": 0},
     ),
     "the next reading": (
         lambda call: "quality_updates" in fields_of(call), "quality_updates",
@@ -193,8 +193,8 @@ def test_what_is_said_reaches(place):
         if field in fields_of(call) or field in call.messages[-1].content
     ]
     assert after
-    assert all(MARKER in call.messages[-1].content for call in after)
-    assert MARKER not in model.calls[spoken[0]].messages[-1].content
+    assert all(MARKER in prompt_of(call) for call in after)
+    assert MARKER not in prompt_of(model.calls[spoken[0]])
 
 
 def test_a_pause_parks_before_the_next_search_and_resuming_searches_only_the_rest():

@@ -106,6 +106,59 @@ def test_an_effort_that_was_refused_is_left_out_and_the_schema_kept(server: Mode
     assert list(server.log[1].body["output_config"]) == ["format"]
 
 
+def thinking(tokens: int, **more: Any) -> ModelCall:
+    return CALL.model_copy(update={"thinking": tokens, "max_output": 9_000, **more})
+
+
+BUDGETS = {
+    "a budget": (thinking(4_000), {"type": "enabled", "budget_tokens": 4_000}),
+    "beside a schema": (
+        thinking(4_000, form=TOOL.model_copy(update={"by": "schema"})),
+        {"type": "enabled", "budget_tokens": 4_000},
+    ),
+    "more than the answer may have": (thinking(20_000), {"type": "enabled", "budget_tokens": 7_976}),
+    "less than the least": (thinking(1_000), None),
+    "no room for it": (thinking(4_000, max_output=1_500), None),
+    "before a tool that must be called": (thinking(4_000, form=TOOL), None),
+    "none": (thinking(0), None),
+}
+
+
+@pytest.mark.parametrize(("call", "wanted"), BUDGETS.values(), ids=BUDGETS)
+def test_thinking_has_a_budget_below_the_cap_of_the_answer(
+    server: ModelServer, call: ModelCall, wanted: dict[str, Any] | None
+) -> None:
+    assert isinstance(send(server, call)[0], Reply)
+    assert server.log[0].body.get("thinking") == wanted
+
+
+def test_thinking_that_was_refused_with_a_budget_is_asked_for_without_and_then_not_at_all(
+    server: ModelServer,
+) -> None:
+    server.faults = [
+        Fault(
+            "400",
+            match='"enabled"',
+            message='"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and'
+            ' "output_config.effort" to control thinking behavior.',
+            times=None,
+        ),
+        Fault(
+            "400", match='"adaptive"', message="adaptive thinking is not supported on this model", times=None
+        ),
+    ]
+    call = thinking(4_000, effort=Effort.HIGH)
+    outcomes = send(server, call, call, call, call)
+    assert [type(outcome) for outcome in outcomes] == [ModelError, ModelError, Reply, Reply]
+    assert [each.body.get("thinking", {}).get("type") for each in server.log] == [
+        "enabled",
+        "adaptive",
+        None,
+        None,
+    ]
+    assert {each.body["output_config"]["effort"] for each in server.log} == {"high"}
+
+
 def test_a_schema_that_was_refused_costs_no_effort(server: ModelServer) -> None:
     server.faults = [Fault("400", message="output_config.format: 'model-1' does not support this feature.")]
     call = CALL.model_copy(update={"effort": Effort.LOW, "form": TOOL.model_copy(update={"by": "schema"})})

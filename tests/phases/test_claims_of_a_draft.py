@@ -9,13 +9,15 @@ from orm_light import BUILT, F1, F2, F3, FINDINGS, TALL, TEXTS, WHITE, state
 
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.synthesis import SynthesisPhase, SynthesizerOutput
-from deep_research.phases.synthesis.handoff import JudgeScope
+from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope
 from deep_research.phases.synthesis.llm import LLMSynthesizer
-from deep_research.phases.synthesis.repair import MOST_AT_ONCE
+from deep_research.phases.synthesis.repair_request import MOST_AT_ONCE, _why
 from deep_research.state import (
+    Aspect,
     Budget,
     ClaimVerdict,
     DeepResearchPhase,
+    Discrepancy,
     ModelRole,
     QuestionPart,
     RunOptions,
@@ -260,10 +262,10 @@ def test_a_model_is_asked_once_for_all_claims_that_fail_and_its_words_are_checke
     assert len(models.asked) == 2
     said = models.asked[1].messages[-1].content
     for line in (
-        f"C1 (cites F1): {WRONG}. — date: it says “1812”, the source “1811”",
-        "C2 (cites F2): The tower is 91 feet tall. — number: it says “91”, the source “90”",
-        f"C3 (cites F3): {SOLD}. — entity: it says “Lisbon”",
-        f'F1: {BUILT} — "{BUILT}"',
+        f"C1 (cites F1): {WRONG}. — the quotes do not have the date “1812”; there they have “1811”",
+        "C2 (cites F2): The tower is 91 feet tall. — the quotes do not have the number “91”; there they have “90”",
+        f"C3 (cites F3): {SOLD}. — the quotes do not name “Lisbon”",
+        f"F1: {BUILT}\n  quote: “{BUILT}”",
     ):
         assert line in said
     assert body(journal).startswith("It was built in 1811 [1]. The tower is 95 feet tall [1]. [unsupported]")
@@ -532,3 +534,33 @@ def test_a_phase_that_is_done_does_nothing(work):
     models = Models(work)
     models.written(report="r", phase_done=True)
     assert models.asked == []
+
+
+def test_every_difference_is_told_in_words():
+    for aspect in Aspect:
+        bare, other = (
+            _why(
+                FailedClaim(
+                    claim_id="c",
+                    text="t",
+                    reasons=(Discrepancy(aspect=aspect, claimed="weekly", found=found),),
+                )
+            )
+            for found in ("", "daily")
+        )
+        assert bare.startswith(("the quotes ", "it is more or less certain"))
+        assert other.startswith(bare)
+        assert aspect is Aspect.LANGUAGE or ("weekly" in bare and "daily" in other)
+
+
+def test_a_true_sentence_is_kept_with_a_finding_that_carries_it(work):
+    kept = {"claims": [{"claim": "C1", "text": f"{TALL[:-1]} [F2]."}]}
+    draft = f"# T\n\n## Said\n\n{TALL[:-1]} [F3]. {BUILT[:-1]} [F1]."
+    models = Models(work, draft=draft, repair=kept)
+    journal = models.written()
+    said = models.asked[1].messages[-1].content
+    assert (
+        "Its tower is 90 feet tall and stands on a reef of granite." in said
+    )  # of a finding that it does not cite
+    assert body(journal).startswith(f"{TALL[:-1]} [1].")
+    assert repairs(journal) == [("cited", TALL, TALL, "scripted:model-1")]

@@ -4,7 +4,8 @@ import pytest
 
 from deep_research.phases.analysis.findings_merge import _says_no_more
 from deep_research.phases.prompting import Aliases, Room
-from deep_research.phases.synthesis.model_drafts import Given, is_cut, with_ids
+from deep_research.phases.synthesis.model_drafts import is_cut, with_ids
+from deep_research.phases.synthesis.writer_material import Given
 from deep_research.state import ConfidenceLevel, Finding
 
 

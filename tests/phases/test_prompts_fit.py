@@ -13,12 +13,12 @@ from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.tokens import Counter
 from deep_research.phases.analysis.handoff import AnalyzerInput, SourceText
 from deep_research.phases.analysis.llm import _told as analyzer_message
-from deep_research.phases.prompting import Message, Room, opening
+from deep_research.phases.prompting import Room
 from deep_research.phases.refinement.handoff import REPORT, RefinerInput
 from deep_research.phases.refinement.llm import _told as refiner_message
 from deep_research.phases.synthesis.handoff import SynthesizerInput
-from deep_research.phases.synthesis.model_drafts import given as findings_given
-from deep_research.phases.synthesis.model_drafts import told
+from deep_research.phases.synthesis.writer_material import given as findings_given
+from deep_research.phases.synthesis.writer_material import with_material
 from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Gap
 
 QUESTION = "What did the towers on the reef cost, and who kept them?"
@@ -147,9 +147,7 @@ def check_the_synthesizer(chance):
     )
     room = room_of(chance, 2_500, 12_000)
     material = findings_given(handoff, room)
-    message = Message(room)
-    opening(message, handoff)
-    told(handoff, material, message)
+    message = with_material(handoff, material)
     assert message.size <= room.tokens
     whole = sum(item.original_tokens for item in material.sent)
     used = sum(item.current_tokens for item in material.sent)

@@ -12,15 +12,16 @@ from deep_research.phases.prompting import Aliases, Room
 from deep_research.phases.synthesis import SynthesisPhase
 from deep_research.phases.synthesis.handoff import JudgeScope
 from deep_research.phases.synthesis.llm import LLMSynthesizer
-from deep_research.phases.synthesis.model_drafts import Given
 from deep_research.phases.synthesis.revision import (
     Version,
     better,
     carried_over,
     is_revisable,
     revised,
+    revision_words,
     without_ours,
 )
+from deep_research.phases.synthesis.writer_material import Given
 from deep_research.report.references import unmarked
 from deep_research.report.report_document import Document
 from deep_research.state import (
@@ -243,8 +244,8 @@ def test_the_writer_sees_the_last_draft_the_critique_and_what_is_new(work):
         "Begin with the year.",
         "“It was paid in gold.”",
         "Findings that it does not use yet: F3.",
-        'S1 has: "# The Orm Light The Orm lighthouse was built in 1811 by Ada Brook. Its tower is 90 feet tall',
-        "S1: “The Orm Light”, ok.example, 2019-03-01",
+        "S1: “The Orm Light”, ok.example, 2019-03-01\n"
+        "  has: “# The Orm Light The Orm lighthouse was built in 1811 by Ada Brook. Its tower is 90 feet tall",
     ):
         assert line in said
     assert "[find-" not in said
@@ -316,3 +317,17 @@ def test_a_report_that_another_agent_wrote_is_written_anew(work):
     by_code = earlier.report_metadata.model_copy(update={"writer": "extractive synthesizer"})
     models.written(earlier.model_copy(update={"phase_done": False, "report_metadata": by_code}))
     assert [call.label for call in models.asked if call.label] == ["report", "report"]
+
+
+LENGTHS = {
+    "nothing is new": (800, 400, 0, 800),
+    "there is room within what is wanted": (800, 450, 14, 800),
+    "the report is as long as is wanted": (800, 800, 14, 1_150),
+    "up to half as much more": (800, 1_000, 30, 1_200),
+    "a short one may be longer": (100, 100, 1, 125),
+}
+
+
+@pytest.mark.parametrize(("wanted", "words", "new", "length"), LENGTHS.values(), ids=LENGTHS)
+def test_a_revision_may_be_longer_by_what_is_new(wanted, words, new, length):
+    assert revision_words(wanted, "word " * words, new) == length

@@ -94,13 +94,13 @@ WITNESS = {
     "a writer knows who says it, when, and that a copy is no second source": (
         P.SYNTHESIS, [REPORT], {}, 0,
         ("S1: “The Orm Light”, Ada Brook, ok.example, 2019-03-01, high quality, copied 1 times (copy.example)",
-         "S2: “The Hare Light”, ok.example, no date", "F1 (medium, S1)"),
+         "S2: “The Hare Light”, ok.example, no date", "F1 (S1)", "medium: F1"),
     ),
     "and what stands around a quote": (P.SYNTHESIS, [REPORT], {}, 0, ("The lamp burned whale oil until 1843.",)),
     "and why it was searched": (P.SYNTHESIS, [REPORT], {}, 0, ("Orm lighthouse height — The height decides.",)),
     "an outliner knows the sources": (
         P.SYNTHESIS, [OUTLINE, SECTION, SECTION, FRAME, "No."], LONG, 0,
-        ("S1: “The Orm Light”", "F1 (medium, S1)", "The lamp burned whale oil until 1843."),
+        ("S1: “The Orm Light”", "F1 (S1)", "The lamp burned whale oil until 1843."),
     ),
     "a section has its passages, the brief, the outline and its place": (
         P.SYNTHESIS, [OUTLINE, SECTION, SECTION, FRAME, "No."], LONG, 1,
@@ -110,7 +110,7 @@ WITNESS = {
     "a critic knows report, findings, sources, contradictions, references and gaps": (
         P.REFINEMENT, [NOTHING],
         {"report": f"{BUILT} [1]", "report_draft": f"# T\n\n## S\n\n{BUILT[:-1]} [{FINDINGS[0].id}].\n"}, 0,
-        (f"{BUILT[:-1]} [F1].", "S1: “The Orm Light”, Ada Brook", "F3 (medium, S2)", "Two heights",
+        (f"{BUILT[:-1]} [F1].", "S1: “The Orm Light”, Ada Brook", "F3 (S2)", "Two heights",
          "The lamp burned whale oil until 1843.", "Section 20.4.4 → 20.4.4",
          "G1 (priority 1): What the Orm lighthouse cost", "Which tower is meant"),
     ),

@@ -17,9 +17,9 @@ from renderers import alive
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.phases.analysis.llm import SYSTEM as READING
 from deep_research.phases.analysis.quote_recovery import SYSTEM as REQUOTES
-from deep_research.phases.synthesis.llm import WHOLE
-from deep_research.phases.synthesis.repair import SYSTEM as REPAIR
+from deep_research.phases.synthesis.repair_request import SYSTEM as REPAIR
 from deep_research.phases.synthesis.sections import OUTLINE
+from deep_research.phases.synthesis.writer_material import SYSTEM as REPORTING
 from deep_research.sources.search import SearchResult
 from deep_research.state.events import PhaseStarted, ReportWritten, RunCreated
 from deep_research.supervisor.reflection import SYSTEM as REFLECTION
@@ -77,7 +77,7 @@ class Seen:
 
     @property
     def reports(self) -> int:
-        return sum(call.system.startswith((WHOLE[:30], OUTLINE[:30])) for call in self.model.calls)
+        return sum(call.system.startswith((REPORTING[:30], OUTLINE[:30])) for call in self.model.calls)
 
     @property
     def searches(self) -> int:

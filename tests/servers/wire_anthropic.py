@@ -8,7 +8,7 @@ from typing import Any
 
 from deep_research.testing.models import as_json, deltas
 from servers.server_exchange import Asked, Said, Segment, Usage
-from servers.strictness import anthropic_objection
+from servers.strictness import anthropic_objection, thinking_objection
 from servers.tool_strictness import anthropic_conversation_objection, call_id, seal
 from servers.wire import Stream, Wire, content_text, message, sse
 
@@ -47,7 +47,7 @@ class AnthropicMessages(Wire):
             tool={"tool": choice.get("name"), "any": next(iter(tools), None)}.get(choice.get("type", "")),
             stream=bool(body.get("stream")),
             limit=body.get("max_tokens"),
-            objection=_objection(body, schema),
+            objection=_objection(body, schema) or thinking_objection(body),
         )
 
     def reply(self, said: Said) -> dict[str, Any]:

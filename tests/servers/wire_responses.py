@@ -15,6 +15,7 @@ from servers.openai_common import (
     unsupported,
 )
 from servers.server_exchange import Asked, Said, Usage
+from servers.strictness import effort_objection
 from servers.tool_strictness import call_id, responses_conversation_objection, seal
 from servers.wire import Stream, Wire, message, segments, sse
 
@@ -42,6 +43,7 @@ class OpenAIResponses(Wire):
             stream=bool(body.get("stream")),
             limit=body.get("max_output_tokens"),
             objection=(objection([form], "response_format") if schema else objection(functions, "function"))
+            or effort_objection((body.get("reasoning") or {}).get("effort"), "reasoning.effort")
             or responses_conversation_objection(body),
             sealed="reasoning.encrypted_content" in (body.get("include") or ()),
         )

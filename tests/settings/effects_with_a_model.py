@@ -68,6 +68,23 @@ def models_by_role(tmp_path):
     assert [served.model for served in server.log] == ["two"]
 
 
+def how_hard_models_think(tmp_path):
+    for effort, planned in (({}, "high"), ("medium", "medium"), ({"planner": "low", "all": "high"}, "low")):
+        with model_server() as (server, name):
+            with_model(tmp_path, model=name.format("one"), effort=effort)
+        assert [served.body["reasoning_effort"] for served in server.log] == [planned]
+
+
+def tokens_for_thinking(tmp_path):
+    caps = []
+    for tokens in (0, 3_000, {"planner": 3_000}, {"refiner": 3_000}):
+        with model_server() as (server, name):
+            with_model(tmp_path, model=name.format("one"), thinking_tokens=tokens)
+        caps.append(server.log[0].limit)
+    assert [cap - caps[0] for cap in caps] == [0, caps[1] - caps[0], caps[1] - caps[0], 0]
+    assert caps[1] > caps[0]
+
+
 def what_is_known_of_models(tmp_path):
     path = tmp_path / "models.toml"
     path.write_text('["openai-compatible:one"]\nprice = { input = 1000000.0, output = 0.0 }\n')

@@ -149,6 +149,8 @@ TABLE: dict[str, list[Row]] = {
     "search": NO_NAME,
     "memory": NO_NAME,
     "preset": NO_NAME,
+    "effort": NO_NAME,
+    "thinking_tokens": NO_NAME,
     "model_context_overrides": [Row(value='{ "ollama:m@{url}" = 4096 }')],
     "source_language": [Row(value='"{url}"', folder=REFUSED)],
     "source_types": [Row(value='"{url}"', folder=REFUSED)],

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from prompt_reading import ReadingModel, blocks
+from prompt_reading import ReadingModel, as_calls, blocks, prompt_of
 
 from deep_research import DeepResearch, SearchResult
 from deep_research.models.base import ModelCall
@@ -69,8 +69,8 @@ class TaskModel(ReadingModel):
 
     def answer(self, call: ModelCall) -> str:
         fields = (call.form.json_schema.get("properties") or {}) if call.form else {}
-        said = call.messages[-1].content
-        if "actions" in fields:
+        said = prompt_of(call)
+        if "calls" in fields:
             self.asked.append(said)
             return _given(self._steps, said, len(self.asked))
         if "approved" in fields:
@@ -90,7 +90,7 @@ def _given(answers: Sequence[Any] | Callable[[str], Any], said: str, number: int
     given = answers(said) if callable(answers) else answers[min(number, len(answers)) - 1]
     if isinstance(given, BaseException):
         raise given
-    return given if isinstance(given, str) else json.dumps(given)
+    return given if isinstance(given, str) else json.dumps(as_calls(given) if "actions" in given else given)
 
 
 def orm(text: str = TEXT) -> ScriptedSearch:

@@ -55,7 +55,9 @@ def test_what_a_server_says_of_its_tools_is_shown_as_words_from_outside(tmp_path
     outside, _, _ = rest.partition(" end>>")
     assert "Reads one note." in outside
     assert "Reads one note." not in told
-    assert "notes_read_note(title, pages)" in told
+    tools = next(call.system for call in model.calls if "notes_read_note" in call.system)
+    assert "- notes_read_note(title, pages): A tool of the MCP server notes" in tools
+    assert "Reads one note." not in tools
 
 
 NOT_OFFERED = [

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from task_runs import FOUND, TaskModel, engine
 
-from deep_research.phases.gathering.tasks.agent import condensed_once
+from deep_research.phases.gathering.tasks.step_prompt import condensed_outputs
 from deep_research.sources.search import SearchResult
 from deep_research.testing import ScriptedSearch
 
@@ -19,9 +19,9 @@ def test_a_step_that_was_condensed_is_never_condensed_again(most):
     steps = [f"Step {n}. " + f"The lamp {n} burns oil of kind {n}. " * 60 for n in range(12)]
     seen = {}
     for many in range(1, len(steps) + 1):
-        shown = condensed_once(steps[:many], most, "Which oil burns?", count)
-        assert shown[-1] == steps[many - 1], "the latest is whole"
-        for place, text in enumerate(shown):
+        shown = condensed_outputs([[step] for step in steps[:many]], most, "Which oil burns?", count)
+        assert shown[-1] == [steps[many - 1]], "the latest is whole"
+        for place, (text,) in enumerate(shown):
             seen.setdefault(place, {})[text] = None
     assert max(map(len, seen.values())) == (1 if most == 10_000 else 2)
 
@@ -35,7 +35,11 @@ def test_each_prompt_of_a_task_begins_as_the_one_before():
     model = TaskModel([{"actions": [{"tool": "search", "query": word}]} for word in words] + [FOUND])
     with engine(model, search=[ScriptedSearch(results)], max_task_retries=0) as research:
         research.run("Which oil do lamps burn?")
-    asked = [prompt for prompt in model.asked if "Your task: " in prompt]
+    asked = [
+        "\n".join(call.texts)
+        for call in model.calls
+        if call.form and "calls" in call.form.json_schema["properties"]
+    ]
     assert len(asked) >= 6
     for before, after in pairwise(asked):
         shared = next(n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b)

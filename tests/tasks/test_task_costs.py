@@ -27,7 +27,7 @@ class Timed(TaskModel):
 
     async def send(self, call, on_text=None):
         fields = (call.form.json_schema.get("properties") or {}) if call.form else {}
-        kind = "step" if "actions" in fields else "review" if "approved" in fields else "other"
+        kind = "step" if "calls" in fields else "review" if "approved" in fields else "other"
         self.times.append((kind, asyncio.get_running_loop().time()))
         await asyncio.sleep(1.0)
         return await super().send(call, on_text)

@@ -19,7 +19,7 @@ from deep_research.phases.gathering.tasks.desk import Desk, Showing
 from deep_research.phases.gathering.tasks.task_steps import apart
 from deep_research.phases.gathering.tasks.tool import Link, Shown
 from deep_research.phases.gathering.tasks.tools import ReadMore
-from deep_research.state import DeepResearchState, Source, Span, TaskStep
+from deep_research.state import DeepResearchState, Source, Span
 from deep_research.state.identity import source_id
 from deep_research.state.journal import MemoryJournal, missing
 from deep_research.testing import ScriptedSearch
@@ -260,14 +260,14 @@ class Shows(Tool):
     "use", [{"tool": "read_more", "source": "S1"}, {"tool": "shows", "word": "x"}], ids=["ours", "a caller's"]
 )
 def test_a_text_that_the_store_has_no_more_is_told_as_such_and_never_as_the_end(monkeypatch, use):
-    noted = Desk.noted
+    add = Desk.add
 
-    def forgets(self, step, showings):
-        noted(self, step, showings)
+    def forgets(self, step):
+        add(self, step)
         self._texts.clear()
         self.journal = Gone()
 
-    monkeypatch.setattr(Desk, "noted", forgets)
+    monkeypatch.setattr(Desk, "add", forgets)
     model = TaskModel((SEARCH, {"actions": [use]}, FOUND))
     with engine(model, tools=[Shows()], max_task_retries=0) as research:
         result = research.run(QUESTION)
@@ -337,9 +337,8 @@ def test_a_resumed_task_has_its_links_under_the_same_names():
     showings = [
         desk.take((), {}, ToolResult(links=links)) for links in (_links(1, 2), _links(2, 3), _links(1, 4))
     ]
-    for number, showing in enumerate(showings, 1):
+    for showing in showings:
         later.links += Showing.model_validate_json(showing.model_dump_json()).links
-        later.noted(TaskStep(number=number), [showing])
     assert later.links == desk.links
     assert [link.address[-1] for link in desk.links] == ["1", "2", "3", "4"]
 

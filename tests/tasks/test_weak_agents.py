@@ -74,7 +74,7 @@ def test_a_run_with_an_agent_comes_to_what_search_does(weak):
     [
         (WEAK["that is done at once"], "Its agent was done before it had a source."),
         (WEAK["that asks back"], f"Its agent asked back: {ASKS}"),
-        ((asking_for("search_web"),), "cannot be used"),
+        ((asking_for("search_web"),), "made the same step again"),
     ],
     ids=["done", "asks back", "no step"],
 )

@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
 _LEAD = " " * 4
 _MAX_PASSAGE_CHARS = 300
-_SPENT = ("PHASE", "ROLE", "REQUESTS", "FAILED", "TOKENS IN", "TOKENS OUT", "DOLLARS")
+_SPENT = ("PHASE", "ROLE", "REQUESTS", "FAILED", "TOKENS IN", "CACHED", "OUT", "DOLLARS")
+_WITHOUT_CACHE = ("PHASE", "ROLE", "REQUESTS", "FAILED", "TOKENS IN", "TOKENS OUT", "DOLLARS")
+_CACHED = _SPENT.index("CACHED")
 _SENT = ("PHASE", "FIDELITY", "TEXTS", "SHORTENED", "LEFT OUT", "TOKENS", "ROOM")
 _KEPT = ("KEPT", "LEVEL", "IN", "ARCHIVED", "TEXT")
 
@@ -207,6 +209,8 @@ def _spend_table(spend: Sequence[ModelSpend], columns: int) -> Iterator[str]:
     for model in models:
         rows += [_row(row.phase.value, row.role, [row]) for row in spend if row.model == model]
     rows.append(_row("in all", "", spend))
+    if not any(row.tokens.cached for row in spend):
+        rows = [_WITHOUT_CACHE, *(row[:_CACHED] + row[_CACHED + 1 :] for row in rows[1:])]
     head, *table = text.figures(rows, columns, names=2)
     place = 0
     for model in models:
@@ -227,6 +231,7 @@ def _row(phase: str, role: str, spend: Sequence[ModelSpend]) -> tuple[str, ...]:
         sum(row.calls for row in spend),
         sum(row.failed for row in spend),
         sum(row.tokens.input for row in spend),
+        sum(row.tokens.cached for row in spend),
         sum(row.tokens.output for row in spend),
     )
     return phase, role, *(f"{number:,}" for number in numbers), phrases.dollars(cost)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import Content
-from deep_research.budget.report_cost import PASSAGES
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
-from deep_research.phases.evidence_lines import (
-    SourceNames,
-    finding_forms,
-    source_names,
-    with_names,
-    with_quotes,
-)
+from deep_research.phases.evidence_lines import about_finding, levels, source_names, with_names
+from deep_research.phases.evidence_rounds import EvidenceRounds, add_evidence, in_order, searches_by_round
 from deep_research.phases.prompting import (
     RULES,
     SHORTENING,
@@ -25,12 +19,13 @@ from deep_research.phases.prompting import (
     Message,
     ModelAgent,
     Room,
+    advice,
     asked,
     brief,
     listed,
     manner,
     one_line,
-    opening,
+    standing,
 )
 from deep_research.phases.refinement.handoff import REPORT, NamedGap, RefinerInput, RefinerOutput
 from deep_research.report.render import REFERENCES
@@ -55,8 +50,8 @@ OF_REPORT, OF_FINDINGS, OF_SOURCES, OF_GAPS, OF_ASKED, OF_BESIDE = (
     0.06,
     0.04,
 )  # of the room
-MOST_FINDINGS = 150  # the best
-NAME = 8  # tokens of a finding's name and the end of its line, at most
+MOST_FINDINGS = 150  # the first
+NAME_TOKENS = 12  # of a finding's name, where it stands and in the list of how sure they are, at most
 MOST_NEW_GAPS = 3
 LONGEST_GAP = 1_000  # characters
 _PRIORITIES = {"critical": 1, "moderate": 2, "minor": 3}
@@ -232,16 +227,16 @@ def _named(judgement: Judgement, known: set[str], seen: set[str]) -> list[tuple[
 
 
 def _told(handoff: RefinerInput, room: Room) -> Message:
+    """What stays the same comes first, and the report behind what it was written from."""
     message = Message(room)
     high = sum(f.confidence in (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED) for f in handoff.findings)
-    opening(message, handoff)
+    standing(message, handoff)
+    brief(message, handoff.research_brief)
+    names_of = _evidence(handoff, message)
     message.add(
         f"Round {handoff.iteration} of {handoff.max_iterations}; {handoff.remaining_iterations} are left."
         f" Sources: {handoff.source_count}. Findings: {len(handoff.findings)}, {high} of them of high confidence."
     )
-    brief(message, handoff.research_brief)
-    findings = handoff.findings[:MOST_FINDINGS]
-    names_of = Aliases("F", [finding.id for finding in findings]).names
     if handoff.report:
         # The list of references at its end is put in by code.
         written = with_names(handoff.draft, names_of) or handoff.report.partition(f"\n## {REFERENCES}\n")[0]
@@ -249,7 +244,7 @@ def _told(handoff: RefinerInput, room: Room) -> Message:
         fitted = message.fitted([report], int(room.tokens * OF_REPORT), handoff.original_query, "the report")
         message.add("The report as it is:")
         message.material("report", fitted.texts[REPORT])
-    _evidence(handoff, findings, names_of, message)
+    _beside(handoff, message)
     names = Aliases("G", [gap.id for gap in handoff.gaps]).names
     gaps = [Content(gap.id, _forms(gap), *handoff.weights.gap(gap)) for gap in handoff.gaps]
     fitted = message.fitted(gaps, int(room.tokens * OF_GAPS), handoff.original_query, "the gaps")
@@ -261,25 +256,48 @@ def _told(handoff: RefinerInput, room: Room) -> Message:
     ]
     message.add("The open gaps:")
     message.material("gaps", "\n".join(lines))
-    if handoff.asked:
-        latest = [one_line(query) for query in reversed(handoff.asked)]
+    told = {search.query for search in handoff.sub_queries if search.rationale}
+    if latest := [one_line(query) for query in reversed(handoff.asked) if query not in told]:
         asked = message.lines(latest, OF_ASKED, "earlier searches")
-        message.add(f"Searched already, the latest first:\n{listed(asked)}")
+        message.add(f"Searched already as well, the latest first:\n{listed(asked)}")
+    advice(message, handoff)
     message.add(manner(handoff))
     return message
 
 
-def _evidence(
-    handoff: RefinerInput, findings: Sequence[Finding], names: Mapping[str, str], message: Message
-) -> None:
-    """What was found and who says it, what of the report nothing carries, what contradicts itself, and what was left
-    out."""
-    lines = source_names(handoff.sources)
-    told = lines.told(findings)
-    message.listing("The sources:", "sources", told, OF_SOURCES, "the sources", bullet="")
-    told_of = _with_quotes(handoff, findings, lines, message)
-    said = [f"{names[finding.id]} {text}" for finding, text in zip(findings, told_of, strict=True)]
-    message.listing("What was found:", "findings", said, OF_FINDINGS, "the findings", bullet="")
+def _evidence(handoff: RefinerInput, message: Message) -> Mapping[str, str]:
+    """What was found and who says it: as many findings, from the first on, as a share of the room takes, whose names by
+    their ids it gives, and what sources have word for word where that leaves a place for it."""
+    named = source_names(handoff.sources)
+    sources = {source.id: source for source in handoff.sources}
+    left = int(message.room * OF_FINDINGS)
+    findings: list[Finding] = []
+    for finding in in_order(handoff)[:MOST_FINDINGS]:
+        said = f"{about_finding(finding, named, sources)}: {one_line(finding.content)}"
+        left -= message.count(said) + NAME_TOKENS
+        if left < 0 and message.rules.enabled:
+            message.shortened["the findings"] = None
+            break
+        findings.append(finding)
+    names = Aliases("F", [finding.id for finding in findings]).names
+    evidence = EvidenceRounds(
+        handoff,
+        {finding.id: one_line(finding.content) for finding in findings},
+        names,
+        message.count,
+        int(message.room * OF_SOURCES),
+        max(0, left),
+    )
+    add_evidence(message, evidence.rounds(findings), searches=searches_by_round(handoff, message))
+    if evidence.is_short:
+        message.shortened["the sources"] = None
+    if findings:
+        message.add(f"How sure the findings are: {levels(findings, names)}.")
+    return names
+
+
+def _beside(handoff: RefinerInput, message: Message) -> None:
+    """What of the report nothing carries, what contradicts itself, and what was left out."""
     claims = [f"“{one_line(claim.text)}”" for claim in handoff.failing]
     what = "claims that nothing carries"
     message.listing("What of the report no source carries:", "claims", claims, OF_BESIDE, what)
@@ -300,28 +318,6 @@ def _evidence(
     more = [f"{one_line(each.text)} → {one_line(each.target)}" for each in handoff.references]
     heading = "Where sources point to for more; a search may name it:"
     message.listing(heading, "references", more, OF_BESIDE, "references of sources")
-
-
-def _with_quotes(
-    handoff: RefinerInput, findings: Sequence[Finding], lines: SourceNames, message: Message
-) -> list[str]:
-    """What is told of each finding: with its quotes and what stands around them, or with its quote, where the room of the
-    findings has a place for that beside the words of them all."""
-    sources = {source.id: source for source in handoff.sources}
-    every = [finding_forms(finding, lines, sources) for finding in findings]
-    bare = sum(message.count(forms[-1]) + NAME for forms in every)
-    spare = min(PASSAGES, int(message.room * OF_FINDINGS) - bare)
-    told: list[str] = []
-    for finding, forms in zip(findings, every, strict=True):
-        whole = with_quotes(finding, handoff.passages.get(finding.id, ()), lines, forms[-1])
-        said = forms[-1]
-        for richer in filter(None, (whole, *forms[:-1])):
-            more = message.count(richer) - message.count(said)
-            if more <= spare:
-                spare, said = spare - max(0, more), richer
-                break
-        told.append(said)
-    return told
 
 
 def _forms(gap: Gap) -> tuple[str, ...]:

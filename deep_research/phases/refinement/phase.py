@@ -9,8 +9,8 @@ from deep_research.budget.metered import RunModels
 from deep_research.evidence.plain import plainly
 from deep_research.phases.base import Phase, noted
 from deep_research.phases.content_archiving import Original, sent
-from deep_research.phases.evidence_lines import around_quotes
 from deep_research.phases.handoff import evidence_of, shared
+from deep_research.phases.quote_passages import around_quotes
 from deep_research.phases.refinement.handoff import REFINE, REPORT, RefinerInput, RefinerOutput
 from deep_research.phases.steering_plan import unfollowed
 from deep_research.phases.steering_queries import split_searchable

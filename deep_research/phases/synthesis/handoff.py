@@ -13,7 +13,6 @@ from deep_research.state import (
     Record,
     Remark,
     Sending,
-    SubQuery,
 )
 
 
@@ -26,7 +25,6 @@ class SynthesizerInput(EvidenceInput):
     finding_count: int
     gap_count: int
     has_research_brief: bool
-    sub_queries: tuple[SubQuery, ...] = ()
     gaps: tuple[Gap, ...] = ()
     improving: bool = False
     improvements: tuple[str, ...] = ()

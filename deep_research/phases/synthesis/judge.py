@@ -10,7 +10,6 @@ from pydantic import BaseModel, Field
 
 from deep_research.calls import off_loop
 from deep_research.errors import WorkError
-from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, one_line, today_of
 from deep_research.report.cited import Cited
@@ -94,7 +93,6 @@ class Judge:
                 JudgedReport,
                 lambda room: _Request(claims, shown, self.state, self.cited, room),
                 size=sum(len(quote.quote) for each in shown for quote in each),
-                effort=Effort.MEDIUM,
             )
         except WorkError as error:
             return {key: self._silent(key, error.problem) for key in map(key_of, claims)}, ()

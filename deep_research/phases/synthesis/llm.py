@@ -10,7 +10,6 @@ from deep_research.budget.report_cost import AT_ONCE, report_output
 from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence import unspaced
-from deep_research.models.base import Effort
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.prompting import Message, ModelAgent, Room, manner, room_for
@@ -21,21 +20,17 @@ from deep_research.phases.synthesis.handoff import (
     SynthesizerInput,
     SynthesizerOutput,
 )
-from deep_research.phases.synthesis.model_drafts import (
-    MATERIAL,
-    STYLE,
-    Draft,
-    Given,
-    complete,
-    given,
-    unusable,
-    with_material,
-    with_notes,
-    with_passages,
-)
-from deep_research.phases.synthesis.repair import repair
+from deep_research.phases.synthesis.model_drafts import Draft, complete, unusable, with_notes
+from deep_research.phases.synthesis.repair_request import repair
 from deep_research.phases.synthesis.revision import TOO_SHORT, revise
 from deep_research.phases.synthesis.sections import LEAST_SECTIONS, in_sections, most_sections
+from deep_research.phases.synthesis.writer_material import (
+    SYSTEM,
+    Given,
+    given,
+    improvements,
+    with_material,
+)
 
 # The report, the message that had all of its material, which sections of it are new where it is a revision, and what a
 # reader should know of it.
@@ -44,19 +39,15 @@ _Write = Callable[[SynthesizerInput, Given, LanguageModel], Awaitable[_Written]]
 NOT_REVISED = "For want of room the report was not revised after it was looked at."
 FEW = 4  # findings that are not worth an outline
 
-WHOLE = f"""\
-You write the report of a piece of research. {MATERIAL}
-
-Form
+WHOLE = """\
+You write the whole report.
 - Markdown. A title after "# ", then sections after "## ".
 - First a section that answers the question in two to four sentences, the answer before everything else, \
 with how sure it is.
 - Then sections by theme, the most important first, with headings that say what is in them. Short \
 paragraphs; a table where things are compared or figures stand over time; no list where a sentence does.
 - If findings contradict each other, put them side by side and say which is better supported and why.
-- Last a section on what remains open: the gaps that matter to the reader. No closing remarks after it.
-
-{STYLE}"""
+- Last a section on what remains open: the gaps that matter to the reader. No closing remarks after it."""
 
 
 class LLMSynthesizer(ModelAgent):
@@ -86,7 +77,7 @@ class LLMSynthesizer(ModelAgent):
         except (WindowError, ModelError) as error:
             if not self._rules.enabled or (isinstance(error, ModelError) and not is_too_long(error)):
                 raise
-            sent = sum(room.counter.expected(material.line(f)) for f in material.findings)
+            sent = sum(room.counter.expected(each.text) for each in material.rounds)
             now = await self._room(wanted, model, long)  # its window may have turned out to be smaller
             smaller = replace(now, tokens=min(now.tokens, min(room.tokens, sent) // 2))  # once
             material = await off_loop(handoff.items, given, handoff, smaller)
@@ -113,7 +104,7 @@ class LLMSynthesizer(ModelAgent):
 
     async def _room(self, wanted: int, model: LanguageModel, long: bool) -> Room:
         output = report_output(min(wanted, AT_ONCE), model.profile)
-        return await room_for(model, output, WHOLE, form=long, rules=self._rules)
+        return await room_for(model, output, f"{SYSTEM}\n\n{WHOLE}", form=long, rules=self._rules)
 
     async def _write_revision(
         self, handoff: SynthesizerInput, material: Given, model: LanguageModel
@@ -122,8 +113,7 @@ class LLMSynthesizer(ModelAgent):
         # One that is far shorter than is wanted is written anew, where there is something new and room for more.
         short = handoff.words > AT_ONCE and unspaced.size(handoff.draft) < TOO_SHORT * handoff.words
         if handoff.improving or not short:
-            whole = await off_loop(handoff.items, with_passages, material, handoff)
-            if (made := await revise(handoff, whole, model)) is not None:
+            if (made := await revise(handoff, material, model)) is not None:
                 return made[0].text, made[1], made[0].headings, ()
             if handoff.improving:  # nothing new is to be told
                 return handoff.draft, with_material(handoff, material), (), (NOT_REVISED,)
@@ -135,8 +125,7 @@ class LLMSynthesizer(ModelAgent):
             report, message, notes = await in_sections(handoff, material, model)
             return report, message, None, notes
         shorter = handoff.model_copy(update={"words": min(handoff.words, AT_ONCE)})
-        whole = await off_loop(handoff.items, with_passages, material, handoff)
-        return (*await self._at_once(shorter, whole, model), None, ())
+        return (*await self._at_once(shorter, material, model), None, ())
 
     async def repair(self, handoff: RepairInput, model: LanguageModel) -> RepairOutput:
         """New words for claims that nothing carries, by one request for all."""
@@ -147,15 +136,15 @@ class LLMSynthesizer(ModelAgent):
     ) -> tuple[str, Message]:
         problem = why = ""
         for _ in range(2):
-            message = await off_loop(handoff.items, with_material, handoff, material)
+            message = await off_loop(handoff.items, with_material, handoff, material, WHOLE)
+            improvements(handoff, message)
             message.add(f"Write the report in about {handoff.words} words. {manner(handoff)}")
             message.add(problem)
-            call = message.call(
-                WHOLE, report_output(handoff.words, model.profile), effort=Effort.MEDIUM, label="report"
-            )
+            call = message.call(SYSTEM, report_output(handoff.words, model.profile), label="report")
             answer = await model.text(call)
             size = len(answer.value) // TEXT_UNIT_CHARS
-            draft = await off_loop(size, Draft.of, answer.value, handoff.original_query, material)
+            asked, names = handoff.original_query, material.names
+            draft = await off_loop(size, Draft.of, answer.value, asked, names, material.words)
             if not complete(answer, model):
                 why = "the draft was cut off"
                 problem = f"The last draft was cut off. Keep to {handoff.words} words."

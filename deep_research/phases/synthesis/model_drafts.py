@@ -1,13 +1,11 @@
-"""What a model is given to write a report from, how it is told to write, and what becomes of its draft. Pure."""
+"""What becomes of the draft that a model wrote: its title, its references, and whether it is one. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from deep_research.budget.content_budget import Content
-from deep_research.budget.report_cost import PASSAGES
 from deep_research.errors import ModelError
 from deep_research.evidence.plain import clean
 from deep_research.evidence.quotes import shortened
@@ -15,26 +13,15 @@ from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.patterns import regex
-from deep_research.phases.evidence_lines import (
-    NO_SOURCES,
-    SourceNames,
-    finding_forms,
-    source_names,
-    with_quotes,
-)
-from deep_research.phases.prompting import RULES, Aliases, Message, Room, brief, listed, one_line, opening
-from deep_research.phases.synthesis.conflicts import conflict_line
+from deep_research.phases.prompting import Aliases, one_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.markup import escaped
 from deep_research.report.own_lines import LIMITS
 from deep_research.report.report_document import Block, Document
-from deep_research.state import Finding, Limit, Notice, SentItem
+from deep_research.state import Limit, Notice
 
 LONGEST_TITLE = 120  # characters
 SHORTEST = 100  # characters of a report
-OF_BESIDE = 0.06  # of the room, for each of the things that stand beside the findings
-OF_SOURCES = 0.15  # of the room, for the lines that tell of the sources
-NAME = 8  # tokens of a finding's name and the end of its line, at most
 # Names as they are asked for, and as some write them all the same: [F1 and F2], [F1-F3], 【F1】, [**F1**], (F1).
 _NAME = r"\**(?:F|finding[ \t]{1,3})\d{1,4}\**"
 _NAMES = rf"\s*(?:findings?\s+)?({_NAME}(?:(?:\s*[,;&–-]\s*|\s+and\s+){_NAME})*)\s*"
@@ -80,172 +67,6 @@ _TOLD = (
     "option",
 )
 
-MATERIAL = """\
-You are given the question and what was found: findings (F1, F2 …) with how sure they are, contradictions \
-between them, and gaps. Of the sources (S1, S2 …) you are told who says it, when, and how good they are; what they have \
-word for word stands beside the findings, so that you know what these are about. Nothing else counts: what you know \
-yourself has no place in the report."""
-STYLE = f"""\
-References
-- After every statement that rests on findings stand their names in square brackets, like this [F2] or \
-this [F1, F4]. Only names that were given.
-- Do not write a list of references, links, addresses, images or HTML.
-
-Style
-- Plain, exact, readable. Figures with their units and dates. Say once what is to be said, nowhere twice.
-- Tell what is well supported as such. What rests on one source is told as its: who says it, and when, as in \
-“according to the maintainers, March 2025”. Copies of one text are one source. Where a newer or more competent source \
-stands against an older one, say so.
-- Say nothing of how the research was done, of findings, sources or this task.
-
-{RULES}"""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """The findings that a model is given, by name, with what it is told of each, and of their sources. ``room`` is what
-    the message has, ``for_findings`` the tokens of it that they may take; ``sent`` what of all findings there was room
-    for, out of the ``available`` tokens."""
-
-    findings: tuple[Finding, ...]
-    names: Aliases
-    texts: Mapping[str, str]
-    room: Room
-    sources: SourceNames = NO_SOURCES
-    sent: tuple[SentItem, ...] = ()
-    available: int = 0
-    for_findings: int = 0
-
-    @property
-    def left_out(self) -> int:
-        """How many findings there was no room for."""
-        return sum(not item.current_tokens for item in self.sent)
-
-    @property
-    def shortened(self) -> int:
-        """How many it was given in part."""
-        return sum(0 < item.current_tokens < item.original_tokens for item in self.sent)
-
-    @property
-    def words(self) -> str:
-        """All that it was given of findings."""
-        return "\n".join(self.texts.values())
-
-    def line(self, finding: Finding) -> str:
-        return f"{self.names.names[finding.id]} {self.texts[finding.id]}"
-
-
-def given(handoff: SynthesizerInput, room: Room) -> Given:
-    """As many findings as there is room for, in their order: of each as much as it matters."""
-    around = Message(room)
-    opening(around, handoff)
-    told(handoff, Given((), Aliases("F", ()), {}, room), around)
-    named = source_names(handoff.sources)
-    sources = {s.id: s for s in handoff.sources}
-    lines = min(int(room.tokens * OF_SOURCES), around.count("\n".join(named.told(handoff.findings))))
-    left = room.tokens - around.size - lines - int(room.tokens * OF_BESIDE) - NAME * len(handoff.findings)
-    contents = [
-        Content(f.id, finding_forms(f, named, sources), *handoff.weights.finding(f, sources))
-        for f in handoff.findings
-    ]
-    findings = Message(room)
-    fitted = findings.fitted(contents, max(0, left), handoff.original_query, "the findings")
-    kept = tuple(f for f in handoff.findings if fitted.texts[f.id])
-    names = Aliases("F", [f.id for f in kept])
-    return Given(kept, names, fitted.texts, room, named, fitted.items, findings.available, max(0, left))
-
-
-def with_passages(material: Given, handoff: SynthesizerInput) -> Given:
-    """The same, with what stands around the quotes of the first findings, where it fits; each passage once."""
-    count = material.room.counter.expected
-    used = sum(count(material.texts[finding.id]) for finding in material.findings)
-    spare = min(PASSAGES, material.for_findings - used)
-    sources = {s.id: s for s in handoff.sources}
-    texts = dict(material.texts)
-    shown: set[str] = set()
-    for finding in material.findings:
-        said = finding_forms(finding, material.sources, sources)[-1]
-        around = ["" if text in shown else text for text in handoff.passages.get(finding.id, ())]
-        whole = with_quotes(finding, around, material.sources, said)
-        more = count(whole) - count(texts[finding.id]) if whole else 0
-        if whole and more <= spare:
-            spare -= max(0, more)
-            shown.update(around)
-            texts[finding.id] = whole
-    return replace(material, texts=texts)
-
-
-def with_material(handoff: SynthesizerInput, material: Given) -> Message:
-    """A message that tells what there is to write from, and not yet what to write."""
-    message = Message(material.room)
-    opening(message, handoff)
-    told(handoff, material, message)
-    return message
-
-
-def told(handoff: SynthesizerInput, material: Given, message: Message) -> None:
-    """The findings and what is to be known beside them."""
-    brief(message, handoff.research_brief)
-    searched(handoff, message)
-    found(material, message)
-    message.sent += material.sent
-    message.available += material.available
-    beside(handoff, material, message)
-    if handoff.improvements:
-        better = message.lines([one_line(i) for i in handoff.improvements], OF_BESIDE, "improvements")
-        message.add(f"What was said of the last version; write it better:\n{listed(better)}")
-
-
-def found(material: Given, message: Message, heading: str = "What was found:") -> None:
-    """The findings, and the sources that they come from."""
-    sources = material.sources.told(material.findings)
-    where = "Where it was found; these names are for you, and no references:"
-    message.listing(where, "sources", sources, OF_SOURCES, "the sources", bullet="")
-    message.add(heading)
-    message.material("findings", "\n".join(material.line(f) for f in material.findings))
-
-
-def searched(handoff: SynthesizerInput, message: Message) -> None:
-    """What was searched for, and why."""
-    lines = [f"{one_line(s.query)} — {one_line(s.rationale)}" for s in handoff.sub_queries if s.rationale]
-    if lines:
-        told = listed(message.lines(lines, OF_BESIDE, "the searches"))
-        message.add(f"What was searched for, and why:\n{told}")
-
-
-def beside(handoff: SynthesizerInput, material: Given, message: Message) -> None:
-    """Contradictions, gaps, and the notices that are the model's to tell."""
-    contradicting(handoff, material, message)
-    room = int(message.room * OF_BESIDE)
-    gaps = [g for g in handoff.gaps if not g.addressed]
-    if gaps:
-        contents = [Content(g.id, (one_line(g.description),), *handoff.weights.gap(g)) for g in gaps]
-        fitted = message.fitted(contents, room, handoff.original_query, "the gaps")
-        message.add("What was not found:")
-        message.material("gaps", listed(filter(None, fitted.texts.values())))
-    limits = [one_line(notice.line) for notice in handoff.notices if not _is_told(notice)]
-    if limits:
-        message.add(f"Limits:\n{listed(message.lines(limits, OF_BESIDE, 'the limits'))}")
-
-
-def contradicting(handoff: SynthesizerInput, material: Given, message: Message) -> None:
-    """The contradictions that the findings of the material have a side in."""
-    given_ = {finding.id for finding in material.findings}
-    names = material.names.names
-    room = int(message.room * OF_BESIDE)
-    sources = {s.id: s for s in handoff.sources}
-    conflicts = {
-        c.id: line
-        for c in handoff.contradictions
-        if given_.intersection(c.finding_ids) and (line := conflict_line(c, names, sources))
-    }
-    if conflicts:
-        fitted = message.fitted(
-            [Content(i, (text,), 1.0) for i, text in conflicts.items()], room, "", "contradictions"
-        )
-        message.add("What contradicts itself:")
-        message.material("contradictions", "\n".join(filter(None, fitted.texts.values())))
-
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -255,7 +76,8 @@ class Draft:
     problem: str = ""
 
     @classmethod
-    def of(cls, written: str, question: str, material: Given) -> Draft:
+    def of(cls, written: str, question: str, names: Aliases, material: str = "") -> Draft:
+        """``names`` are those of findings, ``material`` what the writer was given."""
         body = body_of(written)
         title = _TITLE.search(body)
         if title and title.start() <= LONGEST_PREFACE and not _HEADING.search(body[: title.start()]):
@@ -263,14 +85,14 @@ class Draft:
             body = body[title.end() :]
         else:
             heading = one_line(question)
-        body, references = with_ids(_demoted(body), material.names, material.words)
+        body, references = with_ids(_demoted(body), names, material)
         text = f"# {escaped(shortened(heading, LONGEST_TITLE))}\n\n{body.strip()}\n"
         return cls(text, _problem(body, references))
 
 
 def with_notes(report: str, handoff: SynthesizerInput, more: Sequence[str] = ()) -> str:
     """The report with what the engine has to say of itself: what was left out, and who did not do his work."""
-    said = [notice.line for notice in handoff.notices if _is_told(notice)]
+    said = [notice.line for notice in handoff.notices if is_of_engine(notice)]
     notes = list(dict.fromkeys(escaped(note) for note in (*said, *more)))
     if not notes:
         return report
@@ -278,7 +100,8 @@ def with_notes(report: str, handoff: SynthesizerInput, more: Sequence[str] = ())
     return f"{Document.read(report.rstrip()).with_blocks(section).markdown}\n"
 
 
-def _is_told(notice: Notice) -> bool:
+def is_of_engine(notice: Notice) -> bool:
+    """Whether the engine itself tells of it below the report."""
     return isinstance(notice, Limit) or notice.name in _TOLD
 
 

@@ -17,8 +17,8 @@ from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, judged, noted
 from deep_research.phases.content_archiving import Original, sent
-from deep_research.phases.evidence_lines import around_quotes
 from deep_research.phases.handoff import evidence_of, shared
+from deep_research.phases.quote_passages import around_quotes
 from deep_research.phases.steering_plan import unfollowed
 from deep_research.phases.synthesis.extractive_synthesizer import has_word_of
 from deep_research.phases.synthesis.handoff import (
@@ -269,7 +269,6 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
         finding_count=len(state.findings),
         gap_count=len(state.unresolved_gaps()),
         has_research_brief=bool(state.research_brief),
-        sub_queries=state.current_sub_queries(),
         gaps=state.gaps,
         notices=tuple(each for each in reported_notices(state) if each.name != OF_REPORT),
         improvements=state.report_improvements,

@@ -15,22 +15,13 @@ from deep_research.evidence.finding_clusters import numbers
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.plain import plainly
 from deep_research.evidence.words import content_stems
-from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.evidence_lines import with_names
 from deep_research.phases.prompting import Message, listed, manner, one_line, opening, room_for
 from deep_research.phases.synthesis.conflicts import HEADING as CONFLICTS
 from deep_research.phases.synthesis.handoff import SynthesizerInput
-from deep_research.phases.synthesis.model_drafts import (
-    MATERIAL,
-    STYLE,
-    Given,
-    body_of,
-    complete,
-    is_cut,
-    told,
-    with_ids,
-)
+from deep_research.phases.synthesis.model_drafts import body_of, complete, is_cut, with_ids
+from deep_research.phases.synthesis.writer_material import STYLE, SYSTEM, Given, with_material
 from deep_research.report.own_lines import LIMITS
 from deep_research.report.references import MARK, ids_in, marks_in, unmarked, without_marks
 from deep_research.report.report_document import Document, Section
@@ -44,21 +35,17 @@ _OURS = (CONFLICTS.casefold(), LIMITS.casefold())  # sections that code puts in 
 
 WORTH = 4  # further claims that are supported, for each that nothing carries
 TOO_SHORT, TOO_LONG = 0.5, 1.6  # of the wanted words
+NEW_FINDING_WORDS = 25  # that a revision may have more for each finding that the report does not use yet
+MOST_GROWN = 1.5  # of the wanted words, short of `TOO_LONG`
 
-REVISION = f"""\
-You write the report of a piece of research, of which there is a version already: you revise it. {MATERIAL}
-
-You are given the report as it is, what is said of it, and what was found, of which some is new. Make it better where \
-that is called for, and leave the rest alone: a good passage that you do not touch stays as it is.
-
-Form
+REVISION = """\
+You revise the report, which stands below as it is. Make it better where that is called for, and leave the rest alone: \
+a good passage that you do not touch stays as it is.
 - Give only the sections that change, each whole, after its heading as it stands ("## …"). A new section gets a heading \
 of its own; one that is to go is given with nothing under its heading. What you do not give stays word for word.
 - Take up the findings that the report does not use yet, where they answer the question; where they say otherwise than \
 the report, tell both, and which is better supported.
-- If nothing has to change, answer with the first section as it is.
-
-{STYLE}"""
+- If nothing has to change, answer with the first section as it is."""
 LAST_PASS = f"""\
 You write the report of a piece of research, whose sections were written side by side: you go over it once more. What \
 is said twice stays where it belongs and \
@@ -154,6 +141,13 @@ def _adds(text: str, figures: frozenset[str], said: set[str]) -> bool:
     return False
 
 
+def revision_words(wanted: int, draft: str, new: int) -> int:
+    """Words that a revision may have: as many as are wanted, or as the draft has with some for each of the ``new``
+    findings, up to `MOST_GROWN` of the wanted ones."""
+    grown = unspaced.size(draft) + NEW_FINDING_WORDS * new
+    return max(wanted, min(grown, int(MOST_GROWN * wanted)))
+
+
 async def revise(
     handoff: SynthesizerInput, material: Given, model: LanguageModel
 ) -> tuple[Revised, Message] | None:
@@ -163,14 +157,15 @@ async def revise(
     message = await off_loop(handoff.items, _with_draft, handoff, material, draft)
     for line in _critique(handoff, message):
         message.add(line)
+    words = revision_words(handoff.words, draft, len(_unused(draft, material)))
     message.add(
-        f"Give the sections that change, each whole and under its heading. The report should have about {handoff.words}"
+        f"Give the sections that change, each whole and under its heading. The report should have about {words}"
         f" words. {manner(handoff)}"
     )
     if message.size > message.room:
         return None
-    output = report_output(min(handoff.words, AT_ONCE), model.profile)
-    answer = await model.text(message.call(REVISION, output, effort=Effort.MEDIUM, label="revision"))
+    output = report_output(min(words, AT_ONCE), model.profile)
+    answer = await model.text(message.call(SYSTEM, output, label="revision"))
     size = (len(draft) + len(answer.value)) // TEXT_UNIT_CHARS
     whole = complete(answer, model)
     return await off_loop(size, revised, draft, answer.value, material, whole=whole), message
@@ -191,7 +186,7 @@ async def last_pass(
     if message.size > message.room:
         return draft, ()
     try:
-        answer = await model.text(message.call(LAST_PASS, output, effort=Effort.LOW, label="last pass"))
+        answer = await model.text(message.call(LAST_PASS, output, label="last pass"))
         size = (len(draft) + len(answer.value)) // TEXT_UNIT_CHARS
         whole = complete(answer, model)
         made = await off_loop(size, revised, draft, answer.value, material, adding=False, whole=whole)
@@ -201,16 +196,19 @@ async def last_pass(
 
 
 def _with_draft(handoff: SynthesizerInput, material: Given, draft: str) -> Message:
-    message = Message(material.room)
-    opening(message, handoff)
-    told(handoff.model_copy(update={"improvements": ()}), material, message)
+    message = with_material(handoff, material, REVISION)
     names = material.names.names
     message.add("The report as it is:")
     message.material("report", with_names(draft, names))
-    cited = _cited(draft)
-    if new := [name for finding_id, name in names.items() if finding_id not in cited]:
+    if new := _unused(draft, material):
         message.add(f"Findings that it does not use yet: {', '.join(new)}.")
     return message
+
+
+def _unused(draft: str, material: Given) -> list[str]:
+    """The names of the findings that a draft does not cite."""
+    cited = _cited(draft)
+    return [name for finding_id, name in material.names.names.items() if finding_id not in cited]
 
 
 def _critique(handoff: SynthesizerInput, message: Message) -> Iterable[str]:

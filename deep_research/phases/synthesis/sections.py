@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from pydantic import BaseModel, Field
@@ -19,13 +19,14 @@ from deep_research.budget.report_cost import text_output
 from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import ContentMissingError
 from deep_research.logs import masked
-from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.concurrency import together
+from deep_research.phases.evidence_rounds import searches_by_round
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
     Message,
+    advice,
     brief,
     listed,
     manner,
@@ -34,26 +35,28 @@ from deep_research.phases.prompting import (
     output_for,
     room_for,
     shortened,
+    standing,
 )
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.model_drafts import (
-    MATERIAL,
-    STYLE,
     Draft,
-    Given,
-    beside,
     body_of,
     complete,
-    contradicting,
-    found,
     is_cut,
-    searched,
     unusable,
     with_ids,
-    with_material,
-    with_passages,
 )
 from deep_research.phases.synthesis.revision import last_pass
+from deep_research.phases.synthesis.writer_material import (
+    MATERIAL,
+    STYLE,
+    Given,
+    beside,
+    contradicting,
+    found,
+    improvements,
+    with_material,
+)
 from deep_research.state.events import PieceWritten
 from deep_research.state.identity import sha256_hex
 from deep_research.state.journal import Content, Journal
@@ -183,7 +186,9 @@ async def in_sections(
     after = _headed(frame.open_heading, "What remains open", frame.open, opened)
     title = one_line(outline.title) or one_line(handoff.original_query)
     text = "\n\n".join([f"# {title}", before, *written, after])
-    draft = await off_loop(len(text) // TEXT_UNIT_CHARS, Draft.of, text, handoff.original_query, material)
+    draft = await off_loop(
+        len(text) // TEXT_UNIT_CHARS, Draft.of, text, handoff.original_query, material.names, material.words
+    )
     if draft.problem:
         raise unusable(model, f"the report cannot be used: {draft.problem}")
     if handoff.requests is not None and handoff.requests < len(shares) + BESIDE_SECTIONS:
@@ -193,7 +198,8 @@ async def in_sections(
 
 
 def _asking_for_outline(handoff: SynthesizerInput, material: Given) -> Message:
-    message = with_material(handoff, with_passages(material, handoff))
+    message = with_material(handoff, material)
+    improvements(handoff, message)
     most = most_sections(handoff.requests)
     bound = f", in {most} sections at most" if most < MOST_SECTIONS else ""
     message.add(f"Plan a report of {handoff.words} words{bound}. {manner(handoff)}")
@@ -202,7 +208,7 @@ def _asking_for_outline(handoff: SynthesizerInput, material: Given) -> Message:
 
 async def _outline(handoff: SynthesizerInput, material: Given, message: Message, model: LanguageModel) -> str:
     """The plan as it is carried out, as JSON."""
-    call = message.call(OUTLINE, output_for(model, OUTLINE_OUTPUT), effort=Effort.MEDIUM)
+    call = message.call(OUTLINE, output_for(model, OUTLINE_OUTPUT))
     outline = (await model.object(call, Outline)).value
     return _carried_out(outline, material, most_sections(handoff.requests)).model_dump_json()
 
@@ -235,12 +241,11 @@ def _carried_out(outline: Outline, material: Given, most: int) -> Carried:
 
 def _shares(outline: Carried, material: Given, handoff: SynthesizerInput) -> list[_Share]:
     """The sections, each with its findings and what stands around their quotes."""
-    by_id = {finding.id: finding for finding in material.findings}
     return [
         _Share(
             section.heading,
             section.purpose,
-            with_passages(replace(material, findings=tuple(by_id[i] for i in section.findings)), handoff),
+            material.of(section.findings, handoff),
         )
         for section in outline.sections
     ]
@@ -253,13 +258,18 @@ async def _section(
     problem = ""
     for _ in range(2):
         message = Message(share.part.room)
-        opening(message, handoff)
+        standing(message, handoff)
         brief(message, handoff.research_brief)
         planned = [f"{each.heading}: {each.purpose}" if each.purpose else each.heading for each in shares]
         message.add(f"The report has these sections:\n{listed(planned)}")
-        searched(handoff, message)
-        found(share.part, message, "What was found for the section to be written:")
+        found(
+            share.part,
+            message,
+            "What was found for the section to be written",
+            searches_by_round(handoff, message),
+        )
         contradicting(handoff, share.part, message)
+        advice(message, handoff)
         message.add(
             f"Write the text of the section “{share.heading}” alone, in about {words} words: {share.purpose}"
             f" {_neighbours(share, shares)} What belongs to another section is told there. Subheadings, if it needs any,"
@@ -269,7 +279,6 @@ async def _section(
         call = message.call(
             PART,
             output_for(model, text_output(words)),
-            effort=Effort.MEDIUM,
             label=share.heading,
         )
         answer = await model.text(call)
@@ -328,7 +337,7 @@ async def _frame(
         "Write what stands before and after them: the answer to the question, and what remains open. Repeat no"
         f" sentence of theirs. {manner(handoff)}"
     )
-    call = message.call(FRAME, output, effort=Effort.MEDIUM)
+    call = message.call(FRAME, output)
     return (await model.object(call, Frame)).value.model_dump_json()
 
 

@@ -21,7 +21,7 @@ def written(call):
     """A report of the findings of one source, each with its name in the prompt as the reference."""
     prompt = call.messages[-1].content
     source = re.search(r"^(S\d+): “The Bell Rock lighthouse”", prompt, re.MULTILINE)[1]
-    findings = re.findall(rf"^(F\d+) \(\w+, {source}\): (.+?)(?: — .*)?$", prompt, re.MULTILINE)
+    findings = re.findall(rf"^(F\d+) \({source}\): (.+)$", prompt, re.MULTILINE)
     return "\n\n".join(
         ["# Who built Bell Rock?", "## Answer", *(f"{text} [{name}]" for name, text in findings)]
     )

@@ -58,7 +58,8 @@ def test_it_shows_caps_spending_fidelity_and_advice_within_eighty_columns(plain:
     table = [line.split() for line in lines]
     assert ["max_searches", "1", "1"] in table
     assert ["max_usd", "-", "unknown"] in table
-    assert ["PHASE", "ROLE", "REQUESTS", "FAILED", "TOKENS", "IN", "TOKENS", "OUT", "DOLLARS"] in table
+    heads = ["PHASE", "ROLE", "REQUESTS", "FAILED", "TOKENS", "IN", "CACHED", "OUT", "DOLLARS"]
+    assert heads in table
     assert [row[:2] for row in table if row[-1:] == ["unknown"]][1:-1] == [
         ["planning", "planner"],
         ["analysis", "analyzer"],
@@ -77,6 +78,8 @@ def test_json_is_the_same_as_one_object(plain: Cli, cramped: Done) -> None:
         *("research_id", "query", "caps", "usage", "fidelity", "least_kept", "notices", "advice")
     }
     assert made["usage"]["models"][0]["model"] == "openai-compatible:m"
+    cached = [row["tokens"]["cached"] for row in made["usage"]["models"]]
+    assert 0 < sum(cached) == made["usage"]["cached_tokens"]
     first = made["least_kept"][0]
     assert first["title"].startswith("Towers of region")
     restored = plain("archive", "restore", first["archived"]).out
@@ -102,7 +105,18 @@ def test_of_a_run_whose_content_was_sent_whole_nothing_is_said(
     assert done.code == 0
     assert "Fidelity" not in done.err
     assert plain("show", run_id(plain)).err == ""
-    assert "Fidelity 1.00 (Full): 3 texts were sent whole." in plain("show", run_id(plain), "--budget").out
+    shown = plain("show", run_id(plain), "--budget").out
+    assert "Fidelity 1.00 (Full): 3 texts were sent whole." in shown
+
+
+def test_what_a_service_had_cached_is_shown_where_it_tells(plain: Cli, tmp_path: Path) -> None:
+    (tmp_path / "one.md").write_text("# Towers\n\nThe old tower of the town was built of stone in 1312.\n")
+    with ModelServer(lambda served: reading(served.text, served.schema)) as server:
+        model = f"ollama:m@{server.base_url}"  # tells of no cache
+        assert plain("run", ASKED, "--corpus", "one.md", "--model", model).code == 0
+    shown = plain("show", run_id(plain), "--budget").out
+    assert "TOKENS IN" in shown
+    assert "CACHED" not in shown
 
 
 @pytest.mark.parametrize(

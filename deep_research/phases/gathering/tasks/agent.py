@@ -1,26 +1,25 @@
-"""The agent of a task that thinks with a model: each step is one answer, given what the steps before have shown, within
-what the limits of the task leave."""
+"""The agent of a task that thinks with a model: each step is one turn of the model, which calls tools, within what the
+limits of the task leave."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from deep_research.budget.condense import condense
-from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules, Count
+from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.evidence.words import StemFinder, coverage, question_terms
+from deep_research.models.base import Message as Turn
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Price
-from deep_research.phases.gathering.tasks.desk import Desk, Showing
-from deep_research.phases.gathering.tasks.toolbox import Step, Toolbox
+from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.step_prompt import StepPrompt, room_beside
+from deep_research.phases.gathering.tasks.toolbox import Toolbox
 from deep_research.phases.handoff import Handoff
 from deep_research.phases.prompting import (
     RULES,
-    Message,
     Room,
     brief,
     in_window,
-    listed,
     manner,
     one_line,
     opening,
@@ -38,20 +37,18 @@ LEAST_INPUT, LEAST_OUTPUT = 3_000, 1_000
 MOST_OUTPUT = 4_000  # tokens, thoughts included
 LEAST_ROOM = 500  # tokens of what a step is made from, where a limit of its task leaves no more
 OF_CONTEXT, OF_INVENTORY = 0.15, 0.15  # of the room
-OF_CONDENSED, LEAST_CONDENSED = 0.25, 100  # of a step's tokens, and at least
-LATEST = 0.9  # the weight of what the last step showed, against 0.5 for the first: it is what is decided on
 
 SYSTEM = f"""\
 You work on one task of a larger piece of research: you answer its question from sources that you find with tools, and \
 from nothing that you know yourself.
 
-Work in steps. In each, look at what the steps before have shown, think what is still missing, and say what to do next: \
-up to four uses of tools that do not need each other's results, or done. Sources have names such as S3, links (results \
+Work in steps. In each, look at what the steps before have shown, think what is still missing, and call up to four tools \
+that do not need each other's results, or the tool done alone. Sources have names such as S3, links (results \
 whose text nobody has read) such as L12; tools take these names and never an address. A search that finds nothing to the \
 point is made again in other words: fewer, other terms for the same, the name or the title that the thing goes by. \
 Open what promises most, read on where a text breaks off before the answer, follow what a text refers to.
 
-Be done as soon as the task is answered, or when what is left is not to be found. Then give
+Call done as soon as the task is answered, or when what is left is not to be found. Give it
 - the answer in a few sentences;
 - the facts it rests on: each a statement understandable by itself, the source that carries it, and the words of the \
 source it follows from, copied letter by letter, one to three sentences. A fact whose quote is not in its source is \
@@ -195,12 +192,14 @@ class LLMTaskAgent:
         last: bool,
         model: LanguageModel,
         left: Left,
-    ) -> Answer[Step] | None:
+    ) -> Answer[Turn] | None:
         """The ``number``-th step, counted from 1; ``last``: there is none after it. None where what is ``left`` of the
         task's limits has no room for one."""
 
         async def whole() -> Room:
-            return await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
+            room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
+            more = room_beside(room, toolbox.specs)
+            return replace(room, tokens=max(0, room.tokens - more), beside=room.beside + more)
 
         async def fitting() -> Room:
             return _within(await whole(), left, model.profile.price)
@@ -210,14 +209,15 @@ class LLMTaskAgent:
         if room.tokens < LEAST_ROOM and left != Left():
             return None
 
-        async def send(message: Message) -> Answer[Step]:
+        async def send(prompt: StepPrompt) -> Answer[Turn]:
             output = min(room.answer, output_for(model, MOST_OUTPUT))
-            return await model.object(message.call(SYSTEM, output, label=handoff.task.id), toolbox.form)
+            call = prompt.call(SYSTEM, output, label=handoff.task.id)
+            return await model.turn(call.model_copy(update={"tools": toolbox.specs}))
 
-        def compose(room: Room) -> Message:
-            return _told(handoff, desk, toolbox, number, last, room, half)
+        def compose(room: Room) -> StepPrompt:
+            return _prompt(handoff, desk, toolbox, number, last, room, half)
 
-        size = sum(len(showing.text) for _, showings in desk.showings for showing in showings)
+        size = sum(len(showing.text) for step in desk.steps for showing in step.showings)
         return await in_window(room, compose, send, size=size, again=fitting)
 
 
@@ -231,82 +231,37 @@ def _within(room: Room, left: Left, price: Price | None) -> Room:
     return replace(room, tokens=max(0, fits), answer=output)
 
 
-def _told(
+def _prompt(
     handoff: TaskInput, desk: Desk, toolbox: Toolbox, number: int, last: bool, room: Room, half: int
-) -> Message:
+) -> StepPrompt:
     """What changes least comes first, and each step behind those before it: what a service read for one step it need not
     read again for the next. ``half`` are the tokens of half the window."""
     task = handoff.task
-    message = Message(room)
-    opening(message, handoff)
-    brief(message, handoff.research_brief)
-    message.add(f"Your task: {one_line(task.question)}")
+    prompt = StepPrompt(room)
+    opening(prompt, handoff)
+    brief(prompt, handoff.research_brief)
+    prompt.add(f"Your task: {one_line(task.question)}")
     if task.critique:
-        message.add("A reviewer sent an earlier attempt back. Mend this:")
-        message.material("critique", task.critique)
+        prompt.add("A reviewer sent an earlier attempt back. Mend this:")
+        prompt.material("critique", task.critique)
     if handoff.context:
-        message.add("What is known already:")
-        message.material("known", message.within(handoff.context, OF_CONTEXT, "what is known of a task"))
-    message.add(f"Tools:\n{listed(toolbox.described())}")
-    outside = toolbox.outside_descriptions()
+        prompt.add("What is known already:")
+        prompt.material("known", prompt.within(handoff.context, OF_CONTEXT, "what is known of a task"))
     what = "what others say of their tools"
-    message.listing(f"{what.capitalize()}:", "tool descriptions", outside, OF_INVENTORY, what)
+    prompt.listing(
+        f"{what.capitalize()}:", "tool descriptions", toolbox.outside_descriptions(), OF_INVENTORY, what
+    )
     if "search" in toolbox.tools and len(task.data_sources) > 1:
-        message.add(f"Data sources: {', '.join(task.data_sources)}.")
-    message.cut()
+        prompt.add(f"Data sources: {', '.join(task.data_sources)}.")
     tail = _tail(handoff, desk, toolbox, number, last)
-    whole = _add_steps(message, desk, task.question, half, room.tokens - message.count(tail))
+    whole = prompt.add_steps(desk.steps, task.question, half, room.tokens - prompt.count(tail))
     # The heads of sources stand in what the steps have shown, where that is there as a whole.
-    named = [line for line in desk.inventory() if f"{line.partition(':')[0]}: " not in whole]
-    message.listing("What you have beside:", "names", named, OF_INVENTORY, "what a task has found", bullet="")
-    message.add(tail)
-    return message
-
-
-def _add_steps(message: Message, desk: Desk, question: str, half: int, room: int) -> str:
-    """Adds what the steps have shown, and gives the text of those that are shown whole."""
-    if not desk.showings:
-        return ""
-    message.add("What your steps have shown, the first one first:")
-    message.cut()
-    count = len(desk.showings)
-    contents = [_content(n, step, shown, count) for n, (step, shown) in enumerate(desk.showings)]
-    texts = {content.id: content.forms[0] for content in contents}
-    shown = condensed_once(list(texts.values()), half, question, message.count)
-    left = max(0, room - message.size - 40 * count)
-    if sum(map(message.count, shown)) > left and message.rules.enabled:
-        fitted = message.fitted(contents, left, question, "what the steps of a task have shown")
-        shown = [fitted.texts[content.id] for content in contents]
-    for name, text in zip(texts, shown, strict=True):
-        if text:
-            message.material(name, text)
-            message.cut()
-    return "\n".join(text for text, whole in zip(shown, texts.values(), strict=True) if text == whole)
-
-
-def condensed_once(steps: Sequence[str], most: int, question: str, count: Count) -> list[str]:
-    """The texts of steps as they are shown: whole until they have more than ``most`` tokens together; then those before
-    the latest are condensed, with regard to the question, and stay as they are then. What is shown of the first steps
-    follows from these alone, so each further step finds the same before it."""
-    shown: list[str] = []
-    condensed = 0
-    for place, text in enumerate(steps):
-        shown.append(text)
-        if place > condensed and sum(map(count, shown)) > most:
-            for earlier in range(condensed, place):
-                size = max(LEAST_CONDENSED, int(count(steps[earlier]) * OF_CONDENSED))
-                shown[earlier] = condense(steps[earlier], size, query=question, measure=count).text
-            condensed = place
-    return shown
-
-
-def _content(place: int, step: TaskStep, showings: Sequence[Showing], count: int) -> Content:
-    lines = [f"Thought: {one_line(step.thought)}"] if step.thought else []
-    for use, showing in zip(step.uses, showings, strict=False):
-        given = ", ".join(f"{name}: {value}" for name, value in use.arguments.items())
-        lines.append(f"{use.tool}({one_line(given)[:400]}){' failed' if use.failed else ''}:\n{showing.text}")
-    weight = 0.5 + (LATEST - 0.5) * (place + 1) / count
-    return Content(f"step {step.number}", ("\n\n".join(lines),), weight)
+    names = [line for line in desk.inventory() if f"{line.partition(':')[0]}: " not in whole]
+    if names:
+        lines = "\n".join(prompt.lines(names, OF_INVENTORY, "what a task has found"))
+        tail = "\n\n".join(["What you have beside:", prompt.fenced("names", lines), tail])
+    prompt.end(tail)
+    return prompt
 
 
 def _tail(handoff: TaskInput, desk: Desk, toolbox: Toolbox, number: int, last: bool) -> str:
@@ -318,7 +273,7 @@ def _tail(handoff: TaskInput, desk: Desk, toolbox: Toolbox, number: int, last: b
         if "search" in toolbox.tools and len(handoff.task.data_sources) > 1:
             told.append(f"Data sources now: {', '.join(desk.data_sources) or 'none any more'}.")
     if last:
-        step = "This is the last step: be done, with what there is."
+        step = "This is the last step: call done, with what there is."
     else:
         step = f"This is step {number} of at most {most}. What next?"
     return "\n\n".join([*told, f"{step} {manner(handoff)} Quotes stay in theirs."])

@@ -12,6 +12,7 @@ from pydantic import Field
 from deep_research.errors import ContentMissingError, ToolError
 from deep_research.evidence.sites import host_of
 from deep_research.logs import masked
+from deep_research.models.base import Message as Turn
 from deep_research.phases.gathering.source_reading import KEYED
 from deep_research.phases.gathering.tasks.egress import Egress
 from deep_research.phases.gathering.tasks.tool import Link, Shown, ToolResult
@@ -37,6 +38,16 @@ class Showing(Record):
     shown_to: dict[str, int] = Field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class PastStep:
+    """A step that was recorded, with what each of its uses showed. ``turn`` is that of the model as its service gave it,
+    None where it was another rung."""
+
+    record: TaskStep
+    showings: tuple[Showing, ...] = ()
+    turn: Turn | None = None
+
+
 @dataclass(slots=True)
 class Desk:
     """A `TaskView`. ``named`` are the data sources of the task, ``sources`` those of the run by id; the names are given
@@ -48,7 +59,7 @@ class Desk:
     egress: Egress = field(default_factory=Egress)
     sources: dict[str, Source] = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
-    showings: list[tuple[TaskStep, tuple[Showing, ...]]] = field(default_factory=list)
+    steps: list[PastStep] = field(default_factory=list)
     _order: dict[str, None] = field(default_factory=dict)
     _shown_to: dict[str, int] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
@@ -154,9 +165,9 @@ class Desk:
         self._shown_to |= shown_to
         return showing
 
-    def noted(self, step: TaskStep, showings: Sequence[Showing]) -> None:
-        """A step that was recorded."""
-        self.showings.append((step, tuple(showings)))
+    def add(self, step: PastStep) -> None:
+        """Adds a step that was recorded."""
+        self.steps.append(step)
 
     async def replay(self, steps: Sequence[TaskStep], sources: Mapping[str, Source]) -> None:
         """Brings the desk to where it stood after ``steps``."""
@@ -164,10 +175,12 @@ class Desk:
             self.known(sources[i] for i in step.source_ids if i in sources)
             hashes = [use.result_hash for use in step.uses if use.result_hash]
             made = [Showing.model_validate_json(text) for text in await self.journal.texts(hashes)]
+            turns = await self.journal.texts([step.turn_hash] if step.turn_hash else [])
             for showing in made:
                 self.links += showing.links
                 self._shown_to |= showing.shown_to
-            self.noted(step, made)
+            turn = Turn.model_validate_json(turns[0]) if turns else None
+            self.add(PastStep(step, tuple(made), turn))
             for use in step.uses:
                 if use.tool == "fetch" and not use.refused:
                     with suppress(ToolError):  # there was no such link

@@ -14,6 +14,8 @@ from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, DeepResearchError, ToolError
 from deep_research.evidence.page_identity import canonical_url
 from deep_research.logs import masked, masked_value
+from deep_research.models.base import Message as Turn
+from deep_research.models.characters import in_all_texts
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering.caps import unread_notices
@@ -22,7 +24,7 @@ from deep_research.phases.gathering.gatherer import outgoing
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, Unread
 from deep_research.phases.gathering.queries import Asked
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent
-from deep_research.phases.gathering.tasks.desk import Desk, Showing
+from deep_research.phases.gathering.tasks.desk import Desk, PastStep, Showing
 from deep_research.phases.gathering.tasks.egress import sites_of
 from deep_research.phases.gathering.tasks.library import Library
 from deep_research.phases.gathering.tasks.tool import ToolResult
@@ -109,18 +111,22 @@ async def record_step(
     began: float,
     handoff: GathererInput | None = None,
     end: Callable[[TaskStep], TaskFinished] | None = None,
+    turn: Turn | None = None,
 ) -> None:
-    """Records what a step brought, with the sources that came, what is told of those that could not be read, and the
-    event that ``end`` makes of it where the task ends with it; then the desk has it. ``handoff`` is that of a search
-    whose known sources do not count."""
+    """Records what a step brought, with the sources that came, notes on those that could not be read, and the event that
+    ``end`` makes of it where the task ends with it; then the desk has it. ``handoff`` is that of a search whose known
+    sources do not count, ``turn`` that of the model: kept where it is its service's own and holds no secret."""
     gain = _Gain(
         place, task, desk, handoff, held={source.id: source for source in place.journal.state.sources}
     )
     for use in uses:
         await gain.add(use)
+    saved = Content.of(turn.model_dump_json()) if turn is not None and _may_be_saved(turn) else None
+    gain.contents += [saved] if saved else []
     done = step.model_copy(
         update={
             **gain.of_step(uses),
+            "turn_hash": saved.hash if saved else None,
             "seconds": round(asyncio.get_running_loop().time() - began, 3),
         }
     )
@@ -133,7 +139,11 @@ async def record_step(
     notices += unread_notices(gain.unread, place.journal.state.options.budget.max_fetches)
     ends = [end(done)] if end is not None else []
     await place.journal.record(stepped, *notices, *ends, contents=gain.contents)
-    desk.noted(done, gain.showings)
+    desk.add(PastStep(done, tuple(gain.showings), turn if saved else None))
+
+
+def _may_be_saved(turn: Turn) -> bool:
+    return turn.native is not None and in_all_texts(turn, masked) is turn
 
 
 @dataclass(slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, ValidationError
 
 from deep_research.calls import TEXT_UNIT_CHARS, Calls, contained, off_loop
 from deep_research.errors import (
@@ -23,6 +23,8 @@ from deep_research.errors import (
 from deep_research.evidence.plain import clean
 from deep_research.logs import cut, told
 from deep_research.models.characters import whole
+from deep_research.models.coercion import coerced
+from deep_research.models.tool_calls import ToolCall, ToolSpec
 from deep_research.phases.gathering.collecting import bounded_notes, bounded_unread
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, NAME, Link, TaskView, Tool, ToolResult
 from deep_research.sources.search.fields import (
@@ -32,8 +34,10 @@ from deep_research.sources.search.fields import (
     MAX_TITLE_CHARS,
 )
 
+_Arguments = TypeVar("_Arguments", bound=BaseModel)
+
 GROUP = "deep_research.tools"
-DONE, THINK = "done", "think"  # are no tools: the first ends a task, the second does nothing
+DONE, THINK = "done", "think"  # are no tools: the first ends a task, the second is a turn that calls nothing
 MAX_TEXT_CHARS = 100_000  # of a tool's own words
 MAX_LINKS = 500
 MOST_AT_ONCE = 4  # uses of one step
@@ -49,23 +53,19 @@ class Fact(BaseModel):
     confidence: Literal["low", "medium", "high"] = "low"
 
 
-class Step(BaseModel):
-    """What an agent says: a thought, and what is to be done. ``actions`` has a narrower type for each set of tools."""
+class TaskEnd(BaseModel):
+    """The arguments of the tool that ends a task."""
 
-    thought: str = Field(default="", description="what you make of what you have seen, in a sentence or two")
-    actions: list[Any] = Field(default_factory=list)
-    answer: str | None = Field(default=None, description="with done: the answer to the task")
-    facts: list[Fact] = Field(
-        default_factory=list, description="with done: the facts it rests on, each with a quote"
-    )
+    answer: str | None = Field(default=None, description="the answer to the task, in a few sentences")
+    facts: list[Fact] = Field(default_factory=list, description="the facts it rests on, each with a quote")
     worth_reading: list[str] = Field(
         default_factory=list,
-        description="with done: names of sources, such as S1, that should be read whole for the report",
+        description="names of sources, such as S1, that should be read whole for the report",
     )
-    missing: list[str] = Field(default_factory=list, description="with done: what could not be found")
+    missing: list[str] = Field(default_factory=list, description="what could not be found")
     ask_owner: str | None = Field(
         default=None,
-        description="with done: a question that only who ordered the research can answer, where all hangs on it",
+        description="a question that only who ordered the research can answer, where all hangs on it",
     )
 
 
@@ -124,17 +124,10 @@ class Toolbox:
     timeout: float
 
     @property
-    def form(self) -> type[Step]:
-        """The type of a step: its actions name these tools."""
-        fields = tuple((tool.name, tool.arguments) for tool in self.tools.values())
-        return _form(fields)
-
-    def described(self) -> list[str]:
-        """A line for each tool."""
-        return [
-            f"{tool.name}({', '.join(tool.arguments.model_fields)}): {tool.description}"
-            for tool in self.tools.values()
-        ]
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as a model is offered them, with the one that ends the task."""
+        ends = _spec(DONE, "End the task. It is called alone.", TaskEnd)
+        return (*(_spec(tool.name, tool.description, tool.arguments) for tool in self.tools.values()), ends)
 
     def outside_descriptions(self) -> list[str]:
         """A line for each tool of which somebody else says what it does."""
@@ -144,22 +137,19 @@ class Toolbox:
             if tool.outside_description
         ]
 
-    def arguments(self, action: BaseModel) -> tuple[Tool, BaseModel]:
-        """The tool that an action names, and its arguments. Raises `ToolError`."""
-        name = str(getattr(action, "tool", ""))
-        tool = self.tools.get(name)
+    def arguments(self, call: ToolCall) -> tuple[Tool, BaseModel]:
+        """The tool that a call names, and its arguments. Raises `ToolError`."""
+        tool = self.tools.get(call.name)
         if tool is None:
             raise ToolError(
-                f"There is no tool '{name[:40]}' for this task.", hint=f"There are: {', '.join(self.tools)}."
+                f"There is no tool '{call.name[:40]}' for this task.",
+                hint=f"There are: {', '.join(self.tools)}.",
             )
-        given = action.model_dump(exclude_none=True)
-        wanted = {key: value for key, value in given.items() if key in tool.arguments.model_fields}
-        try:
-            return tool, tool.arguments.model_validate(wanted)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, first["loc"])) or "the arguments"
-            raise ToolError(f"{name} cannot be used so: {place}: {first['msg']}.") from None
+        return tool, _validated(call, tool.arguments)
+
+    def end(self, call: ToolCall) -> TaskEnd:
+        """What a call of `DONE` ends the task with. Raises `ToolError`."""
+        return _validated(call, TaskEnd)
 
     async def use(self, tool: Tool, arguments: BaseModel, view: TaskView) -> ToolResult:
         """What a tool gives, under its deadline; a passing failure is tried once more. An error of one that had ``asked``
@@ -219,28 +209,21 @@ def _bounded_link(link: Link) -> Link:
     )
 
 
-@lru_cache(maxsize=64)
-def _form(tools: tuple[tuple[str, type[BaseModel]], ...]) -> type[Step]:
-    """One type for all actions, with the fields of every tool: flat, so that a model which writes plain lines can give
-    it. What a tool makes of its fields it checks itself."""
-    fields: dict[str, Any] = {}
-    users: dict[str, list[str]] = {}
-    told_of: dict[str, str] = {}
-    for name, arguments in tools:
-        for key, field in arguments.model_fields.items():
-            users.setdefault(key, []).append(name)
-            told_of.setdefault(key, field.description or key)
-            fields.setdefault(key, field.annotation)
-            if fields[key] != field.annotation:
-                fields[key] = str
-    names = (*(name for name, _ in tools), THINK, DONE)
-    choices: Any = Literal[names]
-    definitions: dict[str, Any] = {"tool": (choices, Field(description="what to do"))}
-    for key, kind in fields.items():
-        what_for = f"for {', '.join(users[key])}: {told_of[key]}"
-        definitions[key] = (kind | None, Field(default=None, description=what_for))
-    action: Any = create_model("Action", **definitions)
-    wanted = f"what to do now, at most {MOST_AT_ONCE} side by side; done alone"
-    return create_model(
-        "Step", __base__=Step, actions=(list[action], Field(default_factory=list, description=wanted))
-    )
+@lru_cache(maxsize=256)
+def _spec(name: str, description: str, arguments: type[BaseModel]) -> ToolSpec:
+    schema = {key: value for key, value in arguments.model_json_schema().items() if key != "description"}
+    return ToolSpec(name=name, description=description, parameters=schema)
+
+
+def _validated(call: ToolCall, arguments: type[_Arguments]) -> _Arguments:
+    """Arguments as a model means them: what it leaves empty it leaves out, and what no tool has is passed over."""
+    if call.problem:
+        raise ToolError(call.problem)
+    fields = arguments.model_fields
+    values = {name: value for name, value in call.arguments.items() if name in fields and value is not None}
+    try:
+        return arguments.model_validate(coerced(values, arguments))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the arguments"
+        raise ToolError(f"{call.name} cannot be used so: {place}: {first['msg']}.") from None

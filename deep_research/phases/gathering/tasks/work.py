@@ -17,8 +17,10 @@ from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, ModelError, ToolError, WindowError
 from deep_research.evidence.quotes import QuoteFinder, quote_at
 from deep_research.logs import masked_value
+from deep_research.models.base import Message as Turn
 from deep_research.models.failures import Verdict
 from deep_research.models.language_model import Answer, LanguageModel
+from deep_research.models.tool_calls import ToolCall
 from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.tasks.agent import Left, TaskInput, left
 from deep_research.phases.gathering.tasks.desk import Desk
@@ -30,7 +32,7 @@ from deep_research.phases.gathering.tasks.toolbox import (
     MOST_AT_ONCE,
     THINK,
     Fact,
-    Step,
+    TaskEnd,
     Toolbox,
 )
 from deep_research.phases.handoff import Asked, with_latest
@@ -49,7 +51,10 @@ from deep_research.state import (
 from deep_research.state.events import Event, LimitReached, Progress, Started, TaskFinished, TaskStepped
 from deep_research.state.identity import normalised
 
-REPEATED = "The same was done in an earlier step and would show the same. Do something else, or be done."
+TOO_MANY = "At most four tools are used in one step. Call it in the next one, if it is still needed."
+BESIDE_DONE = "Nothing is used beside done."
+GO_ON = "Nothing was called. Call tools, or end the task with done."
+REPEATED = "The same was done in an earlier step and would show the same. Do something else, or call done."
 ENDED_BY_REPETITION = "Its agent made the same step again and again."
 MAX_REPEATS = 2  # times that a step is made: the second time it is refused
 
@@ -114,7 +119,7 @@ class TaskWork:
             began = asyncio.get_running_loop().time()
             last = bool(rest.closing) or number >= self.task.limits.steps
             try:
-                said = await self.place.agent.step(
+                answer = await self.place.agent.step(
                     self.handoff, self.desk, self.toolbox, number, last=last, model=self.model, left=rest
                 )
             except (BudgetError, WindowError, ModelError) as error:
@@ -126,64 +131,78 @@ class TaskWork:
                 finding = TaskFinding(stopped=error.problem, error="" if stands.source_ids else error.problem)
                 await self._finish(stands, finding, *more)
                 return
-            if said is None:
+            if answer is None:
                 await self._finish(stands, TaskFinding(stopped=rest.tight))
                 return
-            await self._done_or_used(stands, said, number, began, last=last, closing=rest.closing)
+            await self._take(stands, answer, number, began, last=last, closing=rest.closing)
 
-    async def _done_or_used(
-        self, stands: TaskState, given: Answer[Step], number: int, began: float, *, last: bool, closing: str
+    async def _take(
+        self, stands: TaskState, answer: Answer[Turn], number: int, began: float, *, last: bool, closing: str
     ) -> None:
-        said, usage = given.value, given.usage
-        thought = one_line(said.thought)[:LONGEST_THOUGHT]
-        names = {str(action.tool) for action in said.actions}
+        """Ends the task where the turn of the model does, and uses the tools that it calls otherwise."""
+        turn, usage = answer.value, answer.usage
+        thought = one_line(turn.content)[:LONGEST_THOUGHT]
         step = TaskStep(number=number, thought=thought, tokens=usage, cost_usd=self.place.cost(usage))
-        answers = bool(said.answer or said.facts)
-        thinks = names <= {THINK}
-        if DONE in names or (thinks and (answers or last)) or (answers and last):
-            finding, lost = await self._finding(said)
+        problem = ""
+        if any(call.name == DONE for call in turn.calls) or (last and not turn.calls):
+            end, problem = self._end(turn, last=last)
+            finding, lost = await self._finding(end)
             if lost and not finding.facts and not last and not self._requoted:
-                self._requoted = True
-                await self._record(step, [Used(DONE, {}, problem=_lost(lost))], began)
+                self._requoted, problem = True, _lost(lost)
+            if not problem:
+                finding = finding.model_copy(update={"stopped": closing})
+                await self._finish(stands, finding, step=step, began=began)
                 return
-            finding = finding.model_copy(update={"stopped": closing})
-            await self._finish(stands, finding, step=step, began=began)
-            return
-        actions = [action for action in said.actions if action.tool != THINK][:MOST_AT_ONCE]
-        wanted = [self._as_logged(action) for action in actions]
+        uses = [self._as_logged(call) for call in turn.calls]
         reads_on = {name for name, tool in self.toolbox.tools.items() if tool.reads_on}
-        repeated = repetitions(wanted, thought, stands.steps, reads_on)
+        repeated = 0 if problem else repetitions(uses, thought, stands.steps, reads_on)
         if repeated >= MAX_REPEATS:
             await self._finish(stands, TaskFinding(stopped=ENDED_BY_REPETITION), step=step, began=began)
             return
-        if repeated:
-            used = [Used(use.tool, use.arguments, problem=REPEATED) for use in wanted]
+        if problem:
+            made = [Used(use.tool, {}, problem=problem if use.tool == DONE else BESIDE_DONE) for use in uses]
+        elif repeated:
+            made = [Used(use.tool, use.arguments, problem=REPEATED) for use in uses]
         else:
-            used = await self._used(actions, stands)
-        thinking = Used(THINK, {}, None if repeated else ToolResult(text="Noted."), REPEATED * bool(repeated))
-        await self._record(step, used or [thinking], began)
+            made = await self._used(turn.calls[:MOST_AT_ONCE], stands)
+            made += [Used(use.tool, use.arguments, problem=TOO_MANY) for use in uses[MOST_AT_ONCE:]]
+        thinking = Used(THINK, {}, None if repeated else ToolResult(text=GO_ON), REPEATED * bool(repeated))
+        await self._record(step, made or [thinking], began, turn)
+
+    def _end(self, turn: Turn, *, last: bool) -> tuple[TaskEnd, str]:
+        """What a turn ends the task with, and why it cannot be used so. Of the last turn all that is there is taken."""
+        call = next((call for call in turn.calls if call.name == DONE), None)
+        if call is None:
+            return TaskEnd(answer=turn.content), ""
+        try:
+            return self.toolbox.end(call), ""
+        except ToolError as error:
+            answer = call.arguments.get("answer")
+            return TaskEnd(answer=answer if isinstance(answer, str) else turn.content), "" if last else str(
+                error
+            )
 
     # Tools
 
-    def _as_logged(self, action: BaseModel) -> ToolUse:
-        """A use that is asked for, as the log has it once it was tried."""
+    def _as_logged(self, call: ToolCall) -> ToolUse:
+        """A call as the log has it once it was tried."""
         try:
-            arguments = _logged(self._askable(self.toolbox.arguments(action)[1]))
+            arguments = _logged(self._askable(self.toolbox.arguments(call)[1]))
         except ToolError:
             arguments = {}
-        return ToolUse(tool=str(getattr(action, "tool", "")), arguments=masked_value(arguments))
+        return ToolUse(tool=call.name, arguments=masked_value(arguments))
 
-    async def _used(self, actions: Sequence[BaseModel], stands: TaskState) -> list[Used]:
+    async def _used(self, calls: Sequence[ToolCall], stands: TaskState) -> list[Used]:
         """The uses of one step, side by side; what has no room under the caps, or cannot be understood, is told."""
         ready: list[tuple[Used, Tool, BaseModel]] = []
         uses: list[Used] = []
         searches = sum(step.searches for step in stands.steps)
         fetches = sum(step.fetches for step in stands.steps)
-        for action in actions:
-            use = Used(str(getattr(action, "tool", "")), {})
+        for call in calls:
+            use = Used(call.name, {})
             uses.append(use)
             try:
-                tool, arguments = self.toolbox.arguments(action)
+                tool, arguments = self.toolbox.arguments(call)
                 arguments = self._askable(arguments)
                 use.arguments = _logged(arguments)
                 self._check_egress(tool, arguments)
@@ -193,11 +212,11 @@ class TaskWork:
                 use.problem, use.refused = str(error), bool(error.data.get("refused"))
                 continue
             ready.append((use, tool, arguments))
-        said = ", ".join(
+        summary = ", ".join(
             f"{use.tool} {one_line(' '.join(map(str, use.arguments.values())))[:60]}" for use in uses
         )
         number = len(stands.steps) + 1
-        self._tell(f"step {number} of {self.task.limits.steps}, {said or 'thinking'}", number)
+        self._tell(f"step {number} of {self.task.limits.steps}, {summary or 'thinking'}", number)
         await together((partial(self._one, *each) for each in ready), at_once=MOST_AT_ONCE)
         return uses
 
@@ -281,9 +300,9 @@ class TaskWork:
 
     # The log
 
-    async def _record(self, step: TaskStep, uses: Sequence[Used], began: float) -> None:
+    async def _record(self, step: TaskStep, uses: Sequence[Used], began: float, turn: Turn) -> None:
         """One unit: what the tools gave, with the sources and texts that came."""
-        await record_step(self.place, self.task, self.desk, step, uses, began)
+        await record_step(self.place, self.task, self.desk, step, uses, began, turn=turn)
 
     async def _finish(
         self,
@@ -313,14 +332,14 @@ class TaskWork:
 
     # What was found
 
-    async def _finding(self, said: Step) -> tuple[TaskFinding, list[Fact]]:
+    async def _finding(self, end: TaskEnd) -> tuple[TaskFinding, list[Fact]]:
         """What the agent gave, its quotes as the sources have them; and the facts whose quotes none has."""
-        given = [fact for fact in said.facts[:MOST_FACTS] if 0 < len(one_line(fact.content)) <= LONGEST_FACT]
-        found = await self._located(given)
-        lost = [fact for place, fact in enumerate(given) if place not in found]
-        facts = _facts(given, found)
+        stated = [fact for fact in end.facts[:MOST_FACTS] if 0 < len(one_line(fact.content)) <= LONGEST_FACT]
+        quotes = await self._located(stated)
+        lost = [fact for place, fact in enumerate(stated) if place not in quotes]
+        facts = _facts(stated, quotes)
         finding = TaskFinding(
-            answer=one_line(said.answer or "")[:LONGEST_ANSWER],
+            answer=one_line(end.answer or "")[:LONGEST_ANSWER],
             facts=facts,
             confidence=max(
                 (fact.confidence for fact in facts),
@@ -328,11 +347,11 @@ class TaskWork:
                 default=ConfidenceLevel.SPECULATION,
             ),
             missing=tuple(
-                one_line(each)[:LONGEST_FACT] for each in said.missing[:MOST_MISSING] if each.strip()
+                one_line(each)[:LONGEST_FACT] for each in end.missing[:MOST_MISSING] if each.strip()
             ),
-            owner_question=one_line(said.ask_owner or "")[:LONGEST_FACT],
+            owner_question=one_line(end.ask_owner or "")[:LONGEST_FACT],
             unlocated=len(lost),
-            worth_reading=Aliases("S", list(self.desk.names)).all(said.worth_reading)[:MOST_WORTH_READING],
+            worth_reading=Aliases("S", list(self.desk.names)).all(end.worth_reading)[:MOST_WORTH_READING],
         )
         return finding, lost
 
@@ -408,4 +427,4 @@ def _is_name(value: str) -> bool:
 
 def _lost(facts: Sequence[Fact]) -> str:
     quotes = "; ".join(f"“{one_line(fact.quote)[:160]}”" for fact in facts[:10])
-    return f"No source that you have says so letter by letter: {quotes}. Be done again, with quotes as they stand."
+    return f"No source that you have says so letter by letter: {quotes}. Call done again, with quotes as they stand."
