@@ -199,7 +199,7 @@ class RunStateError(UsageError):
     def no_question(cls, research_id: str) -> RunStateError:
         return cls(
             f"Run '{research_id}' waits for no answer.",
-            hint=f"`deep-research status {research_id}` shows where it stands.",
+            hint=f"`deep-research status {research_id}` shows its status.",
             research_id=research_id,
         )
 

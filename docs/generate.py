@@ -26,10 +26,10 @@ You can give a setting in five places. The first place that has it wins:
 
 1. an argument, in Python (`DeepResearch(max_iterations=2)`) or at the prompt;
 2. an environment variable;
-3. a file, section `[research]`: the file of `--config` or `DEEP_RESEARCH_CONFIG`, else
-   `deep-research.toml` in the current folder, else `deep-research.toml` in the user's config folder. The engine
-   reads exactly one file. It reads the one in the current folder without being asked, so that file
-   has [fewer rights](#where-keys-and-documents-go);
+3. a file, section `[research]`: the file of `--config` or `DEEP_RESEARCH_CONFIG`, else `deep-research.toml` in the
+   current folder, else `deep-research.toml` in the user's config folder. The engine reads exactly one file. It
+   reads the one in the current folder without being asked, so that file has [fewer
+   rights](#where-keys-and-documents-go);
 4. a preset;
 5. the default.
 
@@ -40,26 +40,26 @@ max_sub_queries = 4
 corpus = ["papers", "notes.md"]
 ```
 
-For an unknown name the error suggests the nearest known one. For a value out of bounds it names the setting, the bounds, the
-value and its origin. `deep-research doctor` prints each value in force and where it comes from.
+For an unknown name the error suggests the nearest known one. For a value out of bounds it names the setting, the
+bounds, the value and its origin. `deep-research doctor` prints each value in force and where it comes from.
 
-- In an environment variable, write a list with commas (`papers,notes.md`) or as JSON (`["papers", "notes.md"]`). An empty
-  variable counts as not set; `none` removes a cap.
+- In an environment variable, write a list with commas (`papers,notes.md`) or as JSON (`["papers", "notes.md"]`). An
+  empty variable counts as not set; `none` removes a cap.
 - A relative path in a file starts from that file's folder; anywhere else, from the current folder.
 - `DEEP_RESEARCH_DATA_DIR` is another name for `DEEP_RESEARCH_HOME`, and overrides it.
-- `system_prompt`, `language`, `audience`, `source_language` and `protected` need a model or a service. If no agent of a run
-  supports one of them, the notices and the report say so: "language has no effect: the report is written without a language
-  model, in the words of its sources."
+- `system_prompt`, `language`, `audience`, `source_language` and `protected` need a model or a service. If no agent
+  of a run supports one of them, the notices and the report say so: "language has no effect: the report is written
+  without a language model, in the words of its sources."
 - `unit_timeout` covers all requests for one answer of a model, so it cannot be less than `operation_timeout`.
 - `heartbeat` is at most half of `lease_ttl`, so that a run does not lose its owner for one late renewal.
 
 ## Where keys and documents go
 
 The engine sends a key only to its own service, or to an address that you name: by argument, by variable (also
-`ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL`), with `--config`, or in your own file. It follows no redirect with a key.
-`deep-research doctor` lists each server that a run asks, and the variable of the key that goes there. If a key, or your
-question, goes to another server than the service's own, the run prints this at its start, and whether a file of the folder
-caused it.
+`ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL`), with `--config`, or in your own file. It follows no redirect with a
+key. `deep-research doctor` lists each server that a run asks, and the variable of the key that goes there. If a
+key, or your question, goes to another server than the service's own, the run prints this at its start, and whether
+a file of the folder caused it.
 
 | a value that names | argument, variable, `--config`, your own file | `deep-research.toml` of the current folder |
 | --- | --- | --- |
@@ -72,8 +72,9 @@ caused it.
 | a path (`corpus`, `data_dir`, files, `replay:FILE`) | anywhere | only inside the folder |
 | `dense_model` | a name or a folder | only a name |
 
-The same limits hold for a model file, and for the runs in a `data_dir`, that the folder's file names: the engine does not resume a
-run whose set-up reaches further. If you trust the folder, name its file: `--config deep-research.toml`.
+The same limits hold for a model file, and for the runs in a `data_dir`, that the folder's file names: the engine
+does not resume a run whose set-up reaches further. If you trust the folder, name its file: `--config
+deep-research.toml`.
 
 ## Reference
 """
@@ -133,34 +134,36 @@ COMMAND_LINE = """\
 $ deep-research run --sample "Who built the Bell Rock lighthouse?" --out report.md
 ```
 
-`python -m deep_research` does the same as `deep-research`. Put options before or after the command, as `--option VALUE` or
-`--option=VALUE`; you cannot abbreviate them, but common ones have a letter, `-o FILE`. After `--` nothing is an option. For
-completion, add one line to the start-up file of your shell: `eval "$(deep-research completion bash)"`, the same with `zsh`, or
-`deep-research completion fish | source`.
+`python -m deep_research` does the same as `deep-research`. Put options before or after the command, as `--option
+VALUE` or `--option=VALUE`; you cannot abbreviate them, but common ones have a letter, `-o FILE`. After `--` nothing
+is an option. For completion, add one line to the start-up file of your shell: `eval "$(deep-research completion
+bash)"`, the same with `zsh`, or `deep-research completion fish | source`.
 
-- The report (Markdown) goes to stdout, or to the file of `--out`; everything else goes to stderr. On a terminal the report has no
-  backslashes and entities, which protect it elsewhere.
+- The report (Markdown) goes to stdout, or to the file of `--out`; everything else goes to stderr. On a terminal the
+  report has no backslashes and entities, which protect it elsewhere.
 - On a terminal, progress is redrawn in place. Elsewhere it is a line for each finished phase and sub-query. With
-  `--verbose` or log lines it is plain lines on a terminal too. `NO_COLOR` works. Progress counts the documents that are indexed, and
-  the pages of a web search.
+  `--verbose` or log lines it is plain lines on a terminal too. `NO_COLOR` works. Progress counts the documents that
+  are indexed, and the pages of a web search.
 - `--verbose` shows the plan, the reasons for gaps and decisions, and a line for every step.
-- With `--json`, stdout is only JSON, and progress appears only with `--verbose`. `--out` then also writes the report.
-- A run keeps its options (length, rounds, sources). `resume ID --set report_words=120` ends with 2 if the run began with another
-  length.
+- With `--json`, stdout is only JSON, and progress appears only with `--verbose`. `--out` then also writes the
+  report.
+- A run keeps its options (length, rounds, sources). `resume ID --set report_words=120` ends with 2 if the run began
+  with another length.
 - Ctrl-C and SIGTERM stop a run and print how to resume it. A second signal ends the process at once.
-- A run keeps its set-up. `resume ID` takes models, services, gates and settings from the run, and searches its documents where they
-  were; you need `--corpus` only if they moved. A value in the call, the environment, a file or a preset overrides the run's. If
-  it differs, `resume` says so and ends with 2. With `--with-new-setup` it continues with the new values; the log and the report's limits
-  say so. A run with agents or hooks of a Python program has to be resumed from that program.
-- `status` shows the answer so far to each part of the question and each sub-query, and what failed, even while the run works:
-  [driving a run](driving.md).
-- `list` and `status` say why a run stopped and how far it is: searches done and planned, sources and findings, tokens, dollars, and
-  seconds of work over all processes. Dollars are unknown if a price is; everything is unknown if the log cannot be
-  read. A killed process loses the seconds since its last record.
-- Below the report, `run` and `show` say if the models did not see everything that was found, and how many parts of the question
-  the report answers.
-- `show FILE` opens an evidence pack read-only. A damaged, foreign, newer or harmful file ends in one line and with 2. Only the file of
-  `--out` is written.
+- A run keeps its set-up. `resume ID` takes models, services, gates and settings from the run, and searches its
+  documents where they were; you need `--corpus` only if they moved. A value in the call, the environment, a file or
+  a preset overrides the run's. If it differs, `resume` says so and ends with 2. With `--with-new-setup` it
+  continues with the new values; the log and the report's limits say so. A run with agents or hooks of a Python
+  program has to be resumed from that program.
+- `status` shows the answer so far to each part of the question and each sub-query, and what failed, even while the
+  run works: [driving a run](driving.md).
+- `list` and `status` say why a run stopped and how far it is: searches done and planned, sources and findings,
+  tokens, dollars, and seconds of work over all processes. Dollars are unknown if a price is; everything is unknown
+  if the log cannot be read. A killed process loses the seconds since its last record.
+- Below the report, `run` and `show` say if the models did not see everything that was found, and how many parts of
+  the question the report answers.
+- `show FILE` opens an evidence pack read-only. A damaged, foreign, newer or harmful file ends in one line and with
+  2. Only the file of `--out` is written.
 - `list --limit 20` prints a page; `--after ID` with the last run of a page prints the next one.
 """
 JSON_CONTRACT = """\
@@ -170,7 +173,8 @@ JSON_CONTRACT = """\
 | --- | --- |
 | `run`, `resume`, `show` | one object with the fields of `ResearchResult` (`show FILE`: of the run in the pack): \
 `status`, `report`, `sources`, `findings`, `claims`, `citations`, `completeness` (0 to 1, how much \
-of the question the findings cover), `probability` (0 to 1, that the passages of a run without a model contain the answer), … |
+of the question the findings cover), `probability` (0 to 1, that the passages of a run without a model \
+contain the answer), … |
 | `run --estimate` | one object: `iterations`, `searches`, `fetches`, `model_calls`, `input_tokens`, `output_tokens`, \
 `cost_usd` (each `low` and `high`), `phases` (the same by phase), `models` by role, `unpriced`, `set_aside`, `caps`, \
 `notes` |
@@ -181,7 +185,8 @@ shortened most), `notices` (with limits), `advice` |
 `updated_at`; why: `message` (of an aborted run), `waiting_for`, `until`, `pause_id`, `parked_kind` (of a parked one: \
 `question` or `outage`); how far: `seconds`, `searches_done`, `searches_planned`, `sources`, `findings`, `tokens`, \
 `cost_usd`, `answered` |
-| `status` | the object of `cancel`, and `answers`: for each part of the question and each sub-query its `question`, `state` \
+| `status` | the object of `cancel`, and `answers`: for each part of the question and each sub-query its \
+`question`, `state` \
 (`open`, `searched`, `found`, `answered`, `partly`, `not_found`, `failed`), at most three `sentences` (`text`, \
 `source_ids`), and the `reason` if there is no answer; `limits` and `notices`: what failed or was left out |
 | `events` | one JSON object for each event, one a line |

@@ -117,13 +117,13 @@ def check_one_choice(
     """Raises `UsageError` unless `Memory.forget` is told exactly once what to forget."""
     if (ids is not None) + (kinds is not None) + bool(everything) != 1:
         raise UsageError(
-            "Name what is to be forgotten: ids, kinds, or everything.", hint="Give exactly one of the three."
+            "forget needs ids, kinds or everything.", hint="Pass exactly one of ids, kinds and everything."
         )
 
 
 def no_room(limit: int) -> MemoryFullError:
     return MemoryFullError(
         f"This user's memory is full: it holds {limit:,} entries, and no more episodes that could go.",
-        hint="Forget what is no longer true: `deep-research memory forget ID`, or `--kind NAME`.",
+        hint="Delete outdated entries: `deep-research memory forget ID`, or `--kind NAME`.",
         limit=limit,
     )

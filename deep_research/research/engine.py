@@ -247,7 +247,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         if options.get("shared_budget") is not None:
             raise UsageError(
                 "A submitted run takes no shared_budget.",
-                hint="Give it to the engine that works on the queue.",
+                hint="Pass it to the engine that works on the queue.",
             )
         await self._check_previous(chosen)
         place = queue_place(priority, not_before)
@@ -374,8 +374,8 @@ class DeepResearch(RunControl, MemoryVerbs):
     def _refuse_closed(self) -> None:
         if self._closed:
             raise UsageError(
-                "This engine is closed, and works on no further run.",
-                hint="Make another one over the same data_dir or store: runs that were going are resumed there.",
+                "This engine is closed.",
+                hint="Create another engine with the same data_dir or store, and resume its runs there.",
             )
 
     async def _stop(self) -> None:
@@ -425,7 +425,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         known = await self._parts.calls(self._users.context, user_id, timeout=self._settings.hook_timeout)
         if known is None:
             raise RightError(
-                f"The user '{str(user_id)[:60]}' is not known." if user_id else "The run names no user.",
+                f"The user '{str(user_id)[:60]}' is unknown." if user_id else "The run names no user.",
                 hint="Name one with user_id, or add it to the directory of users.",
             )
         return cast("UserContext", known)
@@ -457,7 +457,7 @@ class DeepResearch(RunControl, MemoryVerbs):
             chosen.model_dump_json()
         except ValueError:
             raise SettingsError(
-                "An option holds characters that are not text.", hint="Remove them and ask again."
+                "An option holds characters that are not text.", hint="Remove them and try again."
             ) from None
         with parts.keyring.scope():
             return masked(question), in_all_texts(chosen, masked), shared, parts
@@ -500,7 +500,7 @@ class DeepResearch(RunControl, MemoryVerbs):
             if task.cancelled():
                 future.set_exception(
                     RunStateError(
-                        f"Run '{run_id}' was interrupted.", hint="Resume it to go on.", research_id=run_id
+                        f"Run '{run_id}' was interrupted.", hint="Resume the run.", research_id=run_id
                     )
                 )
             elif (error := task.exception()) is not None:

@@ -75,9 +75,7 @@ class Memories:
         """
         (wanted,) = _kinds(kind) or ()
         if wanted not in GIVEN:
-            raise UsageError(
-                f"Nobody adds {wanted} by hand: runs do.", hint="Add to the profile or the preferences."
-            )
+            raise UsageError(f"Only runs add {wanted}.", hint="Use the kind profile or preferences.")
         said = _checked_text(text)
         entry = MemoryEntry(
             id=new_entry_id(),
@@ -147,20 +145,20 @@ def checked_user(user_id: object) -> str | None:
     """Raises `UsageError` for what is no name of a user."""
     if user_id is None or (isinstance(user_id, str) and _is_text(user_id)):
         return user_id
-    raise UsageError("user_id must be a text, or None.", hint="Name the user as runs do.")
+    raise UsageError("user_id must be a text, or None.", hint="Use the same user_id as in runs.")
 
 
 def _checked_text(text: object) -> str:
     """Raises `UsageError`."""
     if not isinstance(text, str) or not _is_text(text):
-        raise UsageError("What is to be remembered is no text.", hint="Give a text.")
+        raise UsageError("The text to remember is not a str.", hint="Give a text.")
     said = text.strip()
     if not said:
-        raise UsageError("What is to be remembered is empty.", hint="Give a text.")
+        raise UsageError("The text to remember is empty.", hint="Give a text.")
     if len(said) > MAX_TEXT_CHARACTERS:
         raise UsageError(
             f"The text has {len(said):,} characters; an entry has at most {MAX_TEXT_CHARACTERS:,}.",
-            hint="Shorten it, or make several of it.",
+            hint="Shorten it, or split it into several entries.",
         )
     return said
 

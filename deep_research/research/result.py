@@ -176,7 +176,7 @@ class ResearchResult(Record):
         why = f" ({self.reason})" if self.reason else ""
         raise ResearchAbortedError(
             f"Run '{self.research_id}' is {self.status}{why}: {self.message or 'it has not finished'}",
-            hint=f"Take it up again with resume('{self.research_id}').",
+            hint=f"Continue it with resume('{self.research_id}').",
             research_id=self.research_id,
             status=self.status.value,
             reason=self.reason.value if self.reason else None,

@@ -234,8 +234,8 @@ class RunControl(Sessions, ABC):
                     return summary
                 if time.monotonic() > deadline:
                     raise RunBusyError(
-                        f"Run '{research_id}' was asked to stop and has not yet.",
-                        hint="Look again with `deep-research status`.",
+                        f"Run '{research_id}' has not stopped yet.",
+                        hint="Check again with `deep-research status`.",
                         research_id=research_id,
                     )
                 await watcher.wait(POLL_SECONDS)

@@ -83,7 +83,7 @@ def checked_run_id(research_id: object) -> str:
     if isinstance(research_id, str) and RUN_ID.match(research_id):
         return research_id
     raise RunStateError(
-        f"'{str(research_id)[:60]}' is no run id.",
+        f"'{str(research_id)[:60]}' is not a run id.",
         hint="Run ids look like deepres-0123456789ab; `deep-research list` shows them.",
     )
 
@@ -309,7 +309,7 @@ class Runs:
         if row.projection.status.ended:
             raise RunStateError(
                 f"Run '{research_id}' is {row.projection.status}: there is nothing to pause.",
-                hint="`deep-research show` shows what it came to.",
+                hint="`deep-research show` shows its result.",
             )
         status = row.projection.status
         if status is RunStatus.QUEUED or (status is not RunStatus.PARKED and row.owned(time.time())):
@@ -347,7 +347,7 @@ def _setup_of(rows: Sequence[StoredEvent]) -> SetUp | None:
 def check_limit(limit: int | None) -> None:
     """Raises `UsageError`."""
     if limit is not None and (not isinstance(limit, int) or limit < 1):
-        raise UsageError("limit must be a whole number above 0.", hint="Leave it out for all of them.")
+        raise UsageError("limit must be a whole number above 0.", hint="Omit it to get all.")
 
 
 _NAMED: dict[str, type[StrEnum]] = {"status": RunStatus, "parked_kind": ParkedKind}
@@ -375,6 +375,6 @@ def _checked(name: str, value: Any) -> Any:
     if not isinstance(value, kind):
         raise UsageError(
             f"The filter {name} takes a {kind.__name__}, got {type(value).__name__}.",
-            hint="Leave it out for all runs.",
+            hint="Omit it to get all runs.",
         )
     return value

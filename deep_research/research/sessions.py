@@ -76,7 +76,7 @@ class Sessions(Runs):
         """The sessions of the store, or of one ``user``, the one with the latest run first; of these the first
         ``limit``. Raises `UsageError`."""
         if limit is not None and (not isinstance(limit, int) or limit < 1):
-            raise UsageError("limit must be a whole number above 0.", hint="Leave it out for all of them.")
+            raise UsageError("limit must be a whole number above 0.", hint="Omit it to get all.")
         rows = await asyncio.to_thread(self._store.runs, filter=RunFilter(user=user))
         by_session: defaultdict[tuple[str, str | None], list[RunRow]] = defaultdict(list)
         for row in rows:
@@ -118,7 +118,7 @@ class Sessions(Runs):
         rows = await self._of_session(session_id, user_id)
         if busy := next((row for row in rows if row.owned(time.time())), None):
             raise RunBusyError(
-                f"Run '{busy.run_id}' of the session is being worked on.",
+                f"Run '{busy.run_id}' of the session is in progress.",
                 hint="Cancel it, or wait until it ends.",
                 research_id=busy.run_id,
             )
@@ -228,7 +228,7 @@ class Session:
     def _with_session(self, options: RunArguments) -> dict[str, Any]:
         own = {"session_id": self.session_id, **({"user_id": self.user_id} if self.user_id else {})}
         if options.keys() & {"session_id", "user_id"}:
-            raise UsageError("A session has its id and its user.", hint="Leave session_id and user_id out.")
+            raise UsageError("A session already has an id and a user.", hint="Remove session_id and user_id.")
         return {"depth": "auto", **options, **own}
 
     async def aturns(self) -> Sequence[SessionTurn]:

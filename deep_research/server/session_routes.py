@@ -79,7 +79,7 @@ def _owner(user: User, named: str | None) -> str | None:
     if named is None or named == user.name:
         return user.name
     if not user.sees(named):
-        raise RunNotFoundError("There is no such session.", hint="GET /v1/sessions names yours.")
+        raise RunNotFoundError("There is no such session.", hint="GET /v1/sessions lists yours.")
     return named
 
 

@@ -501,7 +501,7 @@ class SupervisorOrchestrator:
                 kind=ParkedKind.SHUTDOWN,
             )
         else:
-            parking = Parking(waiting_for="whoever paused it", kind=ParkedKind.PAUSE, then=WhenDue.STAY)
+            parking = Parking(waiting_for="a resume: it was paused", kind=ParkedKind.PAUSE, then=WhenDue.STAY)
         await journal.record(RunParked(parking=parking))
 
     async def _walk(self, journal: Journal) -> None:

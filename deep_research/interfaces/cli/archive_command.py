@@ -45,10 +45,10 @@ def _check(args: Namespace) -> None:
         raise UnknownNameError.of("action", args.action, _ACTIONS)
     if args.action == "restore" and args.hash is None:
         raise UsageError(
-            "Which text is to be restored?", hint="Give its hash; `deep-research archive list` shows all."
+            "restore needs the hash of a text.", hint="Give its hash; `deep-research archive list` shows all."
         )
     if args.action != "restore" and (args.hash is not None or args.out is not None):
-        raise UsageError(f"archive {args.action} takes neither a hash nor --out.", hint="Leave them out.")
+        raise UsageError(f"archive {args.action} takes neither a hash nor --out.", hint="Remove them.")
     check_target(args.out)
 
 
@@ -99,13 +99,14 @@ def _full_hash(archive: Archive, given: str) -> str:
     beginning = given.strip().lower().removeprefix(_SCHEME)
     if not _BEGINNING.fullmatch(beginning):
         raise UsageError(
-            f"'{phrases.line(given)[:80]}' is no hash.", hint="`deep-research archive list` shows all."
+            f"'{phrases.line(given)[:80]}' is not a hash.", hint="`deep-research archive list` shows all."
         )
     wanted = f"{_SCHEME}{beginning}"
     found = [entry.content_hash for entry in archive.list() if entry.content_hash.startswith(wanted)]
     if len(found) > 1:
         raise UsageError(
-            f"{len(found)} archived texts have a hash that begins with {beginning}.", hint="Give more of it."
+            f"{len(found)} archived texts have a hash that begins with {beginning}.",
+            hint="Give more characters of the hash.",
         )
     if not found:
         raise ContentMissingError(

@@ -31,7 +31,7 @@ def _lines(made: Estimate, columns: int) -> Iterator[str]:
         f"{_count(made.iterations, 'iteration')}, {_count(made.searches, 'search', 'searches')},"
         f" {_count(made.fetches, 'page')} read."
     )
-    yield from text.fold(f"What the run may take: {scope}", columns)
+    yield from text.fold(f"The run may use: {scope}", columns)
     if made.phases:
         yield ""
         yield from text.figures([_HEAD, *map(_row, made.phases), _total(made)], columns)

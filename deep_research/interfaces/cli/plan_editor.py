@@ -62,7 +62,7 @@ class PlanEditor:
             if answer is not None:
                 return answer
             self._show()
-        self._console.note(f"That were {MOST_LINES} lines; the run stays parked.")
+        self._console.note(f"{MOST_LINES} lines are the limit; the run stays parked.")
         return None
 
     def _show(self, *, brief: bool = False) -> None:
