@@ -79,7 +79,7 @@ def read(archive: zipfile.ZipFile, name: str) -> bytes:
     except Exception as error:  # zlib.error and its like in other packings
         raise ArchiveError("a damaged zip archive") from error
     if len(data) != info.file_size:
-        raise ArchiveError("an archive that lies about its sizes")
+        raise ArchiveError("an archive with wrong sizes")
     return data
 
 
@@ -167,7 +167,7 @@ def _check(entry: zipfile.ZipInfo, bounds: Bounds) -> None:
     if entry.flag_bits & _ENCRYPTED_FLAG:
         raise ArchiveError("encrypted; save it without a password")
     if entry.compress_type not in _PACKINGS:
-        raise ArchiveError("an archive packed in a way that is not known")
+        raise ArchiveError("an archive with an unknown compression")
     if (
         name.startswith("/")
         or ".." in name.split("/")

@@ -42,7 +42,8 @@ def run_here(work: Coroutine[Any, Any, _T]) -> _T:
         return asyncio.run(work)
     work.close()
     raise ReentrantCallError(
-        "A plain call was made where an event loop runs.", hint="Await the verb with an a before its name."
+        "You made a plain call inside a running event loop.",
+        hint="Await the verb with the prefix a, such as arun.",
     )
 
 

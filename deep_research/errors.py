@@ -120,7 +120,22 @@ def bounded_data(value: Any, depth: int = 0) -> Any:
 
 
 class DeepResearchError(Exception):
-    """Base of the tree. ``str(error)`` is the problem and the next step on one line."""
+    """Base class of all errors of this package.
+
+    Attributes:
+        code: A stable name for programs.
+        problem: What is wrong.
+        hint: What to do next.
+        data: The facts of the case.
+
+    ``str(error)`` is the problem and the hint on one line. Errors can be pickled.
+
+    Example:
+        try:
+            engine.run(question)
+        except DeepResearchError as error:
+            print(error.code, error.problem, error.hint)
+    """
 
     code: ClassVar[str] = "error"
 
@@ -203,7 +218,7 @@ class RunStateError(UsageError):
     def no_question(cls, research_id: str) -> RunStateError:
         return cls(
             f"Run '{research_id}' waits for no answer.",
-            hint=f"`deep-research status {research_id}` shows where it stands.",
+            hint=f"`deep-research status {research_id}` shows its status.",
             research_id=research_id,
         )
 
@@ -420,13 +435,23 @@ class HandoffError(WorkError):
 
 
 class ResearchAbortedError(DeepResearchError):
-    """The run ended without completing; ``data`` has ``research_id``, ``status`` and ``reason``."""
+    """A run ended without completing. Only `ResearchResult.raise_for_status` raises this.
+
+    ``data`` has ``research_id``, ``status`` and ``reason``.
+
+    Example:
+        engine.run("Who built Bell Rock?").raise_for_status()
+    """
 
     code = "research_aborted"
 
 
 class StopResearch(Exception):  # noqa: N818 - a request, not an error
-    """Raised by a hook or an agent of yours to end the run: it aborts with reason ``cancelled``."""
+    """Raise this in a hook or an agent to end the run. It aborts with the reason ``cancelled``.
+
+    Example:
+        raise StopResearch("The question was withdrawn.")
+    """
 
     def __init__(self, reason: str = "stopped by a hook") -> None:
         self.reason = bounded_line(str(reason))

@@ -22,14 +22,14 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate.py from the model in deep_research/settings/model.py. -->
 
-Every setting may be given in five places. The first that names it wins:
+You can give a setting in five places. The first place that has it wins:
 
 1. an argument, in Python (`DeepResearch(max_iterations=2)`) or at the prompt;
 2. an environment variable;
-3. a file, section `[research]`: the one that `--config` or `DEEP_RESEARCH_CONFIG` names, else
-   `deep-research.toml` in the current folder, else `deep-research.toml` in the user's config folder. Exactly
-   one file is read. The one in the current folder is read without being named, and may come from anybody: see
-   [below](#where-keys-and-documents-go) what it may name;
+3. a file, section `[research]`: the file of `--config` or `DEEP_RESEARCH_CONFIG`, else `deep-research.toml` in the
+   current folder, else `deep-research.toml` in the user's config folder. The engine reads exactly one file. It
+   reads the one in the current folder without being asked, so that file has [fewer
+   rights](#where-keys-and-documents-go);
 4. a preset;
 5. the default.
 
@@ -40,41 +40,41 @@ max_sub_queries = 4
 corpus = ["papers", "notes.md"]
 ```
 
-A name that does not exist is refused with the nearest one that does. A value out of its bounds is refused
-with the setting, the bounds, the value and the place it came from. `deep-research doctor` prints each value
-in force and where it came from.
+For an unknown name the error suggests the nearest known one. For a value out of bounds it names the setting, the
+bounds, the value and its origin. `deep-research doctor` prints each value in force and where it comes from.
 
-- A list in an environment variable is written with commas (`papers,notes.md`) or as JSON
-  (`["papers", "notes.md"]`). An empty variable counts as not set; `none` takes a cap away.
+- In an environment variable, write a list with commas (`papers,notes.md`) or as JSON (`["papers", "notes.md"]`). An
+  empty variable counts as not set; `none` removes a cap.
 - A relative path in a file starts from that file's folder; anywhere else, from the current folder.
-- `DEEP_RESEARCH_DATA_DIR` does the same as `DEEP_RESEARCH_HOME`, and wins over it.
-- `system_prompt`, `language`, `audience`, `source_language` and `protected` speak to models and services. One of them
-  that no agent of a run supports is named in its notices and in its report, with the reason: "language has no effect: the
-  report is written without a language model, in the words of its sources."
-- `unit_timeout` may not be less than `operation_timeout`: it is the time of all requests for one answer of a model.
-- `heartbeat` may be at most half of `lease_ttl`, so that one late renewal does not cost a run its owner.
+- `DEEP_RESEARCH_DATA_DIR` is another name for `DEEP_RESEARCH_HOME`, and overrides it.
+- `system_prompt`, `language`, `audience`, `source_language` and `protected` need a model or a service. If no agent
+  of a run supports one of them, the notices and the report say so: "language has no effect: the report is written
+  without a language model, in the words of its sources."
+- `unit_timeout` covers all requests for one answer of a model, so it cannot be less than `operation_timeout`.
+- `heartbeat` is at most half of `lease_ttl`, so that a run does not lose its owner for one late renewal.
 
 ## Where keys and documents go
 
-The key of a variable goes to the service that it belongs to, or to an address that you name: by argument, by variable
-(also `ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL`), with `--config`, or in your own file. No redirect is followed with it.
-`deep-research doctor` lists each server that a run asks, with the variable of the key that goes there. A run says it at
-its start where a key, or what is researched, goes to another server than the service's own, and where a file of the
-folder had a part in it.
+The engine sends a key only to its own service, or to an address that you name: by argument, by variable (also
+`ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL`), with `--config`, or in your own file. It follows no redirect with a
+key. `deep-research doctor` lists each server that a run asks, and the variable of the key that goes there. If a
+key, or your question, goes to another server than the service's own, the run prints this at its start, and whether
+a file of the folder caused it.
 
 | a value that names | argument, variable, `--config`, your own file | `deep-research.toml` of the current folder |
 | --- | --- | --- |
 | a model or a service without an address | its key goes to its own server | the same |
 | `openai:` or `anthropic:` with an address, in any setting of models | its key goes there | refused |
-| `openai-compatible:` or `ollama:` with an address | no key goes there | on this machine alone, without a key |
+| `openai-compatible:` or `ollama:` with an address | no key goes there | only on this machine, without a key |
 | an address in `search_urls` | the key of that service goes there | refused |
-| a server in `mcp_servers` | its token goes to its address; its command is started | refused |
-| a proxy in `fetch_proxy` | its own password goes there | `off` and `environment` alone |
-| a path (`corpus`, `data_dir`, files, `replay:FILE`) | anywhere | inside of the folder alone |
-| `dense_model` | a name or a folder | a name alone |
+| a server in `mcp_servers` | its token goes to its address, or the engine starts its command | refused |
+| a proxy in `fetch_proxy` | its own password goes there | only `off` and `environment` |
+| a path (`corpus`, `data_dir`, files, `replay:FILE`) | anywhere | only inside the folder |
+| `dense_model` | a name or a folder | only a name |
 
-A file of models and the runs of a `data_dir` that the folder's file names may name what that file may name: a run whose
-set-up reaches further is not gone on with. If you trust the folder, name its file: `--config deep-research.toml`.
+The same limits hold for a model file, and for the runs in a `data_dir`, that the folder's file names: the engine
+does not resume a run whose set-up reaches further. If you trust the folder, name its file: `--config
+deep-research.toml`.
 
 ## Reference
 """
@@ -134,38 +134,37 @@ COMMAND_LINE = """\
 $ deep-research run --sample "Who built the Bell Rock lighthouse?" --out report.md
 ```
 
-`python -m deep_research` does the same as `deep-research`. Options may stand before or after the command, as
-`--option VALUE` or `--option=VALUE`, and are never abbreviated; the common ones have a letter, `-o FILE`. What follows
-`--` is no option. Completion is one line in the shell's start-up file: `eval "$(deep-research completion bash)"`, the
-same with `zsh`, and `deep-research completion fish | source`.
+`python -m deep_research` does the same as `deep-research`. Put options before or after the command, as `--option
+VALUE` or `--option=VALUE`; you cannot abbreviate them, but common ones have a letter, `-o FILE`. After `--` nothing
+is an option. For completion, add one line to the start-up file of your shell: `eval "$(deep-research completion
+bash)"`, the same with `zsh`, or `deep-research completion fish | source`.
 
-- The report (Markdown) goes to stdout, or to the file of `--out`; all else goes to stderr. On a terminal, which renders
-  no Markdown, it is shown without the backslashes and entities that keep outside text from being more than text.
-- On a terminal, progress is redrawn in place; elsewhere it is one plain line for each finished phase and
-  sub-query. With `--verbose`, or with log lines on, it is plain lines on a terminal too. `NO_COLOR` is honoured.
-  While documents are indexed it says how many were read, and of a search of the web how many of its pages.
-- `--verbose` shows the plan, the reasons of gaps and decisions, and a line for every step.
-- With `--json`, stdout is JSON and nothing else, and no progress is shown unless `--verbose` asks for it. `--out`
-  then takes the report, besides the JSON on stdout.
-- A run keeps its options (its length, its limits of rounds and sources): `resume ID --set report_words=120` for one
-  that began with another length ends with 2.
-- Ctrl-C and SIGTERM stop a run so that it can be resumed, and print how. A second one ends the process at once.
-- A run keeps its set-up. `resume ID` takes models, services, gates and settings from the run by name, and searches its
-  documents where they stand: `--corpus` is only needed when they have moved. What is named in the call, the environment,
-  a file or a preset goes before that; where it is otherwise than it was, `resume` says what differs and ends with 2.
-  `--with-new-setup` goes on with it all the same, which is written to the log and told in the report's limits.
-  Own agents and hooks of a Python program cannot be made of names: such a run is resumed from the program.
-- `status` has the answer so far to each part of the question and to each sub-query, while the run goes on too, and what
-  failed: [driving a run](driving.md).
-- `list` and `status` say why a run stands where it does and how far it came: searches done of those planned, sources and
-  findings (each once), tokens and dollars of models, seconds of work by all who worked on it. What nobody counted is
-  unknown: dollars where a price is, all of it for a run whose log could not be read. Seconds are as of what the run
-  recorded last; a killed process loses those since. They are unknown for runs of versions that did not count them.
-- Below the report `run` and `show` say, where it is so, that not all that was found reached the models, and of how many
-  of the parts of the question the report tells.
-- `show FILE` opens an evidence pack as a run that is only read: what is damaged, foreign, newer or made to do harm ends
-  in one line and with 2, and nothing is written but the file of `--out`.
-- `list --limit 20` prints a page; `--after ID` with the last run of a page goes on with the next.
+- The report (Markdown) goes to stdout, or to the file of `--out`; everything else goes to stderr. On a terminal the
+  report has no backslashes and entities, which protect it elsewhere.
+- On a terminal, progress is redrawn in place. Elsewhere it is a line for each finished phase and sub-query. With
+  `--verbose` or log lines it is plain lines on a terminal too. `NO_COLOR` works. Progress counts the documents that
+  are indexed, and the pages of a web search.
+- `--verbose` shows the plan, the reasons for gaps and decisions, and a line for every step.
+- With `--json`, stdout is only JSON, and progress appears only with `--verbose`. `--out` then also writes the
+  report.
+- A run keeps its options (length, rounds, sources). `resume ID --set report_words=120` ends with 2 if the run began
+  with another length.
+- Ctrl-C and SIGTERM stop a run and print how to resume it. A second signal ends the process at once.
+- A run keeps its set-up. `resume ID` takes models, services, gates and settings from the run, and searches its
+  documents where they were; you need `--corpus` only if they moved. A value in the call, the environment, a file or
+  a preset overrides the run's. If it differs, `resume` says so and ends with 2. With `--with-new-setup` it
+  continues with the new values; the log and the report's limits say so. A run with agents or hooks of a Python
+  program has to be resumed from that program.
+- `status` shows the answer so far to each part of the question and each sub-query, and what failed, even while the
+  run works: [driving a run](driving.md).
+- `list` and `status` say why a run stopped and how far it is: searches done and planned, sources and findings,
+  tokens, dollars, and seconds of work over all processes. Dollars are unknown if a price is; everything is unknown
+  if the log cannot be read. A killed process loses the seconds since its last record.
+- Below the report, `run` and `show` say if the models did not see everything that was found, and how many parts of
+  the question the report answers.
+- `show FILE` opens an evidence pack read-only. A damaged, foreign, newer or harmful file ends in one line and with
+  2. Only the file of `--out` is written.
+- `list --limit 20` prints a page; `--after ID` with the last run of a page prints the next one.
 """
 JSON_CONTRACT = """\
 ## JSON
@@ -173,22 +172,24 @@ JSON_CONTRACT = """\
 | command | prints |
 | --- | --- |
 | `run`, `resume`, `show` | one object with the fields of `ResearchResult` (`show FILE`: of the run in the pack): \
-`status`, `report`, `sources`, `findings`, `claims`, `citations`, `completeness` (0 to 1, how far what was found holds \
-what is asked), `probability` (0 to 1, that the passages of a run without a model hold the answer), … |
+`status`, `report`, `sources`, `findings`, `claims`, `citations`, `completeness` (0 to 1, how much \
+of the question the findings cover), `probability` (0 to 1, that the passages of a run without a model \
+contain the answer), … |
 | `run --estimate` | one object: `iterations`, `searches`, `fetches`, `model_calls`, `input_tokens`, `output_tokens`, \
 `cost_usd` (each `low` and `high`), `phases` (the same by phase), `models` by role, `unpriced`, `set_aside`, `caps`, \
 `notes` |
-| `show --budget` | one object: `caps` (`name`, `cap`, `used`), `usage`, `fidelity`, `least_kept` (texts that were \
+| `show --budget` | one object: `caps` (`name`, `cap`, `used`), `usage`, `fidelity`, `least_kept` (the texts that were \
 shortened most), `notices` (with limits), `advice` |
-| `list` | an array of objects as of `cancel` |
+| `list` | an array of objects like that of `cancel` |
 | `cancel` | one object: `research_id`, `query`, `status`, `reason`, `phase`, `iteration`, `created_at`, \
 `updated_at`; why: `message` (of an aborted run), `waiting_for`, `until`, `pause_id`, `parked_kind` (of a parked one: \
 `question` or `outage`); how far: `seconds`, `searches_done`, `searches_planned`, `sources`, `findings`, `tokens`, \
 `cost_usd`, `answered` |
-| `status` | as `cancel`, and `answers`: for each part of the question and each sub-query its `question`, `state` \
+| `status` | the object of `cancel`, and `answers`: for each part of the question and each sub-query its \
+`question`, `state` \
 (`open`, `searched`, `found`, `answered`, `partly`, `not_found`, `failed`), at most three `sentences` (`text`, \
-`source_ids`), and the `reason` where there is no more; `limits` and `notices`: what failed or was left out |
-| `events` | one object a line, an event each |
+`source_ids`), and the `reason` if there is no answer; `limits` and `notices`: what failed or was left out |
+| `events` | one JSON object for each event, one a line |
 | `delete` | `{"deleted": ID}` |
 | `serve`, `researcher` | `{"address": URL}` as soon as it listens |
 | `token add`, `token revoke` | `{"name": NAME, "token": TOKEN}`; `{"revoked": NAME}` |
@@ -196,7 +197,7 @@ shortened most), `notices` (with limits), `advice` |
 | `pack` | one object, the manifest: `research_id`, `package`, `checker`, `members` (`size`, `sha256` by name) |
 | `verify` | one object: `holds`, `research_id`, `members`, `texts`, `quotes`, `claims`, `failures` and `differing` \
 (`place`, `what`), `checker`, `own_checker` |
-| `replay` | as `events` |
+| `replay` | the same as `events` |
 | `archive list` | an array of objects: `content_hash`, `archived_at`, `expires_at`, `size` in bytes |
 | `archive restore` | one object: `content_hash`, `content`, `item_id`, `item_type`, `archived_at`, `archive_reason`, \
 `original_tokens`, `metadata` |
@@ -204,7 +205,7 @@ shortened most), `notices` (with limits), `advice` |
 | `doctor` | one object: `ok`, `checks` (`name`, `state`, `detail`), `settings` (`name`, `value`, `origin`) |
 
 An error is one object on stderr: `{"error": {"code": …, "message": …, "hint": …}}`. After Ctrl-C its code is
-`interrupted` and its hint holds the command to go on with.
+`interrupted`, and its hint has the command that resumes the run.
 """
 
 
@@ -233,7 +234,7 @@ def _option(option: Option) -> tuple[str, str]:
 
 
 def _option_table(rows: Sequence[tuple[str, str]]) -> str:
-    return _table(("option", "what it does"), rows) if rows else "No options of its own.\n"
+    return _table(("option", "what it does"), rows) if rows else "This command has no options of its own.\n"
 
 
 def architecture_page() -> str:

@@ -142,8 +142,8 @@ class Parts:
         only_tasks = bool(worker.tasks.sources.own) and not self.sources.any
         if only_tasks and options.gathering != "agents" and AgentRole.GATHERER.value not in self.setup.agents:
             raise NoSearchProviderError(
-                "There is nothing to search but data sources of tasks.",
-                hint="Have sub-queries worked on as tasks: gathering='agents' (--set gathering=agents).",
+                "Only data sources of tasks are given, and sub-queries are not tasks.",
+                hint="Set gathering='agents' (--set gathering=agents).",
             )
 
     @property
@@ -177,8 +177,8 @@ class Parts:
             )
         except TypeError as error:
             raise ConfigurationError(
-                f"The supervisor {class_name(self.make_supervisor)} cannot be made: {error}.",
-                hint="It has to take what SupervisorOrchestrator takes: def __init__(self, *args, **parts).",
+                f"The supervisor {class_name(self.make_supervisor)} cannot be created: {error}.",
+                hint="Give it the arguments of SupervisorOrchestrator: def __init__(self, *args, **parts).",
             ) from error
         if not isinstance(orchestrator, SupervisorOrchestrator):
             raise ConfigurationError(
@@ -364,8 +364,8 @@ def _make_tasks(
     for name, provider in (arguments.data_sources or {}).items():
         if not NAME.fullmatch(str(name)) or name in (CORPUS, WEB):
             raise ConfigurationError(
-                f"'{str(name)[:60]}' is no name of a data source.",
-                hint="Names are of small letters, digits and _, begin with a letter, and are not corpus or web.",
+                f"'{str(name)[:60]}' is not a name for a data source.",
+                hint="Use small letters, digits and _, begin with a letter, and avoid corpus and web.",
             )
         if not isinstance(provider, SearchProvider):
             raise ConfigurationError(
@@ -374,7 +374,7 @@ def _make_tasks(
         if settings.local_only and not provider.local:
             raise ConfigurationError(
                 f"local_only is set, and the data source '{name}' is not on this machine.",
-                hint="Leave it out, or leave local_only out.",
+                hint="Remove it, or remove local_only.",
             )
         own[name] = Service.of(provider, calls=calls, timeout=settings.operation_timeout * _ONE_REQUEST_SHARE)
     tools = checked_tools(arguments.tools or ())

@@ -58,7 +58,7 @@ def checked_supervisor(make: MakeSupervisor | None) -> MakeSupervisor:
         return SupervisorOrchestrator
     if not callable(make) or (isinstance(make, type) and not issubclass(make, SupervisorOrchestrator)):
         raise SettingsError(
-            "supervisor must be a subclass of SupervisorOrchestrator, or a function that makes one.",
-            hint="It is called for each run, with the phases and keywords: supervisor(phases, **parts).",
+            "supervisor must be a subclass of SupervisorOrchestrator, or a function that returns one.",
+            hint="The engine calls it for each run: supervisor(phases, **parts).",
         )
     return make

@@ -64,7 +64,7 @@ def tool_servers(
             if name in used_names:
                 raise ConfigurationError(
                     f"There are two tools '{name}', of which one is {own} of the MCP server '{server}'.",
-                    hint="Call the server something else in mcp_servers.",
+                    hint="Rename the server in mcp_servers.",
                 )
             used_names.add(name)
             may_ask = permissions.may_search(f"mcp:{server}")

@@ -86,7 +86,7 @@ def ready(roles: ModelRoles, *, local_only: bool) -> None:
             if local_only and not _is_here(each, provider):
                 raise ConfigurationError(
                     f"local_only is set, and the model '{provider.name}' is not on this machine.",
-                    hint="Take a model of this machine, such as ollama:MODEL, or none.",
+                    hint="Use a model on this machine, such as ollama:MODEL, or none.",
                 )
 
 
@@ -109,12 +109,12 @@ def used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase]) -> ModelR
     idle = [role.value for role in roles.by_role if role not in asked and role not in _SIMPLE]
     if idle:
         raise ConfigurationError(
-            f"Nothing asks the model of the {idle[0]}.",
-            hint=f"Models are asked by: {', '.join(sorted(asked)) or 'nobody here'}.",
+            f"No agent uses the model of the role {idle[0]}.",
+            hint=f"These roles use models: {', '.join(sorted(asked)) or 'none here'}.",
         )
     if roles.chain and not users:
         raise ConfigurationError(
-            "No agent uses the language model: all of them were given.",
-            hint="Give an agent that has uses_model, or leave the model out.",
+            "No agent uses the language model, since you gave all agents.",
+            hint="Give an agent with uses_model, or remove the model.",
         )
     return replace(roles, asked=frozenset(asked))

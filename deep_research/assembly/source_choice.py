@@ -97,7 +97,9 @@ def make_sources(
     web = any(not getattr(each, "local", True) for each in (*choice.services, *beside))
     own = make_pages(settings, store, extractor) if web and settings.fetch_pages else None
     if pages is not None and not callable(getattr(pages, "read", None)):
-        raise ConfigurationError(f"{pages!r} reads no pages.", hint="Give an object with `async read(url)`.")
+        raise ConfigurationError(
+            f"{pages!r} reads no pages.", hint="Give an object with a method `async read(url)`."
+        )
     gatherer = SearchGatherer(
         choice.services,
         corpus=corpus,
@@ -192,7 +194,7 @@ def _services(
                 name = each if isinstance(each, str) else getattr(each, "name", type(each).__name__)
                 raise ConfigurationError(
                     f"local_only is set, and '{name}' is not on this machine.",
-                    hint="Search the documents alone (--corpus PATH), or leave local_only out.",
+                    hint="Search only documents (--corpus PATH), or remove local_only.",
                 )
     return choose_services(
         search,

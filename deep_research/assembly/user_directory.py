@@ -81,7 +81,9 @@ class UserFile:
 def _users_in(body: Mapping[str, Any], path: Path) -> dict[str, UserContext]:
     users = body.get("users", {})
     if set(body) - {"users"} or not isinstance(users, dict):
-        raise SettingsError(f"{path} has something beside tables of users.", hint="Name them [users.NAME].")
+        raise SettingsError(
+            f"{path} has something other than tables of users.", hint="Write each user as [users.NAME]."
+        )
     contexts = {}
     for name, table in users.items():
         try:
@@ -110,7 +112,9 @@ def chosen_users(users: UserDirectory | None, settings: Settings) -> UserDirecto
     if users is None:
         return UserFile(settings.users_file) if settings.users_file is not None else None
     if not callable(getattr(users, "context", None)):
-        raise SettingsError("users must be a UserDirectory.", hint="Give an object with `context(user_id)`.")
+        raise SettingsError(
+            "users must be a UserDirectory.", hint="Give an object with a method `context(user_id)`."
+        )
     return users
 
 
@@ -129,7 +133,7 @@ def restricted(options: RunOptions, user: UserContext) -> RunOptions:
         if over:
             raise RightError(
                 f"The user '{user.name or 'nobody'}' may not use {name}: {', '.join(over)[:200]}.",
-                hint="Leave it out.",
+                hint="Remove it from the request.",
             )
         if name == "source_types" and allowed is not None and not values:
             changed[name] = allowed

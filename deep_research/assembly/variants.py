@@ -24,7 +24,7 @@ SET_UP = "setup"  # the limit of a run that went on with another set-up
 CHANGED = "corpus"  # the limit of documents that are not what they were when the run began
 _CHANGED = "The documents in '{}' have changed since the run began; what it had read before stays as it was."
 _HINT = (
-    "Leave out what is to stay as it was, and hand over the same objects; or go on with the new set-up: "
+    "Pass the same values and objects as before, or continue with the new set-up: "
     '--with-new-setup (setup="new").'
 )
 
@@ -123,9 +123,7 @@ class Variants:
         """Compares what the run had with what it is gone on with, once the documents are read. Raises `SetUpError`."""
         now, is_at = parts.set_up_now, parts.places
         if setup is None:
-            notice = Notice(
-                name=SET_UP, message="The set-up that the run had before it was resumed is not known."
-            )
+            notice = Notice(name=SET_UP, message="The set-up of the run before it was resumed is unknown.")
             return Going(change=now, notices=(notice,), places=is_at) if new else Going(places=is_at)
         corpora = corpus_differences(setup.corpora, places, now.corpora, is_at)
         changes = (*differences(setup, now), *corpora.differences)
@@ -134,13 +132,13 @@ class Variants:
         notices = [
             *(Notice(name=CHANGED, message=_CHANGED.format(name)) for name in corpora.changed),
             *(
-                Notice(name=SET_UP, message=f"The run went on with {name} at another address.")
+                Notice(name=SET_UP, message=f"The run continued with {name} at another address.")
                 for name in elsewhere
             ),
         ]
         if changes:
             notices.append(
-                Notice(name=SET_UP, message=f"The run went on with another set-up: {_lines(changes)}.")
+                Notice(name=SET_UP, message=f"The run continued with another set-up: {_lines(changes)}.")
             )
         return Going(change=now if changes or elsewhere else None, notices=tuple(notices), places=is_at)
 
@@ -241,8 +239,8 @@ def _standing(setup: SetUp, places: Sequence[str], *, new: bool) -> dict[str, An
         if not (place and Path(place).exists())
     ]
     raise CorpusError(
-        f"The documents of the run are not where they were: {'; '.join(missing)}.",
-        hint="Name all folders of the run: --corpus PATH (corpus=…). To search others instead, say so as well: "
+        f"The documents of the run have moved: {'; '.join(missing)}.",
+        hint="Name all folders of the run: --corpus PATH (corpus=…). To search other documents instead, add: "
         '--with-new-setup (setup="new").',
     )
 

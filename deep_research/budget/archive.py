@@ -199,7 +199,7 @@ class Archive:
                 f"The archive {self._folder} cannot be used: {error.strerror or error}.",
                 hint="Free some space, or set research_archive_dir to another folder."
                 if full
-                else "Set research_archive_dir to a folder of your own, no symbolic link, that can be written.",
+                else "Set research_archive_dir to your own writable folder, not a symbolic link.",
                 folder=str(self._folder),
             ) from None
 
@@ -284,6 +284,6 @@ def _missing(content_hash: str) -> ContentMissingError:
 def _damaged(digest: str, why: str) -> StoreDamagedError:
     return StoreDamagedError(
         f"The archived file {digest}.json is damaged: {why}.",
-        hint="Remove it; what it held is lost.",
+        hint="Delete the file; its text is lost.",
         content_hash=f"sha256:{digest}",
     )

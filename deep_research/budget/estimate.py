@@ -234,7 +234,7 @@ def _notes(made: Estimate, budget: Budget) -> Iterator[str]:
                 " without a model."
             )
         elif cap.standing is Standing.WITHIN:
-            yield f"{named} may be reached: the report is written from what there is by then."
+            yield f"{named} may be reached; the report is then written from what the run has."
     if budget.max_seconds is not None:
         yield f"How long it takes is not estimated; the cap max_seconds is {budget.max_seconds:g}."
     if made.models:

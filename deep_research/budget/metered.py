@@ -183,7 +183,7 @@ class RunModels:
     def _chain(self, role: ModelRole) -> Sequence[Named]:
         chain = self.roles.chain_of(role)
         if not chain:
-            raise AgentError(f"There is no model for the {role}.", hint="Give one: model=… or --model NAME.")
+            raise AgentError(f"The role {role} has no model.", hint="Name one: model=… or --model NAME.")
         return chain
 
     def model(self, role: ModelRole, phase: DeepResearchPhase, *, steered: bool = True) -> LanguageModel:
@@ -345,7 +345,7 @@ class _RunBook:
         if likely > window.most:
             raise WindowError(
                 f"A prompt of about {likely} tokens does not fit the {window.most} that '{provider.name}' has for it.",
-                hint="Send less of it, or use a model with a larger window.",
+                hint="Send less, or use a model with a larger window.",
                 model=provider.name,
                 tokens=likely,
                 limit=window.most,

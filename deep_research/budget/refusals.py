@@ -18,7 +18,7 @@ def limit_of(error: WorkError) -> Limit | None:
     which = "shared cap" if shared else "cap"
     return Limit(
         name=SHARED + name if shared else name,
-        message=f"The {which} {name}{of} was reached; what was left to do was done without a model.",
+        message=f"The {which} {name}{of} was reached; the rest was done without a model.",
         cap=cap,
         used=used,
     )
@@ -32,7 +32,7 @@ def share_of(error: WorkError) -> Limit | None:
     cap, phase = error.data.get("cap"), error.data["share"]
     return Limit(
         name=f"{cap}:{phase}",
-        message=f"The {phase} had its share of {cap}; what was left of it was done without a model.",
+        message=f"The {phase} used its share of {cap}; the rest of it was done without a model.",
         cap=error.data.get("limit"),
         used=error.data.get("used"),
     )

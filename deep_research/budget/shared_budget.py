@@ -132,10 +132,17 @@ desk = _Desk()
 
 
 class SharedBudget:
-    """Caps over all runs that are given it: ``DeepResearch(shared_budget=…)``, ``engine.run(…, shared_budget=…)``.
-    ``within`` is a larger budget that must allow everything too. Thread-safe; not shared with other processes.
+    """Caps over all runs that use it. It is thread-safe, and works within one process.
 
-    Raises `ConfigurationError` for a cap that is none.
+    Args:
+        within: A larger budget that must allow everything too.
+        The other arguments are the caps of `Budget`.
+
+    Raises `ConfigurationError` for an invalid cap.
+
+    Example:
+        team = SharedBudget(max_usd=5.0)
+        engine = DeepResearch(model="anthropic:MODEL", shared_budget=team)
     """
 
     def __init__(

@@ -120,7 +120,7 @@ class Ledger:
     def _over_cap(self, line: _Line) -> BudgetError:
         of_many = "shared " if self.shared else ""
         return BudgetError(
-            f"The next request could pass the {of_many}cap {line.name} of {line.cap:g}: {line.used:g} used,"
+            f"The next request could exceed the {of_many}cap {line.name} of {line.cap:g}: {line.used:g} used,"
             f" it may take {line.wanted:g}.",
             hint=f"Raise {line.name}{' of the shared budget' if self.shared else ''}, or choose a cheaper model.",
             cap=line.name,
@@ -152,7 +152,7 @@ def _is_agents(request: Reservation) -> bool:
 
 def _over_share(line: _Line, phase: DeepResearchPhase, ceiling: float) -> BudgetError:
     return BudgetError(
-        f"The next request could pass what {line.name} has for the {phase.value}: {line.used:g} of"
+        f"The next request could exceed the share of {line.name} for the {phase.value}: {line.used:g} of"
         f" {ceiling:.10g} used, it may take {line.wanted:g}.",
         hint=f"Raise {line.name}, or choose a cheaper model.",
         cap=line.name,
@@ -165,7 +165,7 @@ def _over_share(line: _Line, phase: DeepResearchPhase, ceiling: float) -> Budget
 
 def unpriced(model: str) -> ConfigurationError:
     return ConfigurationError(
-        f"max_usd cannot be kept: the price of '{model}' is not known.",
-        hint="Give its price in a model file (setting model_file), or take max_usd away.",
+        f"max_usd needs the price of '{model}', which is unknown.",
+        hint="Add the price to a model file (setting model_file), or remove max_usd.",
         model=model,
     )

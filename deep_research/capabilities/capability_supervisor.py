@@ -241,7 +241,7 @@ def _check_answer(answer: object, plan: CapabilityPlan) -> CapabilityAnswer:
         )
     known_ids = {message.id for message in plan.messages} - {None}
     if any(message.id in known_ids for message in answer.messages):
-        raise CapabilityError(f"'{plan.next}' gave an earlier answer again.", hint="Look at that service.")
+        raise CapabilityError(f"'{plan.next}' repeated an earlier answer.", hint="Check that service.")
     try:
         context = _check_json({**plan.context, **answer.context}, f"what '{plan.next}' shares")
         added = _check_json(
@@ -258,7 +258,7 @@ def _check_answer(answer: object, plan: CapabilityPlan) -> CapabilityAnswer:
         if size > most:
             raise CapabilityError(
                 f"What '{plan.next}' answers is larger than {most:,} bytes.",
-                hint="Share addresses, not contents.",
+                hint="Return addresses instead of contents.",
                 refused=True,
             )
     return answer

@@ -46,9 +46,9 @@ def _address(url: str) -> str:
     except httpx.InvalidURL as error:
         raise ValueError(str(error)) from None
     if parts.scheme not in ("http", "https") or not parts.host or parts.query or parts.fragment:
-        raise ValueError("It is no address such as http://localhost:8001.")
+        raise ValueError("It is not an address such as http://localhost:8001.")
     if parts.userinfo:
-        raise ValueError("A password has no place in an address: name a token_variable.")
+        raise ValueError("An address cannot hold a password; use token_variable.")
     return url
 
 
@@ -117,7 +117,7 @@ async def adiscover(
     for service in every_service:
         if local_only and not is_loopback(service.url):
             raise ConfigurationError(
-                f"local_only is set, and {service.url} is not on this machine.", hint="Leave one of them out."
+                f"local_only is set, and {service.url} is not on this machine.", hint="Remove one of them."
             )
     discoveries = await asyncio.gather(*map(_offered, every_service))
     capabilities: dict[str, Capability] = {}
@@ -151,7 +151,7 @@ def _researcher(url: str) -> AgentService:
         return AgentService(url=url, token_variable=TOKEN_VARIABLE)
     except ValidationError:
         raise ConfigurationError(
-            f"{URL_VARIABLE} is no address of a service: '{url[:80]}'.", hint=f"For example {DEFAULT_URL}"
+            f"{URL_VARIABLE} is not an address of a service: '{url[:80]}'.", hint=f"For example {DEFAULT_URL}"
         ) from None
 
 
@@ -182,7 +182,7 @@ async def _ask(service: AgentService, seconds: float) -> AgentOffers:
             async with asyncio.timeout(seconds):
                 body = await connection.body("GET", "/capabilities")
         except TimeoutError:
-            raise ConfigurationError("it does not answer.", hint="Look at that service.") from None
+            raise ConfigurationError("it does not answer.", hint="Check that service.") from None
         return AgentOffers.model_validate_json(body)
 
 

@@ -60,7 +60,7 @@ class DocumentCreator(Capability):
             summary = ResearchContract.model_validate_json(message.content).data.research_summary
         except ValueError:
             raise CapabilityError(
-                "The research has no summary that a document can be made of.",
+                "The research has no summary for a document.",
                 hint="See docs/capabilities.md.",
                 refused=True,
             ) from None
@@ -91,7 +91,7 @@ def check_replaceable(path: Path) -> None:
         is_own = False
     if not is_own:
         raise CapabilityError(
-            f"{path} is there already, and no document of deep-research.",
+            f"{path} exists and is not a document of deep-research.",
             hint="Name another file with --out, or move it.",
             refused=True,
         )

@@ -45,7 +45,7 @@ class LocalResearch(Capability):
         if result.state.is_waiting:  # another try would begin another run, and wait as well
             raise CapabilityError(
                 f"Run '{run_id}' waits for {result.message}.",
-                hint=f"`deep-research answer {run_id}`, then go on with the plan.",
+                hint=f"`deep-research answer {run_id}`, then resume the plan.",
                 waits=True,
             )
         own = AgentMessage(type="ai", content=answer_content(result), id=run_id)

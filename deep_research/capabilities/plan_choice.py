@@ -39,7 +39,7 @@ def checked_steps(steps: Sequence[str], capabilities: Mapping[str, Capability]) 
         if name not in capabilities:
             raise UnknownNameError.of("capability", name, capabilities)
     if len(steps) > MAX_STEPS:
-        raise UsageError(f"A plan has at most {MAX_STEPS} steps.", hint="Make several plans of it.")
+        raise UsageError(f"A plan has at most {MAX_STEPS} steps.", hint="Split it into several plans.")
     return tuple(steps)
 
 

@@ -44,7 +44,7 @@ class PlanFolder:
         except (OSError, ValidationError) as error:
             raise StoreDamagedError(
                 f"Plan '{plan_id}' cannot be read.",
-                hint=f"Ask anew, and delete it: `deep-research assist --delete {plan_id}`.",
+                hint=f"Start a new plan, and delete this one: `deep-research assist --delete {plan_id}`.",
             ) from error
 
     def ids(self) -> list[str]:
@@ -80,7 +80,7 @@ class PlanFolder:
         try:
             if not lock_within(handle, LOCK_SECONDS):
                 raise RunBusyError(
-                    f"Plan '{plan_id}' is being worked on by another process.", hint="Wait for it, or end it."
+                    f"Another process works on plan '{plan_id}'.", hint="Wait for that process, or end it."
                 )
             yield
         finally:
@@ -89,7 +89,7 @@ class PlanFolder:
     def _unwritable(self, plan_id: str, error: OSError) -> StoreError:
         return StoreError(
             f"Plan '{plan_id}' cannot be written: {error.strerror or error}.",
-            hint=f"Make room in {self._folder}, or name another folder with --data-dir.",
+            hint=f"Free space in {self._folder}, or name another folder with --data-dir.",
         )
 
     def _path(self, plan_id: str) -> Path:

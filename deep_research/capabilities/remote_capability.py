@@ -109,7 +109,7 @@ class RemoteCapability(Capability):
     def _error(self, what: str, *, refused: bool = False) -> CapabilityError:
         return CapabilityError(
             f"'{self.name}' at {self.place} {what}.",
-            hint="Look at that service.",
+            hint="Check that service.",
             place=self.place,
             refused=refused,
         )

@@ -199,7 +199,7 @@ class AsyncClient(MemoryCalls):
             if not isinstance(text, str) or not isinstance(length, int):
                 raise _unreadable()
             if not text and start < length:
-                raise ContentMissingError("The server has not all of the text.", hint="Ask again.")
+                raise ContentMissingError("The server does not have the whole text.", hint="Ask again.")
             pieces.append(text)
             start += len(text)
         return "".join(pieces)
@@ -241,7 +241,7 @@ class AsyncClient(MemoryCalls):
 
         target = Path(path)
         if not force and await asyncio.to_thread(target.exists):
-            raise UsageError(f"{target} exists.", hint="Name another file, or give force=True.")
+            raise UsageError(f"{target} exists.", hint="Name another file, or pass force=True.")
         body = await self._connection.body("GET", _path("pack", research_id))
 
         def write() -> Manifest:
@@ -411,13 +411,13 @@ def _path(verb: str, research_id: str | None = None, **parts: str) -> str:
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """What is given, as JSON; without what is not given. Raises `UsageError`."""
     if values.get("shared_budget") is not None:
-        raise UsageError("A server takes no shared_budget.", hint="It belongs to the engine of the server.")
+        raise UsageError("A server takes no shared_budget.", hint="Set it on the engine of the server.")
     try:
         data: dict[str, Any] = to_jsonable_python(
             {name: value for name, value in values.items() if value is not None}, exclude_none=True
         )
     except ValueError as error:
-        raise UsageError(f"What is given cannot be sent: {error}.", hint="Give plain values.") from None
+        raise UsageError(f"The request cannot be sent: {error}.", hint="Use plain values.") from None
     return data
 
 

@@ -57,7 +57,7 @@ class Connection:
         address = server or os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
         if not address.startswith(("http://", "https://")):
             raise UsageError(
-                f"'{address[:80]}' is no address of a server.", hint=f"For example {DEFAULT_SERVER}"
+                f"'{address[:80]}' is not an address of a server.", hint=f"For example {DEFAULT_SERVER}"
             )
         token = os.environ.get(TOKEN_VARIABLE) if token is None else token
         headers = {"user-agent": f"deep-research/{__version__}"}
@@ -148,7 +148,7 @@ class Connection:
             request = self._client.build_request(method, path, params=params, headers=headers, **payload)
         except ValueError as error:  # of a half character, say
             raise UsageError(
-                f"What is given cannot be sent: {error}.", hint="Leave out what is not text or no number."
+                f"The request cannot be sent: {error}.", hint="Use only valid text and numbers."
             ) from None
         try:
             response = await self._client.send(request, stream=True)

@@ -62,7 +62,7 @@ async def follow_events(
         failures += 1
         if failures >= MAX_TRIES:
             raise failure or RemoteError(
-                "The server ends the stream again and again.", hint="Look at the run with `status`."
+                "The server keeps ending the stream.", hint="Check the run with `status`."
             )
         await asyncio.sleep(pause)
         pause = min(2 * pause, MAX_PAUSE_SECONDS)

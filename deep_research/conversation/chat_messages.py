@@ -49,7 +49,7 @@ def question_of(messages: Sequence[Message]) -> str:
     for message in reversed(messages):
         if message.role == "user":
             return message.text
-    raise UsageError("No message is of a user.", hint="Send the question with the role user.")
+    raise UsageError("There is no message with the role user.", hint="Send the question with the role user.")
 
 
 def history_of(messages: Sequence[Message]) -> dict[str, Any]:

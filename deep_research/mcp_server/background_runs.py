@@ -96,7 +96,7 @@ class BackgroundRuns:
         and `RunBusyError` for a run that is worked on here."""
         if any(run.research_id == research_id for run in self._runs):
             raise RunBusyError(
-                f"Run '{research_id}' is being worked on.",
+                f"Run '{research_id}' is in progress.",
                 hint="See research_status.",
                 research_id=research_id,
             )
@@ -138,9 +138,7 @@ class BackgroundRuns:
     def _begin(self, run: BackgroundRun, work: Coroutine[Any, Any, None]) -> None:
         if len(self._runs) >= MAX_RUNS:
             work.close()
-            raise QuotaError(
-                f"{MAX_RUNS} runs are being worked on.", hint="Wait for one to end, or cancel one."
-            )
+            raise QuotaError(f"{MAX_RUNS} runs are in progress.", hint="Wait for one to end, or cancel one.")
         self._runs.add(run)
         run.task = asyncio.create_task(work)
         run.task.add_done_callback(lambda task: self._on_end(run, task))

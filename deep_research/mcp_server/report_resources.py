@@ -55,7 +55,7 @@ async def read_resource(runs: RunAccess, uri: str) -> tuple[str, str]:
     source = next((each for each in result.sources if each.id == source_id), None)
     if source is None or source.content_hash is None:
         raise ContentMissingError(
-            f"Run '{research_id}' has no text of a source '{source_id}'.",
+            f"Run '{research_id}' has no source '{source_id}' with a text.",
             hint="research_report names the sources.",
         )
     return _text_of(Piece.of(await runs.engine.atext(source), start, end)), PLAIN

@@ -146,7 +146,7 @@ class Tools:
             if source.id == source_id and source.content_hash is not None:
                 return source
         raise ContentMissingError(
-            f"Run '{research_id}' has no text of a source '{source_id}'.",
+            f"Run '{research_id}' has no source '{source_id}' with a text.",
             hint="research_report names the sources.",
         )
 
@@ -182,9 +182,7 @@ class Tools:
         for name in sorted(CAPS & caps.keys()):
             most, cap = getattr(settings, name), caps[name]
             if most is not None and not (isinstance(cap, int | float) and cap <= most):
-                raise RightError(
-                    f"This server allows a run {name}={most:g}.", hint="Ask for no more than that."
-                )
+                raise RightError(f"This server allows a run {name}={most:g}.", hint="Ask for at most that.")
 
     async def _report(self, research_id: str, start: int = 0, end: int | None = None) -> Report:
         return Report.of(await self._engine.aresult(research_id), start=start, end=end)
@@ -200,7 +198,7 @@ _TOOLS = (
         "run",
         "Research a question in the server's documents, and on the web where it is set up for it: gives a report whose"
         " citations are checked against saved texts. Waits for the end, which may take minutes; after a cancelled call"
-        " research_list shows the run, and research_answer goes on with one that was interrupted. A run that is parked"
+        " research_list shows the run, and research_answer continues an interrupted run. A run that is parked"
         " with a question gives that.",
         QuestionArguments,
         Tools.research,
@@ -230,7 +228,7 @@ _TOOLS = (
     Tool(
         "research_answer",
         "answer",
-        "Answer what a parked run asks, and go on with it; without an answer, go on with a run that was interrupted or"
+        "Answer the question of a parked run, and continue it; without an answer, continue a run that was interrupted or"
         " paused. Waits for the end unless wait is false.",
         AnswerArguments,
         Tools.answer,
@@ -245,7 +243,7 @@ _TOOLS = (
     Tool(
         "research_cancel",
         "cancel",
-        "End a run; what it found is kept, and research_answer can go on with it.",
+        "Cancel a run. It keeps what it found, and research_answer can continue it.",
         RunArguments,
         Tools.cancel,
     ),

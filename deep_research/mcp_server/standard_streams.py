@@ -31,8 +31,8 @@ def claim_standard_streams() -> Wire:
         wire = Wire(*(fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _MIN_FREE_DESCRIPTOR) for number in (0, 1)))
     except OSError:
         raise UsageError(
-            "There is no stdin, or no stdout, to talk to a client.",
-            hint="Name this command in the settings of an MCP client, which starts it.",
+            "stdin or stdout is closed, so no client can talk to this command.",
+            hint="Add this command to the settings of an MCP client; the client starts it.",
         ) from None
     if sys.stdout is not None:
         sys.stdout.flush()

@@ -45,7 +45,7 @@ class QuestionArguments(Arguments):
     approve_plan: Annotated[
         bool,
         Strict(),
-        Field(description="Park the run with its plan before anything is searched; research_answer goes on."),
+        Field(description="Park the run with its plan before it searches; research_answer continues it."),
     ] = False
     corpora: Annotated[
         list[Annotated[str, Field(max_length=200)]] | None,
@@ -127,7 +127,7 @@ class AnswerArguments(RunArguments):
     answer: Annotated[
         Any,
         Field(
-            description="A text, or a value of the `answer_schema` that the run shows. Left out, the run goes on from"
+            description="A text, or a value of the `answer_schema` that the run shows. Without it, the run continues from"
             " where it was interrupted or paused."
         ),
     ] = None

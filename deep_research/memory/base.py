@@ -31,11 +31,17 @@ class MemoryCursor:
 
 
 class Memory(ABC):
-    """Entries of users. Each call concerns exactly one: no other's entry is read, changed, counted or forgotten by it.
+    """What is remembered of users. Subclass it to keep entries elsewhere (docs/memory.md).
 
-    ``user_id`` None is a user of its own, and the same as no text; names are compared letter by letter. All methods raise
-    only `StoreError`s and what they name. ``local`` says that nothing leaves this machine: a memory that is not local is
-    refused where ``local_only`` is set. ``max_entries`` is how many entries one user may have.
+    Each call concerns one user: it never reads, changes, counts or forgets an entry of another. ``user_id`` None is a
+    user of its own. Names are compared letter by letter. Methods raise `StoreError`s and the errors that they name.
+
+    Attributes:
+        local: Nothing leaves this machine. ``local_only`` refuses a memory that is not local.
+        max_entries: Most entries of one user.
+
+    Example:
+        DeepResearch(memory=VolatileMemory())
     """
 
     local: bool = False
@@ -117,13 +123,13 @@ def check_one_choice(
     """Raises `UsageError` unless `Memory.forget` is told exactly once what to forget."""
     if (ids is not None) + (kinds is not None) + bool(everything) != 1:
         raise UsageError(
-            "Name what is to be forgotten: ids, kinds, or everything.", hint="Give exactly one of the three."
+            "forget needs ids, kinds or everything.", hint="Pass exactly one of ids, kinds and everything."
         )
 
 
 def no_room(limit: int) -> MemoryFullError:
     return MemoryFullError(
         f"This user's memory is full: it holds {limit:,} entries, and no more episodes that could go.",
-        hint="Forget what is no longer true: `deep-research memory forget ID`, or `--kind NAME`.",
+        hint="Delete outdated entries: `deep-research memory forget ID`, or `--kind NAME`.",
         limit=limit,
     )

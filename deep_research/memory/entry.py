@@ -21,8 +21,11 @@ ENTRY_ID = regex(rf"\A{_ID}\Z")
 
 
 class MemoryKind(StrEnum):
-    """What an entry is about: who the user is, what the user prefers, what a run came to; and the title of a session, by
-    which it is listed and which tells a prompt nothing."""
+    """The kind of an entry: who the user is, what the user prefers, results of runs, or the title of a session.
+
+    Example:
+        engine.memory_list(MemoryKind.EPISODES, user_id="ann")
+    """
 
     PROFILE = "profile"
     PREFERENCES = "preferences"
@@ -42,10 +45,17 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 class MemoryEntry(Record):
-    """A text of 1 to 2,000 characters that is remembered of one user. ``user_id`` None is a user too, whom no name is.
+    """A text of 1 to 2,000 characters that is remembered of one user.
 
-    ``words`` are those of the user or of a source from which the text was made, ``run_id`` is the run in which it was.
-    ``id`` is of letters, digits, ``._:-``, and the user's alone: two users may have entries of one id. ``at`` is in UTC.
+    Attributes:
+        id: Letters, digits and ``._:-``. Two users may have entries with the same id.
+        user_id: The user; None is a user too.
+        words: The words of the user, or of a source, from which the text was made.
+        run_id: The run that wrote it.
+        at: When it was written, in UTC.
+
+    Example:
+        entry = engine.memory_add("preferences", "Short reports.", user_id="ann")
     """
 
     id: str = Field(pattern=rf"^{_ID}$")

@@ -41,12 +41,12 @@ def checked_memory(memory: Memory, *, local_only: bool = False) -> Memory:
     """Raises `ConfigurationError` for what is no memory, and as `make_memory`."""
     if not isinstance(memory, Memory):
         raise ConfigurationError(
-            f"{type(memory).__name__} is no memory.", hint="Subclass deep_research.memory.Memory."
+            f"{type(memory).__name__} is not a Memory.", hint="Subclass deep_research.memory.Memory."
         )
     if local_only and not memory.local:
         raise ConfigurationError(
-            f"local_only is set, and {type(memory).__name__} does not say that it is on this machine.",
-            hint="Choose memory='sqlite' or 'volatile', or leave local_only out.",
+            f"local_only is set, and {type(memory).__name__} does not declare local = True.",
+            hint="Choose memory='sqlite' or 'volatile', or remove local_only.",
         )
     return memory
 
@@ -63,7 +63,7 @@ def _of_package(name: str, data_dir: Path) -> Memory:
     except (ImportError, AttributeError, TypeError) as error:
         raise ConfigurationError(
             f"The memory '{name}' cannot be loaded: {error}.",
-            hint="Reinstall the package that brings it.",
+            hint="Reinstall its package.",
             name=name,
         ) from error
     return memory

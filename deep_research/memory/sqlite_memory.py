@@ -222,7 +222,7 @@ class SQLiteMemory(Memory):
         if mode != "delete":
             raise StoreLockedError(
                 f"The database {self.path} is in use in journal mode {mode}.",
-                hint="Close the program that set it, and try again.",
+                hint="Close the program that set this mode, and try again.",
             )
 
     # Forks: a child has a copy of what another thread had open

@@ -72,7 +72,7 @@ def tls() -> ssl.SSLContext:
             raise
         raise ConfigurationError(
             f"{named} names certificates that cannot be read ({os.environ[named]}): {error.strerror or error}.",
-            hint=f"Correct {named}, or unset it: then the certificates that come with httpx are trusted.",
+            hint=f"Correct {named}, or unset it to trust the certificates of httpx.",
         ) from error
 
 
@@ -88,9 +88,7 @@ def secret_key(given: SecretStr | str | None, *, variable: str | None = None) ->
     # As a header it would fail only when it is sent, with an error that quotes it.
     if not (key.isascii() and key.isprintable()):
         source = f"in {variable}" if given is None else "given"
-        raise ConfigurationError(
-            f"The API key {source} has characters that no key has.", hint="Copy it again."
-        )
+        raise ConfigurationError(f"The API key {source} has invalid characters.", hint="Copy the key again.")
     return SecretStr(key)
 
 
@@ -109,12 +107,13 @@ def checked_url(url: str, *, of: str) -> str:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(
-            f"The base URL of {of} is no http(s) address.", hint="It looks like http://127.0.0.1:8000/v1."
+            f"The base URL of {of} is not an http(s) address.",
+            hint="Use an address such as http://127.0.0.1:8000/v1.",
         )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ConfigurationError(
-            f"The base URL of {of} holds more than an address.",
-            hint="Leave out user, password and query: a key is given by its variable, which is never stored.",
+            f"The base URL of {of} contains more than an address.",
+            hint="Remove user, password and query; set the key in its variable, which is never stored.",
         )
     return url.strip().rstrip("/")
 

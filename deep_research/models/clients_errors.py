@@ -83,7 +83,7 @@ def from_foreign(error: Exception, *, model: str) -> ModelError:
     if kinds & _UNTRUSTED:
         return failure(Verdict.FATAL, "the certificate of the service is not trusted", model=model)
     if kinds & _NO_ADDRESS:
-        return failure(Verdict.FATAL, "the base URL is no address", model=model)
+        return failure(Verdict.FATAL, "the base URL is not an address", model=model)
     kind = type(error.__cause__ or error).__name__
     if isinstance(error, _STUMBLES) or "APIResponseValidationError" in kinds:
         return malformed(f"the answer cannot be read ({kind})", model=model)

@@ -101,7 +101,7 @@ class Replay(ModelProvider):
                     windows.setdefault(str(line.get("model")), _window(line["window"]))
             except (KeyError, TypeError, ValueError, AttributeError):
                 raise ConfigurationError(
-                    f"Line {number} of the record {Path(model).name} is no recorded answer."
+                    f"Line {number} of the record {Path(model).name} is not a recorded answer."
                 ) from None
         both: tuple[Literal["schema", "tool"], ...] = ("schema", "tool")
         self.forms = tuple(form for form in both if form in forms)
@@ -119,7 +119,7 @@ class Replay(ModelProvider):
                 Verdict.FATAL,
                 "the record holds no answer to this request",
                 model=self.name,
-                hint="Record it anew: prompts or settings have changed since.",
+                hint="Record it again: prompts or settings have changed.",
                 status=400 if call.form or call.tools else None,  # it may hold one in another form
             )
         outcome = outcomes[min(place, len(outcomes) - 1)]

@@ -53,7 +53,7 @@ def parse_name(name: str, services: Mapping[str, str] | None = None) -> ModelNam
     name = name.strip()
     if not name.isprintable():
         raise ConfigurationError(
-            f"The model name '{ascii(redact(name))[1:-1]}' has characters that no name has.",
+            f"The model name '{ascii(redact(name))[1:-1]}' has invalid characters.",
             hint="Write it as SERVICE:MODEL.",
         )
     service, colon, rest = name.partition(":")
@@ -66,7 +66,7 @@ def parse_name(name: str, services: Mapping[str, str] | None = None) -> ModelNam
         raise _incomplete(redact(name), services)
     if service != "replay" and not url and (bare := _BARE_URL.search(model)):
         raise ConfigurationError(
-            f"The address in '{redact(name)}' does not say how to get there.",
+            f"The address in '{redact(name)}' has no http:// or https://.",
             hint=f"Write '{service}:{redact(model[: bare.start()])}@http://{redact(bare.group(1))}'.",
         )
     return ModelName(service, model, url[0] if url else None)
@@ -86,12 +86,12 @@ def make_model_provider(name: str) -> ModelProvider:
     except (ImportError, AttributeError, TypeError) as error:
         raise ConfigurationError(
             f"The model service '{parts.service}' cannot be loaded: {error}.",
-            hint="Reinstall the package that brings it.",
+            hint="Reinstall its package.",
             service=parts.service,
         ) from error
     if not isinstance(made, ModelProvider):
         raise ConfigurationError(
-            f"The model service '{parts.service}' gives no ModelProvider.",
+            f"The model service '{parts.service}' is not a ModelProvider.",
             hint="Subclass deep_research.models.ModelProvider.",
             service=parts.service,
         )
@@ -107,6 +107,6 @@ def _incomplete(name: str, services: Mapping[str, str]) -> ConfigurationError:
         return ConfigurationError(f"'{name}' is a service.", hint=f"Say which model: {service}:MODEL.")
     of = next((key for key in built_in() if (own := key.partition(":")[2]) and name.startswith(own)), None)
     return ConfigurationError(
-        f"'{name}' does not say which service has the model.",
+        f"'{name}' has no service.",
         hint=f"Did you mean '{of.partition(':')[0]}:{name}'?" if of else "Write it as SERVICE:MODEL.",
     )

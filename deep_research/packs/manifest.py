@@ -90,6 +90,6 @@ def read_manifest(raw: bytes, name: str) -> Manifest:
 def _damaged(name: str, why: str) -> PackError:
     return PackError(
         f"{name} cannot be read as an evidence pack: its {MANIFEST} {why}.",
-        hint="Fetch it again from whoever made it, or pack the run again.",
+        hint="Get the file again, or pack the run again.",
         path=name,
     )

@@ -52,7 +52,7 @@ class Pack(Evidence):
             raise self._refused(f"it has no {name}")
         body = self._read(name)
         if MemberEntry.of(body) != entry:
-            raise self._refused(f"its {name} is not as its {MANIFEST} has it")
+            raise self._refused(f"its {name} differs from its {MANIFEST}")
         return body
 
     def faults(self) -> Iterator[Failure]:
@@ -92,7 +92,7 @@ class Pack(Evidence):
             raise self._refused(str(error)) from None
         for name in archive.namelist():
             if not is_member(name):
-                raise self._refused(f"it holds {name[:60]!r}, which no pack does")
+                raise self._refused(f"it holds {name[:60]!r}, which a pack cannot have")
         if MANIFEST not in archive.namelist():
             raise self._refused(f"a zip archive without our {MANIFEST}")
         if archive.getinfo(MANIFEST).file_size > MAX_MANIFEST_BYTES:
@@ -114,7 +114,7 @@ class Pack(Evidence):
     def _refused(self, why: str) -> PackError:
         return PackError(
             f"{self.name} cannot be read as an evidence pack: {why}.",
-            hint="`deep-research pack ID --out FILE` makes one.",
+            hint="`deep-research pack ID --out FILE` writes one.",
             path=self.name,
         )
 

@@ -80,7 +80,7 @@ def pack_run(store: Store, research_id: str, path: Path | str, *, force: bool = 
     except OSError as error:
         raise UsageError(
             f"{path} cannot be written: {error.strerror or error}.",
-            hint="Give the path of a file in a folder that exists and can be written.",
+            hint="Give the path of a file in an existing, writable folder.",
         ) from None
 
 
@@ -89,9 +89,9 @@ def _target(path: Path | str, *, force: bool) -> Path:
     try:
         target = Path(path).expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(f"{str(path)!r} is no path: {error}.", hint="Give the path of a file.") from None
+        raise UsageError(f"{str(path)!r} is not a path: {error}.", hint="Give the path of a file.") from None
     if target.exists() and not target.is_file():
-        raise UsageError(f"{path} is no file.", hint="Give the path of a file.")
+        raise UsageError(f"{path} is not a file.", hint="Give the path of a file.")
     if target.exists() and not force:
         raise UsageError(
             f"{path} exists already.", hint="Give another name, or replace it with --force (force=True)."
@@ -129,8 +129,8 @@ def _check(evidence: StoredEvidence, name: str, body: bytes, size: int) -> None:
     """``size`` is that of all members so far."""
     if holds_secret(body):
         raise PackError(
-            f"Run '{evidence.research_id}' holds a secret that is known here, in {name}.",
-            hint="It was saved before the secret was known: research the question again, and pack that.",
+            f"Run '{evidence.research_id}' contains a registered secret in {name}.",
+            hint="The run was saved before the secret was registered. Research the question again, and pack the new run.",
             research_id=evidence.research_id,
         )
     if len(body) > MAX_MEMBER_BYTES:

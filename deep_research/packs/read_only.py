@@ -104,8 +104,8 @@ class PackStore(Store):
 
     def _refuse(self) -> NoReturn:
         raise StoreReadOnlyError(
-            f"{self._pack.name} is an evidence pack, which is only read.",
-            hint="Work on the run where it was made.",
+            f"{self._pack.name} is an evidence pack, which is read-only.",
+            hint="Use the data directory of the original run.",
             path=self._pack.name,
         )
 
@@ -114,7 +114,7 @@ def _folded(events: Sequence[Event], last: int) -> tuple[RunRow, DeepResearchSta
     """Raises `LogDamagedError`."""
     first = events[0] if events else None
     if not isinstance(first, RunCreated) or any(event.at is None for event in events):
-        raise LogDamagedError("Its log does not say what was asked, and when.", hint="Pack the run again.")
+        raise LogDamagedError("Its log lacks the question and its date.", hint="Pack the run again.")
     state, projector = Fold(), Projector(Fold())
     for event in events:
         state.apply(event)
@@ -139,6 +139,6 @@ def _folded(events: Sequence[Event], last: int) -> tuple[RunRow, DeepResearchSta
 def _unreadable(pack: Pack, why: str) -> PackError:
     return PackError(
         f"{pack.name} is damaged: {why}.",
-        hint="`deep-research verify FILE` names what fails.",
+        hint="`deep-research verify FILE` lists the failures.",
         path=pack.name,
     )

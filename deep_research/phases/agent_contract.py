@@ -60,35 +60,38 @@ class Operation(Generic[_In, _Out]):
 
 
 class AgentSpec(Record):
-    """What an agent is and may do. A plain object declares each field but ``operations`` as an attribute of that name;
-    what it does not declare is as here."""
+    """What an agent declares. A plain object declares a field by an attribute of that name (docs/agents.md).
+
+    Example:
+        AgentSpec(name="keepers", operations={"plan"}, deterministic=True)
+    """
 
     name: str = Field(min_length=1, max_length=MAX_NAME_CHARS)
-    """Stands in the metadata of a report as its writer; by default the name of the class."""
+    """The name of the writer in a report; by default the name of the class."""
 
     operations: frozenset[str]
-    """Names of the operations that it answers, its main one among them. Of a plain object: those it has methods for."""
+    """Names of the operations that it can do, with the main one. For a plain object: those it has methods for."""
 
     deterministic: StrictBool = False
-    """The same handoff gives the same answer, so that the supervisor does not ask again without a change."""
+    """The same handoff always gives the same answer, so the supervisor does not ask again without a change."""
 
     uses_model: StrictBool = False
-    """It is called with the `LanguageModel` of its role beside the handoff."""
+    """The engine passes the `LanguageModel` of its role as a second argument."""
 
     uses_purse: StrictBool = False
-    """It is called with the `Allowance` of the run beside the handoff, and takes its searches and pages from it."""
+    """The engine passes the `Allowance` of the run, from which the agent takes its searches and pages."""
 
     falls_back: StrictBool = False
-    """Where it cannot do its work, the extractive agent of its role does the rest of the phase."""
+    """If it raises, the extractive agent of its role does the rest of the phase."""
 
     extractive: StrictBool = False
-    """It writes in the words of the findings, and follows advice only where a finding has a word of it."""
+    """It writes in the words of the findings, and follows advice only if a finding has a word of it."""
 
     reads_again: StrictBool = False
-    """Its survey is given the whole texts of the best sources."""
+    """Its survey gets the whole texts of the best sources."""
 
     batch_bytes: int | None = Field(default=None, gt=0, strict=True)
-    """Characters of source text in one of its calls, at most; None: as `WorkLimits` say."""
+    """Most source text in one call, in characters; None: the value of `WorkLimits`."""
 
     def can(self, operation: Operation[Any, Any]) -> bool:
         return operation.name in self.operations
@@ -109,9 +112,16 @@ class Allowance(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent as phases hold it. ``calls`` has a callable for each operation of its spec, a coroutine function or a
-    plain one, which runs in a thread. It is called with the handoff, and with the model or the allowance where the spec
-    says so."""
+    """An agent as phases use it; build one for an agent in another process.
+
+    Args:
+        spec: What the agent declares.
+        calls: For each operation of the spec a coroutine function, or a plain function that runs in a thread. It gets
+            the handoff, and the model or the allowance if the spec says so.
+
+    Example:
+        Agent(AgentSpec(name="remote", operations={"plan"}), {"plan": post_to_my_service})
+    """
 
     spec: AgentSpec
     calls: Mapping[str, Callable[..., Any]]

@@ -156,8 +156,8 @@ class Phase(ABC):
         changed = answer.with_queries(asked)
         if self.must_propose and asked.dropped and not asked.kept:
             raise AgentError(
-                f"Nothing of what the {self.role} would search may be asked: it is addresses and the owner's words.",
-                hint="A page may have ordered it; see docs/search.md.",
+                f"The searches of the {self.role} contain only addresses and confidential instructions.",
+                hint="A page may have caused this; see docs/search.md.",
                 role=self.role.value,
             )
         notes = asked.note(self.role.value)
@@ -180,13 +180,13 @@ class Phase(ABC):
         except TimeoutError as error:
             raise AgentError(
                 f"The {self.role} took longer than {self.limits.operation_timeout:g} s.",
-                hint="Raise operation_timeout, or give it less to do.",
+                hint="Raise operation_timeout, or give the agent less work.",
                 role=self.role.value,
             ) from error
         except Exception as error:
             raise AgentError(
                 f"The {self.role} failed: {told(error)}",
-                hint="The run can be resumed once the agent is mended.",
+                hint="Fix the agent, then resume the run.",
                 role=self.role.value,
             ) from error
 

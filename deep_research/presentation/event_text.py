@@ -106,7 +106,7 @@ def _decision(event: ev.Event) -> str:
             return f"for {event.guidance.phase}: {event.guidance.text}"
         case ev.DecisionMade():
             if event.refused is not None:
-                return f"{event.action} was requested and not done: {event.refused}"
+                return f"{event.action} was requested but not done: {event.refused}"
             return f"{event.action}: {event.decision.rationale}"
         case ev.SubQueriesAdded():
             return "; ".join(sub_query.query for sub_query in event.sub_queries)
@@ -133,7 +133,7 @@ def _user_input(event: ev.RunSteered | ev.PlanApproved) -> str:
             parts = [event.text] if event.text else []
             parts += [f"drop {event.dropped}"] if event.dropped else []
             parts += [f"nothing from before {event.since.isoformat()}"] if event.since else []
-            parts += ["search no more"] if event.stop_searching else []
+            parts += ["stop searching"] if event.stop_searching else []
             return "; ".join(parts) + (f" (not done: {event.refused})" if event.refused else "")
 
 
@@ -148,7 +148,7 @@ def _outcome_gist(event: ev.Event) -> str:
             return f"{event.call_id} {event.outcome}: {took}, {event.seconds:.1f} s"
         case ev.ModelFellBack():
             return (
-                f"{event.role}: {event.model} gave nothing usable, {event.next_model} is asked: {event.error}"
+                f"{event.role}: {event.model} gave nothing usable; asking {event.next_model}: {event.error}"
             )
         case ev.LimitReached():
             return event.limit.line
@@ -173,25 +173,25 @@ def _queries(number: int) -> str:
 
 # How the line of an event begins; its gist follows.
 _FOR_ALL: dict[type[ev.Event], str] = {
-    ev.SetUpChanged: "Set up otherwise than before: ",
+    ev.SetUpChanged: "The set-up changed: ",
     ev.RunSteered: "Guidance: ",
-    ev.PlanApproved: "The plan was agreed to ",
-    ev.SubQueriesAdded: "Searched as well, on request: ",
+    ev.PlanApproved: "Plan approved ",
+    ev.SubQueriesAdded: "Also searched, on request: ",
     ev.ModelFellBack: "Model: for the ",
-    ev.BudgetRaised: "It goes on under another budget: ",
+    ev.BudgetRaised: "New budget: ",
     ev.DepthChanged: "Depth: ",
 }
 _FOR_VERBOSE: dict[type[ev.Event], str] = {
     ev.RunAdmitted: "Admission: ",
-    ev.MemoryLoaded: "Of the user's memory it is shown ",
-    ev.MemoryWritten: "It leaves in the user's memory ",
+    ev.MemoryLoaded: "From the user's memory it reads ",
+    ev.MemoryWritten: "It writes to the user's memory ",
     **dict.fromkeys((ev.TaskDispatched, ev.TaskStepped, ev.TaskFinished, ev.TaskReviewed), "  Task "),
     ev.SourcesAnalyzed: "Read ",
     ev.EvidenceWeighed: "Weighed ",
     ev.PieceWritten: "Written: ",
     ev.ReportDrafted: "Drafted ",
     ev.ClaimsJudged: "Judged ",
-    ev.ReportCompared: "Compared with the version before: ",
+    ev.ReportCompared: "Compared with the previous version: ",
     ev.ReportWritten: "Wrote ",
     ev.GapsAssessed: "Gaps: ",
     ev.DecisionMade: "Decision: ",
@@ -229,7 +229,7 @@ def in_words(event: ev.Event, fold: Fold) -> str:
         case ev.PhaseRetried():
             why = f": {' '.join(event.issues)}" if event.issues else ""
             by = "" if event.asked_by == EVIDENCE else f", as the {event.asked_by} asked"
-            return f"{event.phase}: once more{by}{why}"
+            return f"{event.phase}: repeated{by}{why}"
         case ev.IterationStarted():
             searches = phrases.count(len(event.sub_queries), "further search", "further searches")
             return f"Round {event.iteration}: {searches}"
@@ -238,9 +238,9 @@ def in_words(event: ev.Event, fold: Fold) -> str:
         case ev.NoticeAdded() if not _notice_shown_before(event.notice, fold):
             return f"Notice: {event.notice.line}"
         case ev.AgentFellBack():
-            return f"The {event.role} could not do its work; it is done without a model: {event.error}"
+            return f"The {event.role} failed; the agent without a model takes over: {event.error}"
         case ev.HookFailed() if not _failed_before(event, fold):
-            return f"The hook {event.hook} failed and was passed over: {event.error}"
+            return f"The hook {event.hook} failed and was ignored: {event.error}"
         case _:
             return ""
 
@@ -272,7 +272,7 @@ def steps(event: ev.Event, fold: Fold) -> Iterator[str]:
         case ev.RunResumed() if event.answer:
             yield f"Answer: {event.answer}"
         case ev.PhaseStarted():
-            yield f"{event.phase}: begins, round {event.iteration}"
+            yield f"{event.phase}: starts, round {event.iteration}"
         case ev.PlanMade():
             yield f"Plan: {event.research_brief or 'no brief'}"
             for query in event.sub_queries:
@@ -292,7 +292,7 @@ def steps(event: ev.Event, fold: Fold) -> Iterator[str]:
 def _gaps(event: ev.GapsAssessed, fold: Fold) -> Iterator[str]:
     for gap in event.gap_analysis:
         asked = "; ".join(follow_up.query for follow_up in gap.follow_up_queries)
-        open_to = f"to be searched: {asked}" if asked else "nothing more to search"
+        open_to = f"to search: {asked}" if asked else "nothing more to search"
         yield f"  - {gap.severity}: {fold.gaps[gap.gap_id].description} ({open_to})"
 
 

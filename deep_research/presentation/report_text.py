@@ -36,8 +36,8 @@ def coverage_line(result: ResearchResult) -> str:
     if metadata is None or metadata.coverage is None or all(answered):
         return ""
     if len(answered) == 1:
-        return "The report tells nothing of what was asked."
-    return f"The report tells of {sum(answered) or 'none'} of the {len(answered)} parts of the question."
+        return "The report answers no part of the question."
+    return f"The report answers {sum(answered) or 'none'} of the {len(answered)} parts of the question."
 
 
 def other_claims(counts: ClaimCounts, judge_share: float) -> str:
@@ -54,7 +54,7 @@ def other_claims(counts: ClaimCounts, judge_share: float) -> str:
             (counts.removed, "removed"),
             (counts.unchecked, "unchecked"),
             (counts.judged, judging),
-            (counts.unasked, "that the judge could not be asked about"),
+            (counts.unasked, "that the judge did not see"),
         )
         if number
     ]

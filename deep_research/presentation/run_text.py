@@ -93,17 +93,17 @@ def _then(waiting: Waiting) -> str:
     if waiting.then == "abort":
         return "aborted"
     if waiting.then == "stay":
-        return "it goes on waiting"
+        return "it stays parked"
     return "resumed" if waiting.default is None else f"answered with {json.dumps(waiting.default)[:60]}"
 
 
 def verification_lines(found: Verification) -> Iterator[str]:
     """One line where all is as it was recorded; else each failure too, the first `MAX_FAILURES` of them."""
     if found.holds:
-        yield f"{found.research_id} is as it was recorded: {_amounts(found)}.{_other_checker(found)}"
+        yield f"{found.research_id} is unchanged: {_amounts(found)}.{_other_checker(found)}"
         return
     yield (
-        f"{found.research_id} is not as it was recorded: {phrases.count(len(found.failures), 'failure')}."
+        f"{found.research_id} differs from its record: {phrases.count(len(found.failures), 'failure')}."
         f"{_other_checker(found)}"
     )
     for failure in found.failures[:MAX_FAILURES]:
@@ -121,12 +121,8 @@ def _amounts(found: Verification) -> str:
 def _other_checker(found: Verification) -> str:
     if not found.own_checker or found.checker == found.own_checker:
         return ""
-    differ = (
-        f"{phrases.count(len(found.differing), 'verdict')} of it would be otherwise"
-        if found.differing
-        else ""
-    )
+    differ = f"{phrases.count(len(found.differing), 'verdict')} would change" if found.differing else ""
     return (
-        f" Its claims were checked by {found.checker}, ours is {found.own_checker}:"
-        f" {differ or 'no verdict would be otherwise'}, which is no damage."
+        f" Its claims were checked by {found.checker}, yours is {found.own_checker}:"
+        f" {differ or 'no verdict would change'}; this is not damage."
     )

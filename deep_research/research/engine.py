@@ -58,24 +58,33 @@ log = get_log("engine")
 class DeepResearch(RunControl, MemoryVerbs):
     """An engine: settings, agents, providers and a store, ready to research.
 
-    ``model``, ``models``: language models by name, for all roles or by role; a list is a chain, of which each is asked
-    when the one before cannot answer. A `ModelProvider` of your own does as well as a name.
-    ``agents``: your own agent for a role. ``search``: a provider, by name or your own, or several in the order of
-    preference.
-    ``pages``: what reads the pages that are found, in place of our own: an object with ``async read(url) -> WebPage``.
-    ``corpus``: a folder or file of documents, or several. ``tools`` and ``data_sources`` (by name): what tasks may use
-    beside, see docs/tasks.md. ``gates``: what a phase's blocking issues do
-    (``proceed``, ``retry``, ``abort``, ``strict``). ``hooks``: a `SupervisorHooks`. ``supervisor``: a subclass of
-    `SupervisorOrchestrator`, or a function that makes one for each run of what that class takes. ``budget``: caps of
-    every run. ``shared_budget``: caps over all its runs together, and over those of other engines that are given the
-    same. ``store``: ``"sqlite"`` (the default), ``"memory"``, or a `Store`. ``memory``: what is remembered of users, by
-    name (``"sqlite"``, ``"volatile"``, that of a package) or a `Memory` of your own. ``users``: a `UserDirectory`, which
-    says who a ``user_id`` is and what that user may. ``config``, ``preset`` and every setting by name: see
-    docs/settings.md.
+    Args:
+        model, models: Language models by name, for all roles or by role, or a `ModelProvider` of yours. A list is a
+            chain: the engine asks the next model if one cannot answer.
+        agents: Your own agent for a role.
+        search: A provider, by name or your own, or several in order of preference.
+        pages: Reads pages instead of the engine: an object with ``async read(url) -> WebPage``.
+        corpus: A folder or file of documents, or several.
+        tools, data_sources: What tasks may use in addition (docs/tasks.md).
+        gates: What a blocking issue of a phase does: ``proceed``, ``retry``, ``abort`` or ``strict``.
+        hooks: A `SupervisorHooks`.
+        supervisor: A subclass of `SupervisorOrchestrator`, or a function that creates one for each run.
+        budget: Caps of every run.
+        shared_budget: Caps over all runs of this engine, and of other engines with the same object.
+        store: ``"sqlite"`` (the default), ``"memory"``, or a `Store`.
+        memory: The memory of users: ``"sqlite"``, ``"volatile"``, the name of a package's memory, or a `Memory`.
+        users: A `UserDirectory`, which says what a ``user_id`` may use.
+        config: A settings file (TOML).
+        preset: A named set of values.
+        settings: Every setting by name (docs/settings.md).
 
-    Raises `UnknownNameError`, `SettingsError`, `ConfigurationError`. Nothing is opened or started before the
-    first verb, but for what looks for due runs where the setting ``wakes`` is on. Close it, or use it in a ``with``, to
-    let go of its thread and database; runs that are still going then stay resumable.
+    Raises `UnknownNameError`, `SettingsError`, `ConfigurationError`. The engine opens nothing before the first verb,
+    unless the setting ``wakes`` is on. Close it, or use it in a ``with``, to release its thread and database. Runs in
+    progress can then be resumed.
+
+    Example:
+        with DeepResearch(corpus="docs/") as engine:
+            print(engine.run("How is the cache invalidated?").answer)
     """
 
     def __init__(
@@ -165,7 +174,7 @@ class DeepResearch(RunControl, MemoryVerbs):
 
     @property
     def settings(self) -> ResolvedSettings:
-        """The settings in force, and where each came from."""
+        """The settings in force, and where each comes from."""
         return self._resolved
 
     # Researching
@@ -173,10 +182,13 @@ class DeepResearch(RunControl, MemoryVerbs):
     async def arun(self, query: str, **options: Unpack[RunArguments]) -> ResearchResult:
         """Research a question to the end.
 
-        Options are those of `RunOptions`: ``system_prompt``, ``source_types``, ``user_id``, ``session_id``,
-        ``budget``, ``max_iterations`` and so on; ``shared_budget`` is a `SharedBudget` that this run draws on beside that
-        of the engine. Returns for every run that got an id: look at ``status`` and
-        ``reason``, or call ``raise_for_status()``. Raises `UsageError`, `ConfigurationError`, `StoreError`.
+        Options are those of `RunOptions`, such as ``budget``, ``max_iterations`` or ``user_id``, and ``shared_budget``, a
+        `SharedBudget` in addition to that of the engine. Returns a result for every run that got an id: check its
+        ``status`` and ``reason``, or call ``raise_for_status()``. Raises `UsageError`, `ConfigurationError`,
+        `StoreError`.
+
+        Example:
+            result = engine.run("Who built Bell Rock?", max_iterations=2)
         """
         user = await self._user_of(options)
         question, run_options, shared, parts = self._check_request(query, options, user)
@@ -187,15 +199,24 @@ class DeepResearch(RunControl, MemoryVerbs):
     run = plain(arun)
 
     async def astart(self, query: str, **options: Unpack[RunArguments]) -> ResearchHandle:
-        """Research in the background: on the engine's own loop, or on the caller's by `astart`, while that runs. Options
-        and errors as `run`."""
+        """Research in the background and return a handle: on the engine's own loop, or with `astart` on the caller's.
+        Options and errors are those of `run`.
+
+        Example:
+            handle = engine.start("Who built Bell Rock?")
+        """
         run_id, task = await self._begin(query, options)
         return self._handle(run_id, task)
 
     start = plain(astart)
 
     async def stream(self, query: str, **options: Unpack[RunArguments]) -> AsyncGenerator[Event | Progress]:
-        """Research and give every event as it happens. Leaving early interrupts the run, resumable."""
+        """Research and yield every event as it happens. If you leave early, the run is interrupted and can be resumed.
+
+        Example:
+            async for event in engine.stream("Who built Bell Rock?"):
+                print(event)
+        """
         run_id, task = await self._begin(query, options)
         try:
             async with aclosing(self.follow(run_id)) as events:
@@ -232,12 +253,15 @@ class DeepResearch(RunControl, MemoryVerbs):
         not_before: datetime | str | None = None,
         **options: Unpack[RunArguments],
     ) -> str:
-        """Queue a question for a worker (`work`, of this process or of another on the same store), and give the id of its
-        run. Options and errors as `run`, but for ``shared_budget``.
+        """Queue a question for a worker (`work`, in any process with the same store), and return the id of its run.
 
-        ``priority`` is from -100 to 100; higher ones begin first, and none before its ``not_before``. With an
-        ``idempotency_key`` a repeated call of the same user gives the same run, and starts no other. Raises
-        `RepeatedKeyError` where the key belongs to another question.
+        Args:
+            priority: -100 to 100; runs with a higher priority start first.
+            not_before: The earliest start.
+            idempotency_key: A second call by the same user with the same key returns the same run.
+
+        Other options and errors are those of `run`, without ``shared_budget``. Raises `RepeatedKeyError` if the
+        key belongs to another question.
 
         Example:
             run_id = engine.submit("Who built Bell Rock?", idempotency_key="order-1874")
@@ -249,7 +273,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         if options.get("shared_budget") is not None:
             raise UsageError(
                 "A submitted run takes no shared_budget.",
-                hint="Give it to the engine that works on the queue.",
+                hint="Pass it to the engine that works on the queue.",
             )
         await self._check_previous(run_options)
         place = queue_place(priority, not_before)
@@ -272,7 +296,7 @@ class DeepResearch(RunControl, MemoryVerbs):
     async def asubmission(
         self, query: str, idempotency_key: str, **options: Unpack[RunArguments]
     ) -> str | None:
-        """The id of the run that was submitted under an idempotency key; None where there is none. Raises as `submit`."""
+        """Return the id of the run that was submitted with an idempotency key, or None. Raises the errors of `submit`."""
         from deep_research.research.submissions import checked_key
 
         question, run_options, _, _ = self._check_request(query, options, await self._user_of(options))
@@ -301,9 +325,13 @@ class DeepResearch(RunControl, MemoryVerbs):
         check_repeated(run_id, log, question, run_options, values)
 
     async def aestimate(self, query: str, **options: Unpack[RunArguments]) -> Estimate:
-        """What a run of this question may take, from the low to the high end: searches, pages, requests to models with
-        their tokens and dollars. Nobody is asked and no run is started; documents are indexed and searched, as the run
-        would. Options and errors as `run`."""
+        """Estimate what a run of this question may use, from low to high: searches, pages, requests, tokens and dollars.
+
+        It asks no model and starts no run, but indexes and searches the documents. Options and errors are those of `run`.
+
+        Example:
+            print(engine.estimate("Who built Bell Rock?").cost_usd)
+        """
         from deep_research.assembly.run_estimate import estimated
 
         question, run_options, _, parts = self._check_request(query, options, await self._user_of(options))
@@ -312,8 +340,10 @@ class DeepResearch(RunControl, MemoryVerbs):
     estimate = plain(aestimate)
 
     async def askipped(self) -> Sequence[Skipped]:
-        """Every local document that could not be read, and why. What may be readable by now is tried again.
-        Empty without a corpus. Raises `CorpusError`, with ``skipped`` in its data where no document can be read."""
+        """Return every local document that could not be read, and why, after trying again what may be readable now.
+
+        Empty without a corpus. Raises `CorpusError`, with ``skipped`` in its data, if no document can be read.
+        """
         return await asyncio.to_thread(self._parts.skipped)
 
     skipped = plain(askipped)
@@ -334,7 +364,11 @@ class DeepResearch(RunControl, MemoryVerbs):
         return corpus.files_read if corpus is not None else None
 
     def session(self, name: str, user_id: str | None = None) -> Session:
-        """A conversation of a user, new or not: its questions are read after those before them. Raises `UsageError`."""
+        """Return a conversation of a user, new or existing. Raises `UsageError`.
+
+        Example:
+            engine.session("towers").ask("How tall is Cape Hatteras Lighthouse?")
+        """
         from deep_research.research.sessions import Session
 
         return Session(self, name, user_id, tokens=self._settings.session_tokens)
@@ -342,12 +376,13 @@ class DeepResearch(RunControl, MemoryVerbs):
     # Closing
 
     async def adrain(self, seconds: float = 10.0) -> int:
-        """Have all runs of this engine park before their next unit, as what was shut down: for a process that ends. Waits
-        at most so many seconds, then interrupts the rest (they stay resumable). Gives how many are parked; `wake`, of
-        whatever process, goes on with them. Raises `UsageError` for a time that is none.
+        """Park all runs of this engine before their next unit, before the process ends.
+
+        Waits at most ``seconds``, then interrupts the rest (they can be resumed). Returns the number of parked
+        runs; `wake`, in any process, continues them. Raises `UsageError` for an invalid time.
 
         Example:
-            engine.drain(20)  # in the handler of your service's end
+            engine.drain(20)  # when your service stops
             engine.close()
         """
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
@@ -358,8 +393,9 @@ class DeepResearch(RunControl, MemoryVerbs):
     drain = plain(adrain)
 
     def close(self) -> None:
-        """Interrupt what is running (it stays resumable) and let go of the thread and the database. After that `run` and
-        all that works on a run is refused."""
+        """Interrupt the runs in progress (they can be resumed), and release the thread and the database. After that the
+        engine refuses to work on runs.
+        """
         self._background.call(self._stop())
         self._finalizer()
         self._finalizer = self._to_release()
@@ -376,8 +412,8 @@ class DeepResearch(RunControl, MemoryVerbs):
     def _refuse_closed(self) -> None:
         if self._closed:
             raise UsageError(
-                "This engine is closed, and works on no further run.",
-                hint="Make another one over the same data_dir or store: runs that were going are resumed there.",
+                "This engine is closed.",
+                hint="Create another engine with the same data_dir or store, and resume its runs there.",
             )
 
     async def _stop(self) -> None:
@@ -427,7 +463,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         context = await self._parts.calls(self._users.context, user_id, timeout=self._settings.hook_timeout)
         if context is None:
             raise RightError(
-                f"The user '{str(user_id)[:60]}' is not known." if user_id else "The run names no user.",
+                f"The user '{str(user_id)[:60]}' is unknown." if user_id else "The run names no user.",
                 hint="Name one with user_id, or add it to the directory of users.",
             )
         return cast("UserContext", context)
@@ -459,7 +495,7 @@ class DeepResearch(RunControl, MemoryVerbs):
             run_options.model_dump_json()
         except ValueError:
             raise SettingsError(
-                "An option holds characters that are not text.", hint="Remove them and ask again."
+                "An option holds characters that are not text.", hint="Remove them and try again."
             ) from None
         with parts.keyring.scope():
             return masked(question), in_all_texts(run_options, masked), shared, parts
@@ -504,7 +540,7 @@ class DeepResearch(RunControl, MemoryVerbs):
             if task.cancelled():
                 future.set_exception(
                     RunStateError(
-                        f"Run '{run_id}' was interrupted.", hint="Resume it to go on.", research_id=run_id
+                        f"Run '{run_id}' was interrupted.", hint="Resume the run.", research_id=run_id
                     )
                 )
             elif (error := task.exception()) is not None:

@@ -19,10 +19,15 @@ _T = TypeVar("_T")
 
 
 class ResearchHandle:
-    """``research_id`` names the run. The run goes on whether or not anybody holds this.
+    """A run in the background, from `DeepResearch.start`. The run continues even if nobody holds the handle.
 
-    The verbs are those of `DeepResearch` for this run. `result` stays the one with which the run first ended or parked;
-    what `answer` and `resume` bring is their own result.
+    It has the verbs of `DeepResearch` for its run, ``research_id``. `result` is the result with which the run first ended
+    or parked; `answer` and `resume` return their own results.
+
+    Example:
+        handle = engine.start("Who built Bell Rock?")
+        handle.steer("Also name the engineer.")
+        print(handle.result(timeout=300).report)
     """
 
     def __init__(self, engine: RunControl, research_id: str, future: Future[ResearchResult]) -> None:
@@ -37,7 +42,10 @@ class ResearchHandle:
         return self._future.done()
 
     def result(self, timeout: float | None = None) -> ResearchResult:
-        """Wait for the end, at most ``timeout`` seconds. Raises `TimeoutError`, `StoreError`; the run goes on."""
+        """Wait for the end of the run, at most ``timeout`` seconds.
+
+        Raises `TimeoutError` (the run continues), `StoreError`.
+        """
         self._engine._background.refuse_reentrance()
         return self._future.result(timeout)
 
@@ -57,7 +65,7 @@ class ResearchHandle:
     delete, adelete = of_run(RunControl.delete), of_run(RunControl.adelete)
 
     def events(self, after: int = 0) -> Iterator[Event | Progress]:
-        """What happens in the run after a sequence number, as it happens, until the run ends or parks."""
+        """Yield the events after a sequence number, live, until the run ends or parks."""
         follow = self.aevents(after)
         try:
             while True:

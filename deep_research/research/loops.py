@@ -54,8 +54,8 @@ class BackgroundLoop:
         """Raises `ReentrantCallError` on this loop's own thread."""
         if self.is_current():
             raise ReentrantCallError(
-                "A plain call was made on the engine's own loop, where it would wait for itself.",
-                hint="Inside hooks and agents use the async verbs: `await engine.arun(…)`.",
+                "You made a plain call on the engine's own loop, where it would block forever.",
+                hint="In hooks and agents, use the async verbs: `await engine.arun(…)`.",
             )
 
     def is_current(self) -> bool:

@@ -43,10 +43,14 @@ class Memories:
         limit: int | None = None,
         after: MemoryEntry | str | None = None,
     ) -> Sequence[MemoryEntry]:
-        """What is remembered of a user, newest first: the entries of these ``kinds`` (profile, preferences, episodes,
-        sessions), of these the ones below ``after`` (an entry of the list, or its id), and of these the first ``limit``.
+        """Return the entries of a user, newest first.
 
-        Raises `UsageError`, `UnknownNameError`, `MemoryNotFoundError` where ``after`` is the id of none.
+        Args:
+            kinds: profile, preferences, episodes or sessions; None: all.
+            after: An entry of the list, or its id; the page continues after it.
+            limit: Most entries.
+
+        Raises `UsageError`, `UnknownNameError`, `MemoryNotFoundError` for an unknown ``after``.
         """
         check_limit(limit)
         user, memory_kinds = checked_user(user_id), _kinds(kinds)
@@ -61,23 +65,22 @@ class Memories:
         )
 
     async def amemory_show(self, entry_id: str, *, user_id: str | None = None) -> MemoryEntry:
-        """One entry, with the words it came from. Raises `MemoryNotFoundError`."""
+        """Return one entry, with the words from which it was made. Raises `MemoryNotFoundError`."""
         return await asyncio.to_thread(self._memory.get, checked_user(user_id), str(entry_id))
 
     async def amemory_add(
         self, kind: MemoryKind | str, text: str, *, user_id: str | None = None
     ) -> MemoryEntry:
-        """Have a text of at most 2,000 characters remembered as part of a user's profile or preferences, and give its
-        entry. Raises `UsageError`, `UnknownNameError`, `MemoryFullError`.
+        """Add a text of at most 2,000 characters to a user's profile or preferences, and return the entry.
+
+        Raises `UsageError`, `UnknownNameError`, `MemoryFullError`.
 
         Example:
             engine.memory_add("preferences", "Reports in British English, please.", user_id="ann")
         """
         (memory_kind,) = _kinds(kind) or ()
         if memory_kind not in GIVEN:
-            raise UsageError(
-                f"Nobody adds {memory_kind} by hand: runs do.", hint="Add to the profile or the preferences."
-            )
+            raise UsageError(f"Only runs add {memory_kind}.", hint="Use the kind profile or preferences.")
         entry_text = _checked_text(text)
         entry = MemoryEntry(
             id=new_entry_id(),
@@ -90,14 +93,15 @@ class Memories:
         return await self._put(entry)
 
     async def amemory_edit(self, entry_id: str, text: str, *, user_id: str | None = None) -> MemoryEntry:
-        """Put a text in the place of that of an entry, and of the words it came from: nothing is left of either. The
-        entry keeps its id, kind and time. Raises `MemoryNotFoundError`, `UsageError`."""
+        """Replace the text of an entry, and the words from which it was made; no file keeps the old ones. The entry keeps
+        its id, kind and time. Raises `MemoryNotFoundError`, `UsageError`.
+        """
         entry_text = _checked_text(text)
         entry = await self.amemory_show(entry_id, user_id=user_id)
         return await self._put(entry.model_copy(update={"text": entry_text, "words": entry_text}))
 
     async def amemory_export(self, *, user_id: str | None = None) -> MemoryExport:
-        """Everything that is remembered of a user, to be taken along: ``.model_dump_json()`` writes it."""
+        """Return all entries of a user; ``.model_dump_json()`` writes them."""
         user = checked_user(user_id)
         return MemoryExport(user_id=user, entries=tuple(await self.amemory_list(user_id=user)))
 
@@ -109,9 +113,10 @@ class Memories:
         everything: bool = False,
         user_id: str | None = None,
     ) -> int:
-        """Forget the entries of a user with these ids, or of these kinds, or ``everything``, and say how many they were.
-        Nothing of their texts is left in a file. Raises `UsageError` unless exactly one of the three is named,
-        `MemoryNotFoundError` where no entry has one of the ids.
+        """Delete entries of a user for good, and return their number.
+
+        Name exactly one of ``ids``, ``kinds`` and ``everything``. Raises `UsageError` otherwise,
+        `MemoryNotFoundError` for an unknown id.
 
         Example:
             engine.memory_forget(kinds="episodes", user_id="ann")
@@ -151,20 +156,20 @@ def checked_user(user_id: object) -> str | None:
     """Raises `UsageError` for what is no name of a user."""
     if user_id is None or (isinstance(user_id, str) and _is_text(user_id)):
         return user_id
-    raise UsageError("user_id must be a text, or None.", hint="Name the user as runs do.")
+    raise UsageError("user_id must be a text, or None.", hint="Use the same user_id as in runs.")
 
 
 def _checked_text(text: object) -> str:
     """Raises `UsageError`."""
     if not isinstance(text, str) or not _is_text(text):
-        raise UsageError("What is to be remembered is no text.", hint="Give a text.")
+        raise UsageError("The text to remember is not a str.", hint="Give a text.")
     content = text.strip()
     if not content:
-        raise UsageError("What is to be remembered is empty.", hint="Give a text.")
+        raise UsageError("The text to remember is empty.", hint="Give a text.")
     if len(content) > MAX_TEXT_CHARACTERS:
         raise UsageError(
             f"The text has {len(content):,} characters; an entry has at most {MAX_TEXT_CHARACTERS:,}.",
-            hint="Shorten it, or make several of it.",
+            hint="Shorten it, or split it into several entries.",
         )
     return content
 

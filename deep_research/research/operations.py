@@ -60,7 +60,7 @@ class Operation:
 READ, CREATE, CONTROL, DELETE, ADMIN = Right
 _QUESTION = Parameter("query", "The question.", "QUESTION", positional=True, optional=False)
 _SESSION = Parameter("session_id", "The session.", "SESSION", positional=True, optional=False)
-_USER = Parameter("user_id", "Whose it is; that of nobody in particular if none is named.", "ID")
+_USER = Parameter("user_id", "The user; by default that of runs without a user_id.", "ID")
 _ENTRY = Parameter("entry_id", "The entry.", "ID", positional=True, optional=False)
 _TEXT = Parameter("text", "The text, of at most 2,000 characters.", "TEXT", positional=True, optional=False)
 _PARAMETERS = {
@@ -69,56 +69,56 @@ _PARAMETERS = {
     "estimate": (_QUESTION,),
     "submit": (
         _QUESTION,
-        Parameter("idempotency_key", "A repeated call with the same KEY gives the same run.", "KEY"),
-        Parameter("priority", "From -100 to 100; runs of a higher one begin first.", "INTEGER"),
-        Parameter("not_before", "When the run may begin.", "TIME"),
+        Parameter("idempotency_key", "A second call with the same KEY returns the same run.", "KEY"),
+        Parameter("priority", "From -100 to 100; runs with a higher priority start first.", "INTEGER"),
+        Parameter("not_before", "Earliest start of the run.", "TIME"),
     ),
     "work": (
         Parameter("concurrency", "Work on N runs at once.", "N"),
         Parameter("once", "End when no run is left."),
     ),
     "resume": (
-        Parameter("answer", "Answer to what a parked run waits for, as `answer` takes it.", "TEXT"),
-        Parameter("setup", "Whether the run keeps its set-up, or takes the one named now.", "same|new"),
-        Parameter("shared_budget", "Caps over several runs that this one draws on.", "BUDGET"),
-        Parameter("budget", "Caps that are raised.", "BUDGET"),
-        Parameter("take_over", "Have a process that works on the run let go of it, and go on here."),
+        Parameter("answer", "Answer to the question of a parked run, as for `answer`.", "TEXT"),
+        Parameter("setup", "Keep the run's set-up, or take the one named now.", "same|new"),
+        Parameter("shared_budget", "Caps that this run shares with others.", "BUDGET"),
+        Parameter("budget", "Caps to raise.", "BUDGET"),
+        Parameter("take_over", "Take the run from the process that works on it."),
     ),
     "answer": (
         Parameter(
-            "value", "The answer: a text, or JSON of the form that `waiting` shows.", "VALUE", True, False
+            "value", "The answer: a text, or JSON in the form that `waiting` shows.", "VALUE", True, False
         ),
-        Parameter("run", "Go on with the run here; else whoever resumes it next takes the answer."),
+        Parameter("run", "Continue the run here; else it takes the answer when it continues."),
     ),
     "steer": (
         Parameter("text", "Guidance, applied from the next step on.", "TEXT", positional=True),
-        Parameter("drop_sub_query", "Drop a sub-query that was not searched yet.", "ID"),
-        Parameter("since", "From now on search only what was published since that day.", "DAY"),
-        Parameter("stop_searching", "Search nothing more, and write the report."),
+        Parameter("drop_sub_query", "Drop a sub-query that the run has not searched yet.", "ID"),
+        Parameter("since", "Search only what was published since that day.", "DAY"),
+        Parameter("stop_searching", "Stop searching and write the report."),
     ),
     "list": (
         Parameter(
             "status",
-            "Only those queued, pending, running, parked, completed, aborted or interrupted.",
+            "Only queued, pending, running, parked, completed, aborted or interrupted runs.",
             "NAME",
         ),
         Parameter("user", "Only runs of this user_id.", "ID"),
         Parameter("session", "Only runs of this session_id.", "ID"),
-        Parameter("text", "Only runs whose question holds TEXT, in whatever case.", "TEXT"),
-        Parameter("parked_kind", "Only those parked for a question, plan, outage, budget, pause.", "KIND"),
-        Parameter("due_before", "Only runs parked until before this time.", "TIME"),
+        Parameter("text", "Only runs with TEXT in their question, in any letter case.", "TEXT"),
+        Parameter("parked_kind", "Only runs parked for a question, plan, outage, budget or pause.", "KIND"),
+        Parameter("due_before", "Only runs that are parked until a time before this.", "TIME"),
         Parameter("limit", "At most N runs.", "N"),
-        Parameter("after", "Go on after this run: the last one of the page before.", "ID"),
+        Parameter("after", "Continue after this run, the last of the previous page.", "ID"),
     ),
     "report": (Parameter("format", "Markdown, or the whole result as JSON.", "markdown|json"),),
     "events": (
-        Parameter("after", "Begin after event number N.", "N"),
+        Parameter("after", "Start after event number N.", "N"),
         Parameter("limit", "At most N events.", "N"),
     ),
     "waiting": (
         Parameter("user", "Only runs of this user_id.", "ID"),
         Parameter("limit", "At most N runs.", "N"),
-        Parameter("after", "Go on after this run: the last one of the page before.", "ID"),
+        Parameter("after", "Continue after this run, the last of the previous page.", "ID"),
     ),
     "sessions": (
         Parameter("user", "Only sessions of this user_id.", "ID"),
@@ -127,24 +127,26 @@ _PARAMETERS = {
     "session_turns": (_SESSION, _USER),
     "session_rename": (
         _SESSION,
-        Parameter("title", "What it is listed by.", "TITLE", positional=True, optional=False),
+        Parameter("title", "The title in lists.", "TITLE", positional=True, optional=False),
         _USER,
     ),
     "session_delete": (_SESSION, _USER),
-    "text": (Parameter("source", "Whose text.", "SOURCE", positional=True, optional=False),),
+    "text": (
+        Parameter("source", "The source, citation or hash.", "SOURCE", positional=True, optional=False),
+    ),
     "pack": (
         Parameter("path", "The file to write (zip).", "FILE", optional=False),
-        Parameter("force", "Replace FILE where it exists."),
+        Parameter("force", "Replace FILE if it exists."),
     ),
     "memory_list": (
         Parameter("kinds", "Only entries of this kind.", "KIND"),
         Parameter("limit", "At most N entries.", "N"),
-        Parameter("after", "Go on after this entry: the last one of the page before.", "ID"),
+        Parameter("after", "Continue after this entry, the last of the previous page.", "ID"),
         _USER,
     ),
     "memory_show": (_ENTRY, _USER),
     "memory_add": (
-        Parameter("kind", "What it is part of: profile or preferences.", "KIND", True, False),
+        Parameter("kind", "Its kind: profile or preferences.", "KIND", True, False),
         _TEXT,
         _USER,
     ),
@@ -156,7 +158,7 @@ _PARAMETERS = {
         Parameter("everything", "All entries of the user."),
         _USER,
     ),
-    "drain": (Parameter("seconds", "How long to wait for the end of their units.", "S"),),
+    "drain": (Parameter("seconds", "Seconds to wait for the end of their units.", "S"),),
 }
 
 
@@ -169,43 +171,45 @@ def _row(
 _TABLE = (
     _row("run", CREATE, "ResearchResult", "Research a question and print the report.", options=True),
     _row("start", CREATE, "ResearchHandle", "Research a question in the background.", options=True),
-    _row("submit", CREATE, "str", "Queue a question for a worker, and give the id of its run.", options=True),
-    _row("work", ADMIN, "int", "Work on the runs that were submitted."),
-    _row("estimate", CREATE, "Estimate", "Say what a run may take, and start none.", options=True),
-    _row("resume", CONTROL, "ResearchResult", "Go on with a run, parked, ended or interrupted.", of_run=True),
-    _row("answer", CONTROL, "ResearchResult | None", "Answer a parked run, and go on with it.", of_run=True),
-    _row("steer", CONTROL, "None", "Give a run guidance while it goes.", of_run=True),
+    _row(
+        "submit", CREATE, "str", "Queue a question for a worker, and print the id of its run.", options=True
+    ),
+    _row("work", ADMIN, "int", "Work on submitted runs."),
+    _row("estimate", CREATE, "Estimate", "Estimate what a run may use, without starting it.", options=True),
+    _row("resume", CONTROL, "ResearchResult", "Continue a parked, ended or interrupted run.", of_run=True),
+    _row("answer", CONTROL, "ResearchResult | None", "Answer a parked run, and continue it.", of_run=True),
+    _row("steer", CONTROL, "None", "Give a run guidance while it works.", of_run=True),
     _row("pause", CONTROL, "None", "Park a run before its next step.", of_run=True),
-    _row("cancel", CONTROL, "RunSummary", "End a run; what it found is kept.", of_run=True),
-    _row("waiting", READ, "Sequence[Waiting]", "List the parked runs: what each waits for, and until when."),
-    _row("wake", ADMIN, "Sequence[ResearchResult]", "Go on with the parked runs whose time has come."),
-    _row("list", READ, "Sequence[RunSummary]", "List the runs, newest first, with how far each came."),
+    _row("cancel", CONTROL, "RunSummary", "Cancel a run; it keeps what it found.", of_run=True),
+    _row("waiting", READ, "Sequence[Waiting]", "List the parked runs, what they wait for, and until when."),
+    _row("wake", ADMIN, "Sequence[ResearchResult]", "Continue the parked runs whose time has come."),
+    _row("list", READ, "Sequence[RunSummary]", "List the runs and their progress, newest first."),
     _row(
         "status",
         READ,
         "RunDetail",
-        "Say where a run stands, and the answer so far to each question.",
+        "Show how far a run is, and its answers so far.",
         of_run=True,
     ),
-    _row("result", READ, "ResearchResult", "Give the result of a run as it stands now.", of_run=True),
-    _row("report", READ, "str | None", "Give the report of a run.", of_run=True),
-    _row("events", READ, "Sequence[Event]", "Print the log of a run, one line an event.", of_run=True),
-    _row("text", READ, "str", "Give the saved text of a source, a citation or a content hash."),
+    _row("result", READ, "ResearchResult", "Return the result of a run so far.", of_run=True),
+    _row("report", READ, "str | None", "Return the report of a run.", of_run=True),
+    _row("events", READ, "Sequence[Event]", "Print the log of a run, one event a line.", of_run=True),
+    _row("text", READ, "str", "Return the saved text of a source, a citation or a content hash."),
     _row("pack", READ, "Manifest", "Write a run with all its evidence to one file.", of_run=True),
-    _row("verify", READ, "Verification", "Check that a pack, or a run, is as it was recorded.", of_run=True),
+    _row("verify", READ, "Verification", "Check that a pack, or a run, is unchanged.", of_run=True),
     _row("delete", DELETE, "None", "Remove a run and its saved texts.", of_run=True),
-    _row("sessions", READ, "Sequence[SessionSummary]", "List the sessions, the latest first."),
-    _row("session_turns", READ, "Sequence[SessionTurn]", "Give the turns of a session, the oldest first."),
-    _row("session_rename", CONTROL, "None", "Give a session a title, by which it is listed."),
+    _row("sessions", READ, "Sequence[SessionSummary]", "List the sessions, latest first."),
+    _row("session_turns", READ, "Sequence[SessionTurn]", "Return the turns of a session, oldest first."),
+    _row("session_rename", CONTROL, "None", "Give a session a title."),
     _row("session_delete", DELETE, "int", "Delete the runs of a session."),
-    _row("memory_list", READ, "Sequence[MemoryEntry]", "List what is remembered of a user, newest first."),
-    _row("memory_show", READ, "MemoryEntry", "Give one entry of a user's memory."),
-    _row("memory_add", CONTROL, "MemoryEntry", "Have a text remembered of a user."),
-    _row("memory_edit", CONTROL, "MemoryEntry", "Put another text in the place of that of an entry."),
-    _row("memory_export", READ, "MemoryExport", "Give everything that is remembered of a user."),
-    _row("memory_forget", DELETE, "int", "Forget entries of a user without a trace."),
-    _row("skipped", ADMIN, "Sequence[Skipped]", "Name every local document that was not read, and why."),
-    _row("drain", ADMIN, "int", "Park all runs of this engine, for a process that ends."),
+    _row("memory_list", READ, "Sequence[MemoryEntry]", "List the memory of a user, newest first."),
+    _row("memory_show", READ, "MemoryEntry", "Return one entry of a user's memory."),
+    _row("memory_add", CONTROL, "MemoryEntry", "Add an entry to a user's memory."),
+    _row("memory_edit", CONTROL, "MemoryEntry", "Replace the text of an entry."),
+    _row("memory_export", READ, "MemoryExport", "Return all entries of a user's memory."),
+    _row("memory_forget", DELETE, "int", "Delete entries of a user's memory for good."),
+    _row("skipped", ADMIN, "Sequence[Skipped]", "Name every local document that could not be read, and why."),
+    _row("drain", ADMIN, "int", "Park all runs of this engine before the process ends."),
 )
 OPERATIONS = {operation.name: operation for operation in _TABLE}
 

@@ -17,8 +17,10 @@ from deep_research.store import Store
 
 
 def open_pack(path: Path | str) -> PackedRun:
-    """The run that `DeepResearch.pack` wrote to a file; close it, or use it in a ``with``. Nothing of it is verified, but
-    that what is read is what the manifest names. Raises `PackError`, `PackVersionError`.
+    """Open a run that `DeepResearch.pack` wrote to a file. Close it, or use it in a ``with``.
+
+    Opening checks only that what is read is what the manifest names; call ``verify()`` for the rest.
+    Raises `PackError`, `PackVersionError`.
 
     Example:
         with open_pack("bell-rock.zip") as run:

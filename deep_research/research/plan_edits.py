@@ -88,11 +88,7 @@ class PlanDraft:
             self._verbs[verb](rest.strip())
             return None
         if unspaced.size(words) < MIN_WORDS:
-            raise SlipError(
-                f"'{words[:60]}' is nothing that can be done here; help says what is."
-                if words
-                else "Say help."
-            )
+            raise SlipError(f"'{words[:60]}' is not an edit; help lists the edits." if words else "Say help.")
         return words
 
     @property
@@ -106,9 +102,9 @@ class PlanDraft:
     def _drop(self, rest: str) -> None:
         places = {self._place(number) for number in rest.replace(",", " ").split()}
         if not places:
-            raise SlipError("Say which: drop 2.")
+            raise SlipError("Name the search, such as drop 2.")
         if len(places) == len(self.searches):
-            raise SlipError("One search has to stay; no ends the run.")
+            raise SlipError("The plan needs at least one search; no ends the run.")
         self.searches = [search for place, search in enumerate(self.searches) if place not in places]
 
     def _add(self, rest: str) -> None:
@@ -126,7 +122,7 @@ class PlanDraft:
     def _move(self, rest: str) -> None:
         numbers = rest.split()
         if len(numbers) != 2:
-            raise SlipError("Say what and where to: move 4 1.")
+            raise SlipError("Name the search and its new place, such as move 4 1.")
         start, end = map(self._place, numbers)
         self.searches.insert(end, self.searches.pop(start))
 
@@ -137,7 +133,7 @@ class PlanDraft:
         try:
             self._limits[name] = float(figure) if name in ("max_usd", "max_seconds") else int(figure)
         except ValueError:
-            raise SlipError(f"'{figure[:40]}' is no number; say limit {name} 4.") from None
+            raise SlipError(f"'{figure[:40]}' is not a number; for example limit {name} 4.") from None
 
     def _place(self, number: str) -> int:
         if not (number.isascii() and number.isdigit() and 0 < int(number[:9]) <= len(self.searches)):
@@ -148,11 +144,11 @@ class PlanDraft:
         """Words that are not in the list yet, but at the place ``beside``."""
         query = words.strip()
         if not query:
-            raise SlipError("Say what is to be searched.")
+            raise SlipError("Name what to search.")
         same = sub_query_id(query)
         for place, search in enumerate(self.searches):
             if place != beside and sub_query_id(search.query) == same:
-                raise SlipError(f"That is search {place + 1} already.")
+                raise SlipError(f"Search {place + 1} already asks that.")
         return query
 
     def lines(self) -> Iterator[str]:

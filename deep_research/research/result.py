@@ -46,19 +46,26 @@ MAX_SHOWN_CHARS = 80  # of the answer, in a repr
 
 
 class ResearchResult(Record):
-    """A run as it stands at its end. ``report`` is Markdown, None when there was no evidence or no report yet.
+    """The result of a run.
 
-    ``completeness`` (0 to 1) is how far what was found holds what is asked; ``probability`` (0 to 1) that the passages
-    which were chosen without a model hold the answer, None where nothing was chosen so.
-    ``answered`` is how far its parts are: yes, partly, no; None before the evidence was weighed. ``answers`` has the
-    answer so far to each part and each sub-query, or why there is none.
-    ``discoveries`` are at most seven of the claims of a completed run that its sources support, with source, day and
-    confidence; ``claims`` are all that the report says, each with what of its sources carries it; ``repairs`` is what
-    became of those that nothing carried.
-    ``reason`` and ``message`` say why a run was aborted, what it waits for, or what was not found; ``fidelity`` is how
-    much of what was found the agents were given, by item and phase; ``limits`` are caps that were reached, for want
-    of which something is left out, and ``notices`` what else a reader should know;
-    ``gather_stats`` are the sums of all searches. The confidence in ``report_metadata`` is that of the ``findings``.
+    Attributes:
+        report: Markdown; None without evidence, or before there is a report.
+        answered: How far the parts of the question are answered: yes, partly, no; None before they were assessed.
+        answers: The answer so far to each part and each sub-query, or why there is none.
+        completeness: 0 to 1, how much of the question the findings cover.
+        probability: 0 to 1, that the passages chosen without a model contain the answer; None for other runs.
+        claims: Everything that the report states, each with its verdict and evidence.
+        repairs: How claims without support were changed.
+        discoveries: At most seven supported claims of a completed run, with source, day and confidence.
+        reason, message: Why the run was aborted, what it waits for, or what it did not find.
+        fidelity: How much of what was found the agents received, by item and phase.
+        limits: Caps that the run reached.
+        notices: What else a reader should know.
+        gather_stats: Sums over all searches.
+
+    Example:
+        result = engine.run("Who built Bell Rock?")
+        print(result.status, result.answer)
     """
 
     research_id: str
@@ -128,7 +135,7 @@ class ResearchResult(Record):
 
     @property
     def answer(self) -> str | None:
-        """The text of the report's answer in Markdown, with the numbers of its ``citations``; None without a report."""
+        """The answer of the report in Markdown, with the numbers of its ``citations``; None without a report."""
         from deep_research.report.report_blocks import answer_of  # importing the engine must stay cheap
 
         return answer_of(self.report) or None if self.report else None
@@ -170,13 +177,13 @@ class ResearchResult(Record):
         return f"**{self.status.value}{why}** {escaped(self.message or '')}".rstrip()
 
     def raise_for_status(self) -> ResearchResult:
-        """Itself when the run completed. Raises `ResearchAbortedError` otherwise."""
+        """Return the result if the run completed. Raises `ResearchAbortedError` otherwise."""
         if self.status is RunStatus.COMPLETED:
             return self
         why = f" ({self.reason})" if self.reason else ""
         raise ResearchAbortedError(
             f"Run '{self.research_id}' is {self.status}{why}: {self.message or 'it has not finished'}",
-            hint=f"Take it up again with resume('{self.research_id}').",
+            hint=f"Continue it with resume('{self.research_id}').",
             research_id=self.research_id,
             status=self.status.value,
             reason=self.reason.value if self.reason else None,

@@ -94,29 +94,28 @@ class RunControl(Sessions, ABC):
         budget: Budget | None = None,
         take_over: bool = False,
     ) -> ResearchResult:
-        """Go on with a run that was interrupted, parked or aborted; finished units are not done again.
+        """Continue a run that was interrupted, parked or aborted, without repeating finished units.
 
-        The run keeps its set-up: models, services, documents, gates, reflection and so on are taken from it by name
-        where this engine names none of its own, so its folder of documents need not be given again while it stands.
-        The engine names a part of the set-up where an object was handed to it, or where one of the settings of that
-        part came from anywhere but the defaults: an argument, a variable of the environment, a file, a preset
-        (``engine.settings.origins`` tells which). Hooks, agents, a reader of pages and providers of your own cannot be
-        made of names: hand them over as you did for `run`.
+        The run keeps its set-up. It takes models, services, documents, gates and reflection from its log by name,
+        unless this engine sets them: by an object, or by a setting that does not have its default
+        (``engine.settings.origins`` says where each comes from). Hooks, agents, a page reader and providers of
+        your own cannot be created from names: pass them again. If the set-up differs, the call is refused, unless
+        ``setup="new"``: then the run continues with the new set-up, and its log and notices say so. Changed
+        documents in the same folder only add a notice.
 
-        What is otherwise than it was is refused, unless ``setup="new"``: then the run goes on with what this engine
-        names, which is written to its log and told in its notices. Documents in the same folder that have changed are
-        told, not refused.
+        Args:
+            answer: For a run with a question, even if it was cancelled there; see `answer`.
+            setup: ``same`` or ``new``.
+            shared_budget: As for `run`; the run does not keep it.
+            budget: Raises the caps that it names. The run then does what it left out for them (docs/control_money.md).
+            take_over: Takes the run from a live process, after two lease times if that process does not react.
 
-        ``answer`` is for a run parked with a question, also when it was cancelled there; see `answer`.
-        ``shared_budget`` as in `run`: it is no part of the run, and is given anew. A completed run gives its result.
+        A completed run returns its result. Raises `RunNotFoundError`, `RunBusyError` while a live process works on
+        the run, `RunStateError` if nothing was asked, `UsageError` for an invalid answer, `SetUpError`,
+        `CorpusError` if the documents are gone, and the errors of `run`.
 
-        ``budget`` raises the caps that it names, of a run that reached one, also when it completed: what was left out for
-        want of them is searched and read, and nothing that was paid is paid again (docs/control_money.md).
-        ``take_over``: a live process that works on the run is asked to let go of it, and passed over after two lease
-        times.
-        Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, `RunStateError` for an answer where
-        none is waited for, `UsageError` for one that does not fit, `SetUpError`, `CorpusError` where the documents are
-        gone, and as `run`.
+        Example:
+            engine.resume("deepres-0123456789ab", budget=Budget(max_searches=20))
         """
         from deep_research.research.steering import checked_caps
 
@@ -181,11 +180,11 @@ class RunControl(Sessions, ABC):
         )
 
     async def aanswer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None:
-        """Answer what a parked run asks, and go on with it here; ``run=False`` leaves the answer for whoever resumes it
-        next. The value has to be of the form that is asked for (`waiting` shows it): a text where none is.
+        """Answer the question of a parked run, and continue the run here. With ``run=False`` the answer waits in
+        the store.
 
-        Raises `RunStateError` where nothing is asked, `UsageError` for a value that does not fit (the run stays parked),
-        and as `resume`.
+        The value needs the form that `waiting` shows; a text if there is none. Raises `RunStateError` if the run asks
+        nothing, `UsageError` for an invalid value (the run stays parked), and the errors of `resume`.
 
         Example:
             engine.answer("deepres-0123456789ab", "The one in Scotland.")
@@ -205,9 +204,10 @@ class RunControl(Sessions, ABC):
     answer = plain(aanswer)
 
     async def acancel(self, research_id: str) -> RunSummary:
-        """End a run. What it found is kept, in a partial report if there are findings; it can be resumed.
+        """Cancel a run. It keeps what it found, in a partial report if there are findings, and can be resumed.
 
-        A run that another process works on is asked to stop, and given 10 s.
+        If another process works on the run, this call asks it to stop, and waits up to 10 seconds. Raises
+        `RunNotFoundError`.
         """
         row = await self._row(research_id)
         if row.projection.status.ended:
@@ -234,8 +234,8 @@ class RunControl(Sessions, ABC):
                     return summary
                 if time.monotonic() > deadline:
                     raise RunBusyError(
-                        f"Run '{research_id}' was asked to stop and has not yet.",
-                        hint="Look again with `deep-research status`.",
+                        f"Run '{research_id}' has not stopped yet.",
+                        hint="Check again with `deep-research status`.",
                         research_id=research_id,
                     )
                 await watcher.wait(POLL_SECONDS)
@@ -243,9 +243,11 @@ class RunControl(Sessions, ABC):
             self._feed.leave(research_id, watcher)
 
     async def awake(self) -> Sequence[ResearchResult]:
-        """Go on with the parked runs whose time has come, or for which an answer was left, one after the other; what has
-        a default is answered with it, what is to be aborted is. Runs that somebody else wakes are left to him. Raises
-        nothing for a run that cannot be resumed here: it is logged, and stays parked."""
+        """Continue the parked runs whose time has come, or that have an answer, one after the other.
+
+        A run with a default takes it; a run that should be aborted is aborted. If a run cannot be resumed here, this is
+        logged, and the run stays parked.
+        """
         results = []
         for waiting in await self._due(self._clock()):
             if self._runner.draining:
@@ -272,12 +274,13 @@ class RunControl(Sessions, ABC):
         return await self._resume(run_id, waiting.default, by="default", parked_at=at, claim=claim)
 
     async def awork(self, concurrency: int = 4, *, once: bool = False) -> int:
-        """Work on the runs that were submitted, at most ``concurrency`` at once, until `drain` or `close`; ``once``:
-        until none is left. Gives how many were worked on.
+        """Work on submitted runs, at most ``concurrency`` at once, until `drain` or `close`; with ``once``, until none is
+        left. Returns the number of runs.
 
-        Claims the queued runs whose time has come, those whose worker died, and the parked ones that are due or answered:
-        by priority, of equal ones those of the user who was served the longest ago, of one user's the oldest. Any number
-        of workers, of any process, share a store. Raises `UsageError`.
+        It claims queued runs whose time has come, runs whose worker died, and parked runs that are due or answered: by
+        priority, then the user who has waited longest, then that user's oldest run. Any number of workers may
+        share a store.
+        Raises `UsageError`.
 
         Example:
             engine.submit("Who built Bell Rock?")
@@ -309,10 +312,10 @@ class RunControl(Sessions, ABC):
             worker.stop()
 
     async def follow(self, research_id: str, after: int = 0) -> AsyncGenerator[Event | Progress]:
-        """The log after a sequence number and what is added to it, until the run ends, parks or is left alone.
+        """Yield the log after a sequence number, and new events, until the run ends or parks.
 
-        Progress notes come in between when this engine runs it. They are not kept: a listener that is slow loses the
-        oldest, and `Missed` says how many.
+        Progress notes come in between if this engine works on the run. They are not stored: a slow listener loses
+        the oldest, and `Missed` says how many.
         """
         async with aclosing(self.live(research_id, after)) as items:
             async for item in items:

@@ -49,12 +49,19 @@ class _Standing(Record):
 
 
 class RunSummary(Figures, _Standing):
-    """A run as `list` and `status` show it, without reading its log.
+    """A run as `list` shows it, without reading its log.
 
-    ``message`` says why it was aborted; ``waiting_for``, ``until``, ``pause_id`` and ``parked_kind`` what it is parked
-    for; ``priority`` and ``not_before`` are the place of a submitted one in the queue. ``seconds`` is how long it was
-    worked on, by all its owners, when it last recorded something or was let go of. The figures are those of `Figures`:
-    None where nobody counted.
+    Attributes:
+        message: Why it was aborted.
+        waiting_for, until, pause_id, parked_kind: What a parked run waits for.
+        priority, not_before: The place of a submitted run in the queue.
+        seconds: Seconds of work by all owners, at the last record or release.
+
+    Figures (`Figures`) are None if unknown.
+
+    Example:
+        for run in engine.list(status="parked"):
+            print(run.research_id, run.query, run.waiting_for)
     """
 
     @classmethod
@@ -80,10 +87,13 @@ class RunSummary(Figures, _Standing):
 
 
 class RunDetail(RunSummary):
-    """A run as `status` shows it, by its log: its summary, the answer so far to each question that it asks, and what
-    failed, was left out or is otherwise than was asked. ``limits`` and ``notices`` are those of its result.
+    """A run as `status` shows it: its summary, its answers so far, and what failed.
 
-    A log that cannot be read has a notice of that alone.
+    ``limits`` and ``notices`` are those of its result. If the log cannot be read, a notice says so.
+
+    Example:
+        for answer in engine.status(run_id).answers:
+            print(answer.state, answer.question, answer.text or answer.reason)
     """
 
     answers: tuple[QuestionAnswer, ...] = ()

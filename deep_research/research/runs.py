@@ -83,7 +83,7 @@ def checked_run_id(research_id: object) -> str:
     if isinstance(research_id, str) and RUN_ID.match(research_id):
         return research_id
     raise RunStateError(
-        f"'{str(research_id)[:60]}' is no run id.",
+        f"'{str(research_id)[:60]}' is not a run id.",
         hint="Run ids look like deepres-0123456789ab; `deep-research list` shows them.",
     )
 
@@ -105,12 +105,21 @@ class Runs:
         after: RunSummary | str | None = None,
         **filters: Unpack[FilterArguments],
     ) -> Sequence[RunSummary]:
-        """The runs of the store, newest first: those that fit the filters, of these the ones below ``after`` (a run of
-        the list, or its id), and of these the first ``limit``.
+        """Return the runs of the store, newest first.
 
-        Filters: ``status`` as it is shown, ``user``, ``session``, ``text`` in the question (in whatever case),
-        ``parked_kind`` (question, plan, outage, budget, pause, shutdown), ``due_before`` (parked until before then).
-        Raises `UsageError`, `RunNotFoundError` where ``after`` is the id of none.
+        Args:
+            status: The status as `list` shows it.
+            user, session: Only runs of this user or session.
+            text: Text in the question, in any letter case.
+            parked_kind: question, plan, outage, budget, pause or shutdown.
+            due_before: Only runs that are parked until a time before this.
+            limit: Most runs.
+            after: A run of the list, or its id; the page continues after it.
+
+        Raises `UsageError`, `RunNotFoundError` for an unknown ``after``.
+
+        Example:
+            engine.list(status="parked", limit=20)
         """
         check_limit(limit)
         run_filter = _filter(filters)
@@ -127,8 +136,7 @@ class Runs:
         return (await self._row(after)).cursor
 
     async def astatus(self, research_id: str) -> RunDetail:
-        """Where a run stands, with the answer so far to each of its questions, and what failed. Raises
-        `RunNotFoundError`.
+        """Return how far a run is, its answers so far, and what failed. Raises `RunNotFoundError`.
 
         Example:
             for answer in engine.status(run_id).answers:
@@ -142,11 +150,11 @@ class Runs:
         return await asyncio.to_thread(RunDetail.of_state, row, time.time(), state)
 
     async def summary(self, research_id: str) -> RunSummary:
-        """Where a run stands, as `list` shows it: its log is not read. Raises `RunNotFoundError`."""
+        """Return the summary of a run, as in `list`, without reading its log. Raises `RunNotFoundError`."""
         return RunSummary.of(await self._row(research_id), time.time())
 
     async def aresult(self, research_id: str) -> ResearchResult:
-        """The result of a run as it stands now, from its log. Raises `RunNotFoundError`, `LogDamagedError`."""
+        """Return the result of a run so far, from its log. Raises `RunNotFoundError`, `LogDamagedError`."""
         from deep_research.research.result import ResearchResult
 
         row = await self._row(research_id)
@@ -154,7 +162,7 @@ class Runs:
         return await asyncio.to_thread(ResearchResult.of, state, row.status(time.time()))
 
     async def areport(self, research_id: str, format: ReportFormat = "markdown") -> str | None:
-        """The report as Markdown, or the whole result as JSON. None when the run has no report.
+        """Return the report as Markdown, or the whole result as JSON; None without a report.
 
         Raises `RunNotFoundError`, `UnknownNameError` for another format.
         """
@@ -177,9 +185,9 @@ class Runs:
         limit: int | None = None,
         after: RunSummary | str | None = None,
     ) -> Sequence[Waiting]:
-        """The parked runs of the store, newest first, with what each asks, in what form it wants to be answered, until
-        when, and what happens then. One whose log cannot be read is shown by its row. ``limit`` and ``after`` as in
-        `list`. Raises `UsageError`."""
+        """Return the parked runs, newest first: the question of each, the form of an answer, until when, and what happens
+        then. ``limit`` and ``after`` as in `list`. Raises `UsageError`.
+        """
         check_limit(limit)
         run_filter, cursor = RunFilter(status=RunStatus.PARKED, user=user), await self._cursor(after)
         rows = await asyncio.to_thread(self._store.runs, filter=run_filter, after=cursor, limit=limit)
@@ -223,8 +231,10 @@ class Runs:
         )
 
     async def aevents(self, research_id: str, after: int = 0, *, limit: int | None = None) -> Sequence[Event]:
-        """The log of a run after a sequence number, or the first ``limit`` events of that. Raises `UsageError`,
-        `RunNotFoundError`, `LogDamagedError`."""
+        """Return the log of a run after a sequence number, at most ``limit`` events.
+
+        Raises `UsageError`, `RunNotFoundError`, `LogDamagedError`.
+        """
         check_limit(limit)
         await self._row(research_id)
         return await asyncio.to_thread(self._read, research_id, after, limit)
@@ -238,8 +248,13 @@ class Runs:
             return None
 
     async def atext(self, source: Source | Citation | Quote | str) -> str:
-        """The saved text of a source, a citation, a quote or a content hash. Raises `ContentMissingError`, `UsageError`
-        for what has no text."""
+        """Return the saved text of a source, a citation, a quote or a content hash.
+
+        Raises `ContentMissingError`, and `UsageError` for other objects.
+
+        Example:
+            engine.text(result.citations[0])
+        """
         from deep_research.research.packed_run import content_hash_of
         from deep_research.state.journal import readable
 
@@ -247,10 +262,13 @@ class Runs:
         return readable(body)
 
     async def apack(self, research_id: str, path: Path | str, *, force: bool = False) -> Manifest:
-        """Write a run with all that its report rests on to one file (docs/packs.md), and give its manifest.
+        """Write a run with all its evidence to one file (docs/packs.md), and return the manifest.
 
-        An existing file is replaced with ``force`` alone. Raises `RunNotFoundError`, `UsageError` for the path,
-        `PackError` for a run that is too large or holds a registered secret, `ContentMissingError`, `LogDamagedError`.
+        ``force`` replaces an existing file. Raises `RunNotFoundError`, `UsageError` for the path, `PackError` for
+        a run that is too large or contains a registered secret, `ContentMissingError`, `LogDamagedError`.
+
+        Example:
+            engine.pack(run_id, "bell-rock.zip")
         """
         from deep_research.packs import pack_run
 
@@ -260,9 +278,14 @@ class Runs:
     async def averify(
         self, research_id: str, *, progress: Callable[[int, int], None] | None = None
     ) -> Verification:
-        """Make every hash, span and verdict of a run again, without a network, and compare them with what was recorded.
-        ``progress`` is called, from another thread, with how many claims are checked, and how many there are. For a pack
-        see `open_pack`. Raises `RunNotFoundError`."""
+        """Recompute every hash, span and verdict of a run without a network, and compare them with the record.
+
+        ``progress`` is called from another thread with the number of checked claims and of all claims. For a pack see
+        `open_pack`. Raises `RunNotFoundError`.
+
+        Example:
+            assert engine.verify(run_id).holds
+        """
         from deep_research.packs import stored_evidence, verified
 
         await self._row(research_id)
@@ -279,12 +302,15 @@ class Runs:
         since: date | str | None = None,
         stop_searching: bool = False,
     ) -> None:
-        """Give a run guidance while it goes: agents follow ``text`` from their next unit on; a sub-query that was not
-        searched yet is dropped by its id; from now on only what was published ``since`` a day is searched; or nothing
-        more is. It is queued for the process that works on the run, or will, and becomes an event there.
+        """Give a run guidance. The command waits for the process that works on the run.
 
-        Raises `RunNotFoundError`, `RunStateError` for a run that is completed, `UsageError` for guidance that is empty or
-        cannot be followed.
+        Args:
+            text: Guidance, which agents follow from their next unit on.
+            drop_sub_query: The id of a sub-query that the run has not searched.
+            since: Search only what was published since that day.
+            stop_searching: Search nothing more, and write the report.
+
+        Raises `RunNotFoundError`, `RunStateError` for a completed run, `UsageError` for empty or impossible guidance.
 
         Example:
             engine.steer(handle.research_id, "Also consider the towers of the north coast.")
@@ -303,13 +329,14 @@ class Runs:
         await self._queue(research_id, CommandKind.STEER, payload(guidance))
 
     async def apause(self, research_id: str) -> None:
-        """Park a run before its next unit, whoever works on it; `resume` goes on. A run that is parked already, or that
-        nobody works on, stands still as it is. Raises `RunNotFoundError`, `RunStateError` for one that has ended."""
+        """Park a run before its next unit; `resume` continues it. A run that is parked, or that no process works
+        on, does not change. Raises `RunNotFoundError`, and `RunStateError` for a run that has ended.
+        """
         row = await self._row(research_id)
         if row.projection.status.ended:
             raise RunStateError(
                 f"Run '{research_id}' is {row.projection.status}: there is nothing to pause.",
-                hint="`deep-research show` shows what it came to.",
+                hint="`deep-research show` shows its result.",
             )
         status = row.projection.status
         if status is RunStatus.QUEUED or (status is not RunStatus.PARKED and row.owned(time.time())):
@@ -320,7 +347,7 @@ class Runs:
         await asyncio.to_thread(self._store.enqueue_command, research_id, kind.value, payload)
 
     async def adelete(self, research_id: str) -> None:
-        """Remove a run, and the texts that no other run uses. Raises `RunBusyError` while it is worked on."""
+        """Delete a run, and the texts that no other run uses. Raises `RunBusyError` while a process works on it."""
         await self._row(research_id)
         await asyncio.to_thread(self._store.delete, research_id)
 
@@ -347,7 +374,7 @@ def _setup_of(rows: Sequence[StoredEvent]) -> SetUp | None:
 def check_limit(limit: int | None) -> None:
     """Raises `UsageError`."""
     if limit is not None and (not isinstance(limit, int) or limit < 1):
-        raise UsageError("limit must be a whole number above 0.", hint="Leave it out for all of them.")
+        raise UsageError("limit must be a whole number above 0.", hint="Omit it to get all.")
 
 
 _NAMED: dict[str, type[StrEnum]] = {"status": RunStatus, "parked_kind": ParkedKind}
@@ -377,6 +404,6 @@ def _filter_value(name: str, value: Any) -> Any:
     if not isinstance(value, kind):
         raise UsageError(
             f"The filter {name} takes a {kind.__name__}, got {type(value).__name__}.",
-            hint="Leave it out for all runs.",
+            hint="Omit it to get all runs.",
         )
     return value

@@ -73,10 +73,11 @@ class Sessions(Runs):
     async def asessions(
         self, *, user: str | None = None, limit: int | None = None
     ) -> Sequence[SessionSummary]:
-        """The sessions of the store, or of one ``user``, the one with the latest run first; of these the first
-        ``limit``. Raises `UsageError`."""
+        """Return the sessions, or those of one ``user``, the one with the latest run first, at most ``limit``. Raises
+        `UsageError`.
+        """
         if limit is not None and (not isinstance(limit, int) or limit < 1):
-            raise UsageError("limit must be a whole number above 0.", hint="Leave it out for all of them.")
+            raise UsageError("limit must be a whole number above 0.", hint="Omit it to get all.")
         rows = await asyncio.to_thread(self._store.runs, filter=RunFilter(user=user))
         by_session: defaultdict[tuple[str, str | None], list[RunRow]] = defaultdict(list)
         for row in rows:
@@ -93,14 +94,12 @@ class Sessions(Runs):
         return {entry.words: entry.text for entry in entries}
 
     async def asession_turns(self, session_id: str, *, user_id: str | None = None) -> Sequence[SessionTurn]:
-        """The turns of a session, the oldest first. Raises `RunNotFoundError` where the user has no session of that
-        id."""
+        """Return the turns of a session, oldest first. Raises `RunNotFoundError` for an unknown session."""
         rows = await self._of_session(session_id, user_id)
         return [await self._turn(row) for row in reversed(rows)]
 
     async def asession_rename(self, session_id: str, title: str, *, user_id: str | None = None) -> None:
-        """Give a session a title of 1 to 200 characters, by which it is listed. Its id stays. Raises `RunNotFoundError`,
-        `UsageError`."""
+        """Give a session a title of 1 to 200 characters. Its id stays. Raises `RunNotFoundError`, `UsageError`."""
         await self._of_session(session_id, user_id)
         entry = MemoryEntry(
             id=_title_id(session_id),
@@ -113,12 +112,13 @@ class Sessions(Runs):
         await asyncio.to_thread(self._memory.put, storable([entry]))
 
     async def asession_delete(self, session_id: str, *, user_id: str | None = None) -> int:
-        """Delete the runs of a session with their saved texts, and give how many there were. Nothing is deleted while one
-        of them is worked on. Raises `RunNotFoundError`, `RunBusyError`."""
+        """Delete the runs of a session with their saved texts, and return their number. Deletes nothing while a process
+        works on one of them. Raises `RunNotFoundError`, `RunBusyError`.
+        """
         rows = await self._of_session(session_id, user_id)
         if busy := next((row for row in rows if row.owned(time.time())), None):
             raise RunBusyError(
-                f"Run '{busy.run_id}' of the session is being worked on.",
+                f"Run '{busy.run_id}' of the session is in progress.",
                 hint="Cancel it, or wait until it ends.",
                 research_id=busy.run_id,
             )
@@ -192,8 +192,8 @@ def _summary(session_id: str, user_id: str | None, rows: Sequence[RunRow], title
 
 
 class Session:
-    """A conversation with an engine: each question is read after those before it. ``research.session("towers")`` makes
-    one, and goes on with it where it has turns already.
+    """A conversation: the engine reads each question in the light of the earlier ones. Create it with
+    ``research.session("towers")``.
 
     Example:
         session = research.session("towers")
@@ -215,8 +215,9 @@ class Session:
         return f"Session({self.session_id!r})"
 
     async def aask(self, text: str, **options: Unpack[RunArguments]) -> ResearchResult:
-        """Research a question after the turns so far. Options and errors as `DeepResearch.run`; ``depth`` is ``auto``
-        where nothing else is given."""
+        """Research a question after the turns so far. Options and errors are those of `DeepResearch.run`; ``depth`` is
+        ``auto`` by default.
+        """
         result: ResearchResult = await self._engine.arun(text, **self._with_session(options))
         return result
 
@@ -228,11 +229,11 @@ class Session:
     def _with_session(self, options: RunArguments) -> dict[str, Any]:
         own = {"session_id": self.session_id, **({"user_id": self.user_id} if self.user_id else {})}
         if options.keys() & {"session_id", "user_id"}:
-            raise UsageError("A session has its id and its user.", hint="Leave session_id and user_id out.")
+            raise UsageError("A session already has an id and a user.", hint="Remove session_id and user_id.")
         return {"depth": "auto", **options, **own}
 
     async def aturns(self) -> Sequence[SessionTurn]:
-        """The turns so far, the oldest first; none before the first question."""
+        """Return the turns so far, oldest first."""
         with suppress(RunNotFoundError):
             turns: Sequence[SessionTurn] = await self._engine.asession_turns(
                 self.session_id, user_id=self.user_id
@@ -249,7 +250,7 @@ class Session:
         return ()
 
     async def asummary(self) -> str:
-        """The turns in short, as the next one is told of them, within the setting ``session_tokens``."""
+        """Return the summary of the turns for the next run, within the setting ``session_tokens``."""
         return _summary_of(await self.aturns(), self._tokens)
 
     @property
@@ -258,16 +259,16 @@ class Session:
         return _summary_of(self.turns, self._tokens)
 
     def rename(self, title: str) -> None:
-        """Give it a title, by which it is listed."""
+        """Give the session a title."""
         self._engine.session_rename(self.session_id, title, user_id=self.user_id)
 
     def export(self) -> dict[str, Any]:
-        """The session as JSON: its id, its user and its turns."""
+        """Return the session as JSON: its id, its user and its turns."""
         turns = [turn.model_dump(mode="json") for turn in self.turns]
         return {"session_id": self.session_id, "user_id": self.user_id, "turns": turns}
 
     def delete(self) -> int:
-        """Delete its runs with their saved texts, and give how many there were."""
+        """Delete the runs with their saved texts, and return their number."""
         count: int = self._engine.session_delete(self.session_id, user_id=self.user_id)
         return count
 

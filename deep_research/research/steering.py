@@ -46,7 +46,7 @@ def steering(
 ) -> RunSteered:
     """Guidance as the event that it becomes. Raises `UsageError` for what cannot be one."""
     if not isinstance(text, str):
-        raise UsageError("The guidance is no text.", hint="Give a str.")
+        raise UsageError("The guidance is not a str.", hint="Give a str.")
     if "\0" in text or any(0xD800 <= ord(c) <= 0xDFFF for c in text):
         raise UsageError("The guidance holds characters that are not text.", hint="Remove them.")
     if len(text) > MAX_GUIDANCE_CHARS:
@@ -69,7 +69,7 @@ def _day(value: date | str | None) -> date | None:
     try:
         return date.fromisoformat(str(value).strip())
     except ValueError:
-        raise UsageError(f"'{str(value)[:40]}' is no day.", hint="Write one as 2026-01-31.") from None
+        raise UsageError(f"'{str(value)[:40]}' is not a day.", hint="Write a day as 2026-01-31.") from None
 
 
 def payload(steered: RunSteered) -> str:
@@ -146,7 +146,7 @@ def refuse_ended(status: RunStatus, research_id: str, verb: str) -> None:
     if status is RunStatus.COMPLETED:
         raise RunStateError(
             f"Run '{research_id}' is completed: there is nothing to {verb}.",
-            hint="Ask anew, or resume it under a larger budget.",
+            hint="Start a new run, or resume this one with a larger budget.",
             research_id=research_id,
         )
 
@@ -160,7 +160,7 @@ def checked_answer(state: DeepResearchState, value: Any) -> Parking:
     problem = unfit(state, value)
     if problem:
         raise UsageError(
-            f"That is no answer: {problem}.", hint=f"The run stays parked.{_answer_form(parking)}"
+            f"The answer is invalid: {problem}.", hint=f"The run stays parked.{_answer_form(parking)}"
         )
     return parking
 
@@ -195,7 +195,7 @@ def caps_of(question: Parking | None, answer: Any) -> Budget | None:
         fault = error.errors(include_url=False)[0]
         place = ".".join(map(str, fault["loc"]))
         raise UsageError(
-            f"That is no answer: {place}: {fault['msg']}.", hint="The run stays parked."
+            f"The answer is invalid: {place}: {fault['msg']}.", hint="The run stays parked."
         ) from None
 
 

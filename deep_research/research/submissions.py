@@ -20,7 +20,7 @@ def queue_place(priority: int, not_before: datetime | str | None) -> QueuePlace:
         return QueuePlace(priority=priority, not_before=moment and moment.astimezone(UTC))
     except (ValueError, OverflowError, AttributeError):  # pydantic's errors are values' too
         raise UsageError(
-            "The place in the queue cannot be read.",
+            "priority or not_before is invalid.",
             hint="priority is a whole number from -100 to 100, not_before a time such as 2026-01-31T18:00.",
         ) from None
 
@@ -46,7 +46,7 @@ def check_repeated(
     ):
         return
     raise RepeatedKeyError(
-        f"The idempotency key belongs to run '{run_id}', which asks something else.",
+        f"The idempotency key belongs to run '{run_id}' with another question or other options.",
         hint="Use a new key for a new question.",
         research_id=run_id,
     )

@@ -45,4 +45,4 @@ def consume_stops(commands: Sequence[Command], journal: RunJournal, *, by_worker
 
 
 def _faster(error: RunBusyError) -> RunBusyError:
-    return RunBusyError(error.problem, hint="It took the run over first.", **error.data)
+    return RunBusyError(error.problem, hint="That process took the run over first.", **error.data)

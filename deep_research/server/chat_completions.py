@@ -43,7 +43,7 @@ def chat_text(state: DeepResearchState) -> str:
         return text
     if state.abort is not None:
         return f"There is no report: {state.abort.message}"
-    return f"The research goes on; GET /v1/responses/{response_id(state.research_id)} shows where it stands."
+    return f"The research continues; GET /v1/responses/{response_id(state.research_id)} shows its status."
 
 
 def chat_annotations(state: DeepResearchState) -> list[dict[str, Any]]:

@@ -81,10 +81,13 @@ def check_name(settings: Settings, name: str) -> None:
     """Raises `UsageError`."""
     if not CORPUS_NAME.match(name):
         raise UsageError(
-            "That is no name of a corpus.", hint="Use small letters, digits, - and _, at most 64 of them."
+            "The name of the corpus is invalid.",
+            hint="Use small letters, digits, - and _, at most 64 of them.",
         )
     if name in settings.named_corpora:
-        raise UsageError(f"The corpus '{name}' is one of the server's settings.", hint="Choose another name.")
+        raise UsageError(
+            f"The corpus '{name}' is defined in the server's settings.", hint="Choose another name."
+        )
 
 
 def _write(folder: Path, files: Iterable[File]) -> tuple[int, int]:
@@ -102,7 +105,7 @@ def _write(folder: Path, files: Iterable[File]) -> tuple[int, int]:
         with path.open("xb") as file:
             file.write(body)
     if not count:
-        raise UsageError("The corpus has no file.", hint="Send files, or a zip archive of some.")
+        raise UsageError("The corpus has no file.", hint="Send files, or a zip archive of files.")
     return count, size
 
 
@@ -116,10 +119,10 @@ def _checked_path(name: str) -> PurePosixPath:
         and all(len(part.encode("utf-8", "replace")) <= MAX_NAME_BYTES for part in parts)
     )
     if not fits:
-        raise UsageError(f"'{_printable(name)}' is no name of a file.", hint="Use plain relative names.")
+        raise UsageError(f"'{_printable(name)}' is not a valid file name.", hint="Use plain relative names.")
     if suffix_of(parts[-1]) not in SUFFIXES:
         raise UsageError(
-            f"'{_printable(name)}' is of no kind that is read.",
+            f"'{_printable(name)}' has an unknown format.",
             hint="Send documents such as .md, .html, .pdf or .docx.",
         )
     return PurePosixPath(*parts)

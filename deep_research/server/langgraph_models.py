@@ -39,7 +39,7 @@ class GraphRunRequest(BaseModel):
         """Raises `UsageError`."""
         for name in _REFUSED:
             if getattr(self, name) is not None:
-                raise UsageError(f"{name} is not supported.", hint="Leave it out.")
+                raise UsageError(f"{name} is not supported.", hint="Remove it.")
         if self.input is None:
             raise UsageError("A run needs an input.", hint='Send {"input": {"messages": [...]}}.')
         return self.input

@@ -147,7 +147,9 @@ async def create_thread_run(
     service = service_of(request)
     run = await _start(service, user, body.state, thread_id)
     if run is None:
-        raise UsageError("There is no question to research.", hint="Send one as the last message of a user.")
+        raise UsageError(
+            "There is no question to research.", hint="Send a question as the last user message."
+        )
     return JSONResponse(run_object(run), 200, _places(run, "join", ()))
 
 

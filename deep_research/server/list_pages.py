@@ -95,5 +95,5 @@ def _decoded(cursor: str) -> str:
 
 def _no_cursor() -> UsageError:
     return UsageError(
-        "after is no cursor.", hint="Give the `next` of the page before, or leave it out for the first page."
+        "after is not a cursor.", hint="Send the `next` of the previous page, or omit it for the first page."
     )

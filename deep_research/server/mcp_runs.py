@@ -45,7 +45,7 @@ class UserRun:
                     for item in items:
                         news.note(item.event)
         except ServerStops:
-            hint = f"Run '{self.research_id}' goes on with the next one: see research_status in a moment."
+            hint = f"Run '{self.research_id}' continues on the next server: see research_status in a moment."
             raise RequestRefused(503, "closing", "The server stops.", hint) from None
         finally:
             notes.cancel()

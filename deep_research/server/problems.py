@@ -81,10 +81,8 @@ _ANSWERS: dict[type[DeepResearchError], _Answer] = {
     MemoryNotFoundError: _Answer(HTTPStatus.NOT_FOUND, "GET /v1/memory lists your entries."),
     MemoryFullError: _Answer(HTTPStatus.CONFLICT, "POST /v1/memory/forget makes room."),
     RepeatedKeyError: _Answer(HTTPStatus.CONFLICT),
-    RunBusyError: _Answer(
-        HTTPStatus.CONFLICT, "GET /v1/runs/{id} shows where it stands.", {"retry-after": "5"}
-    ),
-    RunStateError: _Answer(HTTPStatus.CONFLICT, "GET /v1/runs/{id} shows where it stands."),
+    RunBusyError: _Answer(HTTPStatus.CONFLICT, "GET /v1/runs/{id} shows its status.", {"retry-after": "5"}),
+    RunStateError: _Answer(HTTPStatus.CONFLICT, "GET /v1/runs/{id} shows its status."),
     TokenError: _Answer(
         HTTPStatus.UNAUTHORIZED, headers={"www-authenticate": 'Bearer realm="deep-research"'}
     ),

@@ -49,7 +49,10 @@ _Prefer = Annotated[str | None, Header(max_length=200)]
 _Creator = Annotated[User, Depends(user_with(Right.CREATE))]
 _Reader = Annotated[User, Depends(user_with(Right.READ))]
 _PENDING: dict[int | str, dict[str, Any]] = {
-    202: {"description": "The research goes on; `Location` says where to ask.", "model": Pending}
+    202: {
+        "description": "The research continues; `Location` has the address of the answer.",
+        "model": Pending,
+    }
 }
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"description": "Events.", "content": {STREAM: {"itemSchema": EVENT_SCHEMA}}}

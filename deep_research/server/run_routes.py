@@ -250,7 +250,8 @@ async def _text(
     source = next((each for each in result.sources if each.id == source_id), None)
     if source is None or source.content_hash is None:
         raise ContentMissingError(
-            "The run has no text of a source of that id.", hint="GET /v1/runs/{id}/sources names its sources."
+            "The run has no source with that id and a text.",
+            hint="GET /v1/runs/{id}/sources lists its sources.",
         )
     text = await engine.atext(source)
     start = min(query.start, len(text))

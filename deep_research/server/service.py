@@ -209,9 +209,7 @@ def _check_dollars(user: User, run: RunSummary, caps: Budget | Any) -> None:
     if run.parked_kind in (ParkedKind.BUDGET, ParkedKind.PLAN) and isinstance(caps, Mapping):
         dollars = caps.get("max_usd")
     if isinstance(dollars, int | float) and not dollars <= user.max_usd:
-        raise RightError(
-            f"This token allows {user.max_usd:g} dollars a run.", hint="Ask for no more than that."
-        )
+        raise RightError(f"This token allows {user.max_usd:g} dollars a run.", hint="Ask for at most that.")
 
 
 def _note_failure(task: asyncio.Task[ResearchResult]) -> None:

@@ -52,8 +52,8 @@ class ServerOptions:
         """Raises `UsageError` for a server without tokens that others could reach."""
         if self.tokens is None and not _is_loopback(self.host):
             raise UsageError(
-                f"A server on {self.host} can be reached from other machines, and needs tokens.",
-                hint="`deep-research token add NAME` makes one; or leave out --host.",
+                f"Other machines can reach a server on {self.host}, so it needs tokens.",
+                hint="`deep-research token add NAME` creates one; or remove --host.",
             )
 
 

@@ -79,7 +79,7 @@ def _owner(user: User, name: str | None) -> str | None:
     if name is None or name == user.name:
         return user.name
     if not user.sees(name):
-        raise RunNotFoundError("There is no such session.", hint="GET /v1/sessions names yours.")
+        raise RunNotFoundError("There is no such session.", hint="GET /v1/sessions lists yours.")
     return name
 
 

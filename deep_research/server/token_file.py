@@ -67,7 +67,7 @@ class TokenFile:
         except OSError as error:
             raise SettingsError(
                 f"The token file {self.path} cannot be read: {error.strerror or error}.",
-                hint=f"`deep-research token add NAME --tokens {self.path}` makes one.",
+                hint=f"`deep-research token add NAME --tokens {self.path}` creates one.",
             ) from None
         return self._entries
 
@@ -87,8 +87,8 @@ class TokenFile:
         ]  # looks at all of them
         if not token or not fits or fits[0].revoked is not None:
             raise TokenError(
-                "The request has no token that this server knows.",
-                hint="Send one as a bearer token, or in the header x-api-key; `deep-research token add` makes it.",
+                "The token is missing or unknown.",
+                hint="Send a bearer token, or the header x-api-key; `deep-research token add` creates a token.",
             )
         entry = fits[0]
         return User(entry.user, entry.role, entry.max_open_runs, entry.max_usd)
@@ -129,8 +129,8 @@ def add_token(
         entries = TokenFile(path).entries() if path.exists() else ()
         if any(each.name == name and each.revoked is None for each in entries):
             raise UsageError(
-                f"There is a token named '{name}'.",
-                hint="Take another name, or revoke that one first; several tokens may share a --user.",
+                f"A token named '{name}' exists.",
+                hint="Use another name, or revoke that token first; several tokens may share a --user.",
             )
         _write(path, (*entries, entry))
     return token
@@ -161,8 +161,8 @@ def _hash_of(token: str) -> str:
 def _check_owner(path: Path, status: os.stat_result) -> None:
     if status.st_uid not in (os.geteuid(), 0) or stat.S_IMODE(status.st_mode) & 0o077:
         raise SettingsError(
-            f"The token file {path} may be read or written by others than its owner.",
-            hint=f"chmod 600 {path}, and let it be yours.",
+            f"The token file {path} can be read or written by other users.",
+            hint=f"Make it your file: chown and chmod 600 {path}.",
         )
 
 

@@ -42,7 +42,7 @@ class User:
         """Raises `RightError`."""
         if not self.may(right):
             raise RightError(
-                f"This token belongs to a {self.role}, who may not {right} runs.",
+                f"The role {self.role} of this token may not {right} runs.",
                 hint="Ask the server's owner for a token with another role: `deep-research token add`.",
             )
 

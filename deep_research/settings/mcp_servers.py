@@ -78,8 +78,8 @@ def _server(name: str, value: Any) -> Any:
         return value
     if not _NAME.fullmatch(name):
         raise SettingsError(
-            f"mcp_servers: '{plain(name)}' is no name of a server.",
-            hint="Names are of at most 20 small letters, digits and _, and begin with a letter.",
+            f"mcp_servers: '{plain(name)}' is not a name for a server.",
+            hint="Use at most 20 small letters, digits and _, and begin with a letter.",
             setting="mcp_servers",
         )
     if not isinstance(value, Mapping):

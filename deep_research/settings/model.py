@@ -61,430 +61,451 @@ class Settings(BaseModel):
     )
     max_sub_queries: SubQueryCount = Field(
         default=5,
-        description="Sub-queries that a question is split into, at most; `auto`: the planner decides how many.",
+        description="Most sub-queries of a plan; `auto`: the planner decides how many.",
     )
-    max_sources_per_query: int = Field(default=5, ge=1, le=50, description="Sources kept for each sub-query.")
+    max_sources_per_query: int = Field(
+        default=5, ge=1, le=50, description="Sources that each sub-query keeps."
+    )
     max_concurrent: int = Field(
-        default=5, ge=1, le=32, description="Sub-queries of one run searched at a time."
+        default=5, ge=1, le=32, description="Sub-queries that one run searches at a time."
     )
     gate_retries: int = Field(
-        default=1, ge=0, le=3, description="Further attempts of a phase whose result has a blocking issue."
+        default=1,
+        ge=0,
+        le=3,
+        description="Times that the engine repeats a phase whose result its gate blocks.",
     )
     max_supervisor_retries: int = Field(
-        default=2, ge=0, le=10, description="Retries in one run that the supervisor or a hook may ask for."
+        default=2, ge=0, le=10, description="Times that the supervisor or a hook may repeat a phase."
     )
     depth: Literal["quick", "standard", "deep", "auto"] = Field(
         default="standard",
-        description="How thoroughly a question is researched: `quick`, by one search and about 150 words; `deep`, with "
-        "more rounds, searches and words; `auto`, quick where it asks one thing, else or without an answer `standard`.",
+        description="How thorough the research is. `quick`: one search and about 150 words; `deep`: more rounds, "
+        "searches and words; `auto`: `quick` for a question that asks one thing, otherwise, or "
+        "without an answer, `standard`.",
     )
     gathering: Literal["search", "agents"] = Field(
         default="search",
-        description="How sub-queries are worked on: `search`, by one search each; `agents`, as tasks of agents that use "
-        "tools step by step and are reviewed.",
+        description="How the engine works on sub-queries. `search`: one search each; `agents`: tasks of agents "
+        "that use tools step by step, with a reviewer.",
     )
     max_waves: int = Field(
         default=3,
         ge=1,
         le=10,
-        description="Waves of tasks in an iteration: after each the supervisor's model looks at all answers and may send "
-        "out further tasks; `1`: the plan's alone.",
+        description="Most waves of tasks in an iteration. After each wave the supervisor's model reads all "
+        "answers and may send out more tasks; `1`: only the tasks of the plan.",
     )
     max_task_steps: int = Field(
-        default=8, ge=0, le=100, description="Steps that an agent may take at one attempt at a task."
+        default=8, ge=0, le=100, description="Steps that an agent may take in one attempt at a task."
     )
     max_task_retries: int | None = Field(
         default=None,
         ge=0,
         le=10,
-        description="Times that a task may be done again; unset: `max_supervisor_retries`.",
+        description="Times that a task may be repeated; unset: `max_supervisor_retries`.",
     )
     max_task_tokens: int | None = Field(
-        default=None, ge=0, description="Tokens after which one attempt at a task takes no further step."
+        default=None, ge=0, description="Tokens after which an attempt at a task takes no further step."
     )
     max_task_usd: float | None = Field(
-        default=None, ge=0, description="Dollars after which one attempt at a task takes no further step."
+        default=None, ge=0, description="Dollars after which an attempt at a task takes no further step."
     )
     max_task_seconds: float = Field(
         default=600.0,
         ge=0,
         le=86_400,
-        description="Seconds after which one attempt at a task takes no further step.",
+        description="Seconds after which an attempt at a task takes no further step.",
     )
     task_sources: Names = Field(
         default=(),
-        description="What tasks may search: `corpus`, `web`, names of data sources handed over; empty: all there are.",
+        description="What tasks may search: `corpus`, `web`, names of your data sources; empty: everything.",
     )
-    task_tools: Names = Field(
-        default=(), description="Tools that tasks may use, by name; empty: all there are."
-    )
+    task_tools: Names = Field(default=(), description="Tools that tasks may use, by name; empty: all.")
     task_public_after_private: bool = Field(
         default=False,
-        description="Let tasks that were shown something of a private data source or tool go on to search the web and "
-        "read its pages.",
+        description="Let tasks search the web and read its pages after they saw private data.",
     )
     approve_plan: bool = Field(
         default=False,
-        description="Park the run with its plan before anything is searched, until its owner agrees or changes it.",
+        description="Park the run with its plan before it searches, until you approve or change the plan.",
     )
     clarify: Literal["never", "when_unsure"] = Field(
         default="never",
-        description="Whether a run that is not sure what is asked parks with one question before it searches.",
+        description="Whether a run asks one question before it searches if the question is unclear.",
     )
     remember: bool = Field(
         default=False,
-        description="Whether what runs find, and what users say of themselves, goes to the user's memory.",
+        description="Whether runs write their findings, and what users say about themselves, to the user's "
+        "memory.",
     )
     session_tokens: int = Field(
         default=2_000,
         ge=200,
         le=50_000,
-        description="Tokens of the summary of a conversation that planner and writer get; its oldest turns go first.",
+        description="Tokens of the summary of a conversation for planner and writer; the oldest turns go first.",
     )
     on_cap: Literal["report", "ask"] = Field(
         default="report",
-        description="What a run does that reaches a cap: write the report from what there is, or park and ask for more.",
+        description="What a run does at a cap: write the report from what it has, or park and ask for more.",
     )
     report_words: int = Field(
-        default=800, ge=100, le=20_000, description="Length the report aims at, in words."
+        default=800, ge=100, le=20_000, description="Target length of the report, in words."
     )
     min_supported: float | None = Field(
         default=None,
         gt=0,
         le=1,
-        description="Least share of the report's claims that must be supported; with fewer there is no report.",
+        description="Least share of supported claims; with fewer the run gives no report.",
     )
     judge: Literal["off", "doubtful", "all"] = Field(
         default="all",
-        description="Which claims a model judges, where a run has one: none, those of which code is not sure, or all. The"
-        " analyzer's model judges unless `models` names one for the role `judge`.",
+        description="Which claims a model judges: none, those of which code is not sure, or all. The analyzer's "
+        "model judges, unless `models` names one for the role `judge`.",
     )
-    system_prompt: str | None = Field(default=None, description="Instructions added to those of every agent.")
+    system_prompt: str | None = Field(
+        default=None, description="Instructions for every agent, added to its own."
+    )
     language: Name | None = Field(
-        default=None, description="Language that a model writes the report in; unset: that of the question."
+        default=None, description="Language in which a model writes the report; unset: that of the question."
     )
     audience: Name | None = Field(
-        default=None, description="For whom a model writes the report, such as `engineers new to the field`."
+        default=None,
+        description="Readers for whom a model writes the report, such as `engineers new to the field`.",
     )
     reflection: Literal["never", "on_failure", "always"] = Field(
         default="on_failure",
-        description="When the supervisor's model thinks about a phase: after one that its gate blocked, or after each.",
+        description="When the supervisor's model reflects on a phase: never, when the gate blocked it, or always.",
     )
     on_outage: Literal["park", "extractive"] = Field(
         default="park",
-        description="When no model can be reached: park the run for later, or go on with the extractive agents.",
+        description="What a run does if it reaches no model: park, or continue with the extractive agents.",
     )
     critique: bool = Field(
         default=True,
-        description="Have a model look at a report that one wrote, and revise it by what it says, once in an iteration.",
+        description="Have a model review each report that a model wrote, and revise it, once in an iteration.",
     )
     economy: bool = Field(
         default=False,
-        description="Ask the cheaper sibling of a model where that is enough: to read sources and to reflect.",
+        description="Use the cheaper sibling of a model to read sources and to reflect.",
     )
     source_types: Names = Field(
         default=(),
-        description="Kinds of sources to ask for: `web`, `academic`, `news`, `document`; empty: any that is searched.",
+        description="Kinds of sources to search: `web`, `academic`, `news`, `document`; empty: all.",
     )
-    since: Day | None = Field(
-        default=None, description="First day of publication of what is searched, such as `2024-01-01`."
-    )
-    until: Day | None = Field(default=None, description="Last day of publication of what is searched.")
+    since: Day | None = Field(default=None, description="First publication date, such as `2024-01-01`.")
+    until: Day | None = Field(default=None, description="Last publication date.")
     as_of: Day | None = Field(
         default=None,
-        description="Day whose knowledge counts: no later page is used, nor a page of the web without a date.",
+        description="Date whose knowledge counts: the run uses no later page, and no web page without a date.",
     )
     domains: Names = Field(
         default=(),
-        description="The only sites of the web to use, such as `example.org`, with all below them.",
+        description="The only web sites to use, such as `example.org`, with everything below them.",
     )
-    not_domains: Names = Field(default=(), description="Sites of the web not to use.")
+    not_domains: Names = Field(default=(), description="Web sites not to use.")
     source_language: Name | None = Field(
-        default=None, description="Language that services are asked to search, as a code such as `de`."
+        default=None, description="Language that services search, as a code such as `de`."
     )
     max_searches: int | None = Field(
         default=None,
         ge=0,
-        description="Cap on the searches of one run; the report is written from what there is.",
+        description="Cap on the searches of a run; the run then writes the report from what it has.",
     )
     max_fetches: int | None = Field(
         default=None,
         ge=0,
-        description="Cap on the pages that one run asks for over the network; what is left unread is told.",
+        description="Cap on the pages that a run requests over the network; the report says what was not read.",
     )
     max_seconds: float | None = Field(
         default=None,
         gt=0,
-        description="Cap on the seconds of work of one run, by all who resume it; the report is written likewise.",
+        description="Cap on the seconds of work of a run, over all processes that resume it; the run then writes "
+        "the report.",
     )
     max_usd: float | None = Field(
-        default=None, ge=0, description="Cap on the dollars of one run; needs the price of every model."
+        default=None, ge=0, description="Cap on the dollars of a run; needs the price of every model."
     )
     max_tokens: int | None = Field(
-        default=None, ge=0, description="Cap on the tokens of one run, input and output together."
+        default=None, ge=0, description="Cap on the tokens of a run, input and output together."
     )
     max_model_calls: int | None = Field(
-        default=None, ge=0, description="Cap on the requests of one run to language models."
+        default=None, ge=0, description="Cap on the requests of a run to language models."
     )
     model: Names = Field(
         default=(),
-        description="Language models for all agents, such as `anthropic:MODEL`; each is asked when the one before "
-        "cannot answer. Empty: the extractive agents.",
+        description="Language models for all agents, such as `anthropic:MODEL`; the engine asks the next one if "
+        "one cannot answer. Empty: the extractive agents.",
     )
     models: NamesByRole = Field(
         default_factory=dict,
-        description="Models by role, before `model`; in a variable `analyzer=ollama:MODEL,planner=openai:MODEL`.",
+        description="Models by role, which override `model`; in a variable "
+        "`analyzer=ollama:MODEL,planner=openai:MODEL`.",
     )
     effort: EffortByRole = Field(
         default_factory=dict,
-        description="How hard models think: `low`, `medium` or `high`, for all or by role, as `planner=medium,all=low`. "
-        "Unset: `high` for planner, supervisor and refiner, `medium` for task_agent, synthesizer and judge, else `low`.",
+        description="How hard models think: `low`, `medium` or `high`, for all or by role, as "
+        "`planner=medium,all=low`. Unset: `high` for planner, supervisor and refiner, `medium` for "
+        "task_agent, synthesizer and judge, `low` for the rest.",
     )
     thinking_tokens: TokensByRole = Field(
         default_factory=dict,
-        description="Tokens that models may think before an answer, beside those of the answer; for all or by role. "
-        "Unset or 0: as the service does by itself.",
+        description="Tokens that models may think before an answer, in addition to the answer; for all or by "
+        "role. Unset or 0: the default of the service.",
     )
     model_file: AnyPath | None = Field(
         default=None,
-        description="File (TOML) with windows, limits and prices of models, over those built in.",
+        description="File (TOML) with windows, limits and prices of models, which overrides the built-in ones.",
     )
     record_models: AnyPath | None = Field(
-        default=None, description="File to which all requests to models are written, for `replay:FILE`."
+        default=None, description="File to which the engine writes all requests to models, for `replay:FILE`."
     )
     service_concurrency: int = Field(
-        default=16, ge=1, le=1_000, description="Requests to one model service at a time, of all runs."
+        default=16, ge=1, le=1_000, description="Requests to one model service at a time, over all runs."
     )
     service_requests_per_minute: float | None = Field(
-        default=None, gt=0, description="Requests to one model service in a minute, of all runs."
+        default=None, gt=0, description="Requests to one model service in a minute, over all runs."
     )
     token_safety_margin: float = Field(
         default=0.15,
         ge=0,
         le=0.9,
-        description="Fraction of a model's window that is left free for wrong counts.",
+        description="Fraction of a model's window to leave free for counting errors.",
     )
     runtime: Literal["direct-api", "gemini-cli", "codex", "cursor", "claude-code"] = Field(
         default="direct-api",
-        description="Where the engine runs; decides what is left free for the surroundings.",
+        description="Where the engine runs; sets the tokens to leave free for the surroundings.",
     )
     runtime_overhead: int | None = Field(
         default=None,
         ge=0,
         le=10_000_000,
-        description="Tokens that are left free for the surroundings; unset: as many as `runtime` takes.",
+        description="Tokens to leave free for the surroundings; unset: the value of `runtime`.",
     )
     model_context_overrides: Sizes = Field(
         default_factory=dict,
-        description="Windows of models in tokens, over those known; in a variable `ollama:qwen3=32768`.",
+        description="Windows of models in tokens, which override the known ones; in a variable "
+        "`ollama:qwen3=32768`.",
     )
     token_management_enabled: bool = Field(
         default=True,
-        description="Fit what there is into the window by what it matters; else what does not fit fails.",
+        description="Fit content into the window by importance; otherwise a request that is too long fails.",
     )
     reading_tokens: int = Field(
         default=100_000,
         ge=1_000,
         le=100_000_000,
-        description="Tokens of sources that a model reads in one round; more is condensed to fit.",
+        description="Tokens of sources that a model reads in one round; the engine condenses the rest to fit.",
     )
     read_sections: bool = Field(
         default=True,
-        description="Have a model read the sections of sources that speak of the question, and no lists or indexes; "
-        "else it reads all that there is room for.",
+        description="Have a model read only the relevant sections of sources, without lists and indexes; "
+        "otherwise all that fits.",
     )
     section_relevance: float = Field(
         default=0.45,
         ge=0,
         le=1,
-        description="How near a section must come to the best one to be read, by the words of the question and its "
-        "searches; lower reads more.",
+        description="How relevant a section must be, compared with the best one, for a model to read it; a lower "
+        "value reads more.",
     )
     model_triage: bool = Field(
         default=False,
-        description="Ask the reader's model, once in a round, about sources that would be left unread though they come "
-        "near; it sees their titles, headings and best passages.",
+        description="Ask the analyzer's model, once in a round, about sources that the engine would nearly have "
+        "read; it sees their titles, headings and best passages.",
     )
     protected: Names = Field(
         default=(),
-        description="Sites, beginnings of addresses and documents that are never dropped, and matter more.",
+        description="Sites, beginnings of addresses and documents that the engine never drops and prefers.",
     )
     summarization_provider: Name | None = Field(
         default=None,
-        description="Model that chooses what is kept of a text too long to be sent; unset: chosen without one.",
+        description="Model that chooses which sentences of a long text to keep; unset: code chooses.",
     )
     summarization_providers: Names = Field(
-        default=(), description="Models that are asked for that when it cannot answer, in this order."
+        default=(), description="Models that replace it if it cannot answer, in this order."
     )
     summarization_timeout: float = Field(
-        default=60.0, gt=0, le=3_600, description="Seconds that making one text shorter may take."
+        default=60.0, gt=0, le=3_600, description="Seconds for shortening one text."
     )
     summarization_cache_enabled: bool = Field(
-        default=True, description="Remember what was chosen, and do not ask again for the same."
+        default=True, description="Remember the chosen sentences instead of asking again."
     )
     allow_content_dropping: bool = Field(
         default=False,
-        description="Leave out what matters least where there is no room; else something of each is sent.",
+        description="Leave out the least important content if there is no room; otherwise keep something of each "
+        "source.",
     )
     content_archive_enabled: bool = Field(
         default=False,
-        description="Keep the originals of what was dropped or cut to a fifth or less, as files for a while.",
+        description="Keep the originals of texts that were dropped, or cut to a fifth or less, as files.",
     )
     content_archive_ttl_hours: float = Field(
-        default=168.0, gt=0, le=87_600, description="Hours that they are kept."
+        default=168.0, gt=0, le=87_600, description="Hours to keep these files."
     )
     research_archive_dir: AnyPath | None = Field(
-        default=None, description="Folder of those files; unset: `archive` in `data_dir`."
+        default=None, description="Folder of these files; unset: `archive` in `data_dir`."
     )
     max_question_chars: int = Field(
-        default=20_000, ge=1, le=200_000, description="Longest question accepted, in characters."
+        default=20_000, ge=1, le=200_000, description="Longest question, in characters."
     )
     max_source_bytes: int = Field(
-        default=2_000_000, ge=1_000, le=50_000_000, description="Longest text kept of one source, in bytes."
+        default=2_000_000,
+        ge=1_000,
+        le=50_000_000,
+        description="Longest text to keep of one source, in bytes.",
     )
     max_file_bytes: int = Field(
         default=10_000_000,
         ge=10_000,
         le=50_000_000,
-        description="Largest file of local documents that is read, in bytes.",
+        description="Largest local file to read, in bytes.",
     )
     operation_timeout: float = Field(
         default=120.0,
         gt=0,
         le=3_600,
-        description="Seconds that one search or agent call may take, or one request to a model.",
+        description="Seconds for one search, one agent call, or one request to a model.",
     )
     unit_timeout: float | None = Field(
         default=None,
         gt=0,
         le=36_000,
-        description="Seconds that all requests for one answer of a model may take, with the waits between them; at "
-        "least `operation_timeout`. Unset: 2.5 times that.",
+        description="Seconds for all requests for one answer of a model, with the waits between them; at least "
+        "`operation_timeout`. Unset: 2.5 times that.",
     )
     task_timeout: float = Field(
         default=1_800.0,
         gt=0,
         le=86_400,
-        description="Seconds of work that a whole run may take, by all who resume it; parked time does not count.",
+        description="Seconds of work for a whole run, over all processes that resume it; parked time does not "
+        "count.",
     )
     wakes: bool = Field(
         default=False,
-        description="Go on by itself, as long as the engine lives, with parked runs whose time has come.",
+        description="Have the engine continue parked runs whose time has come, as long as it lives.",
     )
     wake_interval: float = Field(
-        default=30.0, gt=0, le=86_400, description="Seconds between looks for runs whose time has come."
+        default=30.0, gt=0, le=86_400, description="Seconds between checks for such runs."
     )
-    hook_timeout: float = Field(default=60.0, gt=0, le=3_600, description="Seconds that one hook may take.")
+    hook_timeout: float = Field(default=60.0, gt=0, le=3_600, description="Seconds for one hook.")
     strict_hooks: bool = Field(
         default=False,
-        description="End the run where a hook fails, and raise what it raised; else it is passed over and told.",
+        description="End the run if a hook fails, and raise its exception; otherwise ignore the hook and add a "
+        "notice.",
     )
     corpus: Paths = Field(default=(), description="Files and folders of local documents to search.")
     named_corpora: NamedPaths = Field(
         default_factory=dict,
-        description="Files and folders of documents by name, which a run may choose in place of `corpus` with its option "
+        description="Named sets of files and folders, which a run may choose instead of `corpus` with its option "
         '`corpora`; in a variable `{"handbook": "/srv/handbook"}`.',
     )
     users_file: AnyPath | None = Field(
         default=None,
-        description="TOML file of the users that runs may name, with what each may use; a user whom it does not know is "
-        "refused. Unset: everybody may all.",
+        description="TOML file with the users and what each may use; the engine refuses a user that is not in it."
+        " Unset: every user may use everything.",
     )
     dense_model: Name | None = Field(
         default=None,
-        description="Sentence-embedding model that helps to order local documents; needs the extra `dense`.",
+        description="Sentence-embedding model that helps to rank local documents; needs the extra `dense`.",
     )
     search: Names = Field(
         default=(),
-        description="What to search, the preferred first: names of services, `web` for all that are ready, `corpus` "
-        "for the documents. Empty: the documents where there are some, else the services that have a key.",
+        description="What to search, in order of preference: names of services, `web` for all that are ready, "
+        "`corpus` for the documents. Empty: the documents, or without documents the services that "
+        "have a key.",
     )
     local_only: bool = Field(
         default=False,
-        description="Never touch the network: no service, no page, and only models that run on this machine.",
+        description="Never use the network: no service, no page, and only models on this machine.",
     )
     search_urls: Addresses = Field(
         default_factory=dict,
-        description="Where search services are, instead of at their usual place; in a variable "
+        description="Addresses of search services that replace the usual ones; in a variable "
         "`searxng=http://127.0.0.1:8888`.",
     )
     mcp_servers: McpServers = Field(
         default_factory=dict,
-        description="Servers of the Model Context Protocol by name, for searches and as tools of tasks: see docs/mcp.md; "
-        "in a variable as JSON.",
+        description="MCP servers by name, for searches and as tools of tasks: see docs/mcp.md; in a variable as "
+        "JSON.",
     )
     search_fanout: int = Field(
         default=1,
         ge=1,
         le=10,
-        description="Services that each search asks for one kind of source; their results become one list.",
+        description="Services that each search asks for one kind of source; the engine merges their results.",
     )
     search_requests_per_minute: float | None = Field(
-        default=None, gt=0, description="Requests to one search service in a minute, of all runs."
+        default=None, gt=0, description="Requests to one search service in a minute, over all runs."
     )
     max_rewordings: int = Field(
         default=1,
         ge=0,
         le=3,
-        description="Times that a search which found nothing to the point is made again in other words.",
+        description="Times that the engine rewords a search without useful results.",
     )
     fetch_pages: bool = Field(
         default=True,
-        description="Read the pages that searches find; else only what services say of them is used.",
+        description="Read the pages that searches find; otherwise use only what services say of them.",
     )
     fetch_timeout: float = Field(
-        default=30.0, gt=0, le=600, description="Seconds that getting and reading one page may take."
+        default=30.0, gt=0, le=600, description="Seconds for fetching and reading one page."
     )
     fetch_concurrency: int = Field(
-        default=32, ge=1, le=256, description="Pages that this process reads at a time, of all runs."
+        default=32, ge=1, le=256, description="Pages that this process reads at a time, over all runs."
     )
     fetch_proxy: str = Field(
         default="off",
         pattern=r"^(?:off|environment|http://\S+)$",
         repr=False,  # its address may hold a password
-        description="Proxy that pages are read through: off, environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or http://HOST:PORT.",
+        description="Proxy for reading pages: off, environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or "
+        "http://HOST:PORT.",
     )
-    fetch_per_host: int = Field(default=4, ge=1, le=64, description="Pages read from one site at a time.")
+    fetch_per_host: int = Field(
+        default=4, ge=1, le=64, description="Pages of one site that the engine reads at a time."
+    )
     max_page_bytes: int = Field(
-        default=10_000_000, ge=10_000, le=50_000_000, description="Largest page or file fetched, in bytes."
+        default=10_000_000, ge=10_000, le=50_000_000, description="Largest page or file to fetch, in bytes."
     )
     respect_robots: bool = Field(
-        default=True, description="Leave pages unread that the robots.txt of their site forbids."
+        default=True, description="Skip pages that the robots.txt of their site forbids."
     )
     contact: Name | None = Field(
         default=None,
-        description="Address of yours, a page or a mailbox, that sites and the services which want one are told.",
+        description="Your page or mail address, which sites and some services receive.",
     )
     extraction_workers: int = Field(
-        default=2, ge=1, le=64, description="Processes that read pages, PDF and office files."
+        default=2, ge=1, le=64, description="Processes that read pages, PDFs and office files."
     )
     extraction_timeout: float = Field(
         default=10.0,
         gt=0,
         le=600,
-        description="Seconds of computing that making text of one page or file may take; twelve times as many may pass.",
+        description="Seconds of processor time for reading one page or file; it may take twelve times as long by "
+        "the clock.",
     )
     high_quality: Names = Field(
-        default=(), description="Sites, beginnings of addresses and documents whose quality is high."
+        default=(), description="Sites, beginnings of addresses and documents of high quality."
     )
-    medium_quality: Names = Field(default=(), description="Those whose quality is medium.")
-    low_quality: Names = Field(default=(), description="Those whose quality is low.")
+    medium_quality: Names = Field(default=(), description="The same for medium quality.")
+    low_quality: Names = Field(default=(), description="The same for low quality.")
     store: Literal["sqlite", "memory"] = Field(
-        default="sqlite", description="Where runs are kept: a database in `data_dir`, or this process only."
+        default="sqlite",
+        description="Where the engine keeps runs: a database in `data_dir`, or only this process.",
     )
     memory: Name = Field(
         default="sqlite",
-        description="Where what is remembered of users is kept: `sqlite`, a file in `data_dir`; `volatile`, this process "
-        "only; or the name of a memory that a package brings.",
+        description="Where the engine keeps memories of users: `sqlite`, a file in `data_dir`; `volatile`, only "
+        "this process; or the name of a memory from a package.",
     )
     data_dir: AnyPath = Field(
-        default_factory=_user_data_dir, description="Folder of the database and of everything saved."
+        default_factory=_user_data_dir, description="Folder of the database and all saved files."
     )
     preset: str = Field(default="default", description="Named set of values to start from.")
     log_level: Literal["debug", "info", "warning", "error"] | None = Field(
-        default=None, description="Least severe log lines to print on stderr; unset: silent."
+        default=None, description="Least severe log lines to print on stderr; unset: none."
     )
-    log_format: Literal["text", "json"] = Field(default="text", description="Form of those log lines.")
+    log_format: Literal["text", "json"] = Field(default="text", description="Format of log lines.")
     lease_ttl: float = Field(
         default=15.0, gt=0, le=3_600, description="Seconds after which a silent owner loses its run."
     )
@@ -495,7 +516,7 @@ class Settings(BaseModel):
         description="Seconds between renewals of a lease; at most half of `lease_ttl`.",
     )
     control_interval: float = Field(
-        default=0.05, gt=0, le=10, description="Seconds between looks for cancellations and answers."
+        default=0.05, gt=0, le=10, description="Seconds between checks for commands to a run."
     )
     max_active_runs: int = Field(
         default=200, ge=1, le=10_000, description="Runs that one process works on at a time; others wait."

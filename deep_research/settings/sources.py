@@ -235,7 +235,7 @@ def _config_file(location: Path | str | None, cwd: Path) -> _Layer:
         document = _read_toml(path, _display(path, cwd))
         if document is None:
             raise SettingsError(
-                f"There is no config file {one_line(str(location))}.", hint="Check the path, or leave it out."
+                f"There is no config file {one_line(str(location))}.", hint="Check the path, or remove it."
             )
         return _file_layer(path, document, _display(path, cwd))
     for path in (cwd / CONFIG_NAME, _user_config_dir() / CONFIG_NAME):
@@ -270,8 +270,8 @@ def _section(document: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     for name in document:
         if name in Settings.model_fields:
             raise SettingsError(
-                f"{name} stands outside of a section in {where}.",
-                hint=f"Put it below [{SECTION}].",
+                f"{name} is outside of a section in {where}.",
+                hint=f"Move it below [{SECTION}].",
                 setting=name,
             )
         if name != SECTION:
@@ -333,5 +333,7 @@ def _preset(name: Any) -> _Layer:
     path = presets[name]
     layer = _file_layer(path, _read_toml(path, path.name) or {}, f"preset {name}")
     if "preset" in layer.values:
-        raise SettingsError(f"The preset {name} names a preset.", hint="A preset stands alone.")
+        raise SettingsError(
+            f"The preset {name} names a preset.", hint="A preset cannot contain another preset."
+        )
     return layer

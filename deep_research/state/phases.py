@@ -6,7 +6,11 @@ from enum import StrEnum
 
 
 class DeepResearchPhase(StrEnum):
-    """A step of the machine, in its order."""
+    """A phase of a run, in the order of the machine.
+
+    Example:
+        DeepResearchPhase("planning") is DeepResearchPhase.PLANNING
+    """
 
     PLANNING = "planning"
     GATHERING = "gathering"
@@ -16,7 +20,11 @@ class DeepResearchPhase(StrEnum):
 
 
 class AgentRole(StrEnum):
-    """A specialist that thinks in a phase; the supervisor decides between phases."""
+    """The role of an agent. The supervisor decides between phases; each other role works in one phase.
+
+    Example:
+        DeepResearch(agents={AgentRole.PLANNER: my_planner})
+    """
 
     SUPERVISOR = "supervisor"
     PLANNER = "planner"
@@ -54,8 +62,14 @@ PHASE_TO_AGENT: dict[DeepResearchPhase, AgentRole] = {
 
 
 class RunStatus(StrEnum):
-    """What a run is doing. A ``QUEUED`` one was submitted, and no worker has begun it. ``INTERRUPTED`` is never written:
-    it is how a run reads that says ``running`` while no live process owns it."""
+    """The status of a run.
+
+    A ``QUEUED`` run waits for a worker. ``INTERRUPTED`` is never stored: a run reads so if it says ``running`` and no
+    live process owns it.
+
+    Example:
+        if engine.status(run_id).status is RunStatus.PARKED: ...
+    """
 
     QUEUED = "queued"
     PENDING = "pending"
@@ -103,7 +117,11 @@ class CommandKind(StrEnum):
 
 
 class AbortReason(StrEnum):
-    """Why a run was aborted."""
+    """The reason why a run was aborted.
+
+    Example:
+        if result.reason is AbortReason.NO_EVIDENCE: ...
+    """
 
     CANCELLED = "cancelled"
     REFUSED = "refused"
@@ -127,6 +145,12 @@ class SourceKind(StrEnum):
 
 
 class SourceQuality(StrEnum):
+    """The quality of a source, by its signals (docs/search.md).
+
+    Example:
+        best = [source for source in result.sources if source.quality is SourceQuality.HIGH]
+    """
+
     UNKNOWN = "unknown"
     LOW = "low"
     MEDIUM = "medium"
@@ -134,7 +158,11 @@ class SourceQuality(StrEnum):
 
 
 class ConfidenceLevel(StrEnum):
-    """How well a finding stands, weakest first."""
+    """The confidence in a finding, weakest first.
+
+    Example:
+        sure = [f for f in result.findings if f.confidence is ConfidenceLevel.CONFIRMED]
+    """
 
     SPECULATION = "speculation"
     LOW = "low"
@@ -144,7 +172,11 @@ class ConfidenceLevel(StrEnum):
 
 
 class SupervisorAction(StrEnum):
-    """What the supervisor may decide after a phase."""
+    """A decision of the supervisor after a phase.
+
+    Example:
+        Verdict(action=SupervisorAction.RETRY)
+    """
 
     PROCEED = "proceed"
     RETRY = "retry"

@@ -57,11 +57,18 @@ class FirstLook(Record):
 
 
 class SubQuery(Record):
-    """One question to search for. ``index`` is its place among all sub-queries of the run; ``wordings`` are the other
-    words in which it was asked as well, since it found nothing to the point. ``part_id`` is the part of the question that
-    it serves, None for all of it; ``origin`` who asked for it, where that is not the plan: hook, answer, supervisor,
-    lead.
-    ``data_sources`` are the names of what a task may search for it, empty: all that the run may."""
+    """One search of the plan.
+
+    Attributes:
+        index: The place among all sub-queries of the run.
+        wordings: Other words that the run searched, because the query found nothing useful.
+        part_id: The part of the question that it serves; None: the whole question.
+        origin: Who added it, if it is not from the plan: hook, answer, supervisor or lead.
+        data_sources: Names of what a task may search for it; empty: everything that the run may search.
+
+    Example:
+        SubQuery(id="subq-1", query="keepers of the light")
+    """
 
     id: str
     query: str
@@ -80,15 +87,21 @@ class SubQuery(Record):
 
 
 class Source(Record):
-    """A document or page that was found.
+    """A document or page that a run found.
 
-    ``url`` is a web address, or the corpus-relative path of a local document. The readable text is content, kept once
-    in the store under ``content_hash`` (sha256 of its UTF-8 bytes); ``snapshot_hash`` is the sha256 of the raw bytes
-    it was extracted from. ``passages`` are the spans of the text that the search matched; ``mentions`` are the most
-    telling names in them, where the provider knows them. ``score`` (0 to 1) is how much the source contributes, by
-    the last look at all of them together. ``fingerprint`` is what is kept of the text to tell its copies (see
-    `deep_research.provenance.near_duplicates`); ``pages`` is where in the text each page begins, of a document that
-    has pages."""
+    Attributes:
+        url: A web address, or the path of a local document within its corpus.
+        content_hash: SHA-256 of the readable text (UTF-8), which the store keeps once.
+        snapshot_hash: SHA-256 of the raw bytes.
+        passages: Spans of the text that the search matched.
+        mentions: The most telling names in the passages, if the provider knows them.
+        score: 0 to 1, how much the source contributes.
+        fingerprint: A digest of the text that finds its copies.
+        pages: Where each page begins in the text, for documents with pages.
+
+    Example:
+        text = engine.text(result.sources[0])
+    """
 
     id: str
     sub_query_id: str
@@ -132,12 +145,19 @@ class GatherStats(Record):
 
 
 class Finding(Record):
-    """A statement drawn from sources, with the passages that carry it.
+    """A statement from sources, with the quotes that support it.
 
-    One that was chosen by rank has its passage as its first quote: ``marked`` are the sentences in it that were chosen,
-    in code points of the text, ``heading`` is the section that it stands in, ``rank`` its place among all that were
-    chosen (0 is the best), ``probability`` (0 to 1) how likely it and those before it hold the answer. ``part_id`` is the
-    part of the question that it serves.
+    Attributes:
+        quotes: Exact spans of saved texts.
+        part_id: The part of the question that it serves.
+        rank: Its place among the passages that were chosen by rank (0 is the best); None for other findings.
+        probability: 0 to 1, that this passage and those before it contain the answer.
+        heading: The section of the passage.
+        marked: The sentences of the passage that led to its choice, in code points of the text.
+
+    Example:
+        for finding in result.findings:
+            print(finding.confidence, finding.content, [quote.quote for quote in finding.quotes])
     """
 
     id: str
@@ -157,8 +177,16 @@ class Finding(Record):
 
 
 class Gap(Record):
-    """Something the question asks for and the evidence does not give; priority 1 is the most important. ``rank`` is
-    its place among the gaps of its iteration, ``part_id`` the part of the question that lacks it."""
+    """Something that the question asks and the evidence does not answer.
+
+    Attributes:
+        priority: 1 is the most important.
+        rank: The place among the gaps of its iteration.
+        part_id: The part of the question that lacks it.
+
+    Example:
+        open_gaps = [gap.description for gap in result.state.unresolved_gaps]
+    """
 
     id: str
     description: str
@@ -197,10 +225,21 @@ class Difference(StrEnum):
 
 
 class Contradiction(Record):
-    """Findings that cannot all be true as they stand. ``about`` is what they differ in (``values in metres``) and ``of``
-    of what; ``sides`` are two or more, and ``preferred`` is the place among them of what is better borne out, ``because``
-    of that, None where it is not known. ``differs`` is the kind of the difference, where it is known; ``by`` is who saw
-    it, a model's name or "code"."""
+    """Findings that cannot all be true.
+
+    Attributes:
+        about: What differs, such as ``values in metres``.
+        of: The subject.
+        sides: Two or more sides with their findings.
+        preferred: The place of the better supported side in ``sides``; None if unknown.
+        because: The reason for ``preferred``.
+        differs: The kind of difference, if known.
+        by: Who noticed it: the name of a model, or "code".
+
+    Example:
+        for contradiction in result.contradictions:
+            print(contradiction.about, [side.told for side in contradiction.sides])
+    """
 
     id: str
     description: str
@@ -269,8 +308,17 @@ class IterationRecommendation(Record):
 
 
 class ValidationResult(Record):
-    """A gate's verdict on a phase. ``issues`` are all of them; ``blocking`` are those that must not pass.
-    ``quality_score`` runs from 0 to 10 and informs only."""
+    """The result of a gate for one phase.
+
+    Attributes:
+        issues: Everything that the gate found.
+        blocking: The issues that stop the phase.
+        quality_score: 0 to 10; it informs only.
+
+    Example:
+        def gate(state, phase, validation):
+            print(phase, validation.quality_score, validation.blocking)
+    """
 
     valid: bool
     issues: tuple[str, ...] = ()
@@ -284,7 +332,12 @@ class ValidationResult(Record):
 
 
 class AgentDecision(Record):
-    """One decision, as the spec writes it; ``timestamp`` comes from the injected clock."""
+    """One decision of an agent or the supervisor. ``timestamp`` comes from the injected clock.
+
+    Example:
+        for decision in result.state.decisions:
+            print(decision.timestamp, decision.rationale)
+    """
 
     agent: str
     action: str
@@ -334,9 +387,18 @@ _MAX_SITES = 5  # that a line names
 
 
 class Notice(Record):
-    """Something that a reader should know of a run: what failed, was left out or is otherwise than was asked, and why.
-    ``name`` is its kind, such as ``hook``, ``pages`` or ``guidance``; ``count`` is how often it came up;
-    ``skipped`` is what was left out."""
+    """Something that a reader should know about a run: what failed, was left out, or differs from the request.
+
+    Attributes:
+        name: The kind, such as ``hook``, ``pages`` or ``guidance``.
+        message: One line for people.
+        count: How often it happened.
+        skipped: What was left out.
+
+    Example:
+        for notice in result.notices:
+            print(notice.line)
+    """
 
     name: str
     message: str
@@ -359,8 +421,16 @@ class Notice(Record):
 
 
 class Limit(Notice):
-    """A cap that was reached. Its name is that of the cap, ``max_tokens``; of a phase's share ``max_tokens:analysis``; of
-    a shared budget ``shared:max_tokens``. ``cap`` and ``used`` are in the unit of the cap."""
+    """A cap that a run reached.
+
+    Attributes:
+        name: The cap, such as ``max_tokens``; ``max_tokens:analysis`` for the share of a phase; ``shared:max_tokens``
+            for a shared budget.
+        cap, used: In the unit of the cap.
+
+    Example:
+        reached = [limit.of_cap for limit in result.limits]
+    """
 
     cap: float | None = None
     used: float | None = None

@@ -907,7 +907,9 @@ def _sections_sent(state: Fold, sending: Sending) -> None:
 @_on(ev.HookFailed)
 def _hook_failed(state: Fold, event: ev.HookFailed) -> None:
     error = event.error.rstrip(".")
-    message = f"The hook {event.hook} failed and was passed over: {error}. Mend it; strict_hooks shows where it fails."
+    message = (
+        f"The hook {event.hook} failed and was ignored: {error}. Fix it; strict_hooks shows where it fails."
+    )
     current = state.notices.get(("hook", message))
     _add_notice(state, Notice(name="hook", message=message, count=1 + (current.count if current else 0)))
 

@@ -10,8 +10,14 @@ from deep_research.state.records import Finding, Record
 
 
 class Citation(Record):
-    """A numbered reference of the report and one passage it rests on. The same number always means the same
-    source; several citations may share it."""
+    """A numbered reference of the report, and one passage that supports it.
+
+    The same number always means the same source. Several citations may share a number.
+
+    Example:
+        text = engine.text(citation)
+        assert text[citation.start : citation.end] == citation.quote
+    """
 
     number: int
     source_id: str

@@ -62,21 +62,32 @@ SubQueryCount = Annotated[int, Field(ge=MIN_SUB_QUERIES, le=MAX_SUB_QUERIES)] | 
 
 
 class RunOptions(Record):
-    """Everything a caller may choose per run; written into the log once, so a resumed run keeps it. Bounds are those
-    of the settings. ``max_sub_queries`` ``auto``: the planner decides. ``min_supported`` is the least share of the
-    report's claims that must be supported; ``depth`` is how thoroughly the question is researched, ``auto``: as it
-    seems to need. ``provider_id`` is the model (a name such as ``anthropic:MODEL``) of all agents of this run,
-    before those of the engine; ``corpora`` are names of documents (setting ``named_corpora``) that it searches in
-    place of the engine's. ``gathering`` is how sub-queries are worked on, ``max_waves`` how many waves of tasks go out in
-    an iteration; the ``max_task_…`` are limits of one
-    attempt at a task, and ``max_task_retries`` None is as many as ``max_supervisor_retries``; ``task_sources`` and
-    ``task_tools`` are the names of what tasks may use, empty: all there is; ``task_public_after_private`` lets those
-    that were shown something of a private source search others too. ``approve_plan``: the run waits for its owner's
-    word on the plan; ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap. ``metadata``
-    is the caller's, and kept with the run. Runs of one user and one ``session_id`` are a conversation, whose turns a
-    question may point back to; ``previous_run_id`` is the run that this one follows, in place of a session, and
-    ``history`` are turns that are no runs. ``remember``: what the run finds, and what the user says of themselves, goes
-    to the user's memory."""
+    """Options of one run. The log keeps them, so a resumed run has the same. Bounds are those of docs/settings.md.
+
+    Attributes:
+        max_sub_queries: Most sub-queries of a plan; ``auto``: the planner decides.
+        min_supported: Least share of supported claims, 0 to 1; with fewer there is no report.
+        depth: ``quick``, ``standard``, ``deep`` or ``auto``.
+        provider_id: A model for all agents of this run, such as ``anthropic:MODEL``, before those of the engine.
+        corpora: Names of documents (setting ``named_corpora``) that the run searches instead of the engine's.
+        gathering: ``search``, or ``agents`` for tasks.
+        max_waves: Waves of tasks in an iteration.
+        max_task_steps, max_task_tokens, max_task_usd, max_task_seconds: Limits of one attempt at a task.
+        max_task_retries: Repetitions of a task; None: ``max_supervisor_retries``.
+        task_sources, task_tools: Names of what tasks may use; empty: everything.
+        task_public_after_private: Whether tasks may search the web after they saw private data.
+        approve_plan: Whether the run waits until its plan is approved.
+        clarify: Whether the run may ask what an unclear question means.
+        on_cap: What the run does at a cap: ``report`` or ``ask``.
+        metadata: Your own data, kept with the run.
+        user_id, session_id: Runs of one user and one session form a conversation.
+        previous_run_id: The run that this one follows, outside of a session.
+        history: Earlier turns that are not runs.
+        remember: Whether findings, and what users say about themselves, go to the user's memory.
+
+    Example:
+        engine.run("Who built Bell Rock?", depth="quick", user_id="ann")
+    """
 
     max_iterations: int = Field(default=3, ge=1, le=10)
     max_sub_queries: SubQueryCount = 5
@@ -142,35 +153,39 @@ class Abort(Record):
 
 
 class DeepResearchState(Record):
-    """A frozen picture of a run at sequence number ``seq``.
+    """The state of a run after event number ``seq``. It is frozen.
 
-    ``phase`` is where the machine stands; ``phase_done`` says whether the phase's own work in this attempt is
-    finished; ``attempt`` counts its retries in this iteration from 0; ``analyzed`` are all sources that were read,
-    ``analyzed_now`` those of them that this pass of ANALYSIS read; ``refined`` is the last iteration whose gaps
-    were assessed; ``sections_read`` are those that a model was given of sources of which it was not given all, by id,
-    none where it was given nothing; ``irrelevant`` are sources that a model read and found to be of another matter, of
-    which no more is read; ``completeness`` (0 to 1) is the share of the question that the findings answer;
-    ``reservations`` are requests to models of which no end is known: in flight, or lost with their task; ``sent`` is
-    what agents with models were given, by phase, and ``reading`` what this pass of ANALYSIS gives them.
-    ``iteration_spent`` and ``phase_spent`` are what had been spent, such requests included, when the iteration and
-    this pass of the phase began; ``parts`` are those of the question and ``verdicts`` what was found of each;
-    ``claims`` are those of the report and ``repairs`` what was done to them; ``pieces`` are the hashes of what is
-    written of a long report, by name, ``draft`` is one of which the report is still to be written, ``judgements`` what
-    the judge says of its claims, and ``part_judgements`` of the parts of the question; ``report_draft`` is the draft of
-    the report, with ids of findings; ``tasks`` are
-    those that sub-queries were made; ``remarks`` are the refiner's on it, ``references`` where the sources point to
-    for more; ``pages_left`` are addresses that were found and are read under a higher cap; ``plan_approved``: its
-    owner agreed to the plan; ``searching_stopped``: he wants nothing more searched; ``phase_answers`` is how many
-    requests of the agent of the phase had been answered then, and ``bytes_a_token`` what had been measured of the
-    texts of each model; ``setup`` is what the run works with, None where nobody named it;
-    ``queue`` is its place among submitted runs, ``admission`` how it was let in, ``resolution`` what its question means
-    in its conversation, ``recalling``: it reads what the conversation saved and searches nothing, ``memories`` are the
-    entries of the user's memory that it was shown, ``remembered`` those that it left there, ``depth`` is how thoroughly
-    it is researched now;
-    ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
-    All collections keep the order in which they rank: sub-queries and their tasks by index, sources by score, those
-    without one after them by (sub-query index, rank), findings by iteration and first source, gaps by (iteration, rank),
-    limits by name.
+    Attributes, besides those whose names explain them:
+        phase, phase_done, attempt: The current phase, whether its work is done, and its retries in this iteration.
+        analyzed, analyzed_now: All sources that were read, and those of this pass of ANALYSIS.
+        refined: The last iteration whose gaps were assessed.
+        sections_read: By source, the sections that a model read of sources that it did not read whole.
+        completeness: 0 to 1, the share of the question that the findings answer.
+        reservations: Requests to models without a known end: in flight, or lost.
+        sent, reading: What agents with models received, by phase; what this pass of ANALYSIS gives them.
+        iteration_spent, phase_spent: What was spent when the iteration and this pass of the phase began.
+        parts, verdicts: The parts of the question, and how far each is answered.
+        claims, repairs: The claims of the report, and how failing ones were repaired.
+        pieces: Hashes of the finished sections of a long report, by name.
+        draft, judgements, part_judgements: A draft without a report yet, and the judge's verdicts on it.
+        report_draft: The draft of the report, with ids of findings.
+        remarks, references: The refiner's remarks, and where the sources point to.
+        pages_left: Addresses that a higher cap would read.
+        plan_approved, searching_stopped: Whether the plan was approved, and whether a command stopped the search.
+        phase_answers, bytes_a_token: Answers of the phase's agent so far, and measured bytes a token by model.
+        setup: The set-up of the run; None if unknown.
+        queue, admission: The place among submitted runs, and how the run was admitted.
+        resolution, recalling: The meaning of the question in its conversation, and whether the run reads only what the
+            conversation saved.
+        memories, remembered: Entries of the user's memory that the run read and wrote.
+        depth: The current depth.
+        seconds: Seconds of work by all owners, when a phase last ended.
+
+    Collections are in their order of rank: sub-queries and tasks by index; sources by score, then by (sub-query index,
+    rank); findings by iteration and first source; gaps by (iteration, rank); limits by name.
+
+    Example:
+        state = DeepResearchState(query="Who built Bell Rock?")
     """
 
     research_id: str = ""

@@ -20,11 +20,22 @@ BESIDE_AGENTS = frozenset({ModelRole.SUMMARIZER.value, ModelRole.SUPERVISOR.valu
 
 
 class Budget(Record):
-    """Caps of one run; None means no cap. Reaching one stops gathering, and the report is written from what
-    there is. ``max_seconds`` counts the time in which the run is worked on, by all its owners together;
-    ``max_model_calls`` counts requests to model services, ``max_tokens`` those of input and output together;
-    ``max_fetches`` counts pages that are asked for over the network. A cap is a finite number of its kind: no text, and
-    no truth value, which Python counts as one."""
+    """Caps of one run; None means no cap. A run that reaches a cap stops gathering and writes its report.
+
+    Args:
+        max_usd: Dollars. Needs the price of every model.
+        max_tokens: Tokens, input and output together.
+        max_seconds: Seconds of work, over all processes that work on the run.
+        max_model_calls: Requests to model services.
+        max_searches: Searches.
+        max_fetches: Pages that the run requests over the network.
+        max_iterations: Rounds of searching and writing.
+
+    A cap is a finite number: texts and booleans are refused.
+
+    Example:
+        engine.run("Who built Bell Rock?", budget=Budget(max_usd=0.5, max_searches=20))
+    """
 
     max_usd: float | None = Field(default=None, ge=0, strict=True, allow_inf_nan=False)
     max_tokens: int | None = Field(default=None, ge=0, strict=True)

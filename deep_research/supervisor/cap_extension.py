@@ -55,7 +55,7 @@ async def _parking(
         "estimate": await _estimate(state, name, left, estimate),
     }
     return Parking(
-        waiting_for=f"a higher cap than {name} {cap:,.10g}, or '{REPORT}' for a report of what there is",
+        waiting_for=f"a higher cap than {name} {cap:,.10g}, or '{REPORT}' for a report now",
         kind=ParkedKind.BUDGET,
         pause_id=pause,
         answer_schema=ANSWER,

@@ -25,8 +25,14 @@ VALIDATORS: dict[DeepResearchPhase, Validator] = {
 
 
 class GatePolicy(StrEnum):
-    """What a blocking issue does: ``proceed`` goes on regardless, ``retry`` tries again and then aborts,
-    ``abort`` aborts at once. ``strict`` is ``retry`` that takes advice for blocking too."""
+    """What a blocking issue of a gate does.
+
+    ``proceed`` continues anyway. ``retry`` repeats the phase and then aborts. ``abort`` aborts at once. ``strict`` is
+    ``retry``, and treats advice as blocking too.
+
+    Example:
+        DeepResearch(gates={"analysis": GatePolicy.STRICT})
+    """
 
     PROCEED = "proceed"
     RETRY = "retry"

@@ -35,10 +35,18 @@ MAX_CHARS = 20_000  # of one text that a hook answers with
 
 @dataclass(frozen=True, slots=True)
 class Park:
-    """Returned by a decision hook: the run stops here, resumable, until it is answered (`answer(id, value)`) or until
-    the given time. ``answer_schema`` is the JSON schema of the answer, None: a text; ``default`` is one that will do, and
-    ``then`` says what happens at that time (``default``, ``abort``, ``stay``): without a default the hook is asked
-    again."""
+    """A decision hook returns this to park the run until it is answered, or until a given time.
+
+    Args:
+        waiting_for: The question, or what the run waits for.
+        until: When the wait ends; None: never.
+        answer_schema: JSON schema of the answer; None: a text.
+        default: The answer to take if nobody answers in time.
+        then: What happens at ``until``: ``default``, ``abort`` or ``stay``. Without a default the hook is called again.
+
+    Example:
+        return Park("the year", answer_schema={"type": "integer"}, default=1870)
+    """
 
     waiting_for: str
     until: datetime | None = None
@@ -49,10 +57,20 @@ class Park:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Returned by the ``gate`` and ``decide_iteration`` hooks to overrule the supervisor.
+    """The ``gate`` and ``decide_iteration`` hooks return this to overrule the supervisor.
 
-    ``RETRY`` with ``phase=PLANNING`` plans again, once per iteration; other retries are of the phase that just
-    ended, at most ``max_supervisor_retries`` times.
+    Args:
+        action: ``proceed``, ``retry``, ``abort``, ``iterate`` or ``complete``. ``RETRY`` with ``phase=PLANNING`` plans
+            again, once in each iteration. Other retries repeat the phase that just ended, at most
+            ``max_supervisor_retries`` times.
+        rationale: The reason, for the log.
+        guidance: Text for the agents that work next.
+        phase: The phase to repeat.
+
+    Raises `UnknownNameError` for an unknown action or phase.
+
+    Example:
+        return Verdict(action="retry", guidance="Look for primary sources.")
     """
 
     action: SupervisorAction
@@ -73,9 +91,16 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskVerdict:
-    """Returned by the ``review`` hook to overrule what was made of a task's finding. Of one that is not ``approved`` the
-    task is done again, with the ``critique``, as often as ``max_task_retries`` allows; ``follow_up_question`` takes the
-    place of its question then."""
+    """The ``review`` hook returns this to overrule the review of a task's finding.
+
+    Args:
+        approved: Whether the finding stands. Otherwise the task is repeated, at most ``max_task_retries`` times.
+        critique: Text for the next attempt.
+        follow_up_question: The question of the next attempt, if it changes.
+
+    Example:
+        return TaskVerdict(approved=False, critique="Name the year.")
+    """
 
     approved: bool
     critique: str = ""
@@ -84,12 +109,23 @@ class TaskVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """Returned by the ``admit`` hook: the run may begin, as it may with None."""
+    """The ``admit`` hook returns this, or None, to admit the run.
+
+    Example:
+        return Allow()
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Returned by the ``admit`` hook: the run is aborted as refused before anything is spent, for this ``reason``."""
+    """The ``admit`` hook returns this to refuse the run before it spends anything.
+
+    Args:
+        reason: The text that the run shows. The run is aborted with the reason ``refused``.
+
+    Example:
+        return Refuse("Ask the front desk.")
+    """
 
     reason: str
 
@@ -116,11 +152,16 @@ def bounded(answer: Any) -> Any:
 
 
 class SupervisorHooks:
-    """Override what you need, or pass functions: ``SupervisorHooks(think_pause=ask_my_team)``.
+    """Your functions that the supervisor calls during a run (docs/hooks.md).
 
-    Every hook may be a coroutine or plain (then it runs in a thread). The state it sees is frozen. After a crash
-    a hook may be called again for the same ``state.pause_id``. Public names that are no hooks are refused, so a
-    misspelt one cannot be silently ignored; begin helper methods with an underscore.
+    Override methods in a subclass, or pass functions by name. A hook is a coroutine, or a plain function that runs in a
+    thread. The state that it gets is frozen. After a crash the run may call a hook again with the same
+    ``state.pause_id``. Begin the names of helper methods with an underscore.
+
+    Raises `UnknownNameError` for a name that is not a hook.
+
+    Example:
+        hooks = SupervisorHooks(think_pause=ask_my_team)
     """
 
     def __init__(self, **functions: Callable[..., Any]) -> None:
@@ -136,45 +177,46 @@ class SupervisorHooks:
                 raise UnknownNameError.of("hook", name, HOOKS, where=cls.__name__)
 
     async def admit(self, query: str, user: UserContext) -> Allow | Refuse | Park | None:
-        """Whether a run may begin, for whom; called before anything is spent. A hook that fails refuses it. What answers
-        a `Park` lets the run in, and is guidance."""
+        """Decide whether a run may begin, before it spends anything. A hook that fails refuses the run. The answer to a
+        `Park` admits the run and becomes guidance.
+        """
         return None
 
     async def before_phase(self, state: DeepResearchState, phase: DeepResearchPhase) -> str | Park | None:
-        """Guidance for the phase that is about to start."""
+        """Return guidance for the phase that is about to start."""
         return None
 
     async def after_phase(self, state: DeepResearchState, phase: DeepResearchPhase) -> str | Park | None:
-        """Guidance for the next phase, before the gate is asked."""
+        """Return guidance for the next phase, before the gate is checked."""
         return None
 
     async def gate(
         self, state: DeepResearchState, phase: DeepResearchPhase, validation: ValidationResult
     ) -> Verdict | Park | None:
-        """Overrule the gate's verdict on a phase."""
+        """Overrule the result of the gate for a phase."""
         return None
 
     async def think_pause(self, state: DeepResearchState, prompt: str) -> str | Park | None:
-        """Guidance for the next phase, given the reflection prompt of the phase that ended."""
+        """Return guidance for the next phase. ``prompt`` is the reflection prompt of the phase that ended."""
         return None
 
     async def decide_iteration(
         self, state: DeepResearchState, decision: AgentDecision
     ) -> Verdict | Park | None:
-        """Overrule whether to go on after SYNTHESIS or REFINEMENT, within the iterations allowed."""
+        """Overrule the decision to continue after SYNTHESIS or REFINEMENT, within the allowed iterations."""
         return None
 
     async def review(
         self, state: DeepResearchState, task: TaskState, finding: TaskFinding
     ) -> TaskVerdict | Park | None:
-        """Overrule what the reviewer made of a task's finding, which ``task.review`` says."""
+        """Overrule the review of a task's finding (``task.review``)."""
         return None
 
     async def event(self, event: Event) -> None:
-        """Observer: every durable event, in order, after it was stored."""
+        """Observe every stored event, in order."""
 
     async def error(self, error: Exception) -> None:
-        """Observer: the run ended by an error."""
+        """Observe that the run ended by an error."""
 
 
 def overridden(hooks: SupervisorHooks, name: str) -> bool:

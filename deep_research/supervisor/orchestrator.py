@@ -168,21 +168,25 @@ def _taken(review: Review, way: Transition) -> SupervisorAction:
 
 
 class SupervisorOrchestrator:
-    """Walks one run through its phases. Made per run; ``phases`` and ``hooks`` may be shared.
+    """Takes one run through its phases. Create one for each run; runs may share ``phases`` and ``hooks``.
 
-    ``agents``, by role, make the phases where none are handed over: a gatherer at least, and the extractive agents do
-    the rest. ``fallbacks`` do a phase's work when its own agent, one that says ``falls_back``, cannot, or when it was
-    dispatched to ``extractive``. ``models`` are for the agents that use one; ``shared`` are budgets that the run draws on
-    beside its own. ``notices`` are known before the run begins, and told with the end of PLANNING. ``elapsed`` gives the
-    seconds that the run was worked on, by all its owners. ``critique``: a report that a model wrote is looked at by the
-    refiner's before it is handed over, and revised once in each iteration. ``estimate`` says what a run may take by its
-    plan. ``strict_hooks``: what a hook raises ends the run, and is raised by `run`. ``conversation`` says what the
-    question of a run with a ``session_id`` means; ``memory`` is what users want remembered.
+    Args:
+        agents: Agents by role, if no phases are given: at least a gatherer; extractive agents do the rest.
+        fallbacks: Agents that do a phase's work if its own agent falls back, or was dispatched as ``extractive``.
+        models: Models for the agents that use one.
+        shared: Budgets that the run shares with others.
+        notices: Notices that are known before the run begins.
+        elapsed: Returns the seconds of work by all owners.
+        critique: Whether the refiner's model reviews a model's report, once in each iteration.
+        estimate: Estimates what a run may use, by its plan.
+        strict_hooks: Whether an exception of a hook ends the run; `run` then raises it.
+        conversation: Says what the question of a run with a ``session_id`` means.
+        memory: The memory of the users.
 
-    Six methods may be overridden, and what they return is done: `dispatch_to_agent`, `evaluate_phase_completion`,
-    `get_reflection_prompt`, `think_pause`, `decide_iteration` and `record_to_state`.
+    A subclass may override six methods, and the engine does what they return: `dispatch_to_agent`,
+    `evaluate_phase_completion`, `get_reflection_prompt`, `think_pause`, `decide_iteration` and `record_to_state`.
 
-    Raises `UnknownNameError`, `ConfigurationError`, `NoSearchProviderError` without anything that could search.
+    Raises `UnknownNameError`, `ConfigurationError`, and `NoSearchProviderError` if nothing can be searched.
 
     Example:
         state = await SupervisorOrchestrator(agents={"gatherer": SearchGatherer([provider])}).run("Who built it?")
@@ -503,7 +507,7 @@ class SupervisorOrchestrator:
                 kind=ParkedKind.SHUTDOWN,
             )
         else:
-            parking = Parking(waiting_for="whoever paused it", kind=ParkedKind.PAUSE, then=WhenDue.STAY)
+            parking = Parking(waiting_for="a resume: it was paused", kind=ParkedKind.PAUSE, then=WhenDue.STAY)
         await journal.record(RunParked(parking=parking))
 
     async def _walk(self, journal: Journal) -> None:

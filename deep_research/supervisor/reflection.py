@@ -233,6 +233,6 @@ class Thinking:
             if isinstance(error, ModelError) and error.verdict in _IN_VAIN:
                 self._models = None  # a request after each phase would be as much in vain
                 problem = f"The supervisor's model does not answer ({error.problem})"
-                message = f"{problem}; the research goes on without its advice."
+                message = f"{problem}; the run continues without its advice."
                 await journal.record(NoticeAdded(notice=Notice(name=OF_MODEL, message=message)))
             return None

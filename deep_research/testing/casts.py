@@ -50,13 +50,24 @@ def scripted_agents(
     batch_bytes: int = 1_000_000,
     before: Callable[[Any], Awaitable[None]] | None = None,
 ) -> dict[AgentRole | str, ScriptedAgent]:
-    """Agents for all five roles, as ``DeepResearch(agents=…)`` takes them.
+    """Return scripted agents for all five roles, as ``DeepResearch(agents=…)`` takes them.
 
-    ``iterations`` is how many the run wants: until then each one leaves a gap with ``follow_ups`` new queries, which
-    the next one fills. ``retries`` is how often a role first answers with what its gate blocks (of the refiner's
-    nothing is ever blocked); ``failing`` are roles that raise; ``without`` are roles to leave out, for the engine to
-    fill (``["gatherer"]`` beside a `ScriptedSearch`). ``no_findings`` makes the analyzer find nothing, ``answered_from``
-    nothing but what to ask next before that iteration. The last four are given to every agent.
+    Args:
+        sub_queries, sources: Sub-queries of the plan, and sources of each.
+        size: Characters of a source's text.
+        iterations: Rounds. Each round but the last leaves a gap with ``follow_ups`` new queries.
+        improvements: Sections that the refiner wants improved.
+        retries: By role, how often it first answers with what its gate blocks (the refiner's gate blocks nothing).
+        failing: By role, the exception that it raises.
+        without: Roles to leave out, for the engine to fill, such as ``["gatherer"]`` with a `ScriptedSearch`.
+        no_findings: The analyzer finds nothing.
+        answered_from: Before this iteration the analyzer finds only what to ask next.
+        deterministic, falls_back, batch_bytes, before: Given to every agent.
+
+    Raises `UnknownNameError` for an unknown role.
+
+    Example:
+        DeepResearch(agents=scripted_agents(iterations=2), store="memory")
     """
     script = _Script(
         sub_queries, sources, size, iterations, follow_ups, tuple(improvements), answered_from=answered_from

@@ -111,5 +111,5 @@ def unwritable(folder: Path, error: OSError) -> UsageError:
     """Of a folder in which an evaluation keeps what it has done."""
     return UsageError(
         f"Nothing can be kept in {folder}: {error.strerror or os.strerror(error.errno or 0)}.",
-        hint="Name a data directory that can be written.",
+        hint="Name a writable data directory.",
     )

@@ -87,7 +87,7 @@ def test_a_phase_that_had_its_share_is_done_without_a_model_and_the_report_is_wr
     assert len(model.calls) <= 8
     assert model.asked["analysis"] == 1  # the first of several readings
     assert "max_model_calls:analysis" in names(result)
-    said = "The analysis had its share of max_model_calls; what was left of it was done without a model."
+    said = "The analysis used its share of max_model_calls; the rest of it was done without a model."
     assert said in result.report
     assert "The analyzer could not do its work" not in result.report
     assert {s.id for s in result.sources} == result.state.analyzed

@@ -108,7 +108,7 @@ HOSTILE: dict[str, tuple[Callable[[Members], bytes], str]] = {
     "no manifest": (lambda members: _raw({"report.md": b"x"}), "without our manifest"),
     "an archive of something else": (
         lambda members: _raw({"word/document.xml": b"<x/>"}),
-        "which no pack does",
+        "which a pack cannot have",
     ),
     "a manifest of something else": (lambda members: _raw({MANIFEST: b'{"name": "x"}'}), "something else"),
     "a manifest that is no JSON": (lambda members: _raw({MANIFEST: b"{"}), "is no JSON"),
@@ -126,8 +126,11 @@ HOSTILE: dict[str, tuple[Callable[[Members], bytes], str]] = {
     "traversal with backslashes": (lambda members: _raw({**members, "..\\evil.txt": b"x"}), "lead outside"),
     "an absolute name": (lambda members: _raw({**members, "/etc/evil": b"x"}), "names that lead outside"),
     "a drive": (lambda members: _raw({**members, "C:/evil": b"x"}), "names that lead outside"),
-    "a folder": (lambda members: _raw({**members, "texts/": b""}), "which no pack does"),
-    "a name with an escape": (lambda members: _raw({**members, "\x1b[2Jx": b"x"}), "which no pack does"),
+    "a folder": (lambda members: _raw({**members, "texts/": b""}), "which a pack cannot have"),
+    "a name with an escape": (
+        lambda members: _raw({**members, "\x1b[2Jx": b"x"}),
+        "which a pack cannot have",
+    ),
     "a symbolic link": (lambda members: _entry(members, _link(), b"/etc/passwd"), "names that lead outside"),
     "a name twice": (_twice, "two entries of one name"),
     "encrypted": (_encrypted, "encrypted"),

@@ -180,7 +180,7 @@ FAILURES = [
         "a hook fails",
         "completed",
         answers={QUESTION: ("answered", "")},
-        notices={"hook": "The hook before_phase failed and was passed over: ValueError: no such table."},
+        notices={"hook": "The hook before_phase failed and was ignored: ValueError: no such table."},
         engine=lambda: {"hooks": SupervisorHooks(before_phase=failing_hook)},
     ),
     Failure(

@@ -359,7 +359,7 @@ def test_a_server_that_has_moved_is_told_and_not_refused(make, docs):
     with make(model=there) as research:
         result = research.resume(run_id)
     assert [notice.message for notice in result.notices] == [
-        "The run went on with openai-compatible:m at another address."
+        "The run continued with openai-compatible:m at another address."
     ]
     assert setup_of(make, run_id).addresses() == {"openai-compatible:m": "http://127.0.0.1:9/v1"}
 

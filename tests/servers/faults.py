@@ -68,7 +68,7 @@ _STAGES: dict[Stage, tuple[str, ...]] = {
 _STAGE_OF = {kind: stage for stage, kinds in _STAGES.items() for kind in kinds}
 
 FAULT_KINDS: tuple[str, ...] = tuple(_STAGE_OF)
-"""All 43 names. `docs/testing.md` says what each does."""
+"""All 43 names. `docs/contributing.md` says what each does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ def test_a_deterministic_agent_is_not_asked_the_same_again(tmp_path):
     _, events = researched(tmp_path, lambda at, times: ("retry", ""), agents=agents)
     thoughts = [d for at, decisions, _ in moves(events) for d in decisions if at == "planning"]
     assert [t.refused for t in thoughts] == [
-        "Done again it would be the same: nothing that its agent is told has changed."
+        "A retry would give the same result: the agent's input has not changed."
     ]
 
 

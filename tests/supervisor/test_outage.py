@@ -74,7 +74,7 @@ def test_a_share_that_is_used_up_is_told_in_one_line_and_is_no_cap_that_was_reac
     limit = share_of(error)
     assert (limit.name, limit.cap, limit.used) == ("max_tokens:analysis", 50, 40)
     assert limit.message == (
-        "The analysis had its share of max_tokens; what was left of it was done without a model."
+        "The analysis used its share of max_tokens; the rest of it was done without a model."
     )
     assert limit_of(error) is None
     assert not is_spent((limit,))
@@ -175,7 +175,7 @@ def test_a_reached_cap_falls_back_tells_the_limit_and_stops_iterating(tmp_path, 
     names = {limit.name for limit in result.limits}
     if calls == 2:  # the second call is kept for the report
         assert "max_model_calls:analysis" in names
-        assert "The analysis had its share of max_model_calls" in result.report
+        assert "The analysis used its share of max_model_calls" in result.report
         assert result.report_metadata.writer == "synthesizer"
         return
     assert "max_model_calls" in names

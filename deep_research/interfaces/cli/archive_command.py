@@ -45,10 +45,10 @@ def _check(args: Namespace) -> None:
         raise UnknownNameError.of("action", args.action, _ACTIONS)
     if args.action == "restore" and args.hash is None:
         raise UsageError(
-            "Which text is to be restored?", hint="Give its hash; `deep-research archive list` shows all."
+            "restore needs the hash of a text.", hint="Give its hash; `deep-research archive list` shows all."
         )
     if args.action != "restore" and (args.hash is not None or args.out is not None):
-        raise UsageError(f"archive {args.action} takes neither a hash nor --out.", hint="Leave them out.")
+        raise UsageError(f"archive {args.action} takes neither a hash nor --out.", hint="Remove them.")
     check_target(args.out)
 
 
@@ -99,14 +99,14 @@ def _full_hash(archive: Archive, prefix: str) -> str:
     beginning = prefix.strip().lower().removeprefix(_SCHEME)
     if not _BEGINNING.fullmatch(beginning):
         raise UsageError(
-            f"'{phrases.line(prefix)[:80]}' is no hash.", hint="`deep-research archive list` shows all."
+            f"'{phrases.line(prefix)[:80]}' is not a hash.", hint="`deep-research archive list` shows all."
         )
     hash_prefix = f"{_SCHEME}{beginning}"
     matches = [entry.content_hash for entry in archive.list() if entry.content_hash.startswith(hash_prefix)]
     if len(matches) > 1:
         raise UsageError(
             f"{len(matches)} archived texts have a hash that begins with {beginning}.",
-            hint="Give more of it.",
+            hint="Give more characters of the hash.",
         )
     if not matches:
         raise ContentMissingError(

@@ -54,10 +54,10 @@ def check(args: Namespace) -> None:
     actions = [name for name in ("request", "resume", "list", "delete") if getattr(args, name)]
     if len(actions) != 1:
         raise UsageError(
-            "assist takes a request, or --resume PLAN, --delete PLAN or --list.", hint="Give one of them."
+            "assist needs a request, --resume PLAN, --delete PLAN or --list.", hint="Give one of these."
         )
     if args.plan is not None and args.resume:
-        raise UsageError("A plan that goes on keeps its steps.", hint="Leave out --plan.")
+        raise UsageError("A resumed plan keeps its steps.", hint="Remove --plan.")
     if args.plan is not None and not args.plan.replace(",", " ").split():
         raise UsageError("--plan names no capability.", hint="For example: --plan research,create_document")
 
@@ -67,10 +67,10 @@ def _check_out(args: Namespace) -> None:
     ending = {"htm": "html"}.get(path.suffix.lstrip(".").lower(), path.suffix.lstrip(".").lower())
     if ending not in FORMATS:
         raise UsageError(
-            f"--out {args.out} is neither .html nor .docx.", hint="Give the file one of these endings."
+            f"--out {args.out} does not end with .html or .docx.", hint="Change the ending of the file name."
         )
     if args.format is not None and args.format != ending:
-        raise UsageError(f"--out {args.out} is no {args.format}.", hint="Leave out --format.")
+        raise UsageError(f"--out {args.out} is no {args.format}.", hint="Remove --format.")
     try:
         check_replaceable(path)
     except CapabilityError as error:
@@ -103,7 +103,7 @@ async def assist(session: Session) -> int:
             plan = await supervisor.arun(args.request, steps=steps, approve=args.approve)
     except asyncio.CancelledError:
         if progress.plan_id:
-            session.console.note(f"Go on with: {_again(args, progress.plan_id)}")
+            session.console.note(f"Continue with: {_again(args, progress.plan_id)}")
         raise
     return _conclude(session, plan)
 
@@ -148,9 +148,9 @@ class _Approval:
 
     async def __call__(self, plan: CapabilityPlan, capability: Capability) -> bool:
         where = "" if capability.place == "here" else f" at {capability.place}"
-        again = " An earlier call was interrupted and may have been carried out." if plan.calling else ""
+        again = " An earlier call was interrupted and may have had its effect." if plan.calling else ""
         about = phrases.line(capability.description)[:MAX_DESCRIPTION_CHARS]
-        self._session.console.note(f"{capability.name}{where} says of itself: “{about}”{again}")
+        self._session.console.note(f"{capability.name}{where} describes itself as: “{about}”{again}")
         self._session.console.note(f"It gets the request and the {len(plan.messages)} messages of the plan.")
         self._session.console.draw("Go ahead? [y/N] ")
         answer = await InputLines().next()
@@ -219,7 +219,7 @@ def _conclude(session: Session, plan: CapabilityPlan) -> int:
     if plan.status in (PlanStatus.WAITING, PlanStatus.FAILED):
         flag = f" --approve {plan.next}" if plan.status is PlanStatus.WAITING else ""
         console.note(plan.message)
-        console.note(f"Go on with: {_again(args, plan.id)}{flag}")
+        console.note(f"Continue with: {_again(args, plan.id)}{flag}")
     return _EXITS.get(plan.status, Exit.FAILED)
 
 

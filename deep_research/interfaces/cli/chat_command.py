@@ -39,7 +39,7 @@ async def chat(session: Session) -> int:
         if line.strip():
             code = await _turn(session, name, line)
     if session.talks and session.settings.store != "memory":
-        session.console.note(f"Go on with: {command_line(args, 'chat', f'--session={name}')}")
+        session.console.note(f"Continue with: {command_line(args, 'chat', f'--session={name}')}")
     return Exit.COMPLETED if at_terminal else code
 
 

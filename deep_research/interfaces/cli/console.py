@@ -30,7 +30,7 @@ class Exit(IntEnum):
 
 
 MEANINGS = {
-    Exit.COMPLETED: "completed; or the question about a run was answered",
+    Exit.COMPLETED: "completed, or the command succeeded",
     Exit.FAILED: "aborted (config, error), or the database, the output or the program failed; or `verify` found damage",
     Exit.WRONG_USE: "wrong use: arguments, settings, corpus, run id; nothing was started",
     Exit.STOPPED: "aborted (cancelled, refused, timeout, budget, no_evidence)",

@@ -118,7 +118,7 @@ def _settings(args: Namespace, resolved: list[ResolvedSettings]) -> Iterator[Che
     yield Check(
         "settings",
         OK,
-        f"{phrases.count(len(effective.origins), 'setting')}, {changed} not at their default",
+        f"{phrases.count(len(effective.origins), 'setting')}, {changed} differ from their default",
     )
     if line := folder_file_line(effective):
         yield Check("settings", NOTE, line)
@@ -132,7 +132,7 @@ def _data_dir(settings: Settings) -> Iterator[Check]:
     elif not os.access(there, os.W_OK | os.X_OK):
         yield Check("data directory", BROKEN, f"{folder} cannot be written")
     else:
-        yield Check("data directory", OK, f"{folder}" if there == folder else f"{folder}, not yet made")
+        yield Check("data directory", OK, f"{folder}" if there == folder else f"{folder}, does not exist yet")
 
 
 def _database(settings: Settings) -> Iterator[Check]:
@@ -140,11 +140,11 @@ def _database(settings: Settings) -> Iterator[Check]:
     from deep_research.store.migrations import refuse_foreign
 
     if settings.store == "memory":
-        yield Check("database", OK, "none: runs are kept in memory")
+        yield Check("database", OK, "none: this process keeps runs in memory")
         return
     path = settings.data_dir / DATABASE
     if not path.exists():
-        yield Check("database", OK, "not yet made")
+        yield Check("database", OK, "does not exist yet")
         return
     with _read_only(path) as db:
         try:
@@ -180,7 +180,7 @@ def _corpus(settings: Settings, *, all_files: bool) -> Iterator[Check]:
 
     corpus = make_corpus(settings, make_extractor(settings))
     if corpus is None:
-        yield Check("corpus", OK, "none given; --corpus PATH names the documents to search")
+        yield Check("corpus", OK, "none; name documents with --corpus PATH")
         return
     try:
         report = corpus.prepare()

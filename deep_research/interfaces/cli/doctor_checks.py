@@ -51,7 +51,7 @@ def models(settings: Settings, *, probe: bool) -> Iterator[Check]:
     yield Check("models", OK, f"services known: {', '.join(sorted(known_services()))}")
     chains = {"": settings.model, **settings.models}
     if not any(chains.values()):
-        yield Check("models", OK, "none chosen: the extractive agents need none")
+        yield Check("models", OK, "no model: the extractive agents need none")
         return
     roles = make_models(settings)
     for role, chain in chains.items():
@@ -81,7 +81,7 @@ def _model(pool: ModelPool, name: str, role: str, *, probe: bool) -> Iterator[Ch
     if report is not None:
         works = [rung for rung, usable in report.rungs.items() if usable]
         state = OK if works else NOTE
-        ways = f"answers by {', '.join(works)}" if works else "gives no object that can be used"
+        ways = f"answers by {', '.join(works)}" if works else "gives no usable object"
         fails = [rung for rung, usable in report.rungs.items() if not usable]
         yield Check(
             "model",
@@ -92,7 +92,7 @@ def _model(pool: ModelPool, name: str, role: str, *, probe: bool) -> Iterator[Ch
             + f" (asked {report.at:%Y-%m-%d}, {report.seconds:.1f} s)",
         )
     elif provider.probed and profile.forms is None:
-        yield Check("model", NOTE, f"{provider.identity}: not asked yet; doctor --probe asks it")
+        yield Check("model", NOTE, f"{provider.identity}: not asked yet; doctor --probe does")
 
 
 async def _probed_model(pool: ModelPool, name: str) -> None:
@@ -139,7 +139,7 @@ def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
         yield Check(
             "search",
             NOTE,
-            "nothing to search yet: give documents with --corpus, or --sample, or search the web: --search web",
+            "nothing to search yet: add --corpus PATH, --sample or --search web",
         )
     by_name = {service.name: service for service in choice.services}
     for name in in_order(settings.search_urls):
@@ -172,8 +172,8 @@ def _local_only(settings: Settings) -> Check:
     if elsewhere:
         return Check("search", BROKEN, f"local_only is set, and '{elsewhere[0]}' is not on this machine")
     if not settings.corpus:
-        return Check("search", NOTE, "nothing to search yet: local_only is set; give documents with --corpus")
-    return Check("search", OK, "the documents alone: local_only is set")
+        return Check("search", NOTE, "nothing to search yet: local_only is set; add --corpus PATH")
+    return Check("search", OK, "only the documents: local_only is set")
 
 
 def _service(name: str, settings: Settings, *, is_named: bool) -> Check:
@@ -238,7 +238,7 @@ def tokens(settings: Settings) -> Iterator[Check]:
     from deep_research.assembly.run_estimate import answer_tokens
 
     if not settings.model and not settings.models:
-        yield Check(_TOKENS, OK, "no model is chosen, and without one nothing has to fit a window")
+        yield Check(_TOKENS, OK, "no model, so no window to fit")
         return
     roles = make_models(settings)
     alike: dict[Check, list[str]] = {}
@@ -264,7 +264,7 @@ def archive(settings: Settings) -> Iterator[Check]:
     folder, name = archive_folder(settings), "archive"
     entries = make_archive(settings).list()
     if not entries and not settings.content_archive_enabled:
-        yield Check(name, OK, "off: content_archive_enabled keeps the originals of what is left out")
+        yield Check(name, OK, "off; content_archive_enabled would keep the originals of dropped texts")
         return
     size = sum(entry.size for entry in entries)
     retention = f"kept for {settings.content_archive_ttl_hours:g} hours"
@@ -303,7 +303,7 @@ def _override(model: str, settings: Settings) -> str:
 def _shortening(roles: ModelRoles, settings: Settings) -> Check:
     """Who chooses what is kept of texts that are too long."""
     if not settings.token_management_enabled:
-        return Check(_TOKENS, NOTE, "token_management_enabled is off: what does not fit a window fails")
+        return Check(_TOKENS, NOTE, "token_management_enabled is off: requests that do not fit a window fail")
     chain = roles.by_role.get(ModelRole.SUMMARIZER, ())
     who = ", then ".join(roles.pool.provider(name).name for name in chain)
     reading = f"a round reads {settings.reading_tokens:,} tokens of sources; more is shortened"

@@ -31,7 +31,7 @@ def _lines(forecast: Estimate, columns: int) -> Iterator[str]:
         f"{_count(forecast.iterations, 'iteration')}, {_count(forecast.searches, 'search', 'searches')},"
         f" {_count(forecast.fetches, 'page')} read."
     )
-    yield from text.fold(f"What the run may take: {scope}", columns)
+    yield from text.fold(f"The run may use: {scope}", columns)
     if forecast.phases:
         yield ""
         yield from text.figures([_HEAD, *map(_row, forecast.phases), _total(forecast)], columns)

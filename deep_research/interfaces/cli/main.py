@@ -97,6 +97,6 @@ def _unexpected(error: Exception, console: Console) -> int:
     console.error(
         "unexpected",
         f"Unexpected {told(error)}.",
-        "This is a fault of deep-research; --log-level debug shows the traceback.",
+        "This is a bug in deep-research; --log-level debug shows the traceback.",
     )
     return Exit.FAILED

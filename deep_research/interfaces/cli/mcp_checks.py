@@ -28,7 +28,7 @@ def mcp_servers(settings: Settings, *, probe: bool) -> Iterator[Check]:
             yield Check(f"mcp:{name}", BROKEN, str(error))
             continue
         if not server.callable_tools:
-            yield Check(f"mcp:{name}", NOTE, "nothing of it is used: name tools that may be called (tools)")
+            yield Check(f"mcp:{name}", NOTE, "not used: name the tools that may be called (tools)")
         elif probe:
             yield from asyncio.run(_probed(connection))
         else:

@@ -53,7 +53,9 @@ async def _serve(
         if (line := folder_file_line(engine.settings)) and not args.quiet:
             console.note(line)  # a file that nobody named is in force without a word otherwise
         if os.isatty(wire.input) and not args.quiet:
-            console.note("Waiting for an MCP client on stdin, which starts this command. Ctrl-C ends it.")
+            console.note(
+                "Waiting for an MCP client on stdin. MCP clients start this command themselves. Ctrl-C ends it."
+            )
         try:
             await serve(engine, wire)
         finally:

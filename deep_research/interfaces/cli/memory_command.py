@@ -63,12 +63,14 @@ def _check(args: Namespace) -> None:
     for name in _OF_ACTIONS:
         is_given = values[name] not in (None, False, [])
         if is_given and not {name, f"{name}!"} & set(_TAKES[action]):
-            raise UsageError(f"memory {action} takes no {name}.", hint="Leave it out.")
+            raise UsageError(f"memory {action} takes no {name}.", hint="Remove it.")
         if not is_given and f"{name}!" in _TAKES[action]:
             what = "KIND" if (action, name) == ("add", "ID") else name
             raise UsageError(f"memory {action} needs {what}.", hint=f"For example: {_EXAMPLES[action]}")
     if action == "forget" and (args.id is not None) + bool(args.kind) + args.all != 1:
-        raise UsageError("What is to be forgotten?", hint="Name one of: ID, --kind KIND, --all.")
+        raise UsageError(
+            "memory forget needs something to forget.", hint="Name one of: ID, --kind KIND, --all."
+        )
     check_target(args.out)
 
 
@@ -84,9 +86,9 @@ async def _list(memories: Memories, args: Namespace, console: Console) -> None:
     elif entries:
         console.print("\n".join(_table(entries, console.columns)))
     elif not args.quiet:
-        console.note(f"Nothing {'of that kind ' * bool(args.kind)}is remembered of {_who(args)}.")
+        console.note(f"Nothing {'of that kind ' * bool(args.kind)}is remembered about {_who(args)}.")
     if len(page) > len(entries) and not (args.quiet or args.json):
-        console.note(f"There are more: add --after {entries[-1].id}")
+        console.note(f"More: add --after {entries[-1].id}")
 
 
 def _table(entries: Sequence[MemoryEntry], columns: int) -> Iterator[str]:

@@ -19,7 +19,7 @@ from deep_research.research.operations import OPERATIONS, Parameter
 PROGRAM = "deep-research"
 WIDTH_CHARS = 80
 PATHS = ("PATH", "FILE", "DIR")  # the values that are paths
-SUMMARY = "Research a question and get a report whose quotes stand in saved texts."
+SUMMARY = "Research a question and get a report with checked quotes."
 _HELP = ("-h", "--help")
 _HELP_ALL = "--help-all"
 _VERSION = ("-V", "--version")
@@ -138,10 +138,10 @@ COMMON = (
         "NAME",
         repeats=True,
     ),
-    Option("--local-only", "Never touch the network."),
+    Option("--local-only", "Never use the network."),
     Option(
         "--model",
-        "Language model for all agents, as SERVICE:MODEL; the next is asked when one cannot answer.",
+        "Language model for all agents, as SERVICE:MODEL; repeat it to name fallbacks.",
         "NAME",
         "-m",
         repeats=True,
@@ -150,57 +150,57 @@ COMMON = (
         "--preset", f"Named set of values to start from: {', '.join(_PRESETS)}.", "NAME", choices=_PRESETS
     ),
     Option("--config", "Settings file (TOML) to read.", "FILE"),
-    Option("--data-dir", "Folder of the runs; else DEEP_RESEARCH_HOME, else the user's.", "DIR"),
+    Option("--data-dir", "Folder of the runs; by default DEEP_RESEARCH_HOME or the user's.", "DIR"),
     Option("--set", "Any setting of docs/settings.md; repeatable.", "NAME=VALUE", repeats=True),
     Option("--json", "Print JSON on stdout, and errors as JSON on stderr."),
-    Option("--quiet", "No progress, and no closing line after a completed run.", short="-q"),
-    Option("--verbose", "Tell more: the plan, the reasons of gaps and decisions, every step.", short="-v"),
+    Option("--quiet", "Print no progress, and no closing line after a completed run.", short="-q"),
+    Option("--verbose", "Print more: the plan, the reasons for gaps and decisions, every step.", short="-v"),
     Option("--log-level", f"Print log lines on stderr: {', '.join(_LEVELS)}.", "LEVEL", choices=_LEVELS),
 )
 _OUT = Option("--out", "Write the report to FILE instead of stdout.", "FILE", "-o")
 _SAMPLE = Option("--sample", "Search the sample documents that come with the package.")
 _CAPS = (
     Option("--max-usd", "Cap on the dollars of the run.", "USD"),
-    Option("--max-tokens", "Cap on the tokens of the run, in and out together.", "N"),
+    Option("--max-tokens", "Cap on the tokens of the run, input and output together.", "N"),
     Option("--max-model-calls", "Cap on the run's requests to language models.", "N"),
     Option("--max-searches", "Cap on the searches of the run.", "N"),
-    Option("--max-fetches", "Cap on the pages that are fetched.", "N"),
+    Option("--max-fetches", "Cap on the pages that the run fetches.", "N"),
     Option("--max-seconds", "Cap on the seconds of work of the run.", "S"),
 )
 _OF_RUN = (
     Option(
         "--depth",
-        "How thoroughly: quick, standard, deep, or auto.",
+        "How thorough: quick, standard, deep, or auto.",
         "NAME",
         choices=("quick", "standard", "deep", "auto"),
     ),
     Option("--max-iterations", "Rounds of searching and writing.", "N"),
-    Option("--max-sub-queries", "Sub-queries that the question is split into at most, or auto.", "N"),
-    Option("--max-sources-per-query", "Sources kept for each sub-query.", "N"),
-    Option("--words", "Length the report aims at.", "N", name="report_words"),
+    Option("--max-sub-queries", "Most sub-queries of the plan, or auto.", "N"),
+    Option("--max-sources-per-query", "Sources that each sub-query keeps.", "N"),
+    Option("--words", "Target length of the report, in words.", "N", name="report_words"),
     Option(
         "--strict",
-        "Give no report of whose claims fewer are supported, such as 0.9.",
+        "Least share of supported claims, such as 0.9; else give no report.",
         "FRACTION",
         name="min_supported",
     ),
     *_CAPS,
-    Option("--approve-plan", "Show the plan before anything is searched, and wait for approval."),
-    Option("--system-prompt", "Instructions added to those of every agent.", "TEXT"),
+    Option("--approve-plan", "Show the plan before searching, and wait for approval."),
+    Option("--system-prompt", "Instructions for every agent, added to its own.", "TEXT"),
 )
 _TOKENS = Option(
-    "--tokens", "File of tokens; else tokens.jsonl of the data directory, if there is one.", "FILE"
+    "--tokens", "File of tokens; by default tokens.jsonl in the data directory, if it exists.", "FILE"
 )
 
 
 def _server_options(port: int) -> tuple[Option, ...]:
     return (
-        Option("--host", "Address to listen on; 127.0.0.1 if none is named.", "HOST"),
-        Option("--port", f"Port to listen on; {port} if none is named.", "N"),
+        Option("--host", "Address to listen on; by default 127.0.0.1.", "HOST"),
+        Option("--port", f"Port to listen on; by default {port}.", "N"),
         _TOKENS,
         Option("--concurrency", "Work on N runs at once.", "N"),
-        Option("--drain-seconds", "How long runs may go on when the server is to end.", "N"),
-        Option("--allowed-host", "Name under which others reach it; repeatable.", "NAME", repeats=True),
+        Option("--drain-seconds", "Seconds that runs get to finish a step when the server stops.", "N"),
+        Option("--allowed-host", "Host name by which clients reach it; repeatable.", "NAME", repeats=True),
         _SAMPLE,
     )
 
@@ -215,36 +215,39 @@ COMMANDS = (
         _OUT,
         _SAMPLE,
         *_OF_RUN,
-        Option("--estimate", "Tell what the run may take, and do not start it."),
+        Option("--estimate", "Print what the run may use, and do not start it."),
         example='"Who built Bell Rock?" --corpus docs/',
         arguments=_QUESTION,
     ),
     Command(
         "chat",
-        "Ask one question after the other; each may point back.",
+        "Ask questions in turn; each may refer to the ones before.",
         f"{PROGRAM} chat --corpus docs/ --session towers",
         options=(
-            Option("--session", "The session to go on with, or to begin.", "NAME"),
-            Option("--user", "Whose session it is.", "ID"),
+            Option("--session", "The session to continue or to begin.", "NAME"),
+            Option("--user", "User of the session.", "ID"),
             _SAMPLE,
             *_OF_RUN,
         ),
     ),
     Command(
         "assist",
-        "Carry out a request that takes more than research.",
+        "Carry out a request that needs more than research.",
         f'{PROGRAM} assist "Who built Bell Rock?" --plan research,create_document',
-        (("[REQUEST]", "What is wanted; - reads it from stdin."),),
+        (("[REQUEST]", "The request; - reads it from stdin."),),
         (
             Option("--plan", "Capabilities to use in this order, such as research,create_document.", "NAMES"),
             Option("--agents", "File (TOML) of services with more capabilities.", "FILE"),
             Option(
-                "--approve", "Let this capability change or send something; repeatable.", "NAME", repeats=True
+                "--approve",
+                "Allow this capability to change or send something; repeatable.",
+                "NAME",
+                repeats=True,
             ),
-            Option("--format", "Of a document: html or docx.", "NAME", choices=("html", "docx")),
-            Option("--out", "Write the document to FILE, which ends with .html or .docx.", "FILE", "-o"),
-            Option("--resume", "Go on with a plan.", "PLAN"),
-            Option("--list", "Print the plans of this data directory."),
+            Option("--format", "Format of the document: html or docx.", "NAME", choices=("html", "docx")),
+            Option("--out", "Write the document to FILE (.html or .docx).", "FILE", "-o"),
+            Option("--resume", "Continue a plan.", "PLAN"),
+            Option("--list", "Print the plans in this data directory."),
             Option("--delete", "Delete a plan.", "PLAN"),
             _SAMPLE,
             *_OF_RUN,
@@ -255,11 +258,14 @@ COMMANDS = (
         "List, show, rename, export and delete sessions.",
         f"{PROGRAM} sessions show towers",
         (
-            ("ACTION", "list; show: its turns; rename; export: its turns as JSON; delete: its runs."),
+            ("ACTION", "list; show the turns; rename; export the turns as JSON; delete the runs."),
             ("[SESSION]", "The session."),
-            ("[TITLE]", "What it is listed by: rename."),
+            ("[TITLE]", "rename: the new title in lists."),
         ),
-        (Option("--user", "Whose session it is.", "ID"), Option("--out", "Write it to FILE.", "FILE", "-o")),
+        (
+            Option("--user", "User of the session.", "ID"),
+            Option("--out", "export: write to FILE.", "FILE", "-o"),
+        ),
         ("list", "show", "rename", "export", "delete"),
     ),
     _verb(
@@ -272,35 +278,35 @@ COMMANDS = (
     _verb("work", _SAMPLE, name="worker", example="--concurrency 4"),
     Command(
         "serve",
-        "Serve runs over HTTP, and work on those that are submitted.",
+        "Serve runs over HTTP, and work on submitted runs.",
         f"{PROGRAM} serve --corpus docs/ --port 8000",
         options=_server_options(8000),
     ),
     Command(
         "researcher",
-        "Serve the researcher alone, for graphs of agents.",
+        "Serve only the researcher, for graphs of agents.",
         f"{PROGRAM} researcher --corpus docs/ --port 8001",
         options=_server_options(8001),
     ),
     Command(
         "mcp",
-        "Serve the tools of research to an MCP client over stdio.",
+        "Serve research tools to an MCP client over stdio.",
         f"{PROGRAM} mcp --corpus docs/ --max-usd 2",
         options=(_SAMPLE, *_OF_RUN),
     ),
     Command(
         "token",
-        "Make, list and revoke the tokens of a server's users.",
+        "Create, list and revoke the tokens of a server's users.",
         f"{PROGRAM} token add alice --role runner --max-usd 2",
         (
-            ("ACTION", "add: make a token and print it once; list; revoke: end one."),
-            ("[NAME]", "The token to make or to revoke."),
+            ("ACTION", "add: create a token and print it once; list; revoke."),
+            ("[NAME]", "The name of the token."),
         ),
         (
             _TOKENS,
-            Option("--role", "What it may do: reader, runner, admin.", "ROLE", choices=_ROLES),
-            Option("--user", "The user_id of its runs; else NAME.", "ID"),
-            Option("--max-open-runs", "Cap on its runs that have not ended.", "N"),
+            Option("--role", "Rights of the token: reader, runner, admin.", "ROLE", choices=_ROLES),
+            Option("--user", "The user_id of its runs; by default NAME.", "ID"),
+            Option("--max-open-runs", "Cap on its runs in progress.", "N"),
             Option("--max-usd", "Cap on the dollars of each of its runs.", "USD", name="max_usd_of_run"),
         ),
         ("add", "list", "revoke"),
@@ -309,7 +315,7 @@ COMMANDS = (
         "resume",
         Option(
             "--with-new-setup",
-            "Go on with what is named here in place of what the run was set up with.",
+            "Continue with the set-up named here instead of the run's own.",
         ),
         *_CAPS,
         _OUT,
@@ -318,7 +324,7 @@ COMMANDS = (
     ),
     _verb(
         "answer",
-        Option("--no-run", "Queue the answer for whoever goes on with the run."),
+        Option("--no-run", "Queue the answer; the run takes it when it continues."),
         _OUT,
         _SAMPLE,
         example=f'{_RUN} "The one in Scotland."',
@@ -332,61 +338,61 @@ COMMANDS = (
     _verb("status"),
     Command(
         "show",
-        "Print the report of a run again, or of the run in a pack.",
+        "Print the report of a run, or of the run in a pack.",
         f"{PROGRAM} show {_RUN} --out report.md",
-        (("ID", f"{_ID[1]} Or the file that `pack` wrote, which is only read."),),
+        (("ID", f"{_ID[1]} Or a file written by `pack`."),),
         (
             _OUT,
-            Option("--budget", "Print instead what it was allowed, and what it spent on what."),
-            Option("--claims", "Print instead what it claims, and what of its sources carries each claim."),
+            Option("--budget", "Print the caps of the run and its spending instead."),
+            Option("--claims", "Print its claims and the passages that support them instead."),
         ),
     ),
-    _verb("events", Option("--follow", "Go on printing until the run ends."), example=f"{_RUN} --follow"),
+    _verb("events", Option("--follow", "Keep printing until the run ends."), example=f"{_RUN} --follow"),
     _verb("cancel"),
     _verb("delete"),
     _verb("pack", example=f"{_RUN} --out bell-rock.zip"),
     _verb(
         "verify",
         example="bell-rock.zip",
-        arguments=(("PACK", "The file that `pack` wrote; or the id of a run of this data directory."),),
+        arguments=(("PACK", "A file written by `pack`, or the id of a run in this data directory."),),
     ),
     Command(
         "replay",
-        "Print the run of a pack as it happened, one line an event.",
+        "Print the events of the run in a pack, one a line.",
         f"{PROGRAM} replay bell-rock.zip",
-        (("FILE", "The file that `pack` wrote."),),
+        (("FILE", "A file written by `pack`."),),
     ),
     Command(
         "archive",
-        "Look after the texts kept of what was left out of prompts.",
+        "Manage the archived texts that prompts left out.",
         f"{PROGRAM} archive restore 3fa8c01d --out original.txt",
         (
             (
                 "ACTION",
-                "list: what is kept, newest first; restore: print a text again; clean: remove what expired.",
+                "list: newest first; restore: print a text; clean: remove expired texts.",
             ),
-            ("[HASH]", "The text to restore: the beginning of its hash is enough."),
+            ("[HASH]", "restore: the hash of the text, or its beginning."),
         ),
         (Option("--out", "Write the restored text to FILE.", "FILE", "-o"),),
         ("list", "restore", "clean"),
     ),
     Command(
         "memory",
-        "Look at what is remembered of a user; add, correct or forget.",
+        "Show, add, correct or forget what is remembered of a user.",
         f'{PROGRAM} memory add preferences "Short reports, please." --user ann',
         (
             ("ACTION", "list, show, add, edit, export or forget."),
-            ("[ID]", "The entry; of add its kind: profile or preferences."),
-            ("[TEXT]", "The text that add and edit put there."),
+            ("[ID]", "The entry; add: its kind, profile or preferences."),
+            ("[TEXT]", "add, edit: the text."),
         ),
         (
-            Option("--user", "Whose memory; that of runs without a user_id if none is named.", "ID"),
+            Option("--user", "User of the memory; by default that of runs without a user_id.", "ID"),
             Option(
                 "--kind", "list, forget: only this kind; repeatable.", "KIND", repeats=True, choices=_KINDS
             ),
-            Option("--all", "forget: everything that is remembered of the user."),
+            Option("--all", "forget: all entries of the user."),
             Option("--limit", "list: at most N entries.", "N"),
-            Option("--after", "list: go on after this entry, the last one of the page before.", "ID"),
+            Option("--after", "list: continue after this entry, the last of the previous page.", "ID"),
             Option("--out", "export: write to FILE instead of stdout.", "FILE", "-o"),
         ),
         ("list", "show", "add", "edit", "export", "forget"),
@@ -397,13 +403,13 @@ COMMANDS = (
         f"{PROGRAM} doctor --corpus docs/",
         options=(
             _SAMPLE,
-            Option("--probe", "Ask each model and search service something small."),
-            Option("--skipped", "Name every local file that was not read, and why."),
+            Option("--probe", "Send a small request to each model and search service."),
+            Option("--skipped", "Name every local file that could not be read, and why."),
         ),
     ),
     Command(
         "completion",
-        "Print the completion of a shell, for its start-up file.",
+        "Print shell completion, for a start-up file.",
         f"{PROGRAM} completion bash",
         (("SHELL", "The shell: bash, zsh or fish."),),
         choices=("bash", "zsh", "fish"),

@@ -46,7 +46,7 @@ def _target(name: str) -> Path:
         path = Path(name).expanduser()
         return path if _is_special(path) else path.resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(f"--out {name!r} is no path: {error}.", hint="Give the path of a file.") from None
+        raise UsageError(f"--out {name!r} is not a path: {error}.", hint="Give the path of a file.") from None
 
 
 def _is_special(target: Path) -> bool:
@@ -57,7 +57,7 @@ def _is_special(target: Path) -> bool:
 def _unwritable(name: str, error: OSError) -> UsageError:
     return UsageError(
         f"--out {name} cannot be written: {error.strerror or error}.",
-        hint="Give the path of a file in a folder that exists and can be written.",
+        hint="Give the path of a file in an existing, writable folder.",
     )
 
 
@@ -65,5 +65,5 @@ def check_output(args: Namespace) -> None:
     """Looks at ``--out`` before anything is done for it. Raises `UsageError`."""
     for flag in ("estimate", "budget"):
         if getattr(args, flag, False) and args.out is not None:
-            raise UsageError(f"--{flag} writes no report.", hint="Leave out --out.")
+            raise UsageError(f"--{flag} writes no report.", hint="Remove --out.")
     check_target(getattr(args, "out", None))

@@ -50,7 +50,7 @@ def result_in(path: str) -> ResearchResult:
         for failure in run.damage():
             raise PackError(
                 f"{path} is damaged: {failure.line}.",
-                hint=f"`deep-research verify {shlex.quote(path)}` names all that fails.",
+                hint=f"`deep-research verify {shlex.quote(path)}` lists all failures.",
                 path=path,
             )
         return run.result

@@ -62,7 +62,7 @@ class PlanEditor:
             if answer is not None:
                 return answer
             self._show()
-        self._console.note(f"That were {MAX_LINES} lines; the run stays parked.")
+        self._console.note(f"{MAX_LINES} lines are the limit; the run stays parked.")
         return None
 
     def _show(self, *, brief: bool = False) -> None:

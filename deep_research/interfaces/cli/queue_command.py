@@ -15,8 +15,8 @@ async def submit(session: Session) -> int:
     args = session.args
     if session.settings.store == "memory":
         raise UsageError(
-            "A run in memory is gone with this command: no worker would find it.",
-            hint="Leave out --set store=memory.",
+            "With store=memory the run would end with this command, and no worker could find it.",
+            hint="Remove --set store=memory.",
         )
     run_id = await session.engine.asubmit(args.question, **verb_arguments(session))
     if args.json:

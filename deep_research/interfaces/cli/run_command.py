@@ -84,7 +84,7 @@ async def answer(session: Session) -> int:
     if args.json:
         session.console.print(json.dumps({"answered": args.id}))
     elif session.talks:
-        session.console.note(f"Queued. Go on with: {session.again('resume', args.id)}".rstrip())
+        session.console.note(f"Queued. Continue with: {session.again('resume', args.id)}".rstrip())
     return 0
 
 
@@ -118,10 +118,8 @@ async def resume_with(session: Session, answer: Any) -> int:
 def _set_up_hint(args: Namespace) -> str:
     """What can be done at a prompt about a set-up that is another one than the run's."""
     flags = " and ".join(flags_of_set_up(args))
-    leave = f"Leave out {flags}" if flags else "Change the settings back (`doctor` shows whence each comes)"
-    return (
-        f"{leave} to go on as it began, or `resume` it with --with-new-setup to go on with what is named now."
-    )
+    leave = f"Remove {flags}" if flags else "Change the settings back (`doctor` shows where each comes from)"
+    return f"{leave} to continue as before, or add --with-new-setup to continue with the new set-up."
 
 
 async def _check_options(session: Session) -> None:
@@ -132,8 +130,8 @@ async def _check_options(session: Session) -> None:
     for name in overrides:
         if getattr(new_options, name) != getattr(run_options, name):
             raise UsageError(
-                f"The run keeps {name}={getattr(run_options, name)}, with which it began.",
-                hint=f"Leave {name} out, or start another run.",
+                f"The run began with {name}={getattr(run_options, name)} and keeps it.",
+                hint=f"Remove {name}, or start another run.",
             )
 
 
@@ -239,13 +237,15 @@ def _is_lost(task: asyncio.Future[ResearchResult]) -> bool:
 def _interruption(session: Session, run_id: str) -> Interrupted:
     again = session.again("resume", run_id)
     if not again:
-        return Interrupted("Interrupted.", hint="The run was kept in memory only and is lost.")
-    return Interrupted(f"Interrupted; run {run_id} is saved.", hint=f"Go on with: {again}")
+        return Interrupted("Interrupted.", hint="The run was only in memory and is lost.")
+    return Interrupted(f"Interrupted; run {run_id} is saved.", hint=f"Continue with: {again}")
 
 
 def _from_stdin() -> str:
     if sys.stdin is None:
-        raise UsageError("There is no stdin to read the question from.", hint="Give it as an argument.")
+        raise UsageError(
+            "stdin is closed, so there is no question.", hint="Give the question as an argument."
+        )
     raw = sys.stdin.buffer.read(_MAX_STDIN_BYTES + 1)
     if len(raw) > _MAX_STDIN_BYTES:
         raise UsageError(

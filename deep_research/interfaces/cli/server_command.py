@@ -116,9 +116,9 @@ def _check_action(args: Namespace) -> None:
     if args.action != "list" and args.name is None:
         raise UsageError(f"token {args.action} needs a name.", hint="For example: token add alice")
     if args.action == "list" and args.name is not None:
-        raise UsageError("token list takes no name.", hint="Leave it out.")
+        raise UsageError("token list takes no name.", hint="Remove it.")
     if args.action != "add" and any((args.role, args.user, args.max_open_runs, args.max_usd_of_run)):
-        raise UsageError(f"token {args.action} takes none of the options of add.", hint="Leave them out.")
+        raise UsageError(f"token {args.action} takes none of the options of add.", hint="Remove them.")
 
 
 def _add(path: Path, args: Namespace, console: Console) -> None:
@@ -135,7 +135,7 @@ def _add(path: Path, args: Namespace, console: Console) -> None:
     )
     console.print(json.dumps({"name": args.name, "token": token}) if args.json else token)
     if not (args.json or args.quiet):
-        console.note(f"This token is shown once. {path} keeps its hash.")
+        console.note(f"This token is shown only once; {path} keeps its hash.")
 
 
 def _dollars(value: str | None) -> float | None:

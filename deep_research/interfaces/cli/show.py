@@ -101,7 +101,9 @@ def _claim_lines(result: ResearchResult, columns: int) -> Iterator[str]:
     yield text.clip(f"{result.research_id}: {phrases.line(result.query)}", columns)
     counts = result.report_metadata.claims if result.report_metadata else None
     if counts is None:
-        why = "The report was written before claims were checked." if result.report else "There is no report."
+        why = (
+            "This report is from a version without claim checks." if result.report else "There is no report."
+        )
         yield from ("", why)
         return
     yield from text.fold(
@@ -126,7 +128,7 @@ def _claim(claim: Claim, titles: dict[str, str], columns: int) -> Iterator[str]:
     mark = " (marked)" if claim.marked else ""
     yield from text.fold(f"- {claim.verdict.value}{mark}: {phrases.line(claim.text)}{numbers}", columns, "  ")
     if claim.basis is ClaimBasis.RUN:
-        yield f"{_LEAD}by the log of the run"
+        yield f"{_LEAD}supported by the log of the run"
     for reason in claim.reasons:
         yield from text.fold(f"{_LEAD}{reason_in_words(reason)}", columns, _LEAD)
     judged = claim.judgement

@@ -17,10 +17,10 @@ from deep_research.state import Answered, Budget, DeepResearchPhase, ParkedKind,
 
 # What to do about an aborted run, and whether the command that takes it up again follows.
 _ADVICE = {
-    "cancelled": ("Go on with:", True),
-    "timeout": ("Give it more time with --set task_timeout=SECONDS, then go on with:", True),
+    "cancelled": ("Continue with:", True),
+    "timeout": ("Give it more time with --set task_timeout=SECONDS, then continue with:", True),
     "no_evidence": (
-        "Ask in other words, give more documents with --corpus, or search the web with --search web.",
+        "Reword the question, add documents with --corpus, or search the web with --search web.",
         False,
     ),
     "config": ("Correct the setting, then:", True),
@@ -114,7 +114,7 @@ def _words(session: Look, result: ResearchResult) -> tuple[str, str]:
         case "parked":
             return _parked_words(result, resume, session.again("answer", result.research_id))
         case "interrupted":
-            return f"Interrupted, with {_counts(result)} so far. Go on with:", resume
+            return f"Interrupted, with {_counts(result)} so far. Continue with:", resume
         case _:
             return f"{result.status.capitalize()}, with {_counts(result)} so far.", ""
 
@@ -128,16 +128,16 @@ def _parked_words(result: ResearchResult, resume: str, answer: str) -> tuple[str
         return sentence, ""
     if parking is not None and parking.kind is ParkedKind.PLAN:
         return (
-            f"{sentence} Agree, or give no, an edited list as JSON or a sentence in its place, with:",
+            f"{sentence} Answer with approve, no, an edited list as JSON, or a sentence to plan again:",
             f"{answer} approve",
         )
     if parking is not None and parking.kind is ParkedKind.BUDGET:
         name, enough = parking.about["name"], parking.about["estimate"]
         value = json.dumps({name: enough if enough is not None else "N"}).replace('"N"', "N")
-        return f"{sentence} Answer with a higher cap, or report, such as:", f"{answer} '{value}'"
+        return f"{sentence} Answer with a higher cap, or with report, such as:", f"{answer} '{value}'"
     if parking is not None and result.state.question is None:
         when = f" from {parking.until.astimezone():%H:%M} on" if parking.until else " later"
-        return f"{sentence} Go on{when} with:", resume
+        return f"{sentence} Continue{when} with:", resume
     return f"{sentence} Answer with:", f"{resume} --answer TEXT"
 
 
@@ -156,12 +156,12 @@ def _aborted_words(result: ResearchResult, resume: str) -> tuple[str, str]:
     partial = f" A partial report was written from {_counts(result)}." if result.report else ""
     sentence = f"Aborted ({result.reason}): {result.message or ''}{partial}"
     if result.state.question and resume:
-        return f"{sentence} Answer, and go on, with:", f"{resume} --answer TEXT"
+        return f"{sentence} Answer and continue with:", f"{resume} --answer TEXT"
     advice, resumable = _ADVICE.get(result.reason or "", ("", False))
     if result.reason == "no_evidence" and result.state.phase is DeepResearchPhase.SYNTHESIS:
-        advice = "Ask for less with --strict, or give more documents; the draft is in its log."
+        advice = "Lower --strict, or add documents. The log has the draft."
     if result.reason == "no_evidence" and _nobody_answered(result):
-        advice, resumable = "When that is mended, go on with:", True
+        advice, resumable = "Fix this, then continue with:", True
     if result.reason == "budget":
         advice, flags = _caps_to_raise(result)
         if flags and resume:
@@ -185,14 +185,14 @@ def _caps_to_raise(result: ResearchResult) -> tuple[str, list[str]]:
     reached = dict.fromkeys(limit.of_cap for limit in result.limits if not limit.is_shared)
     shared = dict.fromkeys(limit.of_cap for limit in result.limits if limit.is_shared)
     if shared and not reached:
-        return f"Raise {' and '.join(shared)} of the shared budget, then ask again.", []
+        return f"Raise {' and '.join(shared)} of the shared budget, then run again.", []
     caps = [name for name, cap in result.state.options.budget if cap is not None]
     flags = [_CAP_FLAGS.get(name, f"--set {name}=N") for name in reached or caps]
     also = f", and raise {' and '.join(shared)} of the shared budget" if shared else ""
     higher = f"a higher {' and '.join(flags) or 'cap'}{also}"
     if reached and all(name in _CAP_FLAGS for name in reached):
-        return f"Go on under {higher}{',' * bool(also)} with:", flags
-    return f"Ask again with {higher}.", []
+        return f"Continue under {higher}{',' * bool(also)} with:", flags
+    return f"Run again with {higher}.", []
 
 
 def _model_usage(result: ResearchResult) -> str:

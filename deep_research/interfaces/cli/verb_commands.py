@@ -98,9 +98,9 @@ async def list_runs(session: Look) -> int:
     elif runs:
         session.console.print("\n".join(_run_table(runs, session.console.columns)))
     elif session.talks:
-        session.console.note("No runs fit." if arguments.keys() - {"limit"} else "No runs yet.")
+        session.console.note("No runs match." if arguments.keys() - {"limit"} else "No runs yet.")
     if session.talks and len(page) > len(runs):
-        session.console.note(f"There are more: add --after {runs[-1].research_id}")
+        session.console.note(f"More: add --after {runs[-1].research_id}")
     return 0
 
 
@@ -108,7 +108,7 @@ async def cancel(session: Session) -> int:
     before = await session.engine.summary(session.args.id)
     await perform(session)
     if before.status.ended and session.talks:
-        session.console.note(f"Nothing was cancelled: the run is {before.status} already.")
+        session.console.note(f"Nothing to cancel: the run is already {before.status}.")
     return 0
 
 
@@ -122,7 +122,7 @@ async def follow(session: Session) -> int:
     """The events of a run as they come, until it ends or nobody reads them."""
     arguments = verb_arguments(session)
     if "limit" in arguments:
-        raise UsageError("events takes --follow or --limit.", hint="Leave one of them out.")
+        raise UsageError("events takes --follow or --limit.", hint="Remove one of them.")
     await session.engine.summary(session.args.id)
     async with aclosing(session.engine.follow(**arguments)) as events:
         async for event in events:
@@ -202,10 +202,10 @@ _LINES: dict[str, _View] = {
 }
 _NOTES: dict[str, _View] = {
     "waiting": lambda _session, _result: ("Nothing waits.",),
-    "wake": lambda _session, _result: ("Nothing was due.",),
+    "wake": lambda _session, _result: ("No run was due.",),
     "steer": lambda _session, _result: ("Queued. The run applies it before its next step.",),
     "pause": lambda session, _: (
-        f"The run stands still before its next step. Go on with: {session.again('resume', session.args.id)}".rstrip(),
+        f"The run parks before its next step. Continue with: {session.again('resume', session.args.id)}".rstrip(),
     ),
     "pack": lambda session, manifest: (
         f"Packed {session.args.id} in {session.args.path}: {phrases.count(len(manifest.members) + 1, 'file')},"

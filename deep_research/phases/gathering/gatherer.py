@@ -225,7 +225,7 @@ def outgoing(query: str, system_prompt: str | None, question: str) -> str:
     secret = confidential(system_prompt or "", question)
     text = " ".join(secret.without(query, " ").split()) if secret.spans(query) else query
     if not text:
-        raise SearchError("Nothing but instructions of the owner was to be searched for.")
+        raise SearchError("The search contained only confidential instructions.")
     return text
 
 

@@ -289,7 +289,7 @@ class LocalCorpus(SearchProvider):
             why = f" ({'; '.join(reasons)})" if reasons else ""
             raise CorpusError(
                 f"No readable document in {printable(root.path)}{why}.",
-                hint=f"Put files there that end in {', '.join(suffixes())}, or name another folder.",
+                hint=f"Add files that end in {', '.join(suffixes())}, or name another folder.",
                 root=root.path,
                 skipped=skipped,
             )

@@ -300,7 +300,7 @@ class CorpusDatabase:
         if not lock_within(lock, self._lock_timeout):
             raise CorpusError(
                 f"Another process has been writing the corpus index for {self._lock_timeout:g} s.",
-                hint="Try again when it is done.",
+                hint="Try again later.",
                 path=str(self._path),
             )
 
@@ -315,7 +315,7 @@ class CorpusDatabase:
     def _unwritable(self, error: OSError) -> CorpusError:
         return CorpusError(
             f"The corpus index cannot be written in {self._path.parent}: {error.strerror}.",
-            hint="Name a data directory that can be written.",
+            hint="Name a writable data directory.",
             path=str(self._path),
         )
 

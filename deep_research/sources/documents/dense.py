@@ -57,7 +57,7 @@ class DenseStage:
                 query_vector, *new_vectors = self._embed([query, *new.values()])
         except Exception as error:
             raise SearchError(
-                f"The embedding model failed: {told(error)}", hint="Check dense_model, or leave it out."
+                f"The embedding model failed: {told(error)}", hint="Check dense_model, or remove it."
             ) from error
         if len(self._vectors) > MAX_REMEMBERED:
             self._vectors = {key: self._vectors[key] for key in keys if key in self._vectors}

@@ -204,4 +204,4 @@ def _reader_of(path: str) -> str:
 
 def _check(stopped: Callable[[], bool]) -> None:
     if stopped():
-        raise CorpusError("The corpus was closed while it was being read.", hint="Nothing was lost.")
+        raise CorpusError("The corpus was closed during reading.", hint="Nothing was lost.")

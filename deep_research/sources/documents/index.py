@@ -204,6 +204,6 @@ class CorpusIndex:
 def _search_error(error: sqlite3.Error) -> SearchError:
     return SearchError(
         f"The corpus index cannot be read: {error}.",
-        hint="It is made anew by the next search.",
+        hint="The next search builds a new index.",
         damaged=is_damage(error),
     )

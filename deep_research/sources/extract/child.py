@@ -161,10 +161,10 @@ class Child:
 
     def _crashed(self, code: int | None = None) -> ExtractionError:
         if code == -signal.SIGKILL and not self._killed:
-            return ExtractionError("reading it was ended from outside", crashed=True, passing=True)
+            return ExtractionError("another process ended the reading", crashed=True, passing=True)
         if code == -signal.SIGABRT:  # as native code does that gets no more memory
             return ExtractionError(
-                f"reading it took too much memory (more than {self._limits.memory >> 20:,} MB), or gave up",
+                f"reading it took too much memory (more than {self._limits.memory >> 20:,} MB), or stopped",
                 limit="memory",
                 passing=True,
             )

@@ -156,7 +156,7 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
 
 def _stop(what: str) -> NoReturn:
     _refused.append(what)
-    raise PermissionError(f"what reads a document may not {what}")
+    raise PermissionError(f"a reader may not {what}")
 
 
 if __name__ == "__main__":

@@ -56,11 +56,17 @@ class SearchFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """What to look for.
+    """One search.
 
-    ``limit`` counts results, at least 1; ``source_types`` are those preferred (`SourceType`), empty for any; results
-    whose address is in ``exclude`` are not wanted. ``known`` are addresses that earlier searches of the run found: they
-    may come again, which tells how the new ones compare, and do not count toward ``limit``.
+    Attributes:
+        query: The words to search.
+        limit: Most results, at least 1.
+        source_types: Preferred types (`SourceType`); empty: any.
+        exclude: Addresses that are not wanted.
+        known: Addresses that earlier searches of the run found. They may come again, and do not count toward ``limit``.
+
+    Example:
+        SearchRequest(query="keepers of the light", limit=5)
     """
 
     query: str
@@ -92,16 +98,22 @@ class Scholarly:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """One found source, best first in its list.
+    """One result of a search, best first in its list.
 
-    ``address`` is its URL or the corpus-relative path (with ``/``). ``text`` is the whole readable text in NFC where
-    the provider has it; ``passages`` are the code-point spans of ``text`` that matched, best first; ``pages`` is where
-    in ``text`` each page begins, of a document that has pages. ``extract`` is what the provider gives of the page's text:
-    it, or else the snippet, stands in for a page that cannot be read. ``text_at`` is where more of the text can be
-    fetched, when that is not the address or when ``text`` is an abstract. ``relevance`` is the share (0 to 1) of the
-    query's weight that the result covers, None when the provider cannot tell. ``mentions`` are the most telling names
-    in the passages, where the provider knows which names lead on to other documents. ``snapshot_hash`` is the sha256
-    (hex) of the raw bytes that ``text`` was made from. ``provider`` is filled in by whoever asked.
+    Attributes:
+        address: A URL, or the path of a document within its corpus, with ``/``.
+        text: The whole readable text in NFC, if the provider has it.
+        passages: Code-point spans of ``text`` that matched, best first.
+        pages: Where each page begins in ``text``, for documents with pages.
+        extract: Text of the page from the provider; it, or else the snippet, replaces a page that cannot be read.
+        text_at: Where more text can be fetched, if not at the address, or if ``text`` is an abstract.
+        relevance: 0 to 1, the share of the query's weight that the result covers; None if unknown.
+        mentions: The most telling names in the passages, if the provider knows which names lead to other documents.
+        snapshot_hash: SHA-256 (hex) of the raw bytes of ``text``.
+        provider: The engine fills it in.
+
+    Example:
+        SearchResult(address="https://example.org/1", title="A note", snippet="Ships.")
     """
 
     address: str
@@ -126,13 +138,23 @@ class SearchResult:
 
 
 class SearchProvider(ABC):
-    """Subclass this to search anything. ``name`` appears in events, limits and `doctor`.
+    """A search service. Subclass it and implement `search` to search anything (docs/search.md).
 
-    ``types`` are the source types it is good for. ``at_once`` and ``per_minute`` are how many searches all runs of this
-    process may make of it; ``per_minute`` None: as many as they like. After a rest, ``at_once`` of them come together.
-    ``local`` says that it never touches the network, ``keeps_language`` that it asks for the language of
-    ``filters.language``; where nobody does, the run tells so. ``notes`` are what a reader of the report should know of
-    all that is searched here, such as files that could not be read; they are looked at after each search.
+    Attributes:
+        name: The name in events, limits and `doctor`.
+        types: The source types that it is good for.
+        at_once: Searches at a time, over all runs of this process.
+        per_minute: Searches in a minute, over all runs of this process; None: any number.
+        local: It never uses the network.
+        keeps_language: It asks its service for the language of ``filters.language``.
+        notes: What readers of a report should know, such as files that could not be read; read after each search.
+
+    Example:
+        class Notebook(SearchProvider):
+            name = "notebook"
+
+            async def search(self, request: SearchRequest) -> list[SearchResult]:
+                return [SearchResult(address="https://example.org/1", title="A note")]
     """
 
     name: str = "search"

@@ -71,7 +71,7 @@ def test_a_step_that_fails_says_how_to_go_on(command):
     first, *_, problem, again = done.stderr.splitlines()
     assert first.startswith("Nothing of http://127.0.0.1:9 is used")
     assert "There is no completed research" in problem
-    assert again.startswith("Go on with: deep-research assist --resume=plan-")
+    assert again.startswith("Continue with: deep-research assist --resume=plan-")
     with_file = command(QUESTION, "--plan", "create_document", "--out", "a.html").stderr.splitlines()[-1]
     assert with_file.endswith("--out a.html")
 
@@ -79,15 +79,15 @@ def test_a_step_that_fails_says_how_to_go_on(command):
 @pytest.mark.parametrize(
     ("argv", "problem"),
     [
-        ((), "takes a request, or --resume PLAN, --delete PLAN or --list"),
+        ((), "needs a request, --resume PLAN, --delete PLAN or --list"),
         (("x", "--plan", ""), "--plan names no capability"),
         (("x", "--out", "r.html", "--format", "docx"), "is no docx"),
         (("x", "--out", "/dev/null.html/x.html", "--plan", "foo"), "cannot be written"),
         (("--delete", "plan-0123456789ab"), "No plan 'plan-0123456789ab'"),
-        (("x", "--list"), "Give one of them"),
+        (("x", "--list"), "Give one of these"),
         (("x", "--plan", "reserch"), "Did you mean 'research'?"),
         (("x", "--format", "pdf"), "Unknown format 'pdf'"),
-        (("x", "--out", "report.txt"), "neither .html nor .docx"),
+        (("x", "--out", "report.txt"), "does not end with .html or .docx"),
         (("x", "--agents", "nowhere.toml"), "nowhere.toml cannot be used"),
         (("--resume", "plan-0123456789ab"), "No plan 'plan-0123456789ab'"),
         (("--resume", "../x"), "No plan '../x'"),

@@ -150,7 +150,7 @@ def test_a_run_without_a_model_has_books_as_well(cli: Cli, plain: Cli) -> None:
     [
         (("deepres-000000000000", "--budget"), "deepres-000000000000"),
         (("x", "--budget"), "'x' is no run id."),
-        (("deepres-000000000000", "--budget", "--out", "f"), "--budget writes no report. Leave out --out."),
+        (("deepres-000000000000", "--budget", "--out", "f"), "--budget writes no report. Remove --out."),
     ],
 )
 def test_wrong_use_is_one_line(plain: Cli, arguments: tuple[str, ...], said: Any) -> None:

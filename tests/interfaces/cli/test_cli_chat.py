@@ -42,7 +42,7 @@ def test_a_chat_answers_line_by_line_and_names_its_sources(talked):
     assert "198.49 feet (60.5 metres)" in done.stdout
     assert "[1] Cape Hatteras Lighthouse, cape-hatteras.md" in done.stdout
     assert "Question: How old is Cape Hatteras Lighthouse?" in done.stderr
-    assert done.stderr.splitlines()[-1] == "Go on with: deep-research chat '--session=my towers' --sample"
+    assert done.stderr.splitlines()[-1] == "Continue with: deep-research chat '--session=my towers' --sample"
 
 
 def test_a_session_is_shown_listed_exported_and_deleted(talked, tmp_path):

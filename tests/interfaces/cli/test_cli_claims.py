@@ -149,7 +149,7 @@ def test_too_few_supported_claims_end_a_run_with_exit_code_three(
     assert (done.code, done.out) == (3, "")
     told = " ".join(done.err.split())
     assert "Aborted (no_evidence): 1 of the report's 2 claims are supported (50%); 90% are asked for." in told
-    assert "Ask for less with --strict" in told
+    assert "Lower --strict" in told
     said = cli("run", QUESTION, "--strict", "0.9", "--json", engine=liar)
     assert (said.code, said.json["report"], said.json["reason"]) == (3, None, "no_evidence")
     assert "(50%)" in said.json["message"]
@@ -212,7 +212,7 @@ def test_whatever_a_claim_holds_stays_within_eighty_columns_and_does_not_act() -
     told = " ".join(" ".join(lines).split())
     for said in (
         "0 of 4 claims supported. Of the others: 1 in part, 3 contradicted, 1 repaired, 1 judged by a model,"
-        " 2 that the judge could not be asked about.",
+        " 2 that the judge did not see.",
         "by the log of the run",
         "number: it says “",
         "its source is in another language",
@@ -226,7 +226,7 @@ def test_whatever_a_claim_holds_stays_within_eighty_columns_and_does_not_act() -
 def test_a_report_that_leaves_out_a_part_of_the_question_says_so_in_a_line(
     cli: Cli, liar: Callable[..., DeepResearch]
 ) -> None:
-    said = "The report tells of 1 of the 2 parts of the question."
+    said = "The report answers 1 of the 2 parts of the question."
     done = cli("run", QUESTION, engine=liar)
     assert done.err.splitlines()[-2] == said
     (listed,) = cli("list", "--json").json
@@ -238,9 +238,9 @@ def test_a_report_that_leaves_out_a_part_of_the_question_says_so_in_a_line(
 
 COVERAGE = {
     "all": ([("a",), ("b", "c")], 1.0, ""),
-    "some": ([("a",), (), ()], 0.3333, "The report tells of 1 of the 3 parts of the question."),
-    "none": ([(), ()], 0.0, "The report tells of none of the 2 parts of the question."),
-    "nothing of one": ([()], 0.0, "The report tells nothing of what was asked."),
+    "some": ([("a",), (), ()], 0.3333, "The report answers 1 of the 3 parts of the question."),
+    "none": ([(), ()], 0.0, "The report answers none of the 2 parts of the question."),
+    "nothing of one": ([()], 0.0, "The report answers no part of the question."),
     "nobody knows": ([None, None], None, ""),
     "before there were claims": ([(), ()], None, ""),
 }

@@ -26,7 +26,7 @@ def test_a_fresh_machine_is_well(plain: Cli, home: Path) -> None:
     done = plain("doctor", "--json")
     assert (done.code, done.err, done.json["ok"]) == (0, "", True)
     assert found(done, "deep-research")[0]["detail"] == __version__
-    assert found(done, "database")[0]["detail"] == "not yet made"
+    assert found(done, "database")[0]["detail"] == "does not exist yet"
     assert not home.exists()
 
 

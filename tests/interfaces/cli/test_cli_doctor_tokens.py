@@ -22,10 +22,8 @@ def found(done: Done, name: str) -> list[tuple[str, str]]:
 
 def test_without_a_model_nothing_has_to_fit(plain: Cli, home: Path) -> None:
     done = plain("doctor", "--json")
-    assert found(done, "tokens") == [
-        ("ok", "no model is chosen, and without one nothing has to fit a window")
-    ]
-    assert found(done, "archive")[0][1].startswith("off: content_archive_enabled")
+    assert found(done, "tokens") == [("ok", "no model, so no window to fit")]
+    assert found(done, "archive")[0][1].startswith("off; content_archive_enabled")
     assert not home.exists()
 
 
@@ -56,7 +54,7 @@ def test_each_role_is_told_what_its_model_can_be_sent(plain: Cli) -> None:
             "shortened by ollama:a, then ollama:b",
         ),
         (("summarization_provider=ollama:a",), "summarizer"),
-        (("token_management_enabled=false",), "what does not fit a window fails"),
+        (("token_management_enabled=false",), "requests that do not fit a window fail"),
     ],
 )
 def test_the_settings_show(plain: Cli, settings: tuple[str, ...], said: str) -> None:

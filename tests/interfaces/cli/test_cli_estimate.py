@@ -23,7 +23,7 @@ def test_it_is_a_table_of_phases_within_eighty_columns(plain: Cli, home: Path) -
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert all(len(line) <= 80 for line in lines)
-    assert lines[0] == "What the run may take: 1–3 iterations, 1–15 searches, 0 pages read."
+    assert lines[0] == "The run may use: 1–3 iterations, 1–15 searches, 0 pages read."
     table = [line.split() for line in lines[2 : lines.index("", 2)]]
     assert table[0] == ["PHASE", "REQUESTS", "TOKENS", "IN", "TOKENS", "OUT", "DOLLARS"]
     phases = ["planning", "analysis", "synthesis", "refinement"]
@@ -60,7 +60,7 @@ def test_json_is_one_object(plain: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((QUESTION, "--out", "x.md"), "--estimate writes no report. Leave out --out."),
+        ((QUESTION, "--out", "x.md"), "--estimate writes no report. Remove --out."),
         ((" ",), "The question is empty."),
         ((QUESTION, "--max-usd", "much"), "max_usd must be a number at least 0, got 'much'"),
         ((QUESTION, "--max-usd", "1", "--model", "anthropic:claude-unknown"), "max_usd cannot be kept"),

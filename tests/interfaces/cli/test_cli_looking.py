@@ -77,9 +77,9 @@ def test_list_takes_filters_and_pages(cli: Cli) -> None:
         (ids[2:3], ("--status=completed", "--after", ids[1], "--limit", "1")),
     ):
         assert [run["research_id"] for run in cli("list", "--json", *options).json] == found
-    assert cli("list", "--limit", "2").err == f"There are more: add --after {ids[1]}\n"
+    assert cli("list", "--limit", "2").err == f"More: add --after {ids[1]}\n"
     assert cli("list", "--limit", "4").err == ""
-    assert cli("list", "--user", "ada").err == "No runs fit.\n"
+    assert cli("list", "--user", "ada").err == "No runs match.\n"
 
 
 def test_status_says_why_in_whole_and_how_far_a_run_came(cli: Cli) -> None:
@@ -165,7 +165,7 @@ def test_cancel_ends_a_run_that_waits(cli: Cli) -> None:
     done = cli("cancel", run_id, "--json")
     assert (done.code, done.json["status"], done.json["reason"]) == (0, "aborted", "cancelled")
     assert (list(done.json), done.err) == (FIELDS, "")
-    assert cli("cancel", run_id).err == "Nothing was cancelled: the run is aborted already.\n"
+    assert cli("cancel", run_id).err == "Nothing to cancel: the run is already aborted.\n"
 
 
 def test_cancel_of_a_run_that_has_ended_changes_nothing_and_says_so(cli: Cli, run_id: str) -> None:
@@ -173,7 +173,7 @@ def test_cancel_of_a_run_that_has_ended_changes_nothing_and_says_so(cli: Cli, ru
     done = cli("cancel", run_id)
     assert done.code == 0
     assert "status    completed" in done.out
-    assert done.err == "Nothing was cancelled: the run is completed already.\n"
+    assert done.err == "Nothing to cancel: the run is already completed.\n"
     assert cli("cancel", run_id, "--json").err == ""
     assert cli("events", run_id).out == events
 

@@ -1,4 +1,4 @@
-"""`memory`: what is remembered of a user is listed, shown, added, changed, taken along and forgotten."""
+"""`memory`: what is remembered about a user is listed, shown, added, changed, taken along and forgotten."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_list_is_by_kinds_and_pages(plain: Cli, ids: list[str]) -> None:
     ).json
     assert [each["id"] for each in listed] == ids[1:]
     page = plain("memory", "list", "--user", "ann", "--limit", "1")
-    assert page.err == f"There are more: add --after {ids[1]}\n"
+    assert page.err == f"More: add --after {ids[1]}\n"
     rest = plain("memory", "list", "--user", "ann", "--limit", "1", "--after", ids[1])
     assert ids[0] in rest.out
     assert rest.err == ""
@@ -54,7 +54,7 @@ def test_an_entry_is_shown_changed_and_forgotten(plain: Cli, ids: list[str], hom
     assert plain("memory", "forget", "--kind", "episodes", "--user", "ann", "--json").json == {"forgotten": 0}
     assert plain("memory", "forget", "--all", "--user", "ann").out == "Forgot 1 entry of ann.\n"
     done = plain("memory", "list", "--user", "ann")
-    assert (done.code, done.out, done.err) == (0, "", "Nothing is remembered of ann.\n")
+    assert (done.code, done.out, done.err) == (0, "", "Nothing is remembered about ann.\n")
 
 
 def test_everything_is_taken_along_as_json(plain: Cli, ids: list[str], tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_everything_is_taken_along_as_json(plain: Cli, ids: list[str], tmp_path:
 
 
 def test_users_are_apart_and_nothing_is_made_for_a_look(plain: Cli, home: Path) -> None:
-    assert plain("memory", "list").err == "Nothing is remembered of runs without a user.\n"
+    assert plain("memory", "list").err == "Nothing is remembered about runs without a user.\n"
     assert plain("memory", "list", "--json").json == []
     assert plain("memory", "forget", "--all").code == 0
     assert not home.exists()
@@ -92,8 +92,8 @@ def test_users_are_apart_and_nothing_is_made_for_a_look(plain: Cli, home: Path) 
         (["edit", "mem-1", "x"], "no entry 'mem-1'"),
         (["show", "mem-1"], "no entry 'mem-1'"),
         (["forget", "mem-1"], "no entry 'mem-1'"),
-        (["forget"], "What is to be forgotten?"),
-        (["forget", "mem-1", "--all"], "What is to be forgotten?"),
+        (["forget"], "memory forget needs something to forget."),
+        (["forget", "mem-1", "--all"], "memory forget needs something to forget."),
         (["list", "mem-1"], "memory list takes no ID."),
         (["list", "--all"], "memory list takes no --all."),
         (["show", "mem-1", "--kind", "profile"], "memory show takes no --kind."),

@@ -64,7 +64,7 @@ def test_an_outage_parks_the_run_and_resume_finishes_it(plain: Cli, corpus: str)
     assert done.code == 4
     last = done.err.splitlines()[-1]
     assert last.startswith("Parked: the run waits for a language model: openai-compatible:m: ")
-    assert re.search(r"Go on from \d\d:\d\d on with: deep-research resume ", last)
+    assert re.search(r"Continue from \d\d:\d\d on with: deep-research resume ", last)
     run_id = re.search(r"deepres-[0-9a-f]{12}", last)
     assert run_id is not None
     with ModelServer(answer) as well:
@@ -99,7 +99,7 @@ def test_doctor_asks_a_model_what_it_can_do_and_remembers_it(plain: Cli, server:
         checks = json.loads(plain("doctor", "--model", name_of(server), "--json", *more).out)["checks"]
         return [check["detail"] for check in checks if check["name"] == "model"]
 
-    assert "not asked yet; doctor --probe asks it" in lines()[-1]
+    assert "not asked yet; doctor --probe does" in lines()[-1]
     assert "answers by schema" in lines("--probe")[-1]
     asked = len(server.log)
     assert "answers by schema" in lines()[-1]

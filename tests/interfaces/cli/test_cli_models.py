@@ -41,9 +41,9 @@ def models(done: Done) -> list[dict[str, str]]:
         ("openai-compatible:m@127.0.0.1:8000/v1", "Write 'openai-compatible:m@http://127.0.0.1:8000/v1'."),
         (
             "openai-compatible:m@http://me:pw@h/v1",
-            "The base URL of openai-compatible holds more than an address.",
+            "The base URL of openai-compatible contains more than an address.",
         ),
-        ("ollama:a\x1b[31mb", "has characters that no name has."),
+        ("ollama:a\x1b[31mb", "has invalid characters."),
     ],
 )
 def test_a_model_that_cannot_be_used_is_told_before_anything_is_started(
@@ -62,7 +62,7 @@ def test_a_server_that_does_not_run_parks_the_run_and_the_hint_can_be_typed(plai
     assert done.code == 4
     last = done.err.splitlines()[-1]
     assert (
-        "Parked: the run waits for a language model: ollama:m: the service cannot be reached. Go on from "
+        "Parked: the run waits for a language model: ollama:m: the service cannot be reached. Continue from "
         in last
     )
     assert "--answer" not in last
@@ -80,7 +80,7 @@ def test_the_cap_that_was_reached_is_the_one_to_raise(plain: Cli, server: ModelS
     unanswered = "Which lighthouse won the Eurovision Song Contest?"
     done = plain("run", unanswered, "--sample", "--model", model, "--max-model-calls", "3")
     assert done.code == 3
-    assert "Go on under a higher --max-model-calls with: deep-research resume deepres-" in done.err
+    assert "Continue under a higher --max-model-calls with: deep-research resume deepres-" in done.err
 
 
 def test_a_completed_run_says_what_its_models_took(
@@ -116,7 +116,7 @@ def test_doctor_asks_each_model_and_remembers_it_beside_the_others(
 def test_doctor_says_of_a_model_that_was_not_asked_how_to_ask_it(plain: Cli, home: Path) -> None:
     done = plain("doctor", "--json", "--model", f"ollama:m@{DEAD}")
     assert [check["state"] for check in models(done)] == ["ok", "note"]
-    assert models(done)[1]["detail"].endswith("not asked yet; doctor --probe asks it")
+    assert models(done)[1]["detail"].endswith("not asked yet; doctor --probe does")
     assert not home.exists()
 
 

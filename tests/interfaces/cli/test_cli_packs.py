@@ -27,14 +27,14 @@ def test_a_run_is_packed_verified_and_replayed(cli: Cli, plain: Cli, run_id: str
     for command in (cli, plain):
         verified = command("verify", "run.zip")
         assert (verified.code, verified.err) == (0, "")
-        assert verified.out.startswith(f"{run_id} is as it was recorded: ")
+        assert verified.out.startswith(f"{run_id} is unchanged: ")
         assert verified.out.count("\n") == 1
         replayed = command("replay", "run.zip")
         assert (replayed.code, replayed.out, replayed.err) == (0, events, "")
 
 
 def test_a_run_is_verified_by_its_id(cli: Cli, run_id: str) -> None:
-    assert cli("verify", run_id).out.startswith(f"{run_id} is as it was recorded: ")
+    assert cli("verify", run_id).out.startswith(f"{run_id} is unchanged: ")
     assert cli("verify", run_id, "--json").json["holds"] is True
     missing = cli("verify", "deepres-00000000beef")
     assert (missing.code, missing.out) == (2, "")
@@ -51,7 +51,7 @@ def test_what_fails_is_named_up_to_ten(cli: Cli, run_id: str, tmp_path: Path) ->
     spoiled = cli("verify", "spoiled.zip")
     lines = spoiled.out.splitlines()
     assert (spoiled.code, spoiled.err) == (1, "")
-    assert lines[0] == f"{run_id} is not as it was recorded: 13 failures."
+    assert lines[0] == f"{run_id} differs from its record: 13 failures."
     assert lines[1] == "- report.md: is not as manifest.json has it"
     assert len(lines) == 12
     assert lines[-1] == "- and 3 more"

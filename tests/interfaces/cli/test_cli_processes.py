@@ -64,7 +64,7 @@ def test_a_signal_leaves_a_run_that_goes_on_where_it_was(
     assert (process.returncode, out) == (code, "")
     last = err.splitlines()[-1]
     run_id = RUN_ID.findall(last)[0]
-    assert last.startswith(f"deep-research: Interrupted; run {run_id} is saved. Go on with: ")
+    assert last.startswith(f"deep-research: Interrupted; run {run_id} is saved. Continue with: ")
     assert last.endswith("docs/examples/corpus --data-dir 'my runs' --set max_concurrent=1")
     listed = cli("list", "--json", "--data-dir", "my runs").json
     assert [(run["research_id"], run["status"]) for run in listed] == [(run_id, "interrupted")]

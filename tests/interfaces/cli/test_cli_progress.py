@@ -236,7 +236,7 @@ def test_with_verbose_the_plan_and_the_reasons_of_gaps_and_decisions_are_told() 
     assert said["plan.made"][2].startswith("  - ")
     assert said["phase.ended"][1].startswith("  ")
     assert any(line.startswith("  - missing: ") for line in said["sources.analyzed"])
-    assert re.match(r"  - \w+: .* \(to be searched: .*\)", said["gaps.assessed"][2])
+    assert re.match(r"  - \w+: .* \(to search: .*\)", said["gaps.assessed"][2])
     assert said["decision.made"][1].startswith("Decision: ")
 
 

@@ -41,7 +41,7 @@ def test_submit_as_json_gives_the_run(cli: Cli) -> None:
         (("submit", QUESTION, "--priority", "high"), "--priority takes a whole number"),
         (("submit", QUESTION, "--priority", "1000"), "priority is a whole number from -100 to 100"),
         (("submit", QUESTION, "--not-before", "soon"), "not_before a time such as"),
-        (("submit", QUESTION, "--set", "store=memory"), "no worker would find it"),
+        (("submit", QUESTION, "--set", "store=memory"), "no worker could find it"),
         (("submit", " "), "The question is empty"),
         (("worker", "--concurrency", "0"), "a whole number from 1"),
         (("worker", "now"), "Unrecognized arguments: now"),

@@ -260,7 +260,7 @@ def test_without_evidence_the_gaps_are_listed_and_no_report_is_printed(cli: Cli)
     assert done.out == ""
     _, _, words = done.err.rpartition("Aborted (no_evidence): ")
     advice, *gaps = words.splitlines()
-    assert "give more documents with --corpus" in advice
+    assert "add documents with --corpus" in advice
     assert gaps
     assert all(gap.startswith("  - Not found: ") for gap in gaps)
 
@@ -269,7 +269,7 @@ def test_where_nothing_could_be_searched_the_last_line_says_how_to_go_on(cli: Cl
     away = Double(failing=SearchError("mine cannot be reached: there may be no network."))
     done = cli("run", QUESTION, "--set", "gate_retries=0", search=[away])
     assert done.code == 3
-    assert "there may be no network. When that is mended, go on with: deep-research resume" in done.err
+    assert "there may be no network. Fix this, then continue with: deep-research resume" in done.err
     assert "other words" not in done.err
 
 
@@ -300,13 +300,13 @@ def test_a_cancelled_pause_is_still_answered_and_an_answer_nobody_waits_for_is_w
     run_id = parked.json["research_id"]
     cli("cancel", run_id)
     shown = cli("show", run_id)
-    assert "cancelled while it waited for a word. Answer, and go on, with: deep-research resume" in shown.err
+    assert "cancelled while it waited for a word. Answer and continue with: deep-research resume" in shown.err
     assert shown.err.rstrip().endswith("--answer TEXT")
     assert cli("resume", run_id, "--answer", "Go on.", "--with-new-setup").code == 0
     again = cli("resume", run_id, "--answer", "Go on.")
     assert (again.code, again.err) == (
         2,
-        f"deep-research: Run '{run_id}' waits for no answer. `deep-research status {run_id}` shows where it stands.\n",
+        f"deep-research: Run '{run_id}' waits for no answer. `deep-research status {run_id}` shows its status.\n",
     )
 
 
@@ -411,8 +411,8 @@ def test_a_run_keeps_its_options_and_resume_takes_no_others(plain: Cli, tmp_path
     refused = plain("resume", run_id, "--set", "report_words=120")
     assert (refused.code, refused.out) == (2, "")
     assert refused.err == (
-        "deep-research: The run keeps report_words=300, with which it began. "
-        "Leave report_words out, or start another run.\n"
+        "deep-research: The run began with report_words=300 and keeps it. "
+        "Remove report_words, or start another run.\n"
     )
     assert plain("resume", run_id, "--set", "report_words=300").code == 3
 
@@ -432,9 +432,9 @@ def test_resume_refuses_another_setup_in_one_line_and_takes_it_when_told(plain: 
 @pytest.mark.parametrize(
     ("named", "variable", "leave"),
     [
-        (("--set", "reflection=always"), None, "Leave out --set"),
-        (("--set", "reflection=always", "--corpus", "docs"), None, "Leave out --corpus and --set"),
-        ((), "always", "Change the settings back (`doctor` shows whence each comes)"),
+        (("--set", "reflection=always"), None, "Remove --set"),
+        (("--set", "reflection=always", "--corpus", "docs"), None, "Remove --corpus and --set"),
+        ((), "always", "Change the settings back (`doctor` shows where each comes from)"),
     ],
 )
 def test_who_resumes_with_another_setup_at_a_prompt_is_told_what_to_type(
@@ -450,7 +450,7 @@ def test_who_resumes_with_another_setup_at_a_prompt_is_told_what_to_type(
         monkeypatch.setenv("DEEP_RESEARCH_REFLECTION", variable)
     assert plain("resume", run_id, *named).err.splitlines()[-1] == (
         "deep-research: The run began with another set-up: reflection was never and is always. "
-        f"{leave} to go on as it began, or `resume` it with --with-new-setup to go on with what is named now."
+        f"{leave} to continue as before, or add --with-new-setup to continue with the new set-up."
     )
 
 

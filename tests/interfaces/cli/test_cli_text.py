@@ -58,7 +58,7 @@ def test_wide_characters_count_twice_and_combining_ones_not_at_all() -> None:
 
 def test_folding_never_breaks_a_word_that_must_be_copied() -> None:
     command = "deep-research-resume-deepres-0123456789ab"
-    assert command in text.fold(f"Go on with: {command} now", 30)
+    assert command in text.fold(f"Continue with: {command} now", 30)
 
 
 @given(st.text(max_size=80), st.integers(1, 60))

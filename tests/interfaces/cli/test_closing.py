@@ -17,14 +17,14 @@ from deep_research.state import DeepResearchState, Limit
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ([], ("Ask again with a higher cap.", [])),
-        (["max_tokens:analysis"], ("Go on under a higher --max-tokens with:", ["--max-tokens"])),
-        (["shared:max_usd"], ("Raise max_usd of the shared budget, then ask again.", [])),
-        (["max_iterations"], ("Ask again with a higher --set max_iterations=N.", [])),
+        ([], ("Run again with a higher cap.", [])),
+        (["max_tokens:analysis"], ("Continue under a higher --max-tokens with:", ["--max-tokens"])),
+        (["shared:max_usd"], ("Raise max_usd of the shared budget, then run again.", [])),
+        (["max_iterations"], ("Run again with a higher --set max_iterations=N.", [])),
         (
             ["max_tokens", "shared:max_usd"],
             (
-                "Go on under a higher --max-tokens, and raise max_usd of the shared budget, with:",
+                "Continue under a higher --max-tokens, and raise max_usd of the shared budget, with:",
                 ["--max-tokens"],
             ),
         ),

@@ -62,11 +62,20 @@ class Shown(Record):
 
 
 class ToolResult(Record):
-    """What a tool found. ``text`` are its own words to the agent, which nothing can quote; ``sources`` come with their
-    texts, of which the ``passages`` are shown, else the beginning, at most ``excerpt`` characters of each; ``shown`` are
-    parts of sources that are known.
-    ``unread`` are pages that could not be read. ``private`` are the names of private sources that gave something of it.
-    ``searches`` and ``fetches`` count what it asked of services, as the caps do."""
+    """The result of a tool.
+
+    Args:
+        text: The tool's own words to the agent. Agents cannot quote them.
+        sources: Sources with their texts. Agents see their ``passages``, or the beginning, at most ``excerpt``
+            characters of each.
+        shown: Parts of sources that the run already has.
+        unread: Pages that could not be read.
+        private: Names of private sources that gave a part of it.
+        searches, fetches: What the tool asked of services, as the caps count it.
+
+    Example:
+        return ToolResult(text="42")
+    """
 
     text: str = ""
     sources: tuple[GatheredSource, ...] = ()
@@ -104,11 +113,25 @@ class TaskView(Protocol):
 
 
 class Tool(ABC):
-    """``arguments`` is a model of plain fields (texts, numbers, truth values), each with a description; ``timeout`` is in
-    seconds; ``searches`` and ``fetches`` are what one use may ask of services, which has to fit the caps before it
-    begins. ``reads_on``: used again with the same arguments it shows more, until it raises `ToolError`. ``private``: what
-    it gives is the owner's alone, and what it is asked stays with them. ``outside_description`` is what somebody
-    else says of it, such as its server: agents are shown it as words from outside."""
+    """A tool that agents of tasks can use. Subclass it and implement `__call__` (docs/tasks.md).
+
+    Attributes:
+        arguments: A pydantic model of plain fields (texts, numbers, booleans), each with a description.
+        timeout: Seconds for one use.
+        searches, fetches: The most that one use asks of services; it has to fit the caps.
+        reads_on: A second use with the same arguments shows more, until it raises `ToolError`.
+        private: Results are private, and arguments stay with the owner.
+        outside_description: A description by somebody else, such as an MCP server; agents see it as outside data.
+
+    Example:
+        class Multiply(Tool):
+            name = "multiply"
+            description = "Multiplies two numbers."
+            arguments = Factors
+
+            async def __call__(self, arguments: Factors, view: TaskView) -> ToolResult:
+                return ToolResult(text=str(arguments.a * arguments.b))
+    """
 
     name: ClassVar[str]
     description: ClassVar[str]

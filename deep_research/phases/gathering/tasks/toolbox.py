@@ -78,23 +78,23 @@ def checked_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
         name = str(getattr(tool, "name", ""))
         if not isinstance(tool, Tool):
             raise ConfigurationError(
-                f"{type(tool).__name__} is no tool.", hint="Subclass Tool: see docs/tasks.md."
+                f"{type(tool).__name__} is not a Tool.", hint="Subclass Tool: see docs/tasks.md."
             )
         if not NAME.fullmatch(name) or name in (DONE, THINK):
             raise ConfigurationError(
-                f"'{name[:60]}' is no name of a tool.",
-                hint="Names are of small letters, digits and _, begin with a letter, and are not done or think.",
+                f"'{name[:60]}' is not a name for a tool.",
+                hint="Use small letters, digits and _, begin with a letter, and avoid done and think.",
             )
         if name in BUILT_IN or name in seen:
             raise ConfigurationError(f"There are two tools '{name}'.", hint="Give yours another name.")
         if not tool.read_only:
             raise ConfigurationError(
-                f"The tool '{name}' says that it writes.",
-                hint="Tools of a task only read: see docs/tasks.md.",
+                f"The tool '{name}' declares that it writes.",
+                hint="Tools of a task may only read: see docs/tasks.md.",
             )
         if not (isinstance(tool.arguments, type) and issubclass(tool.arguments, BaseModel)):
             raise ConfigurationError(
-                f"The arguments of the tool '{name}' are no pydantic model.", hint="See docs/tasks.md."
+                f"The arguments of the tool '{name}' are not a pydantic model.", hint="See docs/tasks.md."
             )
         if "tool" in tool.arguments.model_fields:
             raise ConfigurationError(
@@ -111,7 +111,7 @@ def _loaded(name: str, load: Any) -> Tool:
     except Exception as error:
         raise ConfigurationError(
             f"The tool '{name}' cannot be loaded: {told(error)}.",
-            hint="Reinstall the package that brings it.",
+            hint="Reinstall its package.",
         ) from error
 
 
