@@ -9,7 +9,7 @@ from typing import Any
 
 from deep_research.assembly.content import content_rules, make_archive, tidy
 from deep_research.assembly.destinations import Destination, destinations
-from deep_research.assembly.given import Given, MakeSupervisor, checked_supervisor, chosen_hooks
+from deep_research.assembly.given import EngineArguments, MakeSupervisor, checked_supervisor, chosen_hooks
 from deep_research.assembly.mcp_choice import McpConnections, tool_servers
 from deep_research.assembly.model_choice import make_models, ready, used
 from deep_research.assembly.set_up import class_name, set_up
@@ -203,7 +203,7 @@ class Parts:
 
 
 def assemble(
-    settings: Settings, arguments: Given, *, clock: Clock = utc_now, beside: Parts | None = None
+    settings: Settings, arguments: EngineArguments, *, clock: Clock = utc_now, beside: Parts | None = None
 ) -> Parts:
     """``beside`` are parts of the same engine: the store, threads, processes and secrets are theirs.
 
@@ -214,7 +214,7 @@ def assemble(
         return replace(_assembled(settings, arguments, clock, beside), keyring=keyring)
 
 
-def _assembled(settings: Settings, arguments: Given, clock: Clock, beside: Parts | None) -> Parts:
+def _assembled(settings: Settings, arguments: EngineArguments, clock: Clock, beside: Parts | None) -> Parts:
     calls = beside.calls if beside else Calls()
     archive = make_archive(settings, clock=clock) if settings.content_archive_enabled else None
     memory = UserMemory(arguments.memory, clock) if arguments.memory is not None else None
@@ -353,7 +353,7 @@ def _agent(phase: DeepResearchPhase, roles: ModelRoles, rules: ContentRules) -> 
 
 def _make_tasks(
     settings: Settings,
-    arguments: Given,
+    arguments: EngineArguments,
     sources: Sources,
     roles: ModelRoles,
     calls: Calls,

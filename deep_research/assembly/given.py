@@ -23,7 +23,7 @@ MakeSupervisor = type[SupervisorOrchestrator] | Callable[..., SupervisorOrchestr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class EngineArguments:
     """None where nothing was handed over: then the settings say, or the defaults do."""
 
     model: Models | None = None

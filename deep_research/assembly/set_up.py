@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
-from deep_research.assembly.given import Given, MakeSupervisor
+from deep_research.assembly.given import EngineArguments, MakeSupervisor
 from deep_research.assembly.source_choice import Sources
 from deep_research.budget.metered import ModelRoles
 from deep_research.logs import kept
@@ -28,7 +28,7 @@ _MAX_NAME_CHARS = 200  # characters of a name that somebody else made
 
 def set_up(
     settings: Settings,
-    arguments: Given,
+    arguments: EngineArguments,
     roles: ModelRoles,
     sources: Sources,
     gates: Mapping[DeepResearchPhase, GatePolicy],

@@ -13,7 +13,7 @@ from deep_research.assembly.mcp_choice import McpConnections
 from deep_research.calls import Calls
 from deep_research.errors import ConfigurationError, MissingKeyError, SettingsError, UnknownNameError
 from deep_research.phases.gathering import SearchGatherer
-from deep_research.phases.gathering.source_reading import Pages, Reading
+from deep_research.phases.gathering.source_reading import Pages, SourceReader
 from deep_research.provenance.quality import QualityLists
 from deep_research.settings import Settings
 from deep_research.sources.documents import LocalCorpus
@@ -22,7 +22,7 @@ from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.readers import unloadable
 from deep_research.sources.search import SearchProvider, SourceType
 from deep_research.sources.search.policy import Service
-from deep_research.sources.search.service_choice import CORPUS, Chosen, choose_services
+from deep_research.sources.search.service_choice import CORPUS, ServiceChoice, choose_services
 from deep_research.state import Permissions
 from deep_research.store import Store
 
@@ -105,7 +105,7 @@ def make_sources(
         corpus=corpus,
         fanout=settings.search_fanout,
         rewordings=settings.max_rewordings,
-        reading=Reading(pages=(pages or own) if own else None, lists=_lists(settings)),
+        reading=SourceReader(pages=(pages or own) if own else None, lists=_lists(settings)),
         notes=[
             *(f"{error.problem} {error.hint}" for error in choice.missing),
             *(f"Texts may be missing: {line}." for line in (unloadable() if corpus or own else ())),
@@ -187,7 +187,7 @@ def _services(
     search: Sequence[SearchProvider | str],
     calls: Calls,
     connections: McpConnections,
-) -> Chosen:
+) -> ServiceChoice:
     if settings.local_only:
         for each in search:
             if each != CORPUS and not getattr(each, "local", False):
@@ -215,7 +215,7 @@ def _may_read(permissions: Permissions) -> bool:
     return of_kind and permissions.may_search(CORPUS, local=True)
 
 
-def _permitted(choice: Chosen, permissions: Permissions) -> Chosen:
+def _permitted(choice: ServiceChoice, permissions: Permissions) -> ServiceChoice:
     """The services that may be asked."""
     kinds = permissions.kinds
     may_web = kinds is None or bool(set(kinds) - {SourceType.DOCUMENT.value})

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deep_research.assembly.engine_parts import Parts, assemble
-from deep_research.assembly.given import Given
+from deep_research.assembly.given import EngineArguments
 from deep_research.assembly.named_corpora import corpus_paths
 from deep_research.errors import ConfigurationError, CorpusError, SetUpError, UnknownNameError
 from deep_research.settings import ResolvedSettings, Settings
@@ -30,7 +30,7 @@ _HINT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Going:
+class ResumePlan:
     """How a run is gone on with. ``change`` is its new set-up, where that is another; ``notices`` tell what is otherwise;
     ``places`` are where its documents are now."""
 
@@ -39,7 +39,7 @@ class Going:
     places: tuple[str, ...] = ()
 
 
-class Variants:
+class EngineVariants:
     """The parts of an engine: its ``own``, and those for runs that are set up otherwise, which are made when they are
     first needed, share the store and the processes of its own, and are let go of with it. Thread-safe.
 
@@ -48,7 +48,9 @@ class Variants:
     named is taken from the run. Objects are never taken from a run: no name makes them.
     """
 
-    def __init__(self, resolved: ResolvedSettings, arguments: Given, clock: Clock = utc_now) -> None:
+    def __init__(
+        self, resolved: ResolvedSettings, arguments: EngineArguments, clock: Clock = utc_now
+    ) -> None:
         self._origins = resolved.origins
         self._folder_file = resolved.folder_file
         self._arguments = arguments
@@ -119,12 +121,16 @@ class Variants:
         if setup is not None:
             _refuse(differences(setup, parts.setup), parts, new=new)
 
-    def going(self, parts: Parts, setup: SetUp | None, places: Sequence[str], *, new: bool = False) -> Going:
+    def going(
+        self, parts: Parts, setup: SetUp | None, places: Sequence[str], *, new: bool = False
+    ) -> ResumePlan:
         """Compares what the run had with what it is gone on with, once the documents are read. Raises `SetUpError`."""
         now, is_at = parts.set_up_now, parts.places
         if setup is None:
             notice = Notice(name=SET_UP, message="The set-up of the run before it was resumed is unknown.")
-            return Going(change=now, notices=(notice,), places=is_at) if new else Going(places=is_at)
+            return (
+                ResumePlan(change=now, notices=(notice,), places=is_at) if new else ResumePlan(places=is_at)
+            )
         corpora = corpus_differences(setup.corpora, places, now.corpora, is_at)
         changes = (*differences(setup, now), *corpora.differences)
         _refuse(changes, parts, new=new)
@@ -140,7 +146,7 @@ class Variants:
             notices.append(
                 Notice(name=SET_UP, message=f"The run continued with another set-up: {_lines(changes)}.")
             )
-        return Going(change=now if changes or elsewhere else None, notices=tuple(notices), places=is_at)
+        return ResumePlan(change=now if changes or elsewhere else None, notices=tuple(notices), places=is_at)
 
     async def disconnect(self) -> None:
         """Lets go of the connections of the running loop."""
@@ -162,7 +168,7 @@ class Variants:
 
     def _merge(
         self, setup: SetUp, base: Parts, places: Sequence[str], *, new: bool
-    ) -> tuple[Settings, Given]:
+    ) -> tuple[Settings, EngineArguments]:
         own_model = base.setup.provider_id
         arguments = replace(
             self._arguments,
@@ -194,7 +200,7 @@ class Variants:
             arguments, gates=dict(setup.gates) if arguments.gates is None else arguments.gates
         )
 
-    def _parts(self, settings: Settings, arguments: Given) -> Parts:
+    def _parts(self, settings: Settings, arguments: EngineArguments) -> Parts:
         objects = (
             arguments.model is None,
             arguments.models is None,

@@ -31,7 +31,7 @@ _HARD_TO_CUT = (BlockKind.HEADING, BlockKind.CODE, BlockKind.TABLE)
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
+class SentencePacker:
     """``sentences`` of ``text`` with what each matters, to be put into ``room``, in the units of ``measure``."""
 
     text: str
@@ -210,7 +210,7 @@ def condense(
         return Condensed("", ())
     sentences = sentences_of(text)
     scores = salience(text, sentences, query)
-    filling = Filling(text, sentences, scores, room, measure)
+    filling = SentencePacker(text, sentences, scores, room, measure)
     limit = room * len(text) / whole  # in characters
     first = dict.fromkeys(chosen)
     picks = [*first, *(p for p in _picks(text, sentences, scores, SPARE * limit) if p not in first)]

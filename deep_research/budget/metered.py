@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from deep_research.budget.phase_allocation import Allowance
 from deep_research.budget.reasoning import Reasoning
 from deep_research.budget.report_cost import report_cost
-from deep_research.budget.shared_budget import Purse, SharedBudget
+from deep_research.budget.shared_budget import BudgetScope, SharedBudget
 from deep_research.budget.spend import Spend
 from deep_research.budget.spend_ledger import unpriced
 from deep_research.budget.tokens import Counter
@@ -73,7 +73,7 @@ class ModelRoles:
 
     def check(self, budget: Budget, shared: Sequence[SharedBudget] = ()) -> None:
         """What must hold before anything is spent. Raises `ConfigurationError`."""
-        if budget.max_usd is None and not Purse(shared).in_dollars:
+        if budget.max_usd is None and not BudgetScope(shared).in_dollars:
             return
         for model in {model for chain in (self.chain, *self.by_role.values()) for model in chain}:
             if self.pool.profile(model).price is None:
@@ -103,7 +103,7 @@ class RunModels:
     ) -> None:
         self.roles = roles
         self.journal = journal
-        self.purse = Purse(shared)
+        self.purse = BudgetScope(shared)
         self.spend = Spend(journal.state, self.purse)
         self.mark = secrets.token_hex(8)  # around material in prompts; nobody outside knows it
         self._clock = clock
@@ -203,7 +203,7 @@ class RunModels:
 
         inner = self.roles.pool.language_model(
             chain,
-            book=_RunBook(self, role, phase, steered),
+            book=_UsageRecorder(self, role, phase, steered),
             wordings=self._wordings,
             on_wait=waits,
             on_fallback=fell_back,
@@ -305,7 +305,7 @@ async def _cleared(echoes: Echoes, value: _Value) -> _Value:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _ReservedCall:
     """``call`` is the one that may be sent."""
 
     reservation: Reservation
@@ -313,7 +313,7 @@ class _Held:
     call: ModelCall
 
 
-class _RunBook:
+class _UsageRecorder:
     """The book of one role in one phase: see `deep_research.models.retry.Book`."""
 
     def __init__(self, run: RunModels, role: ModelRole, phase: DeepResearchPhase, steered: bool) -> None:
@@ -325,7 +325,7 @@ class _RunBook:
     def _allowed(self) -> Allowance | None:
         return self._run.allowance(self._phase, self._role) if self._steered else None
 
-    async def reserve(self, provider: ModelProvider, call: ModelCall) -> _Held:
+    async def reserve(self, provider: ModelProvider, call: ModelCall) -> _ReservedCall:
         """Raises `WindowError`, `BudgetError`, `ConfigurationError`, and `Halted`."""
         self._run.journal.check()
         roles, spend = self._run.roles, self._run.spend
@@ -356,7 +356,7 @@ class _RunBook:
         except BaseException:
             spend.lose(held.call_id)
             raise
-        return _Held(held, profile, call.model_copy(update={"max_output": held.output_tokens}))
+        return _ReservedCall(held, profile, call.model_copy(update={"max_output": held.output_tokens}))
 
     async def _hold(self, wanted: Reservation, profile: Profile) -> Reservation:
         """Few answers are as long as they may be: where the longest cannot be paid for, a shorter one is asked for."""
@@ -386,7 +386,7 @@ class _RunBook:
             input_bytes=Counter.bytes_of(call) if measured else 0,
         )
 
-    async def settle(self, reserved: _Held, outcome: Reply | ModelError, seconds: float) -> None:
+    async def settle(self, reserved: _ReservedCall, outcome: Reply | ModelError, seconds: float) -> None:
         """What the service says that it took; where nobody knows, all that was set aside."""
         request, price = reserved.reservation, reserved.profile.price
         failed = isinstance(outcome, ModelError)
@@ -408,7 +408,7 @@ class _RunBook:
             )
         )
 
-    def lose(self, reserved: _Held) -> None:
+    def lose(self, reserved: _ReservedCall) -> None:
         """The request was given up. Its end is not written: the log charges it when the run ends or goes on."""
         self._run.spend.lose(reserved.reservation.call_id)
 

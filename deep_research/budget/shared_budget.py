@@ -30,14 +30,14 @@ from deep_research.state import Budget, Reservation, Spent
 _numbers = itertools.count()
 
 
-class Waiter:
+class Ticket:
     """One request that waits, in one line at a time: that of the budget that refused it last. It keeps its number, so
     that it comes to the front of whatever line it has to change to. Made and used while the lock of the budgets is
     held."""
 
     def __init__(self) -> None:
         self.number = next(_numbers)
-        self.line: Line | None = None
+        self.line: WaitQueue | None = None
         self.place = Place.here()
         self.timer: asyncio.TimerHandle | None = None  # until it looks for itself
 
@@ -46,7 +46,7 @@ class Waiter:
         self.place = Place.here()
         return self.place
 
-    def join(self, line: Line | None) -> None:
+    def join(self, line: WaitQueue | None) -> None:
         """From now on in this line; None: in none."""
         if self.line is line:
             return
@@ -63,24 +63,24 @@ class Waiter:
             self.timer.cancel()
 
 
-class Line:
+class WaitQueue:
     """Those who wait for one budget, by their numbers. The lock of the budgets is held; but the thread that has it may
     take it again while memory is cleaned, so each change is one step."""
 
     def __init__(self) -> None:
-        self._waiters: list[tuple[int, Waiter]] = []
+        self._waiters: list[tuple[int, Ticket]] = []
 
     def __len__(self) -> int:
         return len(self._waiters)
 
-    def is_first(self, waiter: Waiter) -> bool:
+    def is_first(self, waiter: Ticket) -> bool:
         """Whether nobody came before it."""
         return not self._waiters or waiter.number <= self._waiters[0][0]
 
-    def add(self, waiter: Waiter) -> None:
+    def add(self, waiter: Ticket) -> None:
         insort(self._waiters, (waiter.number, waiter))
 
-    def remove(self, waiter: Waiter) -> None:
+    def remove(self, waiter: Ticket) -> None:
         """It may have been the first: then it is the turn of the next."""
         self._drop(waiter)
         self.call()
@@ -105,7 +105,7 @@ class Line:
         if gone:
             self.call()
 
-    def _drop(self, waiter: Waiter) -> None:
+    def _drop(self, waiter: Ticket) -> None:
         with suppress(ValueError):  # it is not there any more
             self._waiters.remove((waiter.number, waiter))
         if waiter.line is self:
@@ -173,7 +173,7 @@ class SharedBudget:
         self._counts: dict[Counted, int] = {"max_searches": 0, "max_fetches": 0}
         self._loops: dict[Hashable, asyncio.AbstractEventLoop] = {}  # of what is in flight
         self._requests: Counter[asyncio.AbstractEventLoop] = Counter()  # in flight, by loop
-        self._line = Line()
+        self._line = WaitQueue()
         renew_in_children(self)
 
     def __repr__(self) -> str:
@@ -216,13 +216,13 @@ class SharedBudget:
 
     def renew(self) -> None:
         """In a child process nobody waits, and what the parent has in flight stays charged."""
-        self._line = Line()
+        self._line = WaitQueue()
         for key in list(self._loops):
             self._lose(key)
 
     # For a purse, which holds the lock
 
-    def _waits(self, wanted: Reservation, waiter: Waiter) -> bool:
+    def _waits(self, wanted: Reservation, waiter: Ticket) -> bool:
         """Whether a request has to wait in this line. Raises `BudgetError` for what would not fit then either."""
         refusal = self._ledger.refusal(wanted)
         if refusal is not None and not (self._loops and self._ledger.ever_fits(wanted)):
@@ -278,7 +278,7 @@ class SharedBudget:
         )
 
 
-class Purse:
+class BudgetScope:
     """All shared budgets of one run; without any it allows everything."""
 
     def __init__(self, budgets: Iterable[SharedBudget] = ()) -> None:
@@ -305,7 +305,7 @@ class Purse:
         refusals = (budget._ledger.refusal(wanted) for budget in self._budgets)
         return next((refusal for refusal in refusals if refusal is not None), None)
 
-    def waits(self, wanted: Reservation, waiter: Waiter) -> bool:
+    def waits(self, wanted: Reservation, waiter: Ticket) -> bool:
         """Whether a request has to wait, which is in the line of the first budget that has no room for it then. Raises
         `BudgetError` where no waiting would help."""
         return any(budget._waits(wanted, waiter) for budget in self._budgets)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from deep_research.budget.phase_allocation import Allowance
-from deep_research.budget.shared_budget import Purse, Waiter, desk
+from deep_research.budget.shared_budget import BudgetScope, Ticket, desk
 from deep_research.budget.spend_ledger import Ledger
 from deep_research.errors import BudgetError
 from deep_research.limits import LOOK_AGAIN_SECONDS
@@ -20,22 +20,22 @@ Allowed = Callable[[], Allowance | None]
 class Spend:
     """The books of a run that is under way, on its loop. ``purse`` has the budgets that it shares with others."""
 
-    def __init__(self, state: DeepResearchState, purse: Purse | None = None) -> None:
+    def __init__(self, state: DeepResearchState, purse: BudgetScope | None = None) -> None:
         self.ledger = Ledger.of(state)
-        self.purse = purse or Purse()
+        self.purse = purse or BudgetScope()
         self._count = state.usage.model_calls + len(state.reservations)
-        self._waiting: set[Waiter] = set()  # for requests of this run
+        self._waiting: set[Ticket] = set()  # for requests of this run
 
     async def hold(self, wanted: Reservation, allowed: Allowed = lambda: None) -> Reservation:
         """Sets aside, and gives it back with its id. What does not fit now waits for the requests in flight, which may
         take less than was set aside for them. ``allowed`` is the share of the phase. Raises `BudgetError` when it does
         not fit even then."""
-        waiter: Waiter | None = None
+        waiter: Ticket | None = None
         try:
             while True:
                 allowance = allowed()
                 with desk.lock:
-                    waiter = waiter or Waiter()
+                    waiter = waiter or Ticket()
                     if not self._waits(wanted, allowance, waiter):
                         return self._held(wanted)
                     place = waiter.wait()
@@ -65,7 +65,7 @@ class Spend:
             self.purse.lose(call_id)
             self._wake()
 
-    def _waits(self, wanted: Reservation, allowance: Allowance | None, waiter: Waiter) -> bool:
+    def _waits(self, wanted: Reservation, allowance: Allowance | None, waiter: Ticket) -> bool:
         """Whether a request has to wait: for this run, or in the line of a budget. Raises `BudgetError`."""
         self._waiting.discard(waiter)
         refusal = self.ledger.refusal(wanted, allowance)
@@ -92,12 +92,12 @@ class Spend:
         for waiter in list(self._waiting):
             waiter.place.call()
 
-    def _look_later(self, waiter: Waiter) -> None:
+    def _look_later(self, waiter: Ticket) -> None:
         if waiter.timer is not None:
             waiter.timer.cancel()
         waiter.timer = waiter.place.loop.call_later(LOOK_AGAIN_SECONDS, self._look, waiter)
 
-    def _look(self, waiter: Waiter) -> None:
+    def _look(self, waiter: Ticket) -> None:
         """Now and then, as long as somebody waits, since nobody tells of a loop that is gone."""
         with desk.lock:
             self.purse.look()

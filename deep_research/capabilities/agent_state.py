@@ -14,7 +14,7 @@ from deep_research.conversation.chat_messages import (
     MAX_INPUT_CHARS,
     MAX_MESSAGES,
     TEXT_PARTS,
-    Message,
+    ChatMessage,
     history_of,
     instructions_of,
     system_of,
@@ -135,10 +135,10 @@ class AgentState(BaseModel):
         return instructions_of(system_of(messages)) | history_of(messages)
 
 
-def _conversation(messages: Sequence[StateMessage]) -> list[Message]:
+def _conversation(messages: Sequence[StateMessage]) -> list[ChatMessage]:
     """The messages without small talk, of which many conversations have the same, and without the form of our own
     answers."""
-    conversation: list[Message] = []
+    conversation: list[ChatMessage] = []
     is_talk = False
     for message in messages:
         text = message.text
@@ -147,7 +147,7 @@ def _conversation(messages: Sequence[StateMessage]) -> list[Message]:
         if message.sender == "assistant":
             text = _summary_in(text)
         if not is_talk or message.sender == "system":
-            conversation.append(Message.model_construct(role=message.sender, content=text))
+            conversation.append(ChatMessage.model_construct(role=message.sender, content=text))
     return conversation
 
 

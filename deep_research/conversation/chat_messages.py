@@ -27,7 +27,7 @@ class ContentPart(BaseModel):
     text: Text | None = None
 
 
-class Message(BaseModel):
+class ChatMessage(BaseModel):
     """A turn of a conversation."""
 
     role: Annotated[str, Field(max_length=64)] = "user"
@@ -44,7 +44,7 @@ class Message(BaseModel):
         return "\n".join(part.text or "" for part in self.content or ())
 
 
-def question_of(messages: Sequence[Message]) -> str:
+def question_of(messages: Sequence[ChatMessage]) -> str:
     """The last message of a user. Raises `UsageError`."""
     for message in reversed(messages):
         if message.role == "user":
@@ -52,7 +52,7 @@ def question_of(messages: Sequence[Message]) -> str:
     raise UsageError("There is no message with the role user.", hint="Send the question with the role user.")
 
 
-def history_of(messages: Sequence[Message]) -> dict[str, Any]:
+def history_of(messages: Sequence[ChatMessage]) -> dict[str, Any]:
     """The turns before the question, as options of a run: what was asked and answered, and the session of the runs that
     came of it. A conversation is known by how it began."""
     history: list[Exchange] = []
@@ -68,7 +68,7 @@ def history_of(messages: Sequence[Message]) -> dict[str, Any]:
     return {"history": history[-MAX_EXCHANGES:], "session_id": f"chat-{beginning}"}
 
 
-def system_of(messages: Sequence[Message]) -> list[str]:
+def system_of(messages: Sequence[ChatMessage]) -> list[str]:
     return [message.text for message in messages if message.role in ("system", "developer")]
 
 

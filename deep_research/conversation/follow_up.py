@@ -19,7 +19,7 @@ from deep_research.conversation.turn_names import (
     topic,
 )
 from deep_research.patterns import regex
-from deep_research.retrieval.inquiry import Inquiry, read_question
+from deep_research.retrieval.inquiry import ParsedQuestion, parse_question
 from deep_research.state import Mention
 from deep_research.text.names import asked_names, key
 from deep_research.text.words import WORD
@@ -32,7 +32,7 @@ _INSTEAD = regex(r"(?i),? (?:and )?not |, sorry\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FollowUp:
     """What a question means in its conversation. ``points_back``: it cannot be understood alone; ``is_resolved``: what it
     points to was found."""
 
@@ -41,7 +41,7 @@ class Reading:
     is_resolved: bool = True
 
 
-def read_follow_up(text: str, turns: Sequence[Turn], mentions: Sequence[Mention] = ()) -> Reading:
+def read_follow_up(text: str, turns: Sequence[Turn], mentions: Sequence[Mention] = ()) -> FollowUp:
     """A question as it is meant after the ``turns``, the oldest first. ``mentions`` are names in it that documents bear.
 
     Example:
@@ -49,14 +49,14 @@ def read_follow_up(text: str, turns: Sequence[Turn], mentions: Sequence[Mention]
     """
     query = " ".join(text.split())
     if len(query) > MAX_ASKED_CHARS:
-        return Reading(text)
+        return FollowUp(text)
     recent = [
         turn.model_copy(update={"question": turn.question[:MAX_QUESTION_CHARS]})
         for turn in turns[-MAX_TURNS_BACK:]
     ]
-    words = pointing_words(read_question(query).language)
+    words = pointing_words(parse_question(query).language)
     if words is None and recent:  # a few words and names may pass for any language
-        words = pointing_words(read_question(recent[-1].question).language)
+        words = pointing_words(parse_question(recent[-1].question).language)
     names = named_in(query, mentions, words)
     if words is not None and (cue := _correction(query, words) or opening(query, words.correcting)):
         return _corrected(query, cue, names, recent, words)
@@ -64,21 +64,21 @@ def read_follow_up(text: str, turns: Sequence[Turn], mentions: Sequence[Mention]
     if _is_elliptical(query, cue, names, mentions, words):
         new = query[len(cue) :].strip(" ,?.!")
         if (same := _with_name(new, recent)) is not None:
-            return Reading(same, points_back=True)
+            return FollowUp(same, points_back=True)
         if names:
-            return Reading(query)
+            return FollowUp(query)
     if words is not None and (pronoun := _pronoun(query, names, words)) is not None:
         return _with_pronoun(query, pronoun, recent, words)
     if names or words is None or _stands_alone(query[len(cue) :], words):
-        return Reading(query)
-    return _completed(query, read_question(query), recent, words)
+        return FollowUp(query)
+    return _completed(query, parse_question(query), recent, words)
 
 
 def _stands_alone(text: str, words: PointingWords) -> bool:
     """Whether a text without names and pronouns says by itself what it asks: it is a whole clause about something, and
     not about *the* thing that was spoken of. "The speed of light" is no such thing."""
     tokens = [word.casefold() for word in WORD.findall(text)]
-    read = read_question(text)
+    read = parse_question(text)
     own = set(read.terms) - read.asking
     # A verb of its own shows by its helper, or by two words that say what it does to what.
     is_clause = not read.words.polar.isdisjoint(tokens) or len(own) > 1 + words.subject.isdisjoint(tokens[:1])
@@ -95,7 +95,7 @@ def _stands_alone(text: str, words: PointingWords) -> bool:
 
 def _with_pronoun(
     query: str, pronoun: tuple[int, int, str], turns: Sequence[Turn], words: PointingWords
-) -> Reading:
+) -> FollowUp:
     start, end, word = pronoun
     spoken_of = [*phrases(turns, words)]
     people = [*persons(turns)]
@@ -104,23 +104,23 @@ def _with_pronoun(
         return _with_topic(query, turns, words)
     name = candidates[0]
     if word in words.person and not people:
-        own = read_question(query)
+        own = parse_question(query)
         if not set(own.terms) - own.asking:
-            return Reading(query, points_back=True, is_resolved=False)
-        return Reading(_with_aside(query, name, words), points_back=True)
+            return FollowUp(query, points_back=True, is_resolved=False)
+        return FollowUp(_with_aside(query, name, words), points_back=True)
     before, after = query[:start], query[end:]
     if word not in words.replaced or (word == "there" and _exists(before, after, words)):
-        return Reading(_with_aside(query, name, words), points_back=True)
+        return FollowUp(_with_aside(query, name, words), points_back=True)
     if word in words.owning and (word != "her" or _owns(after)):
         name = f"{name}'s"
     elif word == "there":
         name = f"at {name}"
-    return Reading(_without_opening(f"{before}{name}{after}", words), points_back=True)
+    return FollowUp(_without_opening(f"{before}{name}{after}", words), points_back=True)
 
 
 def _corrected(
     query: str, cue: str, names: Sequence[str], turns: Sequence[Turn], words: PointingWords
-) -> Reading:
+) -> FollowUp:
     """The last question with what is meant instead; a question that comes with the correction is asked itself."""
     rest = query[len(cue) :].strip(" ,.!")
     if not rest:  # "Boston Light, I meant."
@@ -128,19 +128,19 @@ def _corrected(
     while more := opening(rest, (*words.correcting, *words.meaning)):
         rest = rest[len(more) :].strip(" ,.!")
     if not turns:
-        return Reading(rest or query, points_back=True, is_resolved=bool(names))
+        return FollowUp(rest or query, points_back=True, is_resolved=bool(names))
     rest = _INSTEAD.split(rest, 1)[0] if _INSTEAD.split(rest, 1)[0].strip() else rest
     own = _MEANT.split(rest, 1)
     if len(own) == 1 and _is_clause(rest):
         return read_follow_up(rest, turns)
     if rest.endswith("?") and (names or len(own) > 1):
-        reading = read_follow_up(own[-1], turns) if len(own) > 1 else Reading(rest)
+        reading = read_follow_up(own[-1], turns) if len(own) > 1 else FollowUp(rest)
         aside = own[0] if len(own) > 1 else ""
-        return Reading(_with_aside(reading.question, aside, words), points_back=True)
+        return FollowUp(_with_aside(reading.question, aside, words), points_back=True)
     is_name = bool(names) or (len(rest.split()) <= 3 and rest.split()[:1] != ["the"])
     if is_name and (same := _with_name(rest.rstrip("?"), turns)) is not None:
-        return Reading(same, points_back=True)
-    return Reading(_with_aside(turns[-1].question, rest, words), points_back=True)
+        return FollowUp(same, points_back=True)
+    return FollowUp(_with_aside(turns[-1].question, rest, words), points_back=True)
 
 
 def _with_name(new: str, turns: Sequence[Turn]) -> str | None:
@@ -155,7 +155,7 @@ def _with_name(new: str, turns: Sequence[Turn]) -> str | None:
     owns = (
         "'s" if last[start:end].endswith(("'s", "’s")) and POSSESSIVE.sub("", last[start:end]) == name else ""
     )
-    if (own := _first_name(new)) and not read_question(
+    if (own := _first_name(new)) and not parse_question(
         new[:own]
     ).terms:  # "at Dungeness" says where as the last one did
         new = new[own:]
@@ -165,7 +165,9 @@ def _with_name(new: str, turns: Sequence[Turn]) -> str | None:
     return f"{last[:start]}{new}{owns}{last[end:]}"
 
 
-def _completed(query: str, inquiry: Inquiry, turns: Sequence[Turn], words: PointingWords | None) -> Reading:
+def _completed(
+    query: str, inquiry: ParsedQuestion, turns: Sequence[Turn], words: PointingWords | None
+) -> FollowUp:
     """A question that names nothing is about what the last ones are about."""
     name = next(phrases(turns, words), None)
     if name is None:
@@ -175,20 +177,20 @@ def _completed(query: str, inquiry: Inquiry, turns: Sequence[Turn], words: Point
         word.casefold() for word in WORD.findall(query)
     )
     if stands and not inquiry.expects:
-        return Reading(
+        return FollowUp(
             _with_aside(last, _without_opening(query, words).strip(" ?.!"), words), points_back=True
         )
     own = set(inquiry.terms) - inquiry.asking
     if len(own) > (1 if inquiry.expects in ("date", "number", "person") else 0):
-        return Reading(_with_aside(query, name, words), points_back=True)
-    return Reading(_with_aside(query, topic(last, own) or name, words), points_back=True)
+        return FollowUp(_with_aside(query, name, words), points_back=True)
+    return FollowUp(_with_aside(query, topic(last, own) or name, words), points_back=True)
 
 
-def _with_topic(query: str, turns: Sequence[Turn], words: PointingWords | None) -> Reading:
+def _with_topic(query: str, turns: Sequence[Turn], words: PointingWords | None) -> FollowUp:
     """A question after others that name nothing, with the words that say what the last of them is about."""
     about = topic(turns[-1].question) if turns else ""
     question = _with_aside(query, about, words) if about else query
-    return Reading(question, points_back=True, is_resolved=bool(about))
+    return FollowUp(question, points_back=True, is_resolved=bool(about))
 
 
 def _with_aside(question: str, aside: str, words: PointingWords | None) -> str:
@@ -233,7 +235,7 @@ def _first_clause(text: str, words: PointingWords) -> int:
     """Where a text goes on to another clause, after one that says something of its own: what a pronoun there stands for
     is named in the text."""
     for match in joint(words).finditer(text):
-        read = read_question(text[: match.start()])
+        read = parse_question(text[: match.start()])
         clause_words = {word.casefold() for word in WORD.findall(text[: match.start()])}
         if set(read.terms) - read.asking and clause_words.isdisjoint(words.person | words.thing):
             return match.start()
@@ -242,7 +244,7 @@ def _first_clause(text: str, words: PointingWords) -> int:
 
 def _is_clause(text: str) -> bool:
     """Whether a text is a whole question, and no name."""
-    read = read_question(text)
+    read = parse_question(text)
     tokens = [word.casefold() for word in WORD.findall(text)]
     return len(tokens) > 2 and (bool(read.expects) or (bool(tokens) and tokens[0] in read.words.polar))
 
@@ -260,7 +262,7 @@ def _exists(before: str, after: str, words: PointingWords) -> bool:
 def _owns(after: str) -> bool:
     """Whether a word follows that "her" can own."""
     word = WORD.search(after)
-    return word is not None and bool(read_question(word.group()).terms)
+    return word is not None and bool(parse_question(word.group()).terms)
 
 
 def _correction(text: str, words: PointingWords) -> str:
@@ -280,7 +282,7 @@ def _is_elliptical(
 ) -> bool:
     """Whether nothing but a name follows "what about", or is all there is."""
     rest = text[len(cue) :].strip(" ,?.!")
-    read = read_question(rest)
+    read = parse_question(rest)
     is_borne = any(mention.bearers for mention in mentions)
     if not cue and (len(names) > 1 or (words is not None and joint(words).search(rest))):
         return False

@@ -13,7 +13,7 @@ from deep_research.errors import StopResearch, StoreError
 from deep_research.logs import get_log, told
 from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, asked, one_line
 from deep_research.provenance.disclosure import MAX_QUERY_CHARS, askable
-from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.inquiry import parse_question
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 
 MAX_OUTPUT_TOKENS = 800  # thoughts included
@@ -69,7 +69,7 @@ async def rewrite(
 
 def _is_same(query: str, question: str) -> bool:
     """Whether a question still has at least half of what the user's words ask."""
-    read = read_question(query)
+    read = parse_question(query)
     own = set(read.terms)
     return bool(question) and 2 * len(own & set(read.words.terms(question))) >= len(own)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from deep_research.conversation.pointing_words import PointingWords, opening, pointing_words
 from deep_research.conversation.turn import Turn
 from deep_research.patterns import regex
-from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.inquiry import parse_question
 from deep_research.state import Mention
 from deep_research.text.names import asked_names, key, runs
 from deep_research.text.words import WORD
@@ -46,7 +46,7 @@ def _phrase(question: str, name: str, words: PointingWords | None) -> str:
         return name
     leading = [match.group() for match in before[inner[-1] + 1 :]]
     has_joint = any(
-        not read_question(word).terms for word in leading
+        not parse_question(word).terms for word in leading
     )  # "tower on the": else they are one name
     phrase = question[before[inner[-1]].start() : span[0]] + name
     return phrase if has_joint and not _APART.search(phrase) else name
@@ -64,7 +64,7 @@ def persons(turns: Sequence[Turn]) -> Iterator[str]:
     """The persons whom the turns ask about or answer with, the latest first."""
     for turn in reversed(turns):
         own = list(_written_names(turn.question))
-        read = read_question(turn.question)
+        read = parse_question(turn.question)
         words = pointing_words(read.language)
         who = _WHO_IS.match(turn.question)
         question_words = {word.casefold() for word in WORD.findall(turn.question)}
@@ -118,6 +118,6 @@ def span_of(text: str, name: str) -> tuple[int, int] | None:
 
 
 def topic(question: str, besides: Set[str] = frozenset()) -> str:
-    read = read_question(question)
+    read = parse_question(question)
     words = [(word, set(read.words.terms(word))) for word in read.telling(question)]
     return " ".join(word for word, terms in words if not terms & (read.asking | besides))

@@ -21,7 +21,7 @@ from deep_research.errors import ConfigurationError, ModelError
 from deep_research.models.anthropic_wire import (
     ADAPTIVE,
     THINKING,
-    Heard,
+    AnswerStream,
     optional_params,
     refused_in_stream,
     request_of,
@@ -112,7 +112,7 @@ class AnthropicMessages(ModelProvider):
         request = request_of(self.model, call, optional)
         if on_text is not None and self._optional.takes(STREAM):
             request[STREAM] = True
-        heard = Heard(self.name, call.form, on_text, tools=bool(call.tools))
+        heard = AnswerStream(self.name, call.form, on_text, tools=bool(call.tools))
         try:
             async with (
                 deadline(call.timeout, model=self.name),
@@ -162,7 +162,7 @@ class AnthropicMessages(ModelProvider):
         method = getattr(messages.with_streaming_response, name)
         return opened(method(**request, timeout=timeout), model=self.name)
 
-    def _read(self, data: Any, heard: Heard) -> None:
+    def _read(self, data: Any, heard: AnswerStream) -> None:
         data = record(data)
         if data.get("type") == "error":
             raise refused_in_stream(data, model=self.name, request_id=heard.request_id)
@@ -170,7 +170,7 @@ class AnthropicMessages(ModelProvider):
             raise no_answer(data, "the answer is no message", model=self.name, request_id=heard.request_id)
         heard.take_whole(data)
 
-    async def _streamed(self, body: Body, heard: Heard, silence: float) -> None:
+    async def _streamed(self, body: Body, heard: AnswerStream, silence: float) -> None:
         try:
             async with aclosing(events(body, model=self.name, silence=silence)) as stream:
                 async for event in stream:

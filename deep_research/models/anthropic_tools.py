@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deep_research.models.characters import whole_characters
-from deep_research.models.clients_wire import Words, record, text
+from deep_research.models.clients_wire import AnswerText, record, text
 from deep_research.models.tool_calls import NativeTurn, ToolCall, ToolOutput, ToolSpec, read_call
 
 _GROWING = {"text_delta": "text", "thinking_delta": "thinking"}  # fields that grow by deltas of a kind
@@ -41,7 +41,7 @@ class TurnBlocks:
     def __init__(self, model: str) -> None:
         self._model = model
         self._blocks: dict[Any, dict[str, Any]] = {}
-        self._grown: dict[tuple[Any, str], Words] = {}
+        self._grown: dict[tuple[Any, str], AnswerText] = {}
 
     def start(self, index: Any, block: Mapping[str, Any]) -> None:
         self._blocks[index] = dict(block)
@@ -68,7 +68,7 @@ class TurnBlocks:
         return NativeTurn.of(self._whole())
 
     def _grow(self, index: Any, name: str, piece: str) -> None:
-        self._grown.setdefault((index, name), Words(self._model)).add(piece)
+        self._grown.setdefault((index, name), AnswerText(self._model)).add(piece)
 
     def _arguments(self, index: Any) -> str | Mapping[str, Any]:
         grown = self._grown.get((index, _ARGUMENTS))

@@ -16,7 +16,7 @@ from deep_research.models.anthropic_tools import TurnBlocks, result_block, tool_
 from deep_research.models.base import Form, Message, ModelCall, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients_errors import refused, unusable
-from deep_research.models.clients_wire import Words, count, number, record, text, usage_from
+from deep_research.models.clients_wire import AnswerText, count, number, record, text, usage_from
 from deep_research.unpacking import RefusedBodyError
 
 MOST_MARKS = 4  # for the cache, in one request
@@ -117,7 +117,7 @@ def refused_in_stream(event: Mapping[str, Any], *, model: str, request_id: str |
     return refused(_STATUSES.get(kind, 200), event, model=model, request_id=request_id)
 
 
-class Heard:
+class AnswerStream:
     """An answer as it comes. A plain body is taken as a stream that came at once.
 
     Where a tool was asked for, the text is its arguments, and ``on_text`` gets their JSON as it comes; if it was not
@@ -133,7 +133,7 @@ class Heard:
         self._on_text = on_text
         self._turn = TurnBlocks(model) if tools else None
         self._blocks: dict[Any, Mapping[str, Any]] = {}
-        self._pieces: defaultdict[Any, Words] = defaultdict(lambda: Words(model))
+        self._pieces: defaultdict[Any, AnswerText] = defaultdict(lambda: AnswerText(model))
         self._called: Any = None  # the index of the block that calls the tool
         self._input: Any = None
         self._usage: dict[str, Any] = {}

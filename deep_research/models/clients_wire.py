@@ -174,7 +174,7 @@ def _parsed(data: bytes | bytearray, problem: str, model: str) -> Any:
         raise malformed(problem, model=model, hint=STRANGE) from None
 
 
-class Words:
+class AnswerText:
     """The text of an answer as it comes in pieces. Raises `ModelError` for one that no model writes."""
 
     def __init__(self, model: str) -> None:

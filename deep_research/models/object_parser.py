@@ -1,7 +1,8 @@
 """Finding the object in what a model wrote. Pure, and total: whatever the text, there is a value or `Unreadable`.
 
 Models think aloud in tags, put JSON into fences, and talk before and after it. What is found must fit the type as it
-is, or with its values `coerced`: names are never guessed, cut objects never completed. What fits in part is a `Draft`.
+is, or with its values `coerced`: names are never guessed, cut objects never completed. What fits in part is a
+`PartialObject`.
 """
 
 from __future__ import annotations
@@ -88,14 +89,14 @@ def read_json(text: str, answer: type[_T], *, cut: bool = False) -> _T:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PartialObject:
     """An object with some fields of a type, which does not fit it yet. ``cut`` as in `Lenient`."""
 
     value: dict[str, Any]
     cut: str | None = None
 
 
-def read_draft(text: str, answer: type[BaseModel], *, cut: bool = False) -> Draft | None:
+def read_draft(text: str, answer: type[BaseModel], *, cut: bool = False) -> PartialObject | None:
     """The object in the text that has fields of ``answer``, if there is one. Of a text that was ``cut`` only one that
     stops with it: of another nobody knows what it was for."""
     text = text[:LONGEST].strip().removeprefix("\ufeff").strip()
@@ -104,7 +105,7 @@ def read_draft(text: str, answer: type[BaseModel], *, cut: bool = False) -> Draf
     read = _leniently(text, answer, found.cut_at or 0, thoughts)
     if read is None or (cut and read.cut is None):
         return None
-    return Draft(coerced(whole(read.value), answer), read.cut)
+    return PartialObject(coerced(whole(read.value), answer), read.cut)
 
 
 def read_objects(text: str) -> list[dict[str, Any]]:

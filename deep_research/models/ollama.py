@@ -39,8 +39,8 @@ from deep_research.models.clients_errors import (
 )
 from deep_research.models.clients_wire import (
     MOST_BYTES,
+    AnswerText,
     Body,
-    Words,
     drain,
     error_data,
     is_stream,
@@ -205,7 +205,7 @@ class Ollama(ModelProvider):
         )
 
     async def _streamed(self, body: Body, on_text: OnText, silence: float) -> Reply:
-        said = Words(self.name)
+        said = AnswerText(self.name)
         last: Mapping[str, Any] = {}
         lines = 0
         async with aclosing(json_lines(body, model=self.name, silence=silence)) as stream:

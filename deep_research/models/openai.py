@@ -17,8 +17,8 @@ from deep_research.models.characters import whole_characters
 from deep_research.models.clients import checked_url, deadline, secret_key
 from deep_research.models.clients_errors import OptionalParams, malformed, no_answer, refused
 from deep_research.models.clients_wire import (
+    AnswerText,
     Body,
-    Words,
     drain,
     events,
     number,
@@ -144,7 +144,7 @@ class OpenAIResponses(OpenAIService):
         )
 
     async def _streamed(self, body: Body, call: ModelCall, on_text: OnText, silence: float) -> Reply:
-        pieces = Words(self.name)
+        pieces = AnswerText(self.name)
         model = ""
         async with aclosing(events(body, model=self.name, silence=silence)) as stream:
             async for event in stream:

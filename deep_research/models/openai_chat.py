@@ -19,8 +19,8 @@ from deep_research.models.clients import checked_url, secret_key
 from deep_research.models.clients_errors import OptionalParams, malformed, refused
 from deep_research.models.clients_wire import (
     DONE,
+    AnswerText,
     Body,
-    Words,
     events,
     record,
     records,
@@ -157,7 +157,7 @@ class _Heard:
 
     def __init__(self, model: str) -> None:
         self.begun = self.is_over = False
-        self._words, self._arguments = Words(model), Words(model)
+        self._words, self._arguments = AnswerText(model), AnswerText(model)
         self._finish = ""
         self._is_refused = False
         self._usage = TokenUsage(known=False)

@@ -18,7 +18,7 @@ from deep_research.models.base import Message, ModelCall
 from deep_research.models.coercion import coerced, field_at
 from deep_research.models.key_values import wanted
 from deep_research.models.object_parser import (
-    Draft,
+    PartialObject,
     Unreadable,
     read_draft,
     read_json,
@@ -60,7 +60,7 @@ def faults(value: Mapping[str, Any], answer: type[BaseModel]) -> dict[Path, str]
     return {}
 
 
-def asking(call: ModelCall, draft: Draft, wrong: Mapping[Path, str]) -> ModelCall:
+def asking(call: ModelCall, draft: PartialObject, wrong: Mapping[Path, str]) -> ModelCall:
     """The small request for what is wrong."""
     named = list(wrong.items())[:MOST_PLACES]
     places = "\n".join(f"- {_dotted(path)}: {problem}" for path, problem in named)
@@ -85,7 +85,7 @@ def asking_again(call: ModelCall, text: str, problem: str) -> ModelCall:
 
 
 def asking_rest(
-    call: ModelCall, draft: Draft, answer: type[BaseModel], text: str, *, capped: bool
+    call: ModelCall, draft: PartialObject, answer: type[BaseModel], text: str, *, capped: bool
 ) -> ModelCall:
     """The request for what follows the place where an answer stops. One that its cap cut, or the wire, needs the first
     request for it; one that stopped by itself does not."""
@@ -106,7 +106,7 @@ def asking_rest(
     return call.model_copy(update={"messages": (*call.messages, *turns), "form": None})
 
 
-def mended(draft: Draft, wrong: Mapping[Path, str], text: str, answer: type[_T]) -> _T:
+def mended(draft: PartialObject, wrong: Mapping[Path, str], text: str, answer: type[_T]) -> _T:
     """The draft with what a repair gives. One that gives the whole answer is taken as that. Items of lists that stay
     wrong are left out, where that leaves most of the list. Raises `Unreadable`."""
     paths = {_dotted(path): path for path in wrong}
@@ -122,7 +122,7 @@ def mended(draft: Draft, wrong: Mapping[Path, str], text: str, answer: type[_T])
     return with_what_fits(value, answer)
 
 
-def joined(draft: Draft, text: str, answer: type[_T]) -> _T:
+def joined(draft: PartialObject, text: str, answer: type[_T]) -> _T:
     """The draft with the rest of it. Raises `Unreadable`."""
     rest = read_draft(text, answer) or read_draft(text, answer, cut=True)
     value = dict(draft.value)

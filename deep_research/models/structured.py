@@ -18,7 +18,7 @@ from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, StopReason, json_schema
 from deep_research.models.coercion import coerced
 from deep_research.models.failures import Verdict, failure, is_too_long, names_form
-from deep_research.models.object_parser import Draft, Unreadable, read_draft, read_json
+from deep_research.models.object_parser import PartialObject, Unreadable, read_draft, read_json
 from deep_research.models.retry import Persistence, Tries, with_books
 from deep_research.patterns import regex
 
@@ -38,7 +38,7 @@ log = get_log("structured")
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[_T]):
+class StructuredAnswer(Generic[_T]):
     value: _T
     reply: Reply
     rung: Rung
@@ -54,7 +54,7 @@ async def ask(
     abilities: Abilities,
     most_output: int,
     forms: tuple[str, ...] | None = None,
-) -> Found[_T]:
+) -> StructuredAnswer[_T]:
     """A validated ``answer``. ``most_output`` is how far the cap may be raised for an answer that was cut by it;
     ``forms`` are those of the service that the model can use, if that is known.
 
@@ -89,7 +89,7 @@ class _Ladder(Generic[_T]):
     problem: ModelError | None = None
     refused: list[Rung] = field(default_factory=list)
 
-    async def climb(self, rung: Rung, call: ModelCall) -> Found[_T] | None:
+    async def climb(self, rung: Rung, call: ModelCall) -> StructuredAnswer[_T] | None:
         """The object, or None where this rung gives none. Raises `ModelError` where no other will either."""
         try:
             shaped = _shaped(rung, call, self.answer, self.provider)
@@ -119,7 +119,7 @@ class _Ladder(Generic[_T]):
                 said = str(unreadable)
             else:
                 self.abilities.worked(self.provider.identity, rung)
-                return Found(value, reply, rung)
+                return StructuredAnswer(value, reply, rung)
             self.problem = _verdict(self.provider, reply, said, self.tries)
             if reply.stop is StopReason.REFUSAL:
                 raise self.problem
@@ -136,7 +136,9 @@ class _Ladder(Generic[_T]):
                 return None
         return None
 
-    async def _mended(self, rung: Rung, shaped: ModelCall, reply: Reply, draft: Draft) -> Found[_T] | None:
+    async def _mended(
+        self, rung: Rung, shaped: ModelCall, reply: Reply, draft: PartialObject
+    ) -> StructuredAnswer[_T] | None:
         """The answer with what was wrong in it put right, and with what was cut off it, by one request; without that, or
         where it gives nothing of use, what fits of the answer. Raises what the request did where nothing fits."""
         said = reply.text
@@ -170,7 +172,7 @@ class _Ladder(Generic[_T]):
                 raise failed from None
             return None
         self.abilities.worked(self.provider.identity, rung)
-        return Found(value, reply, rung)
+        return StructuredAnswer(value, reply, rung)
 
     async def _send(self, rung: Rung, shaped: ModelCall) -> Reply:
         failures = 0
@@ -262,7 +264,7 @@ def _is_near(text: str, answer: type[BaseModel]) -> bool:
     return all(given[name] for name in needed) if needed else any(given.values())
 
 
-def _drafted(rung: Rung, reply: Reply, answer: type[BaseModel]) -> Draft | None:
+def _drafted(rung: Rung, reply: Reply, answer: type[BaseModel]) -> PartialObject | None:
     """What of an answer can be kept, if it can be told."""
     if reply.stop is StopReason.REFUSAL:
         return None
@@ -274,7 +276,7 @@ def _drafted(rung: Rung, reply: Reply, answer: type[BaseModel]) -> Draft | None:
         and not cut
         and (value := key_values.collected(reply.text, answer))
     ):
-        draft = Draft(coerced(value, answer))
+        draft = PartialObject(coerced(value, answer))
     # Of one that was cut only what is worth more than asking again.
     return None if draft is not None and draft.cut is not None and not any(draft.value.values()) else draft
 

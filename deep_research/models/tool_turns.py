@@ -192,7 +192,7 @@ def _checked(calls: Sequence[ToolCall], call: ModelCall) -> tuple[ToolCall, ...]
     return tuple(made)
 
 
-def _is_end(found: structured.Found[BaseModel], tools: ToolObject) -> bool:
+def _is_end(found: structured.StructuredAnswer[BaseModel], tools: ToolObject) -> bool:
     """Whether a turn without calls was meant as the last: of one that was cut, the calls may be what is missing."""
     try:
         value = structured.read_reply(found.rung, found.reply, tools.form)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from deep_research.budget.archive import Archive
 from deep_research.budget.metered import RunModels
-from deep_research.budget.shared_budget import Purse
+from deep_research.budget.shared_budget import BudgetScope
 from deep_research.calls import Calls
 from deep_research.errors import (
     AgentError,
@@ -21,7 +21,7 @@ from deep_research.errors import (
 from deep_research.logs import told
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent, AgentSpec, Operation, bind
-from deep_research.phases.handoff import Asked, Handoff, MemoryNote, Proposal
+from deep_research.phases.handoff import Handoff, MemoryNote, Proposal, QueryFilter
 from deep_research.phases.live_guidance import guidance_scope
 from deep_research.phases.steering_queries import Knows, split_searchable
 from deep_research.state import (
@@ -152,7 +152,7 @@ class Phase(ABC):
         question and of sources alone, and never of what the owner says besides."""
         if not isinstance(answer, Proposal) or (self.spec.deterministic and not self.spec.uses_model):
             return answer
-        asked = Asked(handoff.original_query, handoff.system_prompt)
+        asked = QueryFilter(handoff.original_query, handoff.system_prompt)
         changed = answer.with_queries(asked)
         if self.must_propose and asked.dropped and not asked.kept:
             raise AgentError(
@@ -209,8 +209,8 @@ def judged(blocking: Sequence[str], advice: Sequence[str], score: float) -> Vali
     )
 
 
-def purse_of(models: RunModels | None) -> Purse:
-    return models.purse if models is not None else Purse()
+def purse_of(models: RunModels | None) -> BudgetScope:
+    return models.purse if models is not None else BudgetScope()
 
 
 def noted(notes: Iterable[str], name: str = "window") -> list[NoticeAdded]:

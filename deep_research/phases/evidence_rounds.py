@@ -14,7 +14,7 @@ from types import MappingProxyType
 from deep_research.budget.content_budget import Count
 from deep_research.budget.report_cost import PASSAGES
 from deep_research.phases.evidence_lines import SourceNames, about_finding, source_names
-from deep_research.phases.handoff import EvidenceInput, Passage
+from deep_research.phases.handoff import EvidenceInput, QuotePassage
 from deep_research.phases.prompting import Message, listed, one_line
 from deep_research.phases.quote_passages import MAX_PASSAGES, united, without
 from deep_research.state import Finding, Source
@@ -126,7 +126,7 @@ class EvidenceRounds:
     _said_by: dict[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # of findings that were told of, by their ids
-    _shown: list[Passage] = field(default_factory=list)
+    _shown: list[QuotePassage] = field(default_factory=list)
     _counted: dict[str, int] = field(default_factory=dict)
 
     def rounds(self, findings: Sequence[Finding]) -> tuple[RoundEvidence, ...]:
@@ -171,10 +171,10 @@ class EvidenceRounds:
     def _passages(self, findings: Sequence[Finding], named: SourceNames) -> dict[str, list[str]]:
         """What is shown of each source, by its name, that was not shown before: all quotes first, then what stands around
         them, those of the first findings first."""
-        chosen: dict[str, list[Passage]] = {}
+        chosen: dict[str, list[QuotePassage]] = {}
         spare = self.for_passages
         quotes = [
-            Passage.of(quote)
+            QuotePassage.of(quote)
             for finding in findings
             for quote in finding.quotes[:MAX_PASSAGES]
             if len(quote.quote) <= MAX_QUOTE_CHARS and quote.quote not in self.texts[finding.id]
@@ -201,7 +201,7 @@ class EvidenceRounds:
                     texts.append(text)
         return shown
 
-    def _size(self, passages: Iterable[Passage]) -> int:
+    def _size(self, passages: Iterable[QuotePassage]) -> int:
         return sum(self._tokens(passage.text) + PASSAGE_TOKENS for passage in passages)
 
     def _tokens(self, text: str) -> int:

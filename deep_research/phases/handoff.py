@@ -81,7 +81,7 @@ class Handoff(Record):
         return {name: getattr(self, name) for name in Handoff.model_fields}
 
 
-class Passage(Record):
+class QuotePassage(Record):
     """A piece of a saved text of a source: ``text(content_hash)[start:end] == text``, in code points."""
 
     source_id: str
@@ -117,7 +117,7 @@ class EvidenceInput(Handoff):
     sub_queries: tuple[SubQuery, ...] = ()
     notices: tuple[Notice | Limit, ...] = ()
     source_rounds: tuple[tuple[str, ...], ...] = ()
-    passages: dict[str, tuple[Passage, ...]] = Field(default_factory=dict)
+    passages: dict[str, tuple[QuotePassage, ...]] = Field(default_factory=dict)
     draft: str = ""
     failing: tuple[Claim, ...] = ()
 
@@ -190,7 +190,7 @@ class Proposal(Record):
         raise NotImplementedError
 
 
-class Asked:
+class QueryFilter:
     """What may be asked of the queries of one answer. ``kept`` and ``dropped`` count them."""
 
     def __init__(self, question: str, instructions: str | None) -> None:

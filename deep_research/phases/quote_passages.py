@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from deep_research.calls import off_loop
 from deep_research.errors import ContentMissingError
-from deep_research.phases.handoff import Passage
+from deep_research.phases.handoff import QuotePassage
 from deep_research.state import Finding, Quote, Span
 from deep_research.state.journal import Journal
 from deep_research.text.passages import blocks
@@ -19,11 +19,11 @@ MAX_GAP_CHARS = 3  # between two windows that touch: what separates sentences an
 SENTENCES_UNIT = 2_000  # of a text that is cut into sentences in the time of one small item
 
 
-async def around_quotes(findings: Iterable[Finding], journal: Journal) -> dict[str, tuple[Passage, ...]]:
+async def around_quotes(findings: Iterable[Finding], journal: Journal) -> dict[str, tuple[QuotePassage, ...]]:
     """For each finding with quotes the windows of its first ones, by its id. Texts are loaded one at a time, and
     dropped."""
     quoted: dict[str, dict[str, Finding]] = {}
-    around: dict[str, tuple[Passage, ...]] = {}
+    around: dict[str, tuple[QuotePassage, ...]] = {}
     for finding in findings:
         around |= passages((finding,), {})
         for quote in finding.quotes[:MAX_PASSAGES]:
@@ -42,7 +42,7 @@ async def around_quotes(findings: Iterable[Finding], journal: Journal) -> dict[s
     return around
 
 
-def passages(findings: Iterable[Finding], texts: Mapping[str, str]) -> dict[str, tuple[Passage, ...]]:
+def passages(findings: Iterable[Finding], texts: Mapping[str, str]) -> dict[str, tuple[QuotePassage, ...]]:
     """For each finding with quotes the windows of its first ones, by its id; ``texts`` are saved texts by their hash. A
     quote whose text is not there is its own window."""
     every = [finding for finding in findings if finding.quotes]
@@ -50,14 +50,16 @@ def passages(findings: Iterable[Finding], texts: Mapping[str, str]) -> dict[str,
     pieces = {key: _Pieces(texts[key]) for key in wanted if key in texts}
     return {
         finding.id: tuple(
-            pieces[quote.content_hash].around(quote) if quote.content_hash in pieces else Passage.of(quote)
+            pieces[quote.content_hash].around(quote)
+            if quote.content_hash in pieces
+            else QuotePassage.of(quote)
             for quote in finding.quotes[:MAX_PASSAGES]
         )
         for finding in every
     }
 
 
-def united(windows: Sequence[Passage]) -> list[Passage]:
+def united(windows: Sequence[QuotePassage]) -> list[QuotePassage]:
     """The windows in the order of texts and places; those of one text that overlap or touch are one passage.
 
     >>> ab = Passage(source_id="s", content_hash="h", start=0, end=4, text="One.")
@@ -65,7 +67,7 @@ def united(windows: Sequence[Passage]) -> list[Passage]:
     >>> [each.text for each in united([cd, ab])]
     ['One. Two.']
     """
-    made: list[Passage] = []
+    made: list[QuotePassage] = []
     hashes = {hash_: place for place, hash_ in enumerate(dict.fromkeys(w.content_hash for w in windows))}
     for window in sorted(windows, key=lambda w: (hashes[w.content_hash], w.start, -w.end)):
         last = made[-1] if made and made[-1].content_hash == window.content_hash else None
@@ -78,7 +80,7 @@ def united(windows: Sequence[Passage]) -> list[Passage]:
     return made
 
 
-def without(window: Passage, shown: Iterable[Passage]) -> list[Passage]:
+def without(window: QuotePassage, shown: Iterable[QuotePassage]) -> list[QuotePassage]:
     """What of a window stands in none of the passages ``shown``."""
     left = [window]
     for other in shown:
@@ -87,7 +89,7 @@ def without(window: Passage, shown: Iterable[Passage]) -> list[Passage]:
     return [piece for piece in left if len(piece.text.strip()) > MAX_GAP_CHARS]
 
 
-def _cut(window: Passage, other: Passage) -> list[Passage]:
+def _cut(window: QuotePassage, other: QuotePassage) -> list[QuotePassage]:
     """The parts of a window before and after another."""
     if other.end <= window.start or other.start >= window.end:
         return [window]
@@ -115,12 +117,12 @@ class _Pieces:
         ]
         self._starts = [span.start for span in self._spans]
 
-    def around(self, quote: Quote) -> Passage:
+    def around(self, quote: Quote) -> QuotePassage:
         """The quote with as many whole sentences before and after it as there is room for, in turn."""
         first = max(0, bisect_right(self._starts, quote.start) - 1)
         last = max(first, bisect_right(self._starts, quote.end - 1) - 1)
         if not self._spans or quote.end - quote.start > MAX_PASSAGE_CHARS:
-            return Passage.of(quote)
+            return QuotePassage.of(quote)
         start, end = min(quote.start, self._spans[first].start), max(quote.end, self._spans[last].end)
         grew = True
         while grew:
@@ -132,8 +134,8 @@ class _Pieces:
                 first, grew = first - 1, True
                 start = self._spans[first].start
         if end - start > MAX_PASSAGE_CHARS:
-            return Passage.of(quote)
-        return Passage(
+            return QuotePassage.of(quote)
+        return QuotePassage(
             source_id=quote.source_id,
             content_hash=quote.content_hash,
             start=start,

@@ -9,7 +9,7 @@ from typing import Protocol
 from deep_research.errors import SearchError
 from deep_research.logs import get_log, told
 from deep_research.provenance.disclosure import askable
-from deep_research.retrieval.inquiry import Inquiry, read_question
+from deep_research.retrieval.inquiry import ParsedQuestion, parse_question
 from deep_research.state import DeepResearchState
 
 MAX_READ_CHARS = 1_000  # of a steer, read without a model
@@ -27,7 +27,7 @@ def new_words(steer: str, question: str) -> tuple[str, ...]:
     """The content words of a steer that the question lacks, as the steer writes them; of one that names something the
     names alone: who asks for Ann Mole does not ask for any Ann."""
     read = _read(steer, question)
-    asked = set(read_question(question).terms)
+    asked = set(parse_question(question).terms)
     fresh = [word for word in _content_words(read) if asked.isdisjoint(read.words.terms(word))]
     named = [word for word in fresh if not read.names.isdisjoint(read.words.terms(word))]
     return tuple(dict.fromkeys(named or fresh))
@@ -36,7 +36,7 @@ def new_words(steer: str, question: str) -> tuple[str, ...]:
 def steering_query(steer: str, question: str, instructions: str | None) -> str:
     """The steer as a query: its content words, of one without a name together with the names of the question; without
     addresses and what is confidential of the owner's ``instructions``. Empty where nothing is left."""
-    read, of = _read(steer, question), read_question(question)
+    read, of = _read(steer, question), parse_question(question)
     words = _content_words(read)
     if not read.names:
         words += [word for word in of.telling(of.text) if not of.names.isdisjoint(of.words.terms(word))]
@@ -73,11 +73,11 @@ async def _is_known(steer: str, question: str, knows: Knows | None) -> bool:
         return named
 
 
-def _read(steer: str, question: str) -> Inquiry:
-    return read_question(steer[:MAX_READ_CHARS], read_question(question).language)
+def _read(steer: str, question: str) -> ParsedQuestion:
+    return parse_question(steer[:MAX_READ_CHARS], parse_question(question).language)
 
 
-def _content_words(read: Inquiry) -> list[str]:
+def _content_words(read: ParsedQuestion) -> list[str]:
     """The words that say what is asked for, without those that only ask."""
     idle = read.forms.bidding | read.forms.requesting
     return [word for word in read.telling(read.text) if word.casefold() not in idle]

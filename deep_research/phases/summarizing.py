@@ -44,7 +44,7 @@ numbers only, the most important sentence first.
 {RULES}"""
 
 
-class Chosen(BaseModel):
+class SentenceChoice(BaseModel):
     keep: list[int] = Field(description="numbers of the sentences to keep, the most important first")
 
 
@@ -145,7 +145,7 @@ class Summarizer:
         call = message.call(SYSTEM, output_for(model, MOST_OUTPUT)).model_copy(
             update={"timeout": self._timeout}
         )
-        answer = (await model.object(call, Chosen)).value
+        answer = (await model.object(call, SentenceChoice)).value
         given = set(places)
         chosen = [n - 1 for n in dict.fromkeys(answer.keep) if n - 1 in given]
         if not chosen:

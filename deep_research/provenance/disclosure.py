@@ -68,12 +68,12 @@ def askable(query: str, question: str, instructions: str | None) -> str:
 
 
 @lru_cache(maxsize=64)
-def confidential(instructions: str, known: str) -> Confidential:
+def confidential(instructions: str, known: str) -> SecretFilter:
     """What is confidential of the instructions, where ``known`` is no secret. Kept: a run asks for it again and again."""
-    return Confidential(instructions, known)
+    return SecretFilter(instructions, known)
 
 
-class Confidential:
+class SecretFilter:
     """Codes of the ``instructions``, and their rows of six words, that ``known`` has not."""
 
     def __init__(self, instructions: str, known: str = "") -> None:

@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from deep_research.patterns import regex
-from deep_research.provenance.sites import Class, class_of, host_of, named_by, site_of
+from deep_research.provenance.sites import SiteClass, class_of, host_of, named_by, site_of
 from deep_research.state import Source, SourceKind, SourceQuality
 from deep_research.text.names import asked_names, key
 from deep_research.text.words import ASKING_WORDS, STOP_WORDS, words
@@ -142,7 +142,7 @@ def _quality(signals: list[_Signal]) -> SourceQuality:
     return SourceQuality.MEDIUM if total >= MEDIUM else SourceQuality.LOW
 
 
-def _of_class(known: tuple[Class, str] | None) -> Iterable[_Signal]:
+def _of_class(known: tuple[SiteClass, str] | None) -> Iterable[_Signal]:
     if known:
         kind, domain = known
         yield _Signal(kind.effect, f"{kind.name}: {domain}")
@@ -175,7 +175,7 @@ def _of_record(facts: SourceFacts) -> Iterable[_Signal]:
         yield _Signal(1, f"cited {facts.citations:,} times")
 
 
-def _of_page(facts: SourceFacts, kind: Class | None) -> Iterable[_Signal]:
+def _of_page(facts: SourceFacts, kind: SiteClass | None) -> Iterable[_Signal]:
     if any(author.strip() for author in facts.authors):
         yield _Signal(1, "names its author")
     if facts.published:

@@ -104,7 +104,7 @@ def same_site(one: str, other: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Class:
+class SiteClass:
     """``effect`` is what it adds to the judgement of a source (see `deep_research.provenance.quality`); ``scholarly``
     says that age matters less there than elsewhere, ``primary`` that what stands there is the thing itself: a standard,
     a law, a data set; ``voice`` who speaks where many do: the "author" of a page, or the "owner" or "package" that its
@@ -120,17 +120,17 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    domains: Mapping[str, Class]
-    ends: tuple[tuple[re.Pattern[str], Class], ...]
-    begins: tuple[tuple[re.Pattern[str], Class], ...]
-    personal: Class
+    domains: Mapping[str, SiteClass]
+    ends: tuple[tuple[re.Pattern[str], SiteClass], ...]
+    begins: tuple[tuple[re.Pattern[str], SiteClass], ...]
+    personal: SiteClass
 
 
 @cache
 def table() -> _Table:
     rows = tomllib.loads(FILE.read_text(encoding="utf-8"))
     kinds = {
-        name: Class(
+        name: SiteClass(
             name,
             row["effect"],
             row.get("scholarly", False),
@@ -148,7 +148,7 @@ def table() -> _Table:
     )
 
 
-def class_of(url: str) -> tuple[Class, str] | None:
+def class_of(url: str) -> tuple[SiteClass, str] | None:
     """The class of a web address, and the domain or host it was told by; None when nothing tells."""
     host = host_of(url)
     if not host:
@@ -159,7 +159,7 @@ def class_of(url: str) -> tuple[Class, str] | None:
     return found
 
 
-def named_by(url: str, kind: Class) -> str:
+def named_by(url: str, kind: SiteClass) -> str:
     """Whom or what the address of a page names on a site where many write: its owner, or the package that it is of; ""
     where nobody. ``github.com/orm/light`` is of "orm", ``pypi.org/project/light`` of "light"."""
     place = {"owner": 0, "package": 1}.get(kind.voice)
@@ -167,7 +167,7 @@ def named_by(url: str, kind: Class) -> str:
     return unquote(segments[place]) if place is not None and len(segments) > place else ""
 
 
-def _class_of(host: str) -> tuple[Class, str] | None:
+def _class_of(host: str) -> tuple[SiteClass, str] | None:
     labels = host.split(".")
     for start in range(len(labels) - 1):
         domain = ".".join(labels[start:])

@@ -168,11 +168,11 @@ class _Answers:
             return ()
         from deep_research.retrieval.inquiry import (  # loads tables of languages
             may_hold,
-            read_question,
+            parse_question,
             standing,
         )
 
-        inquiry = standing(part, self.state.query) if part is not None else read_question(question)
+        inquiry = standing(part, self.state.query) if part is not None else parse_question(question)
         asked = frozenset(inquiry.terms)
         least = MIN_RELEVANCE * findings[0].relevance
         best = sorted(

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 
 from deep_research.patterns import regex
 from deep_research.report.cells import misplaced, placed
-from deep_research.report.cited import Cited
+from deep_research.report.cited import CitationResolver
 from deep_research.report.draft_claims import DraftClaim, draft_claims
 from deep_research.report.judging import judged, key_of
 from deep_research.report.own_lines import FIXED, GAPS, gap_lines, is_told_together, own_lines
@@ -75,7 +75,7 @@ def checked_claims(
 
 
 @dataclass(frozen=True, slots=True)
-class _Carried:
+class _SupportResult:
     """What was found of a claim, and in which findings."""
 
     support: Support
@@ -114,7 +114,7 @@ class _Draft:
 
 
 _NOTHING = Support(ClaimVerdict.UNSUPPORTED, 0.0, 0.0)
-_BY_THE_LOG = _Carried(Support(ClaimVerdict.SUPPORTED, 1.0, 1.0), basis=ClaimBasis.RUN)
+_BY_THE_LOG = _SupportResult(Support(ClaimVerdict.SUPPORTED, 1.0, 1.0), basis=ClaimBasis.RUN)
 
 
 @dataclass
@@ -125,12 +125,12 @@ class Checker:
     state: DeepResearchState
     texts: Mapping[str, str]
     partial: bool = False
-    cited: Cited = field(init=False)
+    cited: CitationResolver = field(init=False)
     _drafts: dict[str, _Draft] = field(default_factory=dict)
     _repeats: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.cited = Cited(self.state, self.texts)
+        self.cited = CitationResolver(self.state, self.texts)
 
     def claims(
         self, draft: str, judgements: Mapping[str, Judgement], progress: Progress | None = None
@@ -189,18 +189,18 @@ class Checker:
 
     # How a claim is carried
 
-    def _carried(self, told: DraftClaim, draft: _Draft) -> _Carried | None:
+    def _carried(self, told: DraftClaim, draft: _Draft) -> _SupportResult | None:
         """None where it says nothing that could be looked for."""
         language = draft.language
         if draft.tells_of_the_run(told):
             return _BY_THE_LOG
         if draft.is_untrue_of_the_run(told):
             reason = Discrepancy(aspect=Aspect.WORDS, claimed=told.text)
-            return _Carried(replace(_NOTHING, reasons=(reason,)), basis=ClaimBasis.RUN)
+            return _SupportResult(replace(_NOTHING, reasons=(reason,)), basis=ClaimBasis.RUN)
         if told.cites:
             return self._by(told, told.cites, language, inherited=False)
         if len(told.text) > MAX_STATEMENT_CHARS:
-            return _Carried(_NOTHING)
+            return _SupportResult(_NOTHING)
         if not self._reader(language).read(told.text).tokens:
             return None
         near = self._by(told, told.near, language, inherited=True) if told.near else None
@@ -210,17 +210,19 @@ class Checker:
 
     def _by(
         self, told: DraftClaim, cites: tuple[str, ...], language: str, *, inherited: bool
-    ) -> _Carried | None:
+    ) -> _SupportResult | None:
         findings = tuple(i for i in cites if i in self.cited.findings)
         if (quote := self.cited.word_for_word(told.text, cites)) is not None:
             whole = Support(ClaimVerdict.SUPPORTED, 1.0, 1.0)
-            return _Carried(whole, (quote,), findings, inherited=inherited)
+            return _SupportResult(whole, (quote,), findings, inherited=inherited)
         if not self._reader(language).read(told.text).tokens:
             return None
         if self._names_source(told, cites):
-            return _Carried(Support(ClaimVerdict.SUPPORTED, 1.0, 1.0), (), findings, inherited=inherited)
+            return _SupportResult(
+                Support(ClaimVerdict.SUPPORTED, 1.0, 1.0), (), findings, inherited=inherited
+            )
         found, evidence = self._in_place(told, cites, *self._of_cell(told, cites, language))
-        carried = _Carried(found, evidence, findings, inherited=inherited)
+        carried = _SupportResult(found, evidence, findings, inherited=inherited)
         if carried.is_supported or inherited:
             return carried
         return self._of_sources(told, language, cites) or carried
@@ -280,28 +282,30 @@ class Checker:
     def _titles(self, cites: Iterable[str]) -> set[str]:
         return {plainly(source.title) for source in self.cited.sources(cites)}
 
-    def _elsewhere(self, told: DraftClaim, near: _Carried | None, language: str) -> _Carried:
+    def _elsewhere(self, told: DraftClaim, near: _SupportResult | None, language: str) -> _SupportResult:
         """Of a claim that cites nothing: what the findings that it repeats rest on; else what the log says of it."""
         best = near
         if repeated := self._repeated(told, language):
             found, evidence = self._of_cell(told, repeated, language)
             found, evidence = self._in_place(told, repeated, found, evidence)
-            again = _Carried(found, evidence, repeated, inherited=True)
+            again = _SupportResult(found, evidence, repeated, inherited=True)
             if again.is_supported or best is None or found.score > best.support.score:
                 best = again
         if best is not None and best.is_supported:
             return best
         of_run = self._lack(told, language) or self._of_sources(told, language)
-        return of_run or best or _Carried(_NOTHING)
+        return of_run or best or _SupportResult(_NOTHING)
 
-    def _of_sources(self, told: DraftClaim, language: str, cites: tuple[str, ...] = ()) -> _Carried | None:
+    def _of_sources(
+        self, told: DraftClaim, language: str, cites: tuple[str, ...] = ()
+    ) -> _SupportResult | None:
         """What is said of the sources of the report as such, where that is known of them; None of any other claim."""
         sources = self.cited.sources(cites or self.cited.findings)
         if not is_borne_out(told.text, sources, self.state.sources, self._reader(language)):
             return None
         return replace(_BY_THE_LOG, finding_ids=tuple(i for i in cites if i in self.cited.findings))
 
-    def _lack(self, told: DraftClaim, language: str) -> _Carried | None:
+    def _lack(self, told: DraftClaim, language: str) -> _SupportResult | None:
         """What is said to be unknown: a gap of the run has to tell it; where none does it is no more than likely. Under a
         heading of what is open it has to be a question or a denial. None of what says no such thing."""
         marks = vocabulary(language).marks
@@ -325,7 +329,7 @@ class Checker:
             return None
         reasons = (Discrepancy(aspect=Aspect.WORDS, claimed=told.text),)
         verdict = ClaimVerdict.UNSUPPORTED if specific else ClaimVerdict.PARTIAL
-        return _Carried(Support(verdict, 0.0, found.share, reasons), basis=ClaimBasis.RUN)
+        return _SupportResult(Support(verdict, 0.0, found.share, reasons), basis=ClaimBasis.RUN)
 
     def _tells_of_a_lack(self, told: DraftClaim, language: str) -> bool:
         """Whether it says of something that it is not known: in so many words, or as a denial among what is open."""
@@ -356,7 +360,7 @@ class Checker:
         return reader(language or self.cited.language)
 
 
-def _is_denied_in_its_row(told: DraftClaim, near: _Carried) -> bool:
+def _is_denied_in_its_row(told: DraftClaim, near: _SupportResult) -> bool:
     """Whether what a row cites says otherwise than a cell of it: that is what its reader looks at. A sentence may be of
     another source than the next reference."""
     return told.kind is ClaimKind.CELL and near.support.verdict is ClaimVerdict.CONTRADICTED
@@ -379,7 +383,7 @@ def _statement(told: DraftClaim) -> str:
     return f"{told.row}: {told.text}" if told.kind is ClaimKind.CELL and told.row else told.text
 
 
-def _claim(told: DraftClaim, carried: _Carried, key: str) -> Claim:
+def _claim(told: DraftClaim, carried: _SupportResult, key: str) -> Claim:
     verdict = carried.support.verdict
     return Claim(
         id=key,

@@ -81,7 +81,7 @@ _VERDICTS: dict[
 
 
 @dataclass
-class Cited:
+class CitationResolver:
     """What the findings and sources of a run say. ``texts`` are saved texts by their hash; they may grow while this is
     used: they are read when they are needed. Of a source whose text is not among them its quotes alone are looked at."""
 

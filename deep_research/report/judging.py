@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deep_research.report.cited import Cited
+from deep_research.report.cited import CitationResolver
 from deep_research.state import Aspect, Claim, ClaimVerdict, DeepResearchState, Judgement, Quote
 from deep_research.state.identity import claim_id
 from deep_research.text.language import written_in
@@ -28,7 +28,7 @@ def verdicts(checked: ClaimVerdict, judgement: Judgement | None) -> tuple[ClaimV
     return own, own
 
 
-def judged(claim: Claim, judgement: Judgement | None, cited: Cited) -> Claim:
+def judged(claim: Claim, judgement: Judgement | None, cited: CitationResolver) -> Claim:
     """The claim with what the judge says of it: its verdict counts as `verdicts` says, and the passages that decide are
     shown."""
     if judgement is None:
@@ -42,13 +42,13 @@ def judged(claim: Claim, judgement: Judgement | None, cited: Cited) -> Claim:
     return claim.model_copy(update={"judgement": judgement, "verdict": verdict, "evidence": shown})
 
 
-def _standing(claim: Claim, judgement: Judgement, cited: Cited) -> tuple[Quote, ...]:
+def _standing(claim: Claim, judgement: Judgement, cited: CitationResolver) -> tuple[Quote, ...]:
     """Those of the judge's quotes that stand in sources which the claim cites."""
     ids = {source.id for source in cited.sources(claim.finding_ids)}
     return tuple(quote for quote in judgement.quotes if quote.source_id in ids and cited.holds(quote))
 
 
-def _bear(claim: Claim, quotes: Sequence[Quote], cited: Cited) -> bool:
+def _bear(claim: Claim, quotes: Sequence[Quote], cited: CitationResolver) -> bool:
     """Whether the sentences of quotes, with their titles and headings, have every figure, unit, date and name of a
     claim."""
     if not quotes or len(claim.text) > MAX_STATEMENT_CHARS:

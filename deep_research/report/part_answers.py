@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from deep_research.report.judging import key_of
-from deep_research.retrieval.inquiry import Inquiry, may_hold, standing, whole_names
+from deep_research.retrieval.inquiry import ParsedQuestion, may_hold, standing, whole_names
 from deep_research.state import (
     Claim,
     ClaimVerdict,
@@ -67,7 +67,7 @@ def _answer(
     return verdict.model_copy(update={"verdict": found, "claim_ids": tuple(claim.id for claim in telling)})
 
 
-def _holds_kind(claim: Claim, inquiry: Inquiry) -> bool:
+def _holds_kind(claim: Claim, inquiry: ParsedQuestion) -> bool:
     return may_hold(inquiry.expects, claim.text, inquiry.words, frozenset(inquiry.terms))
 
 
@@ -76,7 +76,7 @@ def _context(claim: Claim, sources: Mapping[str, Source]) -> str:
     return " ".join((claim.text, claim.heading, *(quote.quote for quote in claim.evidence), *titles))
 
 
-def names_held(inquiry: Inquiry, text: str) -> bool:
+def names_held(inquiry: ParsedQuestion, text: str) -> bool:
     """Whether a text has every name of a question."""
     terms = set(inquiry.words.terms(text))
     return all(name <= terms for name in whole_names(inquiry))

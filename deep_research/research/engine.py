@@ -111,7 +111,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         clock: Clock | None = None,
         **settings: Unpack[SettingArguments],
     ) -> None:
-        from deep_research.assembly import Given, Variants
+        from deep_research.assembly import EngineArguments, EngineVariants
         from deep_research.assembly.memory_choice import chosen_memory
         from deep_research.assembly.user_directory import chosen_users
         from deep_research.research.live_run import LiveRuns
@@ -138,7 +138,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         handed_over = None if isinstance(memory, str) else memory
         used_memory = chosen_memory(handed_over, self._settings)
         self._own_memory = used_memory if handed_over is None else None
-        arguments = Given(
+        arguments = EngineArguments(
             model=None if _is_named(model) else model,
             models=None if _is_named(models) else models,
             agents=agents,
@@ -153,7 +153,7 @@ class DeepResearch(RunControl, MemoryVerbs):
             memory=used_memory,
         )
         clock = self._clock = clock or utc_now
-        self._variants = Variants(self._resolved, arguments, clock)
+        self._variants = EngineVariants(self._resolved, arguments, clock)
         self._parts = self._variants.own
         super().__init__(self._parts.store, used_memory)
         self._users = chosen_users(users, self._settings)

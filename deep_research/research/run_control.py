@@ -28,13 +28,13 @@ from deep_research.research.sessions import Sessions
 from deep_research.state import CommandKind, RunStatus, WhenDue
 
 if TYPE_CHECKING:
-    from deep_research.assembly import Parts, Variants
+    from deep_research.assembly import EngineVariants, Parts
     from deep_research.budget.shared_budget import SharedBudget
     from deep_research.research.live_run import Item, LiveRuns
     from deep_research.research.loops import BackgroundLoop
     from deep_research.research.result import ResearchResult
     from deep_research.research.run_worker import Worker
-    from deep_research.research.runner import Claim, Runner
+    from deep_research.research.runner import ClaimedRun, Runner
     from deep_research.research.runs import Waiting
     from deep_research.state import Budget
     from deep_research.state.events import Event, Progress
@@ -53,7 +53,7 @@ class RunControl(Sessions, ABC):
 
     _background: BackgroundLoop
     _runner: Runner
-    _variants: Variants
+    _variants: EngineVariants
     _parts: Parts
     _shared_budget: tuple[SharedBudget, ...]
     _feed: Feed
@@ -143,7 +143,7 @@ class RunControl(Sessions, ABC):
         budget: Budget | None = None,
         take_over: bool = False,
         parked_at: int | None = None,
-        claim: Claim | None = None,
+        claim: ClaimedRun | None = None,
     ) -> ResearchResult:
         from deep_research.state import Budget
         from deep_research.store.base import busy
@@ -262,7 +262,7 @@ class RunControl(Sessions, ABC):
 
     wake = plain(awake)
 
-    async def _wake_run(self, waiting: Waiting, claim: Claim | None = None) -> ResearchResult:
+    async def _wake_run(self, waiting: Waiting, claim: ClaimedRun | None = None) -> ResearchResult:
         run_id, at = waiting.research_id, waiting.parked_at
         if waiting.then is WhenDue.ABORT and not waiting.answered:
             await self._runner.abandon(

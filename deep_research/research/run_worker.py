@@ -19,7 +19,7 @@ from deep_research.state import AbortReason, RunStatus
 
 if TYPE_CHECKING:
     from deep_research.research.result import ResearchResult
-    from deep_research.research.runner import Claim, Runner
+    from deep_research.research.runner import ClaimedRun, Runner
     from deep_research.research.runs import Waiting
 
 RETRY_SECONDS = 30.0  # before a run is claimed again that could not be gone on with
@@ -31,7 +31,7 @@ log = get_log("worker")
 class Goes(Protocol):
     """Goes on with a claimed run."""
 
-    def __call__(self, waiting: Waiting, claim: Claim) -> Awaitable[ResearchResult]: ...
+    def __call__(self, waiting: Waiting, claim: ClaimedRun) -> Awaitable[ResearchResult]: ...
 
 
 class Worker:
@@ -43,7 +43,7 @@ class Worker:
         runs: Runs,
         runner: Runner,
         concurrency: int,
-        resume: Callable[[Claim], Awaitable[ResearchResult]],
+        resume: Callable[[ClaimedRun], Awaitable[ResearchResult]],
         wake: Goes,
     ) -> None:
         self._runs = runs
@@ -59,7 +59,7 @@ class Worker:
         self.count = 0
 
     def stop(self) -> None:
-        """Claim no further run; those that are worked on go on. From any thread."""
+        """ClaimedRun no further run; those that are worked on go on. From any thread."""
         self._stopped = True
         self.look()
 
@@ -108,7 +108,7 @@ class Worker:
         await asyncio.wait({news, *self._tasks}, timeout=POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         news.cancel()
 
-    async def _work_on(self, claim: Claim) -> None:
+    async def _work_on(self, claim: ClaimedRun) -> None:
         """Go on with a claimed run. One that cannot be gone on with here is aborted, so that it does not come again."""
         run_id = claim.row.run_id
         try:
@@ -128,7 +128,7 @@ class Worker:
             await asyncio.shield(self._runner.let_go(claim))
             raise
 
-    async def _give_up(self, claim: Claim, error: Exception) -> None:
+    async def _give_up(self, claim: ClaimedRun, error: Exception) -> None:
         """Abort a run that cannot be gone on with as it is set up here; leave one alone for a while that may be gone on
         with later."""
         run_id = claim.row.run_id

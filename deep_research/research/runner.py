@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
-from deep_research.assembly import Going, Parts, Variants, without_effect
+from deep_research.assembly import EngineVariants, Parts, ResumePlan, without_effect
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError
 from deep_research.logs import get_log, told
@@ -131,7 +131,7 @@ def _in_scope(
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimedRun:
     """A run that a worker took from the store, whose lease is renewed from then on."""
 
     row: RunRow
@@ -144,7 +144,7 @@ class Runner:
 
     def __init__(
         self,
-        variants: Variants,
+        variants: EngineVariants,
         settings: Settings,
         feed: Feed,
         clock: Clock,
@@ -230,22 +230,22 @@ class Runner:
             RunCreated(research_id=run_id, query=query, options=options, setup=setup, queue=place)
         )
 
-    async def claim(self, besides: Collection[str] = ()) -> Claim | None:
+    async def claim(self, besides: Collection[str] = ()) -> ClaimedRun | None:
         """Take the run that a worker works on next, none of those ``besides``; None where there is none. Its lease is
         renewed until the run is let go of, however long it takes to prepare for it."""
         owner, store = Owner.here(self._token), self._parts.store
 
-        def take() -> Claim | None:
+        def take() -> ClaimedRun | None:
             row = store.claim(owner, besides=besides)
             if row is None:
                 return None
             lane = Lane(row.run_id, owner, row.fence)
             store.watch(lane, Watch(on_command=lambda _: None, on_lost=lambda: None))
-            return Claim(row, lane)
+            return ClaimedRun(row, lane)
 
         return await self._take_in_thread(take, lambda claim: claim.lane if claim else None)
 
-    async def let_go(self, claim: Claim) -> None:
+    async def let_go(self, claim: ClaimedRun) -> None:
         """Give a claimed run back, on which nothing was done."""
         await asyncio.to_thread(self._release, claim.lane)
 
@@ -282,13 +282,13 @@ class Runner:
         answer: Any,
         shared: Sequence[SharedBudget] = (),
         parts: Parts | None = None,
-        compared: Callable[[SetUp | None], Going] = lambda _: Going(),
+        compared: Callable[[SetUp | None], ResumePlan] = lambda _: ResumePlan(),
         by: Literal["owner", "default", "worker"] = "owner",
         *,
         budget: Budget | None = None,
         take_over: bool = False,
         parked_at: int | None = None,
-        claim: Claim | None = None,
+        claim: ClaimedRun | None = None,
     ) -> ResearchResult:
         """Take the run over and go on with the ``parts``, as ``compared`` says of the set-up that it has, or does not go
         on. Without an ``answer`` one that was left for the run is taken. ``by`` is who answers. ``budget`` are caps that
@@ -336,7 +336,7 @@ class Runner:
         *,
         reason: AbortReason = AbortReason.CANCELLED,
         parked_at: int | None = None,
-        claim: Claim | None = None,
+        claim: ClaimedRun | None = None,
     ) -> None:
         """Abort a run that nobody works on, where it stands ``parked_at``, or that was claimed. Raises `RunBusyError`
         when somebody does, or did since."""
@@ -404,7 +404,7 @@ class Runner:
     # One run
 
     async def _take(
-        self, run_id: str, *, take_over: bool = False, claim: Claim | None = None
+        self, run_id: str, *, take_over: bool = False, claim: ClaimedRun | None = None
     ) -> tuple[RunJournal, Stopwatch]:
         owner = Owner.here(self._token)
         store = self._parts.store
@@ -699,7 +699,7 @@ def _for_user(setup: SetUp, user: UserContext | None) -> SetUp:
     return setup if user is None else setup.model_copy(update={"user": user})
 
 
-def _set_up_anew(state: DeepResearchState, going: Going) -> list[Event]:
+def _set_up_anew(state: DeepResearchState, going: ResumePlan) -> list[Event]:
     """What is told of a run that is not gone on with as it was set up. What was told before is not told again."""
     changed: list[Event] = [SetUpChanged(old=state.setup, new=going.change)] if going.change else []
     return changed + [NoticeAdded(notice=notice) for notice in going.notices if notice not in state.notices]

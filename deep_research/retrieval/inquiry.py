@@ -83,7 +83,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiry:
+class ParsedQuestion:
     """A question as it is read. ``names`` are those of its terms that are written as names, figures or identifiers,
     ``asking`` those that only ask for a number, as "long" of "how long", which "nine hours" answers;
     ``parts`` has the question itself where it has no several; ``subject`` is what an overview is wanted of, "" where
@@ -129,7 +129,7 @@ def _told(terms: Collection[str]) -> int:
 
 
 @lru_cache(maxsize=256)
-def read_question(text: str, language: str = "") -> Inquiry:
+def parse_question(text: str, language: str = "") -> ParsedQuestion:
     """The question ``text``, in a language or the one that its words tell; markup and addresses that came along with it
     are not asked about."""
     text = unmarked(text).translate(_ASKING)
@@ -143,7 +143,7 @@ def read_question(text: str, language: str = "") -> Inquiry:
     names = frozenset(term for name in named for term in words.terms(name)) & frozenset(terms)
     kind, opening = _opening(text, words)
     asking = frozenset(words.terms(opening) if kind == "number" else ()) & frozenset(terms)
-    inquiry = Inquiry(text, language, terms, names, asking, kind, ())
+    inquiry = ParsedQuestion(text, language, terms, names, asking, kind, ())
     parts = _parts(inquiry)
     inquiry = replace(inquiry, parts=parts, expects=parts[0].expects if len(parts) == 1 else inquiry.expects)
     return replace(inquiry, subject=_subject(inquiry))
@@ -160,7 +160,7 @@ def _capitals(text: str, dated: Vocabulary | None) -> Iterator[str]:
             yield match.group()
 
 
-def whole_names(inquiry: Inquiry) -> tuple[frozenset[str], ...]:
+def whole_names(inquiry: ParsedQuestion) -> tuple[frozenset[str], ...]:
     """The names of a question, each as the terms of its words: of "Cape Verde" both. A figure is no name."""
     found: list[set[str]] = []
     end = -1
@@ -199,7 +199,7 @@ def _opening(text: str, words: Vocabulary) -> tuple[str, str]:
     return "", ""
 
 
-def _parts(inquiry: Inquiry) -> tuple[Part, ...]:
+def _parts(inquiry: ParsedQuestion) -> tuple[Part, ...]:
     words = inquiry.words
     line = " ".join(inquiry.text.split())
     pieces = list(_pieces(line, inquiry))
@@ -218,7 +218,7 @@ def _parts(inquiry: Inquiry) -> tuple[Part, ...]:
     )
 
 
-def _pieces(line: str, inquiry: Inquiry) -> Iterator[tuple[str, bool]]:
+def _pieces(line: str, inquiry: ParsedQuestion) -> Iterator[tuple[str, bool]]:
     """The pieces of a question, and whether each asks something."""
     for start, end in sentence_spans(line, 0, len(line)):
         sentence = line[start:end]
@@ -232,7 +232,7 @@ def _pieces(line: str, inquiry: Inquiry) -> Iterator[tuple[str, bool]]:
                 yield piece, mark.startswith("?") or _asks(piece, inquiry, is_clause=mark == ",")
 
 
-def _asks(piece: str, inquiry: Inquiry, *, is_clause: bool) -> bool:
+def _asks(piece: str, inquiry: ParsedQuestion, *, is_clause: bool) -> bool:
     """Whether a piece without a question mark asks or bids something. ``is_clause``: with nothing but a comma another
     one follows it, as "when I lit the lamp" is followed."""
     words, form = inquiry.words, inquiry.forms
@@ -246,7 +246,7 @@ def _asks(piece: str, inquiry: Inquiry, *, is_clause: bool) -> bool:
     )
 
 
-def _alone(piece: str, first: str, inquiry: Inquiry) -> str:
+def _alone(piece: str, first: str, inquiry: ParsedQuestion) -> str:
     """A piece of a question as it can be asked alone: one without a name of the question takes those of the first."""
     names = frozenset(name for name in inquiry.names if not name.isdigit())
     if not names.isdisjoint(inquiry.words.terms(piece)):
@@ -255,16 +255,16 @@ def _alone(piece: str, first: str, inquiry: Inquiry) -> str:
     return " ".join([piece, *([w for w in told if not names.isdisjoint(inquiry.words.terms(w))] or told)])
 
 
-def standing(part: QuestionPart, question: str) -> Inquiry:
+def standing(part: QuestionPart, question: str) -> ParsedQuestion:
     """A part of a question, read as a question that stands alone, with the kind of answer that the part expects."""
-    inquiry = read_question(question)
+    inquiry = parse_question(question)
     known = {each.text: each.query for each in inquiry.parts}
     text = known.get(part.text) or _alone(part.text, inquiry.parts[0].query, inquiry)
-    read = read_question(text, inquiry.language)
+    read = parse_question(text, inquiry.language)
     return replace(read, expects=part.expects) if part.expects != read.expects else read
 
 
-def _subject(inquiry: Inquiry) -> str:
+def _subject(inquiry: ParsedQuestion) -> str:
     """What follows "a short history of", what stands before "timeline", or all of a few words that ask nothing."""
     form, function = inquiry.forms, inquiry.words.function
     said = inquiry.text[:_SHORT_CHARS].strip(" .?!").split()
@@ -286,7 +286,7 @@ def _subject(inquiry: Inquiry) -> str:
 
 def question_parts(text: str) -> tuple[QuestionPart, ...]:
     """The parts of a question as a run knows them. A topic has one, itself."""
-    inquiry = read_question(text)
+    inquiry = parse_question(text)
     if inquiry.subject or inquiry.is_topic or inquiry.is_broad:
         return (QuestionPart(id=part_id(text), text=" ".join(text.split())),)
     parts = (QuestionPart(id=part_id(p.query), text=p.text, expects=p.expects) for p in inquiry.parts)

@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from math import sqrt
 
-from deep_research.retrieval.inquiry import Inquiry
+from deep_research.retrieval.inquiry import ParsedQuestion
 from deep_research.state import Mention
 from deep_research.text.names import borne, spelled
 from deep_research.text.words import ASKING_WORDS, stem, stems_of, words
@@ -36,7 +36,7 @@ NEARLY_ALL_SHARE = 0.9  # of the question, for one source to answer it alone
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedTerms:
     """What a question asks for: its words by stem and its names by key, with how telling (0 to 1) each is.
     ``relations`` are the stems that are no part of a name; with ``sides`` the names are compared with each other, so that
     none of them is looked for where another leads. ``text`` is the question."""
@@ -88,7 +88,7 @@ class _Entry:
     names: Mapping[str, Mention]
 
 
-def asked(inquiry: Inquiry, rarity: Mapping[str, float], names: Iterable[Mention]) -> Asked:
+def asked(inquiry: ParsedQuestion, rarity: Mapping[str, float], names: Iterable[Mention]) -> AskedTerms:
     """What is asked. ``rarity`` tells how telling (0 to 1) a word in lower case is."""
     by_key = {mention.name: mention.weight for mention in names}
     inside = {stem(word) for name in by_key for word in name.split()}
@@ -97,10 +97,10 @@ def asked(inquiry: Inquiry, rarity: Mapping[str, float], names: Iterable[Mention
     sides = len(by_key) > 1 and not comparing.isdisjoint(said)
     words_of = {stem(word): word for word in reversed(said) if not sides or word not in comparing}
     weights = {term: rarity.get(word, UNKNOWN_WORD_WEIGHT) for term, word in words_of.items()}
-    return Asked(weights, by_key, frozenset(weights) - inside, sides, inquiry.text)
+    return AskedTerms(weights, by_key, frozenset(weights) - inside, sides, inquiry.text)
 
 
-def _entry_of(item: Item, question: Asked) -> _Entry:
+def _entry_of(item: Item, question: AskedTerms) -> _Entry:
     stems = stems_of(f"{item.title}\n{item.text}")
     return _Entry(
         item,
@@ -111,7 +111,7 @@ def _entry_of(item: Item, question: Asked) -> _Entry:
     )
 
 
-def _leading_names(entry: _Entry, question: Asked) -> dict[str, float]:
+def _leading_names(entry: _Entry, question: AskedTerms) -> dict[str, float]:
     """The names that a source leads to, most promising first, with how much they promise."""
     promise: dict[str, float] = {}
     for name, mention in entry.names.items():
@@ -149,7 +149,7 @@ class Trails:
 
 
 def follow(
-    question: Asked,
+    question: AskedTerms,
     items: Sequence[Item],
     *,
     naming: frozenset[int] = frozenset(),
@@ -173,7 +173,7 @@ def follow(
     return Trails(scores, _leads(strong, scores, question), _held(entries, strong, scores, holders, question))
 
 
-def _direct(entry: _Entry, question: Asked, naming: frozenset[int]) -> float:
+def _direct(entry: _Entry, question: AskedTerms, naming: frozenset[int]) -> float:
     """What a source is worth by itself, 0 to 1: what it has of the question, its ranks, and whether it is about one of
     the question's names."""
     about = (surely * question.names.get(name, 0.0) for name, surely in entry.bears.items())
@@ -191,7 +191,7 @@ def _relative(scores: Mapping[str, float]) -> dict[str, float]:
     return {key: score / best for key, score in scores.items()}
 
 
-def _anchors(base: dict[str, float], entries: Sequence[_Entry], question: Asked) -> list[_Entry]:
+def _anchors(base: dict[str, float], entries: Sequence[_Entry], question: AskedTerms) -> list[_Entry]:
     """The best source of each name in the question. They are strong, however the other names outshine them: each may
     begin a trail. Raises their ``base``."""
     anchors: list[_Entry] = []
@@ -215,7 +215,7 @@ def _links(
     entries: Sequence[_Entry],
     strong: Sequence[_Entry],
     base: Mapping[str, float],
-    question: Asked,
+    question: AskedTerms,
     holders: Mapping[str, int],
 ) -> dict[str, float]:
     """How firmly each source is tied to a strong one: by a name that this one mentions and the source bears, where it has
@@ -243,7 +243,7 @@ def _tie(name: str, source: _Entry, entry: _Entry, holders: Mapping[str, int]) -
     return entry.bears[name] * mention.weight / sqrt(max(mention.bearers, holders[name]))
 
 
-def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: Asked) -> tuple[Lead, ...]:
+def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: AskedTerms) -> tuple[Lead, ...]:
     """The names that strong sources mention, each with what the best of these sources lacks."""
     found: dict[str, Lead] = {}
     for entry in strong:
@@ -262,7 +262,7 @@ def _held(
     strong: Sequence[_Entry],
     scores: Mapping[str, float],
     holders: Mapping[str, int],
-    question: Asked,
+    question: AskedTerms,
 ) -> float:
     """The share of the question that the best two sources have, halved unless one of them has nearly all or a name
     ties a strong source firmly to one that has what it lacks."""

@@ -12,7 +12,7 @@ from math import log
 
 from deep_research.retrieval.candidates import Candidate, Document
 from deep_research.retrieval.ranker import View
-from deep_research.retrieval.selection import Passage
+from deep_research.retrieval.selection import ChosenPassage
 from deep_research.text import unspaced
 from deep_research.text.passages import BlockKind
 
@@ -22,7 +22,7 @@ STEP_WORDS = 25  # between the beginnings of two windows
 SATURATION = 1.2  # BM25's k1
 
 
-def best_windows(view: View, limit: int) -> list[Passage]:
+def best_windows(view: View, limit: int) -> list[ChosenPassage]:
     """The best windows of longer documents for a question, best first; they share no sentence. Of the title
     and the headings each term that the first sentence lacks counts once more."""
     windows = [window for document in view.pool.documents for window in _windows(view, document)]
@@ -33,7 +33,7 @@ def best_windows(view: View, limit: int) -> list[Passage]:
     }
     for window, count in zip(windows, counts, strict=True):
         window.score = sum(weights[t] * n * (SATURATION + 1) / (n + SATURATION) for t, n in count.items())
-    best: list[Passage] = []
+    best: list[ChosenPassage] = []
     for window in sorted(windows, key=lambda window: -window.score):
         if len(best) == limit or not window.score:
             break
@@ -42,7 +42,7 @@ def best_windows(view: View, limit: int) -> list[Passage]:
     return best
 
 
-def _windows(view: View, document: Document) -> Iterator[Passage]:
+def _windows(view: View, document: Document) -> Iterator[ChosenPassage]:
     """Runs of candidates of one section."""
     every = document.candidates
     sizes = [unspaced.size(view.text(c)) for c in every]
@@ -51,7 +51,7 @@ def _windows(view: View, document: Document) -> Iterator[Passage]:
     first = 0
     while first < len(every):
         last, words = _end(every, sizes, first)
-        yield Passage(document.id, first, last, 0.0, words)
+        yield ChosenPassage(document.id, first, last, 0.0, words)
         step = sizes[first]
         first += 1
         while first <= last and step + sizes[first] <= STEP_WORDS:
@@ -73,7 +73,7 @@ def _end(every: Sequence[Candidate], sizes: Sequence[int], first: int) -> tuple[
     return last, words
 
 
-def _counts(view: View, window: Passage) -> Counter[str]:
+def _counts(view: View, window: ChosenPassage) -> Counter[str]:
     """How often a window has each asked term."""
     every = view.pool.named[window.document].candidates[window.first : window.last + 1]
     count = Counter(term for c in every for term in view.asked_in(c))
@@ -82,5 +82,5 @@ def _counts(view: View, window: Passage) -> Counter[str]:
     return count
 
 
-def _overlap(one: Passage, other: Passage) -> bool:
+def _overlap(one: ChosenPassage, other: ChosenPassage) -> bool:
     return one.document == other.document and one.first <= other.last and other.first <= one.last

@@ -22,7 +22,7 @@ from typing import Any
 
 from deep_research.patterns import regex
 from deep_research.retrieval.candidates import STEP, Candidate, Document, Pool
-from deep_research.retrieval.inquiry import Inquiry, holds_kind
+from deep_research.retrieval.inquiry import ParsedQuestion, holds_kind
 from deep_research.text import unspaced
 from deep_research.text.language import WORD
 from deep_research.text.names import BRACKETED
@@ -39,7 +39,7 @@ _NONE: Terms = frozenset()
 FILE = Path(__file__).with_name("ranker.json")
 
 
-class Asked:
+class DocumentTerms:
     """What of a question stands where in one document: the asked terms of each candidate, and of what surrounds it."""
 
     def __init__(self, document: Document, terms: Terms, asked: AskedWords) -> None:
@@ -113,12 +113,12 @@ def _held(document: Document, spoken: Mapping[str, Terms], pairs: Terms) -> list
 class View:
     """A question before its candidates: what each covers, and how sources lead to one another."""
 
-    def __init__(self, inquiry: Inquiry, pool: Pool) -> None:
+    def __init__(self, inquiry: ParsedQuestion, pool: Pool) -> None:
         self.inquiry, self.pool = inquiry, pool
         terms = frozenset(inquiry.terms)
         spoken = (document.words for document in pool.documents)
         asked = AskedWords(terms, inquiry.names, inquiry.words, inquiry.text, spoken)
-        self._asked = [Asked(document, terms, asked) for document in pool.documents]
+        self._asked = [DocumentTerms(document, terms, asked) for document in pool.documents]
         blocks = [block for one in self._asked for block in one.blocks]
         holding = Counter(term for block in blocks for term in block)
         # Rarer over the blocks is more.

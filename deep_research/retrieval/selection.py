@@ -31,7 +31,7 @@ FLOOR_WEIGHT = 2.5  # below the best score nothing is shown to fill, or stands i
 
 
 @dataclass(slots=True)
-class Passage:
+class ChosenPassage:
     """Candidates ``first`` to ``last`` of a document, of which those at ``marked`` were chosen. It ``breaks_off`` where
     the list goes on that it announces."""
 
@@ -98,9 +98,9 @@ def _share(a: frozenset[str], b: frozenset[str]) -> float:
     return len(a & b) / shorter if shorter > 3 else 0.0
 
 
-def passages(view: View, scores: Sequence[float], words: int) -> list[Passage]:
+def passages(view: View, scores: Sequence[float], words: int) -> list[ChosenPassage]:
     """The chosen candidates with their neighbours; those of one neighbourhood share a passage."""
-    found: list[Passage] = []
+    found: list[ChosenPassage] = []
     left = words
     best, is_roomy = max(scores, default=0.0), words >= ROOMY_WORDS and words != DEFAULT_WORDS
     for i in choose(view, scores, words, floor=inf):
@@ -161,15 +161,15 @@ def _may_stand(view: View, c: Candidate) -> bool:
 
 
 def _grown(
-    view: View, c: Candidate, score: float, most: int, others: Sequence[Passage], *, whole: bool = False
-) -> Passage:
+    view: View, c: Candidate, score: float, most: int, others: Sequence[ChosenPassage], *, whole: bool = False
+) -> ChosenPassage:
     """A candidate with what it points back to, the items that it announces, which are marked too, and its neighbours
     while it is short; with its ``whole`` paragraph, where that is not too long."""
     every = view.document(c).candidates
     size = sum(unspaced.size(view.text(each)) for each in (c, *leads(view, c)))
     first = last = c.place
     if c.kind in (BlockKind.TABLE, BlockKind.CODE):
-        return Passage(c.document, first, last, score, size, [c.place])
+        return ChosenPassage(c.document, first, last, score, size, [c.place])
     own = view.document(c).parts[c.block].lead
     taken = {p for o in others if o.document == c.document for p in range(o.first, o.last + 1)}
 
@@ -199,7 +199,7 @@ def _grown(
     if c.place < last and any(
         o.kind is BlockKind.ITEM and o.heading == c.heading for o in every[last + 1 : last + 2]
     ):
-        return Passage(c.document, first, last, score, size, marked, breaks_off=True)
+        return ChosenPassage(c.document, first, last, score, size, marked, breaks_off=True)
     part = view.document(c).parts[c.block]
     if whole and c.kind is BlockKind.PARAGRAPH and part.first <= first and last < part.last:
         together = unspaced.size(view.document(c).text[every[part.first].start : every[part.last - 1].end])
@@ -218,4 +218,4 @@ def _grown(
             last, size = last + 1, size + after
         else:
             break
-    return Passage(c.document, first, last, score, size, marked)
+    return ChosenPassage(c.document, first, last, score, size, marked)

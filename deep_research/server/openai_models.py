@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from deep_research.conversation.chat_messages import (
     MAX_INSTRUCTIONS_CHARS,
     MAX_MESSAGES,
-    Message,
+    ChatMessage,
     Text,
     history_of,
     instructions_of,
@@ -83,7 +83,7 @@ class _Request(BaseModel):
 class ResponseRequest(_Request):
     """``POST /v1/responses``: the question is ``input``, or its last message of a user."""
 
-    input: Text | Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES)]
+    input: Text | Annotated[list[ChatMessage], Field(min_length=1, max_length=MAX_MESSAGES)]
     instructions: Annotated[str | None, Field(max_length=MAX_INSTRUCTIONS_CHARS)] = None
     previous_response_id: Annotated[str | None, Field(max_length=64)] = None
     background: bool | None = None
@@ -112,7 +112,7 @@ class StreamOptions(BaseModel):
 class ChatRequest(_Request):
     """``POST /v1/chat/completions``: the question is the last message of a user."""
 
-    messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=MAX_MESSAGES)]
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from deep_research.state.memory_refs import MemoryRef
     from deep_research.state.parking import Parking
-    from deep_research.state.parts import Answered, Found, PartVerdict, QuestionPart, answered
+    from deep_research.state.parts import Answered, AnswerStatus, PartVerdict, QuestionPart, answered
     from deep_research.state.phases import (
         PHASE_TO_AGENT,
         AbortReason,
@@ -73,14 +73,14 @@ if TYPE_CHECKING:
     from deep_research.state.resolution import Exchange, Resolution
     from deep_research.state.run import Abort, DeepResearchState, RunOptions
     from deep_research.state.sending import (
-        Extent,
-        Portion,
+        ContextUsage,
+        ReadDepth,
+        ReadingBatch,
         ReadingPlan,
-        Sending,
         SentItem,
-        Triage,
+        SourceTriage,
     )
-    from deep_research.state.setup import Choice, CorpusChoice, SetUp
+    from deep_research.state.setup import CorpusChoice, NamedChoice, SetUp
     from deep_research.state.spending import Budget, ModelSpend, Reservation, Spent, TokenUsage, Usage
     from deep_research.state.tasks import (
         KeyFact,
@@ -100,10 +100,10 @@ __all__ = [
     "Admission",
     "AgentDecision",
     "AgentRole",
+    "AnswerStatus",
     "Answered",
     "Aspect",
     "Budget",
-    "Choice",
     "Citation",
     "Claim",
     "ClaimBasis",
@@ -113,6 +113,7 @@ __all__ = [
     "CommandKind",
     "ConfidenceLevel",
     "ConfidenceSummary",
+    "ContextUsage",
     "Contradiction",
     "ContradictionSide",
     "CorpusChoice",
@@ -123,11 +124,9 @@ __all__ = [
     "Discrepancy",
     "Draft",
     "Exchange",
-    "Extent",
     "Finding",
     "FirstLook",
     "FollowUpQuery",
-    "Found",
     "Gap",
     "GapAnalysis",
     "GatherStats",
@@ -140,17 +139,19 @@ __all__ = [
     "Mention",
     "ModelRole",
     "ModelSpend",
+    "NamedChoice",
     "Notice",
     "ParkedKind",
     "Parking",
     "PartJudgement",
     "PartVerdict",
     "Permissions",
-    "Portion",
     "QualityUpdate",
     "QuestionPart",
     "QueuePlace",
     "Quote",
+    "ReadDepth",
+    "ReadingBatch",
     "ReadingPlan",
     "Record",
     "Reference",
@@ -164,12 +165,12 @@ __all__ = [
     "RunOptions",
     "RunStatus",
     "Scope",
-    "Sending",
     "SentItem",
     "SetUp",
     "Source",
     "SourceKind",
     "SourceQuality",
+    "SourceTriage",
     "Span",
     "Spent",
     "SubQuery",
@@ -183,7 +184,6 @@ __all__ = [
     "TaskStep",
     "TokenUsage",
     "ToolUse",
-    "Triage",
     "Usage",
     "UserContext",
     "ValidationResult",
@@ -199,7 +199,7 @@ _NAMES = {
         "PartJudgement Repair RepairKind merge_parts"
     ),
     "parking": "Parking",
-    "parts": "Answered Found PartVerdict QuestionPart answered",
+    "parts": "AnswerStatus Answered PartVerdict QuestionPart answered",
     "phases": (
         "PHASE_TO_AGENT AbortReason AgentRole ConfidenceLevel CommandKind DeepResearchPhase ModelRole "
         "ParkedKind RunStatus SourceKind SourceQuality SubQueryStatus SupervisorAction WhenDue"
@@ -214,8 +214,8 @@ _NAMES = {
     "memory_refs": "MemoryRef",
     "resolution": "Exchange Resolution",
     "run": "Abort DeepResearchState RunOptions",
-    "sending": "Extent Portion ReadingPlan Sending SentItem Triage",
-    "setup": "Choice CorpusChoice SetUp",
+    "sending": "ContextUsage ReadDepth ReadingBatch ReadingPlan SentItem SourceTriage",
+    "setup": "CorpusChoice NamedChoice SetUp",
     "spending": "Budget ModelSpend Reservation Spent TokenUsage Usage",
     "tasks": "KeyFact Task TaskFinding TaskLimits TaskReview TaskState TaskStep ToolUse",
 }

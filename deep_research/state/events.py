@@ -51,7 +51,7 @@ from deep_research.state.records import (
 from deep_research.state.report import Citation, ReportMetadata
 from deep_research.state.resolution import Resolution
 from deep_research.state.run import RunOptions
-from deep_research.state.sending import ReadingPlan, Sending
+from deep_research.state.sending import ContextUsage, ReadingPlan
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Budget, Reservation, TokenUsage
 from deep_research.state.tasks import Task, TaskFinding, TaskReview, TaskStep
@@ -427,7 +427,7 @@ class ContentSent(Event):
 
     type: Literal["content.sent"] = "content.sent"
     phase: DeepResearchPhase
-    sending: Sending
+    sending: ContextUsage
 
 
 class ModelFellBack(Event):

@@ -17,7 +17,7 @@ class QuestionPart(Record):
     expects: str = ""
 
 
-class Found(StrEnum):
+class AnswerStatus(StrEnum):
     """What was found of a part."""
 
     ANSWERED = "answered"
@@ -30,7 +30,7 @@ class PartVerdict(Record):
     where no report was checked."""
 
     part_id: str
-    verdict: Found
+    verdict: AnswerStatus
     finding_ids: tuple[str, ...] = ()
     claim_ids: tuple[str, ...] | None = None
 
@@ -45,7 +45,7 @@ class Answered(StrEnum):
 
 def lacking(parts: Iterable[QuestionPart], verdicts: Iterable[PartVerdict]) -> tuple[QuestionPart, ...]:
     """The parts of which nothing was found."""
-    missing = {v.part_id for v in verdicts if v.verdict is Found.NOT_FOUND}
+    missing = {v.part_id for v in verdicts if v.verdict is AnswerStatus.NOT_FOUND}
     return tuple(part for part in parts if part.id in missing)
 
 
@@ -74,6 +74,6 @@ def answered(parts: Iterable[QuestionPart], verdicts: Iterable[PartVerdict]) -> 
     kinds = {by_part.get(part.id) for part in parts}
     if not kinds or None in kinds:
         return None
-    if kinds == {Found.ANSWERED}:
+    if kinds == {AnswerStatus.ANSWERED}:
         return Answered.YES
-    return Answered.NO if kinds == {Found.NOT_FOUND} else Answered.PARTLY
+    return Answered.NO if kinds == {AnswerStatus.NOT_FOUND} else Answered.PARTLY

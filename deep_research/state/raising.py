@@ -8,7 +8,7 @@ from deep_research.errors import RightError, UsageError
 from deep_research.state.phases import DeepResearchPhase, ParkedKind
 from deep_research.state.records import FETCHES, Limit, Notice
 from deep_research.state.run import DeepResearchState
-from deep_research.state.sending import Sending
+from deep_research.state.sending import ContextUsage
 from deep_research.state.spending import ON_MODELS, Budget
 
 _ORDER = tuple(DeepResearchPhase)
@@ -105,7 +105,7 @@ def read_for_less(state: DeepResearchState, caps: Collection[str]) -> frozenset[
         return frozenset()
     whole = {
         item.id
-        for item in state.sent.get(DeepResearchPhase.ANALYSIS, Sending()).items
+        for item in state.sent.get(DeepResearchPhase.ANALYSIS, ContextUsage()).items
         if item.current_tokens >= item.original_tokens
     }
     return frozenset(state.analyzed - whole)

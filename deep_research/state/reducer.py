@@ -53,7 +53,7 @@ from deep_research.state.records import (
 from deep_research.state.report import Citation, ReportMetadata
 from deep_research.state.resolution import Resolution
 from deep_research.state.run import Abort, DeepResearchState, RunOptions
-from deep_research.state.sending import Extent, ReadingPlan, Sending, SentItem
+from deep_research.state.sending import ContextUsage, ReadDepth, ReadingPlan, SentItem
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Reservation, Spent, Usage
 from deep_research.state.tasks import TaskState
@@ -171,7 +171,7 @@ class Fold:
         self.notices: dict[tuple[str, str], Notice] = {(x.name, x.message): x for x in base.notices}
         self.answers: dict[str, Any] = dict(base.answers)
         self.reservations: dict[str, Reservation] = {r.call_id: r for r in base.reservations}
-        self.sent: dict[DeepResearchPhase, Sending] = dict(base.sent)
+        self.sent: dict[DeepResearchPhase, ContextUsage] = dict(base.sent)
         self._snapshot: DeepResearchState | None = None
         # Ranking is worth doing only when what is ranked has changed.
         self._sources: tuple[Source, ...] | None = None
@@ -630,7 +630,7 @@ def _analyzed(state: Fold, event: ev.SourcesAnalyzed) -> None:
 def _passed_over(state: Fold, source_ids: Iterable[str]) -> None:
     """Of what a plan has nothing read of, all remains to be read."""
     triage = state.reading.triage if state.reading else ()
-    nothing = {item.source_id for item in triage if item.extent is Extent.NOTHING}
+    nothing = {item.source_id for item in triage if item.extent is ReadDepth.NOTHING}
     for source_id in source_ids:
         if source_id in nothing:
             state.sections_read.setdefault(source_id, ())
@@ -874,7 +874,7 @@ def _content_sent(state: Fold, event: ev.ContentSent) -> None:
     # What is read once more counts as it was read last, and so does the room that it had.
     had = sum(item.current_tokens for item in current.items)
     left = sum(item.current_tokens for item in current.items if item.id not in again)
-    state.sent[event.phase] = Sending(
+    state.sent[event.phase] = ContextUsage(
         items=tuple(items.values()),
         available=(current.available * left // had if had else 0 if again else current.available)
         + event.sending.available,
@@ -891,14 +891,14 @@ def _more_of(before: SentItem, more: SentItem) -> SentItem:
     )
 
 
-def _sections_sent(state: Fold, sending: Sending) -> None:
+def _sections_sent(state: Fold, sending: ContextUsage) -> None:
     """Which sections of sources were read, where not all was."""
     triage = {item.source_id: item for item in state.reading.triage} if state.reading else {}
     for item in sending.items:
         if not item.current_tokens:
             continue
         choice = triage.get(item.id)
-        if choice is None or choice.extent is Extent.WHOLE:
+        if choice is None or choice.extent is ReadDepth.WHOLE:
             state.sections_read.pop(item.id, None)
         else:
             state.sections_read[item.id] = (*state.sections_read.get(item.id, ()), *choice.spans)

@@ -44,7 +44,7 @@ from deep_research.state.records import (
 )
 from deep_research.state.report import Citation, ReportMetadata
 from deep_research.state.resolution import MAX_EXCHANGES, Exchange, Resolution
-from deep_research.state.sending import ReadingPlan, Sending
+from deep_research.state.sending import ContextUsage, ReadingPlan
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Budget, Reservation, Spent, Usage
 from deep_research.state.tasks import TaskState
@@ -245,7 +245,7 @@ class DeepResearchState(Record):
     searching_stopped: bool = False
     usage: Usage = Usage()
     reservations: tuple[Reservation, ...] = ()
-    sent: dict[DeepResearchPhase, Sending] = Field(default_factory=dict)
+    sent: dict[DeepResearchPhase, ContextUsage] = Field(default_factory=dict)
     reading: ReadingPlan | None = None
     iteration_spent: Spent = Spent()
     phase_spent: Spent = Spent()

@@ -18,7 +18,7 @@ class SentItem(Record):
     current_tokens: int = Field(ge=0)
 
 
-class Portion(Record):
+class ReadingBatch(Record):
     """The sources of one call, in order. ``sizes`` are the tokens of each that are handed on, of the ``wholes`` it has;
     an id that is in neither stands for the whole text. ``available`` tokens are there for all of them."""
 
@@ -32,7 +32,7 @@ class Portion(Record):
         return source_id in self.sizes and self.sizes[source_id] < self.wholes[source_id]
 
 
-class Extent(StrEnum):
+class ReadDepth(StrEnum):
     """How much of a source is read."""
 
     WHOLE = "whole"
@@ -40,12 +40,12 @@ class Extent(StrEnum):
     NOTHING = "nothing"
 
 
-class Triage(Record):
+class SourceTriage(Record):
     """How much of a source is read, and why. ``spans`` are the sections, in code points of its text; ``by`` is who chose,
     a model's name or "code". ``further``: an earlier round read other sections of it."""
 
     source_id: str
-    extent: Extent
+    extent: ReadDepth
     spans: tuple[Span, ...] = ()
     because: str = ""
     by: str = "code"
@@ -58,12 +58,12 @@ class ReadingPlan(Record):
     more, and ``gave_way`` the class of sources that are given less than they are promised. ``triage`` is what was chosen
     of each source before, where anything was."""
 
-    portions: tuple[Portion, ...] = ()
+    portions: tuple[ReadingBatch, ...] = ()
     dropped: dict[str, int] = Field(default_factory=dict)
     budget: int = 0
     cap: str | None = None
     gave_way: str | None = None
-    triage: tuple[Triage, ...] = ()
+    triage: tuple[SourceTriage, ...] = ()
 
     @property
     def read_on(self) -> frozenset[str]:
@@ -71,7 +71,7 @@ class ReadingPlan(Record):
         return frozenset(item.source_id for item in self.triage if item.further)
 
 
-class Sending(Record):
+class ContextUsage(Record):
     """Items within ``available`` tokens, each once. ``archived`` are the hashes under which the originals of some are
     kept, by item id."""
 

@@ -26,7 +26,7 @@ NAMED = (ModelRole.SUMMARIZER,)  # are asked only where a model is named for the
 _SHOWN_PRINT_CHARS = 8  # characters of a fingerprint
 
 
-class Choice(Record):
+class NamedChoice(Record):
     """A model or a search service by name. ``address`` is where it was asked, if not at its usual place; one with a login
     or a query in it is left out. Not ``by_name``: an object that somebody handed over, or a name of which a part is
     secret or a place on one machine and was left out, so that nothing can be made of it."""
@@ -59,9 +59,9 @@ class SetUp(Record):
     provider_id: str | None = None
     named_corpora: tuple[str, ...] = ()
     user: UserContext | None = None
-    model: tuple[Choice, ...] = ()
-    models: dict[str, tuple[Choice, ...]] = Field(default_factory=dict)
-    services: tuple[Choice, ...] = ()
+    model: tuple[NamedChoice, ...] = ()
+    models: dict[str, tuple[NamedChoice, ...]] = Field(default_factory=dict)
+    services: tuple[NamedChoice, ...] = ()
     corpora: tuple[CorpusChoice, ...] = ()
     agents: dict[str, str] = Field(default_factory=dict)
     hooks: str | None = None
@@ -96,7 +96,7 @@ class SetUp(Record):
     summarization_cache_enabled: bool = True
     content_archive_enabled: bool = False
 
-    def chains(self) -> dict[str, tuple[Choice, ...]]:
+    def chains(self) -> dict[str, tuple[NamedChoice, ...]]:
         """Who is asked for each role that may ask a model. Texts are shortened by a model only where one is named for it;
         the analyzer's model judges unless one is named."""
         chains = {role.value: self.models.get(role.value) or self.model for role in ROLES}
@@ -198,7 +198,7 @@ def corpus_differences(
 
 
 def _of_models(
-    old: Mapping[str, Sequence[Choice]], new: Mapping[str, Sequence[Choice]]
+    old: Mapping[str, Sequence[NamedChoice]], new: Mapping[str, Sequence[NamedChoice]]
 ) -> Iterable[Difference]:
     """One for each pair of chains, with all its roles: that of most runs is one for all roles."""
     pairs: dict[tuple[str, str], list[str]] = {}
@@ -220,7 +220,7 @@ def _one(what: str, old: str, new: str) -> Iterable[Difference]:
     return [Difference(what=what, old=old, new=new)] if old != new else []
 
 
-def _names(choices: Sequence[Choice]) -> str:
+def _names(choices: Sequence[NamedChoice]) -> str:
     return ", then ".join(choice.name for choice in choices) or "none"
 
 

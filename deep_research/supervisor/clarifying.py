@@ -27,7 +27,7 @@ from deep_research.phases.prompting import (
     listed,
     one_line,
 )
-from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.inquiry import parse_question
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -131,7 +131,7 @@ def by_rule(state: DeepResearchState) -> Doubt | None:
 
 
 def _doubts(state: DeepResearchState) -> Iterator[Doubt]:
-    read = read_question(state.query)
+    read = parse_question(state.query)
     if not read.terms:
         why = "The question holds no word that can be searched."
         yield Doubt(
@@ -167,7 +167,7 @@ def _as_written(name: str, question: str) -> str:
 
 def _told_apart(question: str, name: str, bearing: list[str]) -> bool:
     """Whether the question has a word of the qualifier of one of them."""
-    read = read_question(question)
+    read = parse_question(question)
     own = set(read.words.terms(name))
     other_terms = set(read.terms) - own
     return any(other_terms & (set(read.words.terms(title)) - own) for title in bearing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.inquiry import parse_question
 from deep_research.state import Answered, ConfidenceLevel, DeepResearchState, Depth
 
 AUTO, USUAL = "auto", "standard"
@@ -18,7 +18,7 @@ def depth_of(state: DeepResearchState, *, by_planner: bool = False) -> tuple[Dep
         return Depth(option), "" if option == USUAL else "It was asked for."
     if by_planner:
         return Depth.STANDARD, "The planner may find that one search will do."
-    read = read_question(state.query)
+    read = parse_question(state.query)
     if read.subject or read.is_topic or read.is_broad:
         return Depth.STANDARD, "An overview is asked for."
     if len(read.parts) > 1:

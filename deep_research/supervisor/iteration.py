@@ -11,7 +11,7 @@ from deep_research.state import (
     SubQueryStatus,
 )
 from deep_research.state.identity import sub_query_id
-from deep_research.state.parts import Found
+from deep_research.state.parts import AnswerStatus
 
 STOPPED = "The owner of the run wants nothing more searched."
 _SEVERITY = {"critical": 0, "moderate": 1, "minor": 2}
@@ -80,7 +80,7 @@ def worth_refining(state: DeepResearchState) -> tuple[bool, str]:
 def is_settled(state: DeepResearchState) -> bool:
     """Whether nothing of a later report is left to be looked at: every part of the question is answered and told of, no
     gap is open, and no claim is marked. What a model would say of a first report nobody knows."""
-    told = all(v.verdict is Found.ANSWERED and v.claim_ids for v in state.verdicts)
+    told = all(v.verdict is AnswerStatus.ANSWERED and v.claim_ids for v in state.verdicts)
     return (
         state.iteration > 1
         and told

@@ -78,7 +78,7 @@ class WavePlan(BaseModel):
     )
 
 
-class Lead:
+class LeadAgent:
     """Decides after each wave of tasks. Used on one loop, by one run."""
 
     def __init__(self, models: RunModels, clock: Clock) -> None:

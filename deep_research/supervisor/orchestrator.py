@@ -99,7 +99,7 @@ from deep_research.supervisor.hooks import (
     overridden,
 )
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, is_settled, worth_refining
-from deep_research.supervisor.lead import Lead
+from deep_research.supervisor.lead import LeadAgent
 from deep_research.supervisor.opening import Stopwatch, journal_of
 from deep_research.supervisor.phase_choice import Agents, extractive_phases, phases_of
 from deep_research.supervisor.plan_approval import PlanEstimate, ask_for_approval
@@ -115,7 +115,7 @@ from deep_research.supervisor.review import (
     request_events,
 )
 from deep_research.supervisor.review import situation as situation_of
-from deep_research.supervisor.termination import Way, is_spent, parking_for, way_after
+from deep_research.supervisor.termination import FailureAction, failure_action, is_spent, parking_for
 
 NOT_NOW = "After synthesis and refinement a phase is done again, or the run ended, by the gate's hook."
 log = get_log("supervisor")
@@ -584,11 +584,11 @@ class SupervisorOrchestrator:
         """An agent could not do its work: the run waits, gives up, or the extractive agent does what is left."""
         # A report that is there waits for no critic.
         waits = phase is not DeepResearchPhase.REFINEMENT or worth_refining(journal.state)[0]
-        way = way_after(error, parks=self._parks and waits)
-        if way is Way.PARK:
+        way = failure_action(error, parks=self._parks and waits)
+        if way is FailureAction.PARK:
             await journal.record(RunParked(parking=parking_for(error, self._clock())))
             raise _Parked
-        if way is Way.GIVE_UP:
+        if way is FailureAction.GIVE_UP:
             raise ConfigurationError(error.problem, hint=error.hint, **error.data)
         fallback = self._fallbacks.get(phase)
         if fallback is None or not worker.falls_back:
@@ -640,7 +640,7 @@ class SupervisorOrchestrator:
         if not isinstance(worker, GatheringPhase) or journal.state.options.gathering != "agents":
             await worker.run(journal.state, journal, self._models)
             return
-        lead = Lead(self._models, self._clock) if self._models is not None else None
+        lead = LeadAgent(self._models, self._clock) if self._models is not None else None
         if not overridden(self._hooks, "review"):
             await worker.run(journal.state, journal, self._models, lead=lead)
             return

@@ -139,21 +139,21 @@ def _unanswered(state: DeepResearchState) -> tuple[Gap, ...]:
     )
 
 
-class Way(Enum):
+class FailureAction(Enum):
     PARK = "the run waits for the service"
     GIVE_UP = "someone has to change a key, a name or an account"
     FALL_BACK = "the extractive agent does it"
 
 
-def way_after(error: WorkError, *, parks: bool) -> Way:
+def failure_action(error: WorkError, *, parks: bool) -> FailureAction:
     """``parks``: whether an outage parks a run, or the extractive agents go on."""
     if not isinstance(error, ModelError) or is_too_long(error):
-        return Way.FALL_BACK
+        return FailureAction.FALL_BACK
     if error.verdict == Verdict.FATAL:
-        return Way.GIVE_UP
+        return FailureAction.GIVE_UP
     if error.verdict in (Verdict.PARK, Verdict.TRANSIENT) and parks:
-        return Way.PARK
-    return Way.FALL_BACK
+        return FailureAction.PARK
+    return FailureAction.FALL_BACK
 
 
 def parking_for(error: WorkError, now: datetime) -> Parking:

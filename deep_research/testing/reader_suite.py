@@ -28,7 +28,7 @@ from pathlib import Path
 from deep_research.errors import ExtractionError
 from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, TooLongError
-from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import GROUP, Reader
 from deep_research.testing.promises import Check as Promise
@@ -53,7 +53,7 @@ class Subject:
 
     def read(self, raw: bytes, *, max_text_bytes: int = MAX_TEXT_BYTES) -> Document:
         kind = self.format or self.reader.suffixes[0].lstrip(".")
-        return self.reader.read(raw, Asked(kind, "", self.name, max_text_bytes, is_file=True))
+        return self.reader.read(raw, ExtractionRequest(kind, "", self.name, max_text_bytes, is_file=True))
 
     @property
     def name(self) -> str:

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from deep_research.errors import ToolError
 from deep_research.models.base import json_schema
-from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.desk import TaskContext
 from deep_research.phases.gathering.tasks.tool import NAME, TaskView, Tool, ToolResult
 from deep_research.state import DeepResearchState
 from deep_research.state.journal import MemoryJournal
@@ -33,7 +33,7 @@ __all__ = ["TOOL_CHECKS", "Check", "ToolSubject"]
 
 
 def _view() -> TaskView:
-    return Desk("What is asked?", (), MemoryJournal(DeepResearchState(query="What is asked?")))
+    return TaskContext("What is asked?", (), MemoryJournal(DeepResearchState(query="What is asked?")))
 
 
 @dataclass(frozen=True, kw_only=True)

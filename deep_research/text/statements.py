@@ -19,7 +19,7 @@ from deep_research.text.language import ENGLISH, Marks, in_lower_case, language_
 from deep_research.text.passages import sentences
 from deep_research.text.plain import unjoined
 from deep_research.text.rows import labels, unlabelled
-from deep_research.text.units import UNIT_WORDS, Stated, kind_of, stated, unit_name
+from deep_research.text.units import UNIT_WORDS, StatedValue, kind_of, stated, unit_name
 from deep_research.text.words import STOP_WORDS, Known, folded, stem, words
 
 _SPACELESS = (
@@ -313,7 +313,7 @@ NO_SUBJECT = STOP_WORDS | UNIT_WORDS | _MEASURE.keys()
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class StatementView:
     """One sentence of a statement, by what it is compared by. ``names`` and ``years`` may be those of what it is said
     under, too."""
 
@@ -322,7 +322,7 @@ class Side:
     keys: frozenset[str]  # of its words and names, without units
     named: frozenset[str]  # of its names alone
     marks: Marks
-    values: tuple[Stated, ...]
+    values: tuple[StatedValue, ...]
     years: frozenset[str]
     names: frozenset[str]
     opening: frozenset[str]  # its first word, where that has a capital: it may be a name
@@ -333,7 +333,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ComparedValue:
     """What one sentence says in its own words, in ``start`` to ``end`` of it. What has one ``stance`` says the same, but
     for measured values, which agree by their ``value``."""
 
@@ -341,16 +341,16 @@ class Told:
     start: int
     end: int
     stance: str
-    value: Stated | None = None
+    value: StatedValue | None = None
 
-    def agrees(self, other: Told) -> bool:
+    def agrees(self, other: ComparedValue) -> bool:
         if self.value is not None and other.value is not None:
             return self.value.agrees(other.value)
         return self.stance == other.stance
 
 
 @lru_cache(maxsize=4096)
-def sides(content: str) -> tuple[Side, ...]:
+def sides(content: str) -> tuple[StatementView, ...]:
     """The sentences of a statement, each by what it is compared by. Code, and what a program prints, states nothing: of
     two examples neither is wrong."""
     if content.startswith(FENCES):
@@ -359,13 +359,13 @@ def sides(content: str) -> tuple[Side, ...]:
     return tuple(_side(content[s.start : s.end], language) for s in sentences(content))
 
 
-def _side(text: str, language: str) -> Side:
+def _side(text: str, language: str) -> StatementView:
     own = unlabelled(text)
     every = words(own)
     lower = [w.casefold() for w in words(text)]
     reads = reader(language)
     statement, marks = reads.read(text), reads.vocabulary.marks
-    return Side(
+    return StatementView(
         text=text,
         statement=statement,
         keys=frozenset(
@@ -409,6 +409,6 @@ def is_range(text: str, start: int) -> bool:
     return bool(_RANGE.search(text[max(0, start - _BEFORE_VALUE_CHARS) : start]))
 
 
-def denies(side: Side) -> bool:
+def denies(side: StatementView) -> bool:
     """A denial that is denied is none."""
     return sum(mark.denies for mark in side.statement.marks) % 2 == 1

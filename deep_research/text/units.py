@@ -114,7 +114,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedValue:
     """A value as it is stated in ``text[start:end]``, with its sign: from ``low`` to ``high``, which are one but for a
     range (``15-20 %``)."""
 
@@ -131,7 +131,7 @@ class Stated:
     def unit(self) -> str:
         return self.low.unit
 
-    def agrees(self, other: Stated) -> bool:
+    def agrees(self, other: StatedValue) -> bool:
         """Whether both can be roundings of one value, or have values in common."""
         if self.low == self.high and other.low == other.high:
             return self.low.agrees(other.low)
@@ -143,7 +143,7 @@ class Stated:
         )
 
 
-def stated(text: str) -> Iterator[Stated]:
+def stated(text: str) -> Iterator[StatedValue]:
     """The measured values of a text with their signs, a range as one, in order."""
     taken = 0
     values = {q.start: q for q in measured(text)}
@@ -162,7 +162,7 @@ def stated(text: str) -> Iterator[Stated]:
             low, high = _negative(high), _negative(low)
         taken = high.end
         if low.base <= high.base:
-            yield Stated(low, high, match.start(), taken)
+            yield StatedValue(low, high, match.start(), taken)
 
 
 def _at(text: str, start: int) -> Quantity | None:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import islice
 
 from deep_research.patterns import regex
-from deep_research.retrieval.inquiry import Inquiry
+from deep_research.retrieval.inquiry import ParsedQuestion
 from deep_research.state import Aspect, Discrepancy, Finding
 from deep_research.text.rows import label_of, unlabelled
 from deep_research.text.statements import (
@@ -25,16 +25,16 @@ from deep_research.text.statements import (
     NAME,
     NO_SUBJECT,
     YEAR,
+    ComparedValue,
     Kind,
-    Side,
+    StatementView,
     Token,
-    Told,
     bound,
     denies,
     is_range,
     sides,
 )
-from deep_research.text.units import Quantity, Stated, measured, stated
+from deep_research.text.units import Quantity, StatedValue, measured, stated
 from deep_research.text.words import stem, words
 from deep_research.verification.discrepancies import discrepancies, matched, stretches
 
@@ -57,8 +57,8 @@ class Conflict:
     """What two sentences say differently ``of`` a thing: ``57 metres`` and ``61 m``."""
 
     about: str
-    ours: Told
-    theirs: Told
+    ours: ComparedValue
+    theirs: ComparedValue
     of: str = ""
 
     @property
@@ -79,30 +79,30 @@ def compared(one: str, other: str) -> Conflict | None:
     return next(found, None)
 
 
-def difference(a: Side, b: Side, settled: frozenset[str] = frozenset()) -> Conflict | None:
+def difference(a: StatementView, b: StatementView, settled: frozenset[str] = frozenset()) -> Conflict | None:
     """What two sentences say differently. Values of kinds that are ``settled`` agree elsewhere."""
     if not share_words(a, b) or _name_others(a, b):
         return None
     return _values(a, b, settled) or _years(a, b) or _aligned(a, b)
 
 
-def share_words(a: Side, b: Side) -> bool:
+def share_words(a: StatementView, b: StatementView) -> bool:
     """Whether two sentences may be of one thing at all."""
     return not (a.keys.isdisjoint(b.keys) and a.subject.isdisjoint(b.subject))
 
 
-def likeness(a: Side, b: Side) -> float:
+def likeness(a: StatementView, b: StatementView) -> float:
     """How much of the words of two sentences both have (0 to 1)."""
     shared = len(a.keys & b.keys)
     return shared / (len(a.keys) + len(b.keys) - shared or 1)
 
 
-def is_aligned(side: Side) -> bool:
+def is_aligned(side: StatementView) -> bool:
     """Whether a sentence is short enough to be set against another word by word."""
     return len(side.statement.tokens) <= MOST_WORDS
 
 
-def agreed_kinds(ours: Iterable[Side], theirs: Iterable[Side]) -> frozenset[str]:
+def agreed_kinds(ours: Iterable[StatementView], theirs: Iterable[StatementView]) -> frozenset[str]:
     """The kinds of measured values on which two statements agree somewhere: their others are of something else. Of each
     the first values are looked at, as many as of a sentence."""
     one, other = (
@@ -112,19 +112,19 @@ def agreed_kinds(ours: Iterable[Side], theirs: Iterable[Side]) -> frozenset[str]
     return frozenset(kind for kind in kinds if _agree(_of(kind, one), _of(kind, other)))
 
 
-def _name_others(a: Side, b: Side) -> bool:
+def _name_others(a: StatementView, b: StatementView) -> bool:
     """Whether each names something that the other does not: they are of two things."""
     return not (a.named <= b.keys or b.named <= a.keys)
 
 
-def _alike(a: Side, b: Side) -> bool:
+def _alike(a: StatementView, b: StatementView) -> bool:
     """Whether two sentences speak of one thing: most of the shorter's words, and a name if both have any."""
     if (a.names or b.names) and not (a.names & (b.names | b.opening) or b.names & a.opening):
         return False
     return len(a.subject & b.subject) >= max(1.0, SUBJECT_OVERLAP_SHARE * min(len(a.subject), len(b.subject)))
 
 
-def _values(a: Side, b: Side, settled: frozenset[str]) -> Conflict | None:
+def _values(a: StatementView, b: StatementView, settled: frozenset[str]) -> Conflict | None:
     if not a.values or not b.values or not _alike(a, b):
         return None
     if a.years and b.years and not a.years & b.years:
@@ -142,17 +142,17 @@ def _values(a: Side, b: Side, settled: frozenset[str]) -> Conflict | None:
     return None
 
 
-def _values_about(one: Stated, other: Stated, measures: frozenset[str]) -> str:
+def _values_about(one: StatedValue, other: StatedValue, measures: frozenset[str]) -> str:
     return (
         f"values in {one.unit}" if one.unit == other.unit else f"values of {min(measures, default=one.kind)}"
     )
 
 
-def _of(kind: str, values: Iterable[Stated]) -> list[Stated]:
+def _of(kind: str, values: Iterable[StatedValue]) -> list[StatedValue]:
     return [value for value in values if value.kind == kind]
 
 
-def _agree(ours: Sequence[Stated], theirs: Sequence[Stated]) -> bool:
+def _agree(ours: Sequence[StatedValue], theirs: Sequence[StatedValue]) -> bool:
     """Whether values of one kind agree in a unit that both give, or where they give none such, in any: 901 feet are
     about 274 metres, and yet not the 900 feet (274 m) of another."""
     units = {q.unit for q in ours} & {q.unit for q in theirs}
@@ -161,7 +161,7 @@ def _agree(ours: Sequence[Stated], theirs: Sequence[Stated]) -> bool:
     )
 
 
-def _is_of_same(side: Side, value: Stated, other: Side) -> bool:
+def _is_of_same(side: StatementView, value: StatedValue, other: StatementView) -> bool:
     """Whether the header above a value says no more of what it is than the other side does: the height of the masonry is
     not the height."""
     if not side.columns:
@@ -170,14 +170,14 @@ def _is_of_same(side: Side, value: Stated, other: Side) -> bool:
     return label <= other.subject | other.columns
 
 
-def _shared_name(a: Side, b: Side) -> str:
+def _shared_name(a: StatementView, b: StatementView) -> str:
     """What both sides are of, as the first writes it."""
     both = a.names & (b.names | b.opening) | b.names & a.opening
     shared = (m.group() for m in NAME.finditer(unlabelled(a.text)) if stem(m.group()) in both)
     return " ".join(dict.fromkeys(shared))
 
 
-def _near(ours: Iterable[Stated], theirs: Iterable[Stated]) -> bool:
+def _near(ours: Iterable[StatedValue], theirs: Iterable[StatedValue]) -> bool:
     """Whether any two are of one order: a tower's height is in no conflict with its distance from the shore."""
     return any(
         abs(q.low.base) <= MAX_VALUE_RATIO * abs(r.high.base)
@@ -187,11 +187,11 @@ def _near(ours: Iterable[Stated], theirs: Iterable[Stated]) -> bool:
     )
 
 
-def _told(side: Side, value: Stated) -> Told:
-    return Told(side.text[value.start : value.end], value.start, value.end, "", value)
+def _told(side: StatementView, value: StatedValue) -> ComparedValue:
+    return ComparedValue(side.text[value.start : value.end], value.start, value.end, "", value)
 
 
-def _years(a: Side, b: Side) -> Conflict | None:
+def _years(a: StatementView, b: StatementView) -> Conflict | None:
     if len(a.years) != 1 or len(b.years) != 1 or a.years == b.years or not a.names & b.names:
         return None
     if not a.events & b.events or a.events ^ b.events or denies(a) != denies(b) or not _alike(a, b):
@@ -199,11 +199,11 @@ def _years(a: Side, b: Side) -> Conflict | None:
     pairs = [(side, match) for side in (a, b) if (match := YEAR.search(side.text))]
     if len(pairs) < 2:  # a year of what it is said under
         return None
-    one, other = (Told(match.group(), *match.span(), match.group()) for _, match in pairs)
+    one, other = (ComparedValue(match.group(), *match.span(), match.group()) for _, match in pairs)
     return Conflict("years", one, other, _shared_name(a, b))
 
 
-def _aligned(a: Side, b: Side) -> Conflict | None:
+def _aligned(a: StatementView, b: StatementView) -> Conflict | None:
     """What one of two sentences of nearly the same words has in place of a part of the other."""
     if a.marks is not b.marks or not _same_words(a.keys, b.keys, SAME_SHARE) or not _can_align(a, b):
         return None
@@ -226,7 +226,7 @@ def _aligned(a: Side, b: Side) -> Conflict | None:
     return _replaced_figure(a, b, first)
 
 
-def _can_align(a: Side, b: Side) -> bool:
+def _can_align(a: StatementView, b: StatementView) -> bool:
     """Whether aligning them takes little. What repeats a few words over and over says nothing that could differ."""
     if not is_aligned(a) or not is_aligned(b):
         return False
@@ -234,7 +234,7 @@ def _can_align(a: Side, b: Side) -> bool:
     return sum(count * other[key] for key, count in one.items()) <= MAX_MEETINGS
 
 
-def _answers(a: Side, b: Side, found: Discrepancy) -> Conflict | None:
+def _answers(a: StatementView, b: StatementView, found: Discrepancy) -> Conflict | None:
     """A yes and a no, or a word and its opposite; a row of a table says neither."""
     if a.years != b.years or a.columns or b.columns:
         return None
@@ -243,7 +243,8 @@ def _answers(a: Side, b: Side, found: Discrepancy) -> Conflict | None:
     if stances[0] == stances[1]:
         return None
     one, other = (
-        Told(f"“{s.text}”", 0, len(s.text), stance) for s, stance in zip((a, b), stances, strict=True)
+        ComparedValue(f"“{s.text}”", 0, len(s.text), stance)
+        for s, stance in zip((a, b), stances, strict=True)
     )
     return Conflict("answers", one, other)
 
@@ -266,7 +267,7 @@ def _only(found: Sequence[Discrepancy]) -> Discrepancy | None:
     return found[0]
 
 
-def _replaced(a: Side, b: Side, pairs: Sequence[tuple[int, int]]) -> int:
+def _replaced(a: StatementView, b: StatementView, pairs: Sequence[tuple[int, int]]) -> int:
     """How often both have other words in one place, numbers and units aside. ``pairs`` are the places of the shared
     tokens."""
     count = 0
@@ -282,7 +283,7 @@ def _replaced(a: Side, b: Side, pairs: Sequence[tuple[int, int]]) -> int:
     return count
 
 
-def _replaced_figure(a: Side, b: Side, found: Discrepancy) -> Conflict | None:
+def _replaced_figure(a: StatementView, b: StatementView, found: Discrepancy) -> Conflict | None:
     """A number, unit or date in place of another; None where it says which thing is meant ("the 7th festival", "version
     15"), where it is a bound, or where what is counted differs."""
     spans = _span(a, found.claimed), _span(b, found.found)
@@ -307,18 +308,18 @@ def _replaced_figure(a: Side, b: Side, found: Discrepancy) -> Conflict | None:
     return Conflict(about, one, other, _shared_name(a, b))
 
 
-def _kind(told: Told) -> str:
+def _kind(told: ComparedValue) -> str:
     return told.value.kind if told.value is not None else ""
 
 
-def _span(side: Side, words_: str) -> tuple[int, int] | None:
+def _span(side: StatementView, words_: str) -> tuple[int, int] | None:
     """Where the words stand in a sentence, as they are compared: in lower case, and numbers without more digits."""
     pattern = r"[\s\u00a0-]*".join(map(re.escape, words_.split()))
     match = re.search(rf"(?<![\w])(?<!\d[.,]){pattern}(?!\w|[.,]\d)", side.text, re.I)
     return match.span() if match else None
 
 
-def _figure(side: Side, start: int, end: int, aspect: Aspect) -> Told:
+def _figure(side: StatementView, start: int, end: int, aspect: Aspect) -> ComparedValue:
     """A number with its unit, or with the word that it counts; a whole date."""
     value = next((q for q in stated(side.text) if q.start <= start < q.end), None)
     if value is not None:
@@ -330,10 +331,10 @@ def _figure(side: Side, start: int, end: int, aspect: Aspect) -> Told:
         start, end = next((m.span() for m in dates if m.start() <= start < m.end()), (start, end))
     elif counted := _COUNTED.match(side.text, end):
         end = counted.end()
-    return Told(side.text[start:end], start, end, stance)
+    return ComparedValue(side.text[start:end], start, end, stance)
 
 
-def _identifies(side: Side, number: str) -> bool:
+def _identifies(side: StatementView, number: str) -> bool:
     """Whether a number is part of a name, an ordinal or a decade: "Route 7", "the 2018 Festival", "the 7th"."""
     if _ORDINAL.fullmatch(number):
         return True
@@ -367,7 +368,7 @@ class Figure:
     quantity: Quantity
 
 
-def figures(inquiry: Inquiry, findings: Iterable[Finding], titles: Mapping[str, str]) -> list[Figure]:
+def figures(inquiry: ParsedQuestion, findings: Iterable[Finding], titles: Mapping[str, str]) -> list[Figure]:
     """Of a question that a number may answer the first figure of each source whose passage, with its heading and title,
     has the question's names, or all its terms where it has none; of one kind, which is that of the best source. Before
     the others that of the source whose title has most of this and least else: it is on the thing itself. None where they

@@ -20,7 +20,7 @@ from deep_research.state import Contradiction, ContradictionSide, Finding, Quote
 from deep_research.state.identity import contradiction_id
 from deep_research.text.language import ENGLISH
 from deep_research.text.passages import sentences
-from deep_research.text.statements import Side, Told, reader, sides
+from deep_research.text.statements import ComparedValue, StatementView, reader, sides
 from deep_research.text.words import rarity, words
 from deep_research.verification.comparison import (
     Conflict,
@@ -48,7 +48,7 @@ class _Utterance:
     titles, ``words`` are these and its own."""
 
     finding: Finding
-    sides: tuple[Side, ...]
+    sides: tuple[StatementView, ...]
     source_ids: tuple[str, ...]
     titles: tuple[frozenset[str], ...]
     words: frozenset[str]
@@ -61,7 +61,7 @@ class _Voiced:
 
     utterance: int
     sentence: int
-    told: Told
+    told: ComparedValue
     source_ids: tuple[str, ...]
 
     @property
@@ -106,7 +106,7 @@ def _plainly(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _under(finding: Finding) -> tuple[Side, ...]:
+def _under(finding: Finding) -> tuple[StatementView, ...]:
     """Its sentences; those without a year are of the years in its heading."""
     years = frozenset(year for side in sides(finding.heading) for year in side.years)
     return tuple(replace(s, years=s.years or years) for s in sides(finding.content))
@@ -123,7 +123,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in words(text))
 
 
-def _named(told: Sequence[Side], content: Sequence[Side]) -> tuple[Side, ...]:
+def _named(told: Sequence[StatementView], content: Sequence[StatementView]) -> tuple[StatementView, ...]:
     """The sentences of a quote, which are of what the statement names: "It is 900 feet tall"."""
     names = frozenset(name for side in content for name in side.names)
     subject = frozenset(word for side in content for word in side.subject)
@@ -191,7 +191,7 @@ def _nearest_pairs(
     return sorted(kept)
 
 
-def _marks(side: Side) -> set[str]:
+def _marks(side: StatementView) -> set[str]:
     """What a sentence may be in conflict about in whatever words."""
     return {q.kind for q in side.values} | {f"year {event}" for event in side.events if len(side.years) == 1}
 
@@ -211,7 +211,7 @@ def _of_one_thing(a: _Utterance, b: _Utterance, m: int, n: int, weights: Mapping
     return any(weight(title & every) > TITLE_SHARE * weight(title) for title, every in pairs)
 
 
-def _say_so(utterance: _Utterance, told: Told) -> tuple[str, ...]:
+def _say_so(utterance: _Utterance, told: ComparedValue) -> tuple[str, ...]:
     """The sources of an utterance that say so: of several, those whose quotes have the figure."""
     if len(utterance.source_ids) < 2 or not any(map(str.isdigit, told.text)) or told.text.startswith("“"):
         return utterance.source_ids
@@ -248,7 +248,7 @@ def _joined(
 def _contradiction(
     about: str, of: str, group: Sequence[_Voiced], said: Sequence[_Utterance], sources: Mapping[str, Source]
 ) -> Contradiction | None:
-    stances: list[Told] = []  # the first that takes each
+    stances: list[ComparedValue] = []  # the first that takes each
     made: dict[tuple[str, str, str], tuple[ContradictionSide, int]] = {}
     for voiced in group:
         utterance = said[voiced.utterance]
@@ -302,7 +302,7 @@ def _side(utterance: _Utterance, voiced: _Voiced, source_id: str, source: Source
     )
 
 
-def _figures(told: Told) -> frozenset[str]:
+def _figures(told: ComparedValue) -> frozenset[str]:
     measured = told.value is not None or any(map(str.isdigit, told.text))
     return numbers(told.text) if measured else frozenset()
 

@@ -29,7 +29,7 @@ Quantities = Callable[[], tuple[Sequence[Quantity], Sequence[Quantity]]]  # of t
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class StretchSide:
     """The tokens of one side of a stretch, and the marks among them and before the next shared token."""
 
     tokens: tuple[Token, ...]
@@ -51,8 +51,8 @@ class Side:
 class Stretch:
     """What stands ``before`` and ``after`` the shared tokens that bound it, in the statement and in the sentence."""
 
-    claimed: Side
-    found: Side
+    claimed: StretchSide
+    found: StretchSide
     before: Token | None
     after: Token | None
 
@@ -146,8 +146,8 @@ def stretches(claim: Statement, sentence: Statement, pairs: Sequence[tuple[int, 
             and not (a1 == last[0] and mark.place == high < last[1])
         )
         yield Stretch(
-            Side(claim.tokens[a0 + 1 : a1], tuple(m for m in claim.marks if a0 < m.place <= a1)),
-            Side(sentence.tokens[low:high], found),
+            StretchSide(claim.tokens[a0 + 1 : a1], tuple(m for m in claim.marks if a0 < m.place <= a1)),
+            StretchSide(sentence.tokens[low:high], found),
             claim.tokens[a0] if a0 >= 0 else None,
             claim.tokens[a1] if a1 < last[0] else None,
         )

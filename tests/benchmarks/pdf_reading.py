@@ -251,10 +251,10 @@ def known_with_notes(parts: Sequence[Block]) -> str:
 
 
 def ours(raw: bytes) -> tuple[str, int]:
-    from deep_research.sources.extract.formats import Asked, Format
+    from deep_research.sources.extract.formats import ExtractionRequest, Format
     from deep_research.sources.extract.pdf import read
 
-    document = read(raw, Asked(Format.PDF, "", "x.pdf", 2_000_000))
+    document = read(raw, ExtractionRequest(Format.PDF, "", "x.pdf", 2_000_000))
     return document.text, len(document.pages)
 
 

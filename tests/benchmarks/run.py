@@ -197,7 +197,7 @@ def corpus_texts(total: int) -> list[str]:
 @row
 def web_texts(folder: Path) -> None:
     from deep_research.phases.gathering.handoff import GathererInput
-    from deep_research.phases.gathering.source_reading import Reading
+    from deep_research.phases.gathering.source_reading import SourceReader
     from deep_research.sources.search.fusion import fused
     from deep_research.state import DeepResearchPhase
     from deep_research.testing.doubles import results
@@ -216,7 +216,9 @@ def web_texts(folder: Path) -> None:
         for turn in range(40):
             found = results(f"what the keepers of tower {turn} wrote down", 5, size=size)
             clock = time.process_time()
-            await Reading().read(fused([found]), query="the keepers of the tower", limit=5, handoff=handoff)
+            await SourceReader().read(
+                fused([found]), query="the keepers of the tower", limit=5, handoff=handoff
+            )
             spent.append((time.process_time() - clock) * 1e3 / 5)
         return spent[10:]
 

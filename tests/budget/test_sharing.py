@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research import SharedBudget
-from deep_research.budget.shared_budget import Purse
+from deep_research.budget.shared_budget import BudgetScope
 from deep_research.budget.spend import Spend
 from deep_research.errors import BudgetError, ConfigurationError
 from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, RunOptions
@@ -29,7 +29,7 @@ def request(tokens=100, usd=0.1):
 
 def run_on(*shared, **caps):
     state = DeepResearchState(query="q", options=RunOptions(budget=Budget(**caps)))
-    return Spend(state, Purse(shared))
+    return Spend(state, BudgetScope(shared))
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_who_was_cancelled_while_waiting_is_forgotten():
 def test_searches_and_pages_are_taken_from_all_or_from_none():
     large = SharedBudget(max_searches=1, max_fetches=5)
     small = SharedBudget(max_searches=5, within=large)
-    purse = Purse([small])
+    purse = BudgetScope([small])
     assert purse.take("max_searches") is None
     refusal = purse.take("max_searches")
     assert (refusal.data["cap"], refusal.data["limit"], refusal.data["used"]) == ("max_searches", 1, 1)
@@ -257,7 +257,7 @@ def test_searches_and_pages_are_taken_from_all_or_from_none():
     assert purse.take("max_fetches") is None
     purse.charge("max_fetches", -1)
     assert large.spent.fetches == 0
-    assert Purse().take("max_fetches") is None
+    assert BudgetScope().take("max_fetches") is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from deep_research import SharedBudget
-from deep_research.budget.shared_budget import Purse
+from deep_research.budget.shared_budget import BudgetScope
 from deep_research.budget.spend import Spend
 from deep_research.budget.spend_ledger import Ledger
 from deep_research.errors import BudgetError
@@ -27,7 +27,7 @@ def request(tokens=100, usd=0.0):
 
 def run_on(*shared, **caps):
     state = DeepResearchState(query="q", options=RunOptions(budget=Budget(**caps)))
-    return Spend(state, Purse(shared))
+    return Spend(state, BudgetScope(shared))
 
 
 async def settled():

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from deep_research import DeepResearch
 from deep_research.retrieval.candidates import Pool, read_document
-from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.inquiry import parse_question
 from deep_research.retrieval.ranker import COLUMNS, FILE, Ranker, View, signals
 from deep_research.retrieval.selection import choose, passages
 from evals.answer_scores import holds
@@ -75,7 +75,7 @@ def researched(job: Job) -> Run:
 
 
 def view_of(run: Run) -> View:
-    inquiry = read_question(run.question)
+    inquiry = parse_question(run.question)
     documents = [read_document(*source) for source in run.sources]
     return View(inquiry, Pool(documents))
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.provenance.disclosure import Confidential, askable
+from deep_research.provenance.disclosure import SecretFilter, askable
 
 QUESTION = "How high are the towers of model XR-77 at http://towers.example/list?"
 CODE = "CANARY-7f3a9b1c"
@@ -94,7 +94,7 @@ def test_a_search_of_which_nothing_is_left_is_empty(query: str) -> None:
 
 
 def test_a_report_may_say_what_its_sources_say_and_the_rows_of_words_that_were_meant_for_it() -> None:
-    secret = Confidential(INSTRUCTIONS, f"{QUESTION} The swordFish is a fish.")
+    secret = SecretFilter(INSTRUCTIONS, f"{QUESTION} The swordFish is a fish.")
     draft = f"The swordFish, {CODE}; the quarry behind the mill is to be sold."
     assert secret.without(draft, "[withheld]", rows=False) == (
         "The swordFish, [withheld]; the quarry behind the mill is to be sold."
@@ -105,17 +105,17 @@ def test_a_report_may_say_what_its_sources_say_and_the_rows_of_words_that_were_m
 def test_any_text_is_cut_to_something_that_tells_nothing(text: str) -> None:
     left = askable(f"{text} {CODE}", QUESTION, INSTRUCTIONS)
     assert len(left) <= 400
-    assert not Confidential(INSTRUCTIONS, QUESTION).spans(left)
+    assert not SecretFilter(INSTRUCTIONS, QUESTION).spans(left)
 
 
 def test_without_instructions_nothing_is_withheld() -> None:
     assert askable(CODE, QUESTION, None) == CODE
-    assert Confidential("", "").without("any text", "x") == "any text"
+    assert SecretFilter("", "").without("any text", "x") == "any text"
 
 
 @pytest.mark.timed
 def test_it_takes_little_time() -> None:
-    secret = Confidential(f"{INSTRUCTIONS} " * 20, QUESTION)
+    secret = SecretFilter(f"{INSTRUCTIONS} " * 20, QUESTION)
     report = "The lighthouse towers of the northern coast were built in 1874. " * 500
     before = time.process_time()
     for _ in range(10):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.retrieval.inquiry import forms, read_question, standing
+from deep_research.retrieval.inquiry import forms, parse_question, standing
 from deep_research.state import QuestionPart
 
 
@@ -53,7 +53,7 @@ from deep_research.state import QuestionPart
     ],
 )
 def test_each_part_of_a_question_stands_alone(question, parts):
-    assert [part.query for part in read_question(question).parts] == parts
+    assert [part.query for part in parse_question(question).parts] == parts
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_each_part_of_a_question_stands_alone(question, parts):
     ],
 )
 def test_what_is_told_before_a_question_leaves_the_kind_of_its_answer(question, expects):
-    assert read_question(question).expects == expects
+    assert parse_question(question).expects == expects
 
 
 def test_a_part_that_was_put_in_other_words_takes_the_names_told_before_the_question():
@@ -94,7 +94,7 @@ def test_a_part_that_was_put_in_other_words_takes_the_names_told_before_the_ques
     ],
 )
 def test_an_overview_is_asked_for_in_words_or_by_a_bare_subject(request_, subject):
-    assert read_question(request_).subject == subject
+    assert parse_question(request_).subject == subject
 
 
 @pytest.mark.parametrize(
@@ -107,18 +107,18 @@ def test_an_overview_is_asked_for_in_words_or_by_a_bare_subject(request_, subjec
     ],
 )
 def test_a_month_is_no_name(question, names):
-    assert read_question(question).names == names
+    assert parse_question(question).names == names
 
 
 def test_a_request_of_many_different_words_is_broad():
-    assert read_question(" ".join(f"word{n}" for n in range(80))).is_broad
-    assert not read_question("How tall is the tower of Mole?").is_broad
-    assert not read_question("word " * 80).is_broad
+    assert parse_question(" ".join(f"word{n}" for n in range(80))).is_broad
+    assert not parse_question("How tall is the tower of Mole?").is_broad
+    assert not parse_question("word " * 80).is_broad
 
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_read_as_a_question(text):
-    inquiry = read_question(text)
+    inquiry = parse_question(text)
     assert inquiry.parts
     assert inquiry.names <= set(inquiry.terms)
 
@@ -127,7 +127,7 @@ def test_any_text_can_be_read_as_a_question(text):
 def test_a_question_is_read_in_linear_time(piece, seconds):
     def spent(size):
         question = "How tall " + piece * (size // len(piece)) + "is the Mole?"
-        return seconds(3, lambda: read_question.__wrapped__(question))
+        return seconds(3, lambda: parse_question.__wrapped__(question))
 
     assert spent(80_000) < 16 * max(spent(10_000), 0.005)
 

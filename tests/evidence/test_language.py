@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.inquiry import parse_question
 from deep_research.text.language import (
     ENGLISH,
     STEMMED,
@@ -156,7 +156,7 @@ def test_a_script_of_several_languages_says_nothing(text: str) -> None:
 def test_a_short_question_is_read_by_the_words_that_open_it(
     question: str, language: str, expects: str
 ) -> None:
-    read = read_question(question)
+    read = parse_question(question)
     assert (read.language, read.expects) == (language, expects)
     assert not {"warum", "wann", "wo", "pourquoi", "combien", "quand", "where", "what"} & set(read.terms)
 

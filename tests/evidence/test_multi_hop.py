@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deep_research.retrieval.inquiry import read_question
-from deep_research.retrieval.multi_hop import Asked, Item, asked, follow
+from deep_research.retrieval.inquiry import parse_question
+from deep_research.retrieval.multi_hop import AskedTerms, Item, asked, follow
 from deep_research.state import Mention
 from deep_research.text.words import stem
 
@@ -20,7 +20,7 @@ def mention(name, weight=0.9, bearers=1):
 
 def test_what_a_comparison_asks_of_both_sides_together_is_asked_of_none():
     question = asked(
-        read_question("Which film is older, Dune or Mole?"), RARITY, [mention("dune"), mention("mole")]
+        parse_question("Which film is older, Dune or Mole?"), RARITY, [mention("dune"), mention("mole")]
     )
     assert "older" not in question.words
     assert question.sides
@@ -28,7 +28,7 @@ def test_what_a_comparison_asks_of_both_sides_together_is_asked_of_none():
 
 def test_no_side_of_a_comparison_is_looked_for_where_the_other_leads():
     question = asked(
-        read_question("Which film has the director who died first, Dune or Mole?"),
+        parse_question("Which film has the director who died first, Dune or Mole?"),
         RARITY,
         [mention("dune"), mention("mole")],
     )
@@ -41,7 +41,7 @@ def test_no_side_of_a_comparison_is_looked_for_where_the_other_leads():
 
 
 def test_a_name_that_many_bear_leads_less_far():
-    question = asked(read_question("Where was the director of Dune born?"), RARITY, [mention("dune")])
+    question = asked(parse_question("Where was the director of Dune born?"), RARITY, [mention("dune")])
 
     def linked(bearers):
         dune = Item(
@@ -55,7 +55,7 @@ def test_a_name_that_many_bear_leads_less_far():
 
 def test_each_name_of_the_question_begins_a_trail_though_another_outshines_it():
     question = asked(
-        read_question("Which film has the director who died first, Dune or Mole?"),
+        parse_question("Which film has the director who died first, Dune or Mole?"),
         RARITY,
         [mention("dune"), mention("mole")],
     )
@@ -85,7 +85,7 @@ ITEMS = st.lists(
 @settings(max_examples=80)
 @given(st.text(max_size=80), ITEMS, st.lists(st.builds(mention, NAMES, st.floats(0, 1)), max_size=3))
 def test_whatever_was_found_scores_are_shares_and_the_order_of_arrival_does_not_show(text, found, names):
-    question = asked(read_question(text), RARITY, names)
+    question = asked(parse_question(text), RARITY, names)
     items = [Item(str(n), *parts) for n, parts in enumerate(found)]
     one = follow(question, items, naming=frozenset({1}), following=frozenset({2, 3}))
     other = follow(question, items[::-1], naming=frozenset({1}), following=frozenset({2, 3}))
@@ -97,7 +97,7 @@ def test_whatever_was_found_scores_are_shares_and_the_order_of_arrival_does_not_
 
 @pytest.mark.parametrize(("question", "queries"), [("several", ()), ("born", ("Ann Mole born",))])
 def test_a_word_that_only_asks_leads_nowhere(question: str, queries: tuple[str, ...]) -> None:
-    asking = Asked({stem("harbour"): 1.0, stem(question): 1.0}, text=f"harbour {question}")
+    asking = AskedTerms({stem("harbour"): 1.0, stem(question): 1.0}, text=f"harbour {question}")
     found = Item(
         id="a",
         title="Harbour",

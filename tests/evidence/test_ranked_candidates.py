@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.retrieval.candidates import Pool, read_document
-from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.inquiry import parse_question
 from deep_research.retrieval.ranker import COLUMNS, View, default_ranker, signals
 from deep_research.retrieval.selection import LONG, MAX_NEEDED_WORDS, choose, leads, passages
 from deep_research.text.language import vocabularies, vocabulary
@@ -42,7 +42,7 @@ TEA = "# Tea\n\nTea is brewed from leaves. Green tea is not fermented. It is dru
 
 
 def view(question: str, *texts: str) -> View:
-    inquiry = read_question(question)
+    inquiry = parse_question(question)
     documents = [
         read_document(f"src-{n}", text.split("\n")[0].strip("# "), text) for n, text in enumerate(texts)
     ]
@@ -78,18 +78,18 @@ def best(question: str, *texts: str) -> str:
     ],
 )
 def test_the_longest_opening_tells_the_kind_of_answer(question: str, expects: str) -> None:
-    assert read_question(question).expects == expects
+    assert parse_question(question).expects == expects
 
 
 def test_a_question_of_several_parts_has_each_with_its_kind() -> None:
-    parts = read_question("Who built the Mole, how much did it cost, and when was it lit?").parts
+    parts = parse_question("Who built the Mole, how much did it cost, and when was it lit?").parts
     assert [part.expects for part in parts][-1] == "date"
     assert len(parts) > 1
-    assert len(read_question("How tall is the Mole?").parts) == 1
+    assert len(parse_question("How tall is the Mole?").parts) == 1
 
 
 def test_names_figures_and_identifiers_are_told_from_other_words() -> None:
-    inquiry = read_question('Does the Mole light of 1811 use max_file_bytes or "red lamps"?')
+    inquiry = parse_question('Does the Mole light of 1811 use max_file_bytes or "red lamps"?')
     assert {"mole", "1811", "max_file_bytes", "red", "lamp"} <= inquiry.names
     assert "light" not in inquiry.names
 
@@ -601,7 +601,7 @@ def test_sentences_of_a_text_without_capitals_are_told_apart() -> None:
 
 def test_the_next_row_of_a_table_is_of_another_thing():
     text = "| Tower | Height |\n| --- | --- |\n| Oban | 12 m |\n| Mull | 30 m |\n| Skye | 44 m |\n"
-    view = View(read_question("How tall is Mull?"), Pool([read_document("a", "Towers", text)]))
+    view = View(parse_question("How tall is Mull?"), Pool([read_document("a", "Towers", text)]))
     near = {view.text(c): view.wide(c) for c in view.candidates}
     (mull,) = (share for row, share in near.items() if "Mull" in row)
     assert all(share < mull for row, share in near.items() if "Mull" not in row)

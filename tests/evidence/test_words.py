@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.retrieval.candidates import Pool, read_document
-from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.inquiry import parse_question
 from deep_research.retrieval.ranker import View
 from deep_research.text.language import vocabularies, vocabulary
 from deep_research.text.words import (
@@ -86,7 +86,7 @@ def test_coverage_is_a_share_and_full_of_itself(question, text):
 
 def asked_in(question: str, text: str, language: str) -> set[str]:
     """The asked terms that a text speaks of."""
-    inquiry = read_question(question, language)
+    inquiry = parse_question(question, language)
     document = read_document("src", "T", text)
     words = AskedWords(frozenset(inquiry.terms), inquiry.names, inquiry.words, inquiry.text, [document.words])
     return set(words.of(text))
@@ -138,7 +138,7 @@ def test_a_word_speaks_of_what_is_asked(language: str, question: str, text: str,
 def test_the_end_of_a_compound_stands_for_it_only_where_the_whole_is_nowhere_said() -> None:
     text = "Die Mitgliederversammlung wählt. Eine Versammlung tagt."
     assert asked_in("Wo ist die Mitgliederversammlung?", text, "de") == {"mitgliederversamml"}
-    inquiry = read_question("Wo ist die Mitgliederversammlung?", "de")
+    inquiry = parse_question("Wo ist die Mitgliederversammlung?", "de")
     document = read_document("src", "T", text)
     view = View(inquiry, Pool([document]))
     by_text = {view.text(c): view.asked_in(c) for c in view.candidates}

@@ -17,7 +17,7 @@ def responses(given, out):
 
 
 def anthropic(given, out):
-    heard = anthropic_wire.Heard("anthropic:m")
+    heard = anthropic_wire.AnswerStream("anthropic:m")
     usage = {"input_tokens": given, "output_tokens": out}
     heard.take_whole({"content": [], "stop_reason": "end_turn", "usage": usage})
     return heard.usage()

@@ -18,7 +18,7 @@ from deep_research.models.fallback import Chain
 from deep_research.models.language_model import SingleModel
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import MOST_REQUESTS, Persistence, Wordings
-from deep_research.supervisor.termination import Way, way_after
+from deep_research.supervisor.termination import FailureAction, failure_action
 from deep_research.testing.models import ScriptedProvider
 
 BUSY = from_status(500, "no", model="m")
@@ -57,7 +57,7 @@ def test_the_fifth_time_it_is_not_sent_and_the_extractive_agent_takes_over() -> 
     assert (last.verdict, last.data["requests"], last.data["maybe_billed"]) == ("malformed", 0, False)
     assert "4 times in this run" in last.problem
     assert last.hint
-    assert way_after(last, parks=True) is Way.FALL_BACK
+    assert failure_action(last, parks=True) is FailureAction.FALL_BACK
 
 
 def test_another_wording_another_model_and_another_run_are_counted_for_themselves() -> None:
@@ -85,7 +85,7 @@ def test_a_failure_of_the_service_is_told_as_it_was_where_nothing_more_may_be_as
     provider = ScriptedProvider(["seven", "seven", BUSY])
     *_, last = outcomes(model_of(provider, Wordings()), *[asked()] * 3)
     assert (last.verdict, last.data["status"], len(provider.calls)) == ("transient", 500, 4)
-    assert way_after(last, parks=True) is Way.PARK
+    assert failure_action(last, parks=True) is FailureAction.PARK
 
 
 def test_the_next_of_a_chain_is_asked() -> None:

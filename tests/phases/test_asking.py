@@ -8,7 +8,7 @@ import pytest
 
 from deep_research import DeepResearch
 from deep_research.phases.analysis.handoff import AnalyzedGap, AnalyzerOutput, SurveyOutput
-from deep_research.phases.handoff import Asked, Proposal
+from deep_research.phases.handoff import Proposal, QueryFilter
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerOutput
 from deep_research.phases.refinement.handoff import RefinerOutput
 from deep_research.state import FollowUpQuery, GapAnalysis, IterationRecommendation
@@ -38,7 +38,7 @@ PROPOSALS: list[Proposal] = [
 
 @pytest.mark.parametrize("proposal", PROPOSALS, ids=lambda each: type(each).__name__)
 def test_every_query_of_every_output_is_looked_at(proposal: Proposal) -> None:
-    asked = Asked(QUESTION, f"The code is {CODE}.")
+    asked = QueryFilter(QUESTION, f"The code is {CODE}.")
     changed = proposal.with_queries(asked)
     assert (asked.kept, asked.dropped) == (2, 1)
     told = changed.model_dump_json()
@@ -100,7 +100,7 @@ def test_what_an_agent_by_rule_would_send_of_the_instructions_is_held_back_at_th
 
 
 def test_an_empty_query_is_not_one_that_was_dropped() -> None:
-    asked = Asked(QUESTION, None)
+    asked = QueryFilter(QUESTION, None)
     assert [asked(query) for query in ("a", " ", "")] == ["a", "", ""]
     assert (asked.kept, asked.dropped) == (1, 0)
     assert asked.note("planner") == ()

@@ -23,7 +23,7 @@ from deep_research.state import (
     RunOptions,
 )
 from deep_research.state.journal import MemoryJournal
-from deep_research.state.parts import Found, PartVerdict
+from deep_research.state.parts import AnswerStatus, PartVerdict
 from deep_research.testing.models import ScriptedProvider
 
 SYNTHESIS = DeepResearchPhase.SYNTHESIS
@@ -473,9 +473,9 @@ PARTS = (
     QuestionPart(id="part-3", text="What did it cost?"),
 )
 OF_PARTS = (
-    PartVerdict(part_id="part-1", verdict=Found.ANSWERED, finding_ids=(FINDINGS[0].id,)),
-    PartVerdict(part_id="part-2", verdict=Found.ANSWERED, finding_ids=(FINDINGS[1].id,)),
-    PartVerdict(part_id="part-3", verdict=Found.NOT_FOUND),
+    PartVerdict(part_id="part-1", verdict=AnswerStatus.ANSWERED, finding_ids=(FINDINGS[0].id,)),
+    PartVerdict(part_id="part-2", verdict=AnswerStatus.ANSWERED, finding_ids=(FINDINGS[1].id,)),
+    PartVerdict(part_id="part-3", verdict=AnswerStatus.NOT_FOUND),
 )
 
 TOLD = {

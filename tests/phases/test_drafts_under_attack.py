@@ -5,7 +5,7 @@ import pytest
 from deep_research.phases.analysis.findings_merge import _says_no_more
 from deep_research.phases.prompting import Aliases, Room
 from deep_research.phases.synthesis.model_drafts import is_cut, with_ids
-from deep_research.phases.synthesis.writer_material import Given
+from deep_research.phases.synthesis.writer_material import WriterMaterial
 from deep_research.state import ConfidenceLevel, Finding
 
 
@@ -18,7 +18,7 @@ def finding(content):
     )
 
 
-GIVEN = Given((finding("c"),), Aliases("F", ["find-000000000001"]), {}, Room(1_000))
+GIVEN = WriterMaterial((finding("c"),), Aliases("F", ["find-000000000001"]), {}, Room(1_000))
 
 
 @pytest.mark.parametrize(

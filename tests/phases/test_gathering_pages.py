@@ -15,7 +15,7 @@ from deep_research.models.model_pool import ModelPool
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering import GathererOutput, GatheringPhase, SearchGatherer
 from deep_research.phases.gathering.caps import Fetching
-from deep_research.phases.gathering.source_reading import KEYED, Reading
+from deep_research.phases.gathering.source_reading import KEYED, SourceReader
 from deep_research.phases.synthesis.phase import synthesizer_input
 from deep_research.provenance.near_duplicates import fingerprint
 from deep_research.provenance.quality import QualityLists
@@ -97,7 +97,7 @@ def page(number, **more):
 
 
 def gathered(provider, site, *, options=None, sub_queries=(QUERY,), lists=None, **more):
-    reading = Reading(pages=site, lists=lists or QualityLists(), clock=lambda: MORNING)
+    reading = SourceReader(pages=site, lists=lists or QualityLists(), clock=lambda: MORNING)
     state = DeepResearchState(
         query="q",
         phase=DeepResearchPhase.GATHERING,
@@ -152,7 +152,7 @@ def test_a_page_that_holds_a_registered_key_is_kept_without_it_and_its_places_st
     register_secret(key)
     text = f"{TEXT} The key is {key}. {TEXT}"
     journal = Watched(DeepResearchState(query="q", phase=DeepResearchPhase.GATHERING, sub_queries=(QUERY,)))
-    reading = Reading(pages=Site({at(1): text}), clock=lambda: MORNING)
+    reading = SourceReader(pages=Site({at(1): text}), clock=lambda: MORNING)
     asyncio.run(GatheringPhase(SearchGatherer([Found(page(1))], reading=reading)).run(journal.state, journal))
     source = one(journal)
     kept, body = asyncio.run(journal.texts([source.content_hash, source.snapshot_hash]))
@@ -330,7 +330,7 @@ def test_a_page_that_an_earlier_iteration_read_is_not_fetched_again():
     )
     provider = Found(page(1, snippet="again"), page(2))
     journal = MemoryJournal(state)
-    phase = GatheringPhase(SearchGatherer([provider], reading=Reading(pages=site)))
+    phase = GatheringPhase(SearchGatherer([provider], reading=SourceReader(pages=site)))
     asyncio.run(phase.run(journal.state, journal))
     assert site.read_at == [at(1), at(2)]
     assert {s.url: s.snapshot_hash is not None for s in journal.state.sources} == {at(1): True, at(2): True}
@@ -417,7 +417,7 @@ def test_a_page_that_was_saved_and_is_fresh_is_none_that_is_asked_for():
         options=RunOptions(budget=Budget(max_fetches=3)),
     )
     journal = MemoryJournal(state)
-    gatherer = SearchGatherer([Found(*map(page, range(3)))], reading=Reading(pages=site))
+    gatherer = SearchGatherer([Found(*map(page, range(3)))], reading=SourceReader(pages=site))
     asyncio.run(GatheringPhase(gatherer).run(state, journal))
     assert (journal.state.usage.fetches, len(journal.state.sources)) == (0, 3)
 
@@ -477,7 +477,7 @@ def test_searches_and_pages_are_taken_from_a_shared_budget_before_they_are_made(
     site = Site({at(n): f"{TEXT} Page {n}." for n in range(12)})
     found = {s.query: [page(4 * s.index + n) for n in range(4)] for s in sub_queries}
     provider = Found(by_query=found)
-    state = with_shared(shared, SearchGatherer([provider], reading=Reading(pages=site)), sub_queries)
+    state = with_shared(shared, SearchGatherer([provider], reading=SourceReader(pages=site)), sub_queries)
     assert (len(provider.requests), len(site.read_at)) == (2, 3)
     assert (shared.spent.searches, shared.spent.fetches) == (2, 3) == (state.usage.searches, 3)
     assert (shared.left.max_searches, shared.left.max_fetches) == (0, 0)
@@ -682,7 +682,7 @@ def test_a_stop_while_pages_are_read_leaves_no_reading_behind():
     reading = []
 
     async def stopped():
-        gatherer = SearchGatherer([Found(*map(page, range(3)))], reading=Reading(pages=Hanging({})))
+        gatherer = SearchGatherer([Found(*map(page, range(3)))], reading=SourceReader(pages=Hanging({})))
         state = DeepResearchState(query="q", phase=DeepResearchPhase.GATHERING, sub_queries=(QUERY,))
         journal = MemoryJournal(state)
         task = asyncio.create_task(GatheringPhase(gatherer).run(journal.state, journal))
@@ -710,7 +710,7 @@ def test_when_reading_fails_as_nobody_foresaw_no_page_is_read_on_alone():
                 ended.append(url)
 
     async def journey():
-        reading = Reading(pages=Broken({}), clock=lambda: MORNING)
+        reading = SourceReader(pages=Broken({}), clock=lambda: MORNING)
         results = [(page(number), at(number)) for number in range(3)]
         with pytest.raises(RuntimeError, match="oops"):
             await reading._pages(results, SearchFilters(), None, Fetching())

@@ -13,7 +13,7 @@ from deep_research.models.profiles import Profile
 from deep_research.phases.prompting import Room
 from deep_research.phases.synthesis.handoff import JudgeScope, SynthesizerInput
 from deep_research.phases.synthesis.llm import LLMSynthesizer
-from deep_research.phases.synthesis.model_drafts import Draft, body_of, is_cut, with_ids
+from deep_research.phases.synthesis.model_drafts import ModelDraft, body_of, is_cut, with_ids
 from deep_research.phases.synthesis.phase import SynthesisPhase
 from deep_research.phases.synthesis.sections import Frame, Outline, most_sections
 from deep_research.phases.synthesis.writer_material import given
@@ -224,7 +224,7 @@ def test_without_findings_nobody_is_asked():
     ],
 )
 def test_what_does_not_belong_to_a_report_is_taken_out(around, kept):
-    draft = Draft.of(around.format(GOOD), QUESTION, material().names)
+    draft = ModelDraft.of(around.format(GOOD), QUESTION, material().names)
     assert draft.problem == ""
     assert draft.text.startswith("# Towers of the reef\n")
     for gone in ("```", "think", "Here is", "Sure", "evil", "Mine", "Eine", "Sources", "- One"):
@@ -234,7 +234,7 @@ def test_what_does_not_belong_to_a_report_is_taken_out(around, kept):
 
 def test_a_list_of_references_in_the_middle_takes_nothing_else_with_it():
     middle = GOOD.replace("## What remains", "## Sources\n\n- [1] A page\n\n## What remains")
-    draft = Draft.of(middle, QUESTION, material().names)
+    draft = ModelDraft.of(middle, QUESTION, material().names)
     assert "A page" not in draft.text
     assert "What it cost is not known" in draft.text
 
@@ -244,12 +244,12 @@ def test_marks_of_ours_are_in_no_report():
 
 
 def test_there_is_one_title_and_without_one_it_is_the_question():
-    draft = Draft.of(GOOD.replace("## What", "# What"), QUESTION, material().names)
+    draft = ModelDraft.of(GOOD.replace("## What", "# What"), QUESTION, material().names)
     assert re.findall(r"^# .*", draft.text, re.M) == ["# Towers of the reef"]
-    untitled = Draft.of(GOOD.partition("\n")[2], QUESTION, material().names)
+    untitled = ModelDraft.of(GOOD.partition("\n")[2], QUESTION, material().names)
     assert untitled.text.startswith(f"# {QUESTION}\n")
     code = GOOD.replace("What it cost", "```\n# a comment\n```\nWhat it cost")
-    assert "\n# a comment" in Draft.of(code, QUESTION, material().names).text
+    assert "\n# a comment" in ModelDraft.of(code, QUESTION, material().names).text
 
 
 @pytest.mark.parametrize(

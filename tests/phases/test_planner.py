@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.phases.planning import ExtractivePlanner, PlannerInput
-from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.inquiry import parse_question
 from deep_research.state import DeepResearchPhase, FirstLook, Mention
 
 
@@ -97,9 +97,9 @@ def test_only_a_long_question_is_planned_in_a_thread(monkeypatch):
 
     def noted(text):
         threads.append(threading.current_thread())
-        return read_question(text)
+        return parse_question(text)
 
-    monkeypatch.setattr("deep_research.phases.planning.extractive_planner.read_question", noted)
+    monkeypatch.setattr("deep_research.phases.planning.extractive_planner.parse_question", noted)
     queries("How tall is the Bell Rock?")
     queries("How tall is the Bell Rock? " * 500)
     assert [thread is threading.current_thread() for thread in threads] == [True, False]

@@ -21,7 +21,7 @@ from deep_research.phases.synthesis.revision import (
     revision_words,
     without_ours,
 )
-from deep_research.phases.synthesis.writer_material import Given
+from deep_research.phases.synthesis.writer_material import WriterMaterial
 from deep_research.report.references import unmarked
 from deep_research.report.report_document import Document
 from deep_research.state import (
@@ -97,7 +97,7 @@ def test_what_code_puts_below_a_report_and_its_marks_are_no_part_of_what_is_revi
 
 def given():
     ids = [each.id for each in FINDINGS]
-    return Given(FINDINGS, Aliases("F", ids), dict.fromkeys(ids, ""), Room(9_000))
+    return WriterMaterial(FINDINGS, Aliases("F", ids), dict.fromkeys(ids, ""), Room(9_000))
 
 
 DRAFT = draft_of({"A": SAID[0], "B": SAID[1], "C": SAID[0]})

@@ -28,7 +28,7 @@ from orm_light import (
 from deep_research.phases.synthesis.repair import marked
 from deep_research.report import checking, cited
 from deep_research.report.checking import CHECKER, Checker, checked_claims
-from deep_research.report.cited import Cited
+from deep_research.report.cited import CitationResolver
 from deep_research.report.judging import key_of
 from deep_research.report.own_lines import IN_THEIR_WORDS
 from deep_research.state import ClaimBasis, ClaimVerdict, Judgement, Notice
@@ -291,7 +291,7 @@ def test_the_word_of_the_judge_counts_where_quotes_back_it(said, words, counts):
     draft = f"The height of the Orm tower comes to 90 feet {F2}."
     (before,) = claims(draft)
     assert before.verdict is PARTIAL
-    quote = Cited(state(), TEXTS).locate(words, (SECOND,)) if words else None
+    quote = CitationResolver(state(), TEXTS).locate(words, (SECOND,)) if words else None
     judgement = Judgement(
         key=key_of(before),
         verdict=said,

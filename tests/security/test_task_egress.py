@@ -26,8 +26,8 @@ from deep_research.models.base import ModelCall
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
-from deep_research.phases.gathering.source_reading import Reading
-from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.source_reading import SourceReader
+from deep_research.phases.gathering.tasks.desk import TaskContext
 from deep_research.phases.gathering.tasks.egress import MOST_OFFERED, Egress
 from deep_research.phases.gathering.tasks.resources import DataSources
 from deep_research.phases.gathering.tasks.tool import Link
@@ -303,10 +303,12 @@ def test_the_question_of_a_task_has_no_say_in_which_links_a_page_gives() -> None
         research_id="deepres-000000000000", original_query=QUESTION, current_phase=DeepResearchPhase.GATHERING,
         iteration=1, sub_queries=(QUESTION,), max_sources_per_query=3,
     )  # fmt: skip
-    reading = Reading(pages=Long(lambda url: below(url, 4)))
+    reading = SourceReader(pages=Long(lambda url: below(url, 4)))
     given = set()
     for asked in (QUESTION, "The zebras of branch 0", "The zebras of branch 3"):
-        desk = Desk(asked, ("web",), MemoryJournal(DeepResearchState(query=QUESTION)), links=[_link(ROOT)])
+        desk = TaskContext(
+            asked, ("web",), MemoryJournal(DeepResearchState(query=QUESTION)), links=[_link(ROOT)]
+        )
         tool = Fetch(Library(DataSources(), reading, handoff, Fetching()))
         result = asyncio.run(tool(tool.arguments(link="L1"), desk))
         given.add(tuple(link.address for link in result.links))

@@ -12,7 +12,13 @@ from deep_research.budget.refusals import limit_of, share_of
 from deep_research.errors import AgentError, BudgetError, WindowError
 from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.state import Limit
-from deep_research.supervisor.termination import RETRY_SECONDS, Way, is_spent, parking_for, way_after
+from deep_research.supervisor.termination import (
+    RETRY_SECONDS,
+    FailureAction,
+    failure_action,
+    is_spent,
+    parking_for,
+)
 from deep_research.testing import ScriptedSearch
 
 QUESTION = "What is said about the tower of the reef?"
@@ -31,24 +37,24 @@ def of(verdict, **more):
 @pytest.mark.parametrize(
     ("error", "parks", "way"),
     [
-        (of(Verdict.PARK), True, Way.PARK),
-        (of(Verdict.TRANSIENT), True, Way.PARK),
-        (of(Verdict.PARK), False, Way.FALL_BACK),
-        (of(Verdict.TRANSIENT), False, Way.FALL_BACK),
-        (of(Verdict.FATAL), True, Way.GIVE_UP),
-        (of(Verdict.FATAL), False, Way.GIVE_UP),
-        (of(Verdict.FATAL, hint=TOO_LONG), True, Way.FALL_BACK),
-        (of(Verdict.MALFORMED), True, Way.FALL_BACK),
-        (of(Verdict.LENGTH), True, Way.FALL_BACK),
-        (of(Verdict.REFUSAL), True, Way.FALL_BACK),
-        (of(Verdict.INCOMPLETE), True, Way.FALL_BACK),
-        (WindowError("too long"), True, Way.FALL_BACK),
-        (BudgetError("spent"), True, Way.FALL_BACK),
-        (AgentError("broke"), True, Way.FALL_BACK),
+        (of(Verdict.PARK), True, FailureAction.PARK),
+        (of(Verdict.TRANSIENT), True, FailureAction.PARK),
+        (of(Verdict.PARK), False, FailureAction.FALL_BACK),
+        (of(Verdict.TRANSIENT), False, FailureAction.FALL_BACK),
+        (of(Verdict.FATAL), True, FailureAction.GIVE_UP),
+        (of(Verdict.FATAL), False, FailureAction.GIVE_UP),
+        (of(Verdict.FATAL, hint=TOO_LONG), True, FailureAction.FALL_BACK),
+        (of(Verdict.MALFORMED), True, FailureAction.FALL_BACK),
+        (of(Verdict.LENGTH), True, FailureAction.FALL_BACK),
+        (of(Verdict.REFUSAL), True, FailureAction.FALL_BACK),
+        (of(Verdict.INCOMPLETE), True, FailureAction.FALL_BACK),
+        (WindowError("too long"), True, FailureAction.FALL_BACK),
+        (BudgetError("spent"), True, FailureAction.FALL_BACK),
+        (AgentError("broke"), True, FailureAction.FALL_BACK),
     ],
 )
 def test_what_is_done_follows_from_what_went_wrong(error, parks, way):
-    assert way_after(error, parks=parks) is way
+    assert failure_action(error, parks=parks) is way
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ import pytest
 from orm_light import BUILT, F1, FINDINGS, TEXTS, state
 
 from deep_research.report.checking import checked_claims
-from deep_research.state.parts import Found, PartVerdict
+from deep_research.state.parts import AnswerStatus, PartVerdict
 from deep_research.supervisor.iteration import is_settled
 
 CLAIMS = checked_claims(f"# T\n\n## S\n\n{BUILT[:-1]} {F1}.\n", state(), TEXTS)
 ANSWERED = PartVerdict(
-    part_id="part-1", verdict=Found.ANSWERED, finding_ids=(FINDINGS[0].id,), claim_ids=(CLAIMS[0].id,)
+    part_id="part-1", verdict=AnswerStatus.ANSWERED, finding_ids=(FINDINGS[0].id,), claim_ids=(CLAIMS[0].id,)
 )
 SETTLED = {"iteration": 2, "gaps": (), "claims": CLAIMS, "verdicts": (ANSWERED,)}
 
@@ -22,7 +22,9 @@ OPEN = {
     "the first report": {"iteration": 1},
     "an open gap": {"gaps": state().gaps},
     "a claim that nothing carries": {"claims": (CLAIMS[0].model_copy(update={"marked": True}),)},
-    "a part that is not answered": {"verdicts": (ANSWERED.model_copy(update={"verdict": Found.PARTLY}),)},
+    "a part that is not answered": {
+        "verdicts": (ANSWERED.model_copy(update={"verdict": AnswerStatus.PARTLY}),)
+    },
     "a part that the report does not tell of": {"verdicts": (ANSWERED.model_copy(update={"claim_ids": ()}),)},
 }
 

@@ -20,7 +20,7 @@ from deep_research import RunStatus, SearchResult, SupervisorHooks, Tool, ToolRe
 from deep_research.errors import SearchError, UsageError
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.profiles import Price
-from deep_research.phases.gathering.tasks.agent import Left, left
+from deep_research.phases.gathering.tasks.agent import RemainingLimits, remaining_limits
 from deep_research.phases.gathering.tasks.tool import Shown
 from deep_research.state import Span, TaskLimits, TaskStep, TokenUsage
 from deep_research.testing import ScriptedSearch
@@ -233,7 +233,7 @@ def _step(number, *, tokens=0, usd=0.0, seconds=0.0):
     ],
 )
 def test_the_step_after_which_there_is_no_room_for_another_is_the_last(steps, ended, closing):
-    rest = left(TaskLimits(steps=30, tokens=20_000, usd=1.0, seconds=10), steps)
+    rest = remaining_limits(TaskLimits(steps=30, tokens=20_000, usd=1.0, seconds=10), steps)
     assert bool(rest.ended) is bool(ended)
     assert bool(rest.closing) is bool(closing)
     assert ended in rest.ended
@@ -243,18 +243,18 @@ def test_the_step_after_which_there_is_no_room_for_another_is_the_last(steps, en
 @pytest.mark.parametrize(
     ("rest", "price", "fits"),
     [
-        (Left(), None, 9_000),
-        (Left(tokens=5_000), None, 4_000),
-        (Left(tokens=500), None, 0),
-        (Left(usd=0.004), Price(input=1.0, output=2.0), 2_000),
-        (Left(usd=0.001), Price(input=1.0, output=2.0), 0),
+        (RemainingLimits(), None, 9_000),
+        (RemainingLimits(tokens=5_000), None, 4_000),
+        (RemainingLimits(tokens=500), None, 0),
+        (RemainingLimits(usd=0.004), Price(input=1.0, output=2.0), 2_000),
+        (RemainingLimits(usd=0.001), Price(input=1.0, output=2.0), 0),
         (
-            Left(usd=0.006),
+            RemainingLimits(usd=0.006),
             Price(input=1.0, output=2.0, long=3_000, beyond=Price(input=9.0, output=9.0)),
             3_000,
         ),
-        (Left(tokens=2_000, usd=9.0), Price(input=1.0, output=2.0), 1_000),
-        (Left(usd=0.004), None, 9_000),
+        (RemainingLimits(tokens=2_000, usd=9.0), Price(input=1.0, output=2.0), 1_000),
+        (RemainingLimits(usd=0.004), None, 9_000),
     ],
 )
 def test_what_may_be_sent_is_what_tokens_and_dollars_leave_beside_the_answer(rest, price, fits):

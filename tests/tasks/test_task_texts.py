@@ -14,7 +14,7 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.phases.gathering.collecting import collected
 from deep_research.phases.gathering.handoff import GatheredSource
 from deep_research.phases.gathering.tasks import desk as desks
-from deep_research.phases.gathering.tasks.desk import Desk, Showing
+from deep_research.phases.gathering.tasks.desk import TaskContext, UseOutput
 from deep_research.phases.gathering.tasks.task_steps import apart
 from deep_research.phases.gathering.tasks.tool import Link, Shown
 from deep_research.phases.gathering.tasks.tools import ReadMore
@@ -138,7 +138,7 @@ def test_a_source_is_told_by_its_address_and_where_models_quote_by_its_text(held
     own = source.model_copy(update={"id": source_id(f"{source.id} {source.content_hash}")})
     known = {"nothing": {}, "own": {own.id: own}, "plain": {source.id: source}}[held]
     found = _found(text, frozenset({canonical_url(PAGE)}) if text is None else frozenset())
-    desk = Desk(QUESTION, (), MemoryJournal(DeepResearchState(query=QUESTION)))
+    desk = TaskContext(QUESTION, (), MemoryJournal(DeepResearchState(query=QUESTION)))
     (made,) = apart(found, desk, known, by_model=by_model).sources
     assert made.id == {"own": own.id, "plain": source.id}[taken]
     if text is None and taken == "own":
@@ -152,13 +152,13 @@ def test_a_source_is_told_by_its_address_and_where_models_quote_by_its_text(held
 def reads(monkeypatch):
     """Which texts are loaded, by their beginnings, and how many are held at most beside."""
     loaded = []
-    read = Desk.read
+    read = TaskContext.read
 
     async def counted(self, source_id):
         loaded.append(self.names[source_id])
         return await read(self, source_id)
 
-    monkeypatch.setattr(Desk, "read", counted)
+    monkeypatch.setattr(TaskContext, "read", counted)
     return loaded
 
 
@@ -198,7 +198,7 @@ class Watched(str):
 
 def test_looking_for_quotes_holds_one_text_at_a_time(monkeypatch):
     monkeypatch.setattr(desks, "HELD", 0)
-    read, texts, most = Desk.read, [], []
+    read, texts, most = TaskContext.read, [], []
 
     async def watched(self, source_id):
         self._texts.clear()
@@ -207,7 +207,7 @@ def test_looking_for_quotes_holds_one_text_at_a_time(monkeypatch):
         texts.append(weakref.ref(text))
         return text
 
-    monkeypatch.setattr(Desk, "read", watched)
+    monkeypatch.setattr(TaskContext, "read", watched)
     facts = [{"content": each.text, "source": f"S{n}", "quote": each.text} for n, each in enumerate(MANY, 1)]
     model = TaskModel((SEARCH, {"actions": [DONE], "answer": "x", "facts": facts}))
     with engine(model, search=[ScriptedSearch(lambda request: MANY)]) as research:
@@ -260,14 +260,14 @@ class Shows(Tool):
     "use", [{"tool": "read_more", "source": "S1"}, {"tool": "shows", "word": "x"}], ids=["ours", "a caller's"]
 )
 def test_a_text_that_the_store_has_no_more_is_told_as_such_and_never_as_the_end(monkeypatch, use):
-    add = Desk.add
+    add = TaskContext.add
 
     def forgets(self, step):
         add(self, step)
         self._texts.clear()
         self.journal = Gone()
 
-    monkeypatch.setattr(Desk, "add", forgets)
+    monkeypatch.setattr(TaskContext, "add", forgets)
     model = TaskModel((SEARCH, {"actions": [use]}, FOUND))
     with engine(model, tools=[Shows()], max_task_retries=0) as research:
         result = research.run(QUESTION)
@@ -286,7 +286,7 @@ def test_the_end_of_a_text_is_told_as_the_end():
 
 async def _read_on(text):
     journal = MemoryJournal(DeepResearchState(query=QUESTION), texts=[text])
-    desk = Desk(QUESTION, ("web",), journal)
+    desk = TaskContext(QUESTION, ("web",), journal)
     (content_hash,) = journal._contents
     source = Source(
         id="src-000000000001", sub_query_id="subq-1", title="M", content_hash=content_hash, length=len(text)
@@ -307,7 +307,7 @@ def _links(*numbers, snippet=""):
 
 
 def _desk():
-    return Desk(QUESTION, ("web",), MemoryJournal(DeepResearchState(query=QUESTION)))
+    return TaskContext(QUESTION, ("web",), MemoryJournal(DeepResearchState(query=QUESTION)))
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_a_resumed_task_has_its_links_under_the_same_names():
         desk.take((), {}, ToolResult(links=links)) for links in (_links(1, 2), _links(2, 3), _links(1, 4))
     ]
     for showing in showings:
-        later.links += Showing.model_validate_json(showing.model_dump_json()).links
+        later.links += UseOutput.model_validate_json(showing.model_dump_json()).links
     assert later.links == desk.links
     assert [link.address[-1] for link in desk.links] == ["1", "2", "3", "4"]
 

@@ -12,9 +12,9 @@ from deep_research.calls import Calls
 from deep_research.errors import ConfigurationError, ToolError
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
-from deep_research.phases.gathering.source_reading import Reading
+from deep_research.phases.gathering.source_reading import SourceReader
 from deep_research.phases.gathering.tasks import toolbox
-from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.desk import TaskContext
 from deep_research.phases.gathering.tasks.library import Library
 from deep_research.phases.gathering.tasks.resources import DataSources
 from deep_research.phases.gathering.tasks.tool import Link
@@ -72,7 +72,7 @@ def handed():
 
 def desk_with_manual(pages=()):
     journal = MemoryJournal(DeepResearchState(query=QUESTION), texts=[MANUAL])
-    desk = Desk(QUESTION, ("web",), journal)
+    desk = TaskContext(QUESTION, ("web",), journal)
     source = Source(
         id="src-000000000001", sub_query_id="subq-1", title="Manual", url="https://ok.example/m", length=len(MANUAL),
         content_hash=next(iter(journal._contents)), pages=pages,
@@ -85,7 +85,7 @@ def desk_with_manual(pages=()):
 def ours():
     service = Service.of(orm(), calls=Calls())
     library = Library(
-        DataSources(pool=SearchPool(services=(service,))), Reading(pages=Pages()), handed(), Fetching()
+        DataSources(pool=SearchPool(services=(service,))), SourceReader(pages=Pages()), handed(), Fetching()
     )
     return {tool.name: tool for tool in tools_of(library)}
 
@@ -342,7 +342,7 @@ def test_a_run_knows_its_tools_and_is_not_gone_on_with_without_them(tmp_path):
 
 def fetching(filters=None):
     handoff = handed() if filters is None else handed().model_copy(update={"filters": filters})
-    library = Library(DataSources(), Reading(pages=Pages()), handoff, Fetching())
+    library = Library(DataSources(), SourceReader(pages=Pages()), handoff, Fetching())
     desk = desk_with_manual()
     desk.links = [Link(address=f"https://site{n}.example/", title="see") for n in range(1, 5)]
     return {tool.name: tool for tool in tools_of(library)}["fetch"], library, desk

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from deep_research.models.model_pool import ModelPool
     from deep_research.models.profiles import Profile
     from deep_research.sources.search.policy import Service
-    from deep_research.sources.search.service_choice import Chosen
+    from deep_research.sources.search.service_choice import ServiceChoice
 
 OK, NOTE, BROKEN = "ok", "note", "broken"
 MIN_CONTENT_SHARE = 0.25  # of a window; what is left of it for content below that is a note
@@ -148,7 +148,7 @@ def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
             yield asyncio.run(_probed_service(by_name[name]))
 
 
-def chosen_services(settings: Settings) -> Chosen:
+def chosen_services(settings: Settings) -> ServiceChoice:
     """What a run would ask. Raises `UnknownNameError`, `ConfigurationError`."""
     from deep_research.assembly.mcp_choice import McpConnections
     from deep_research.calls import Calls

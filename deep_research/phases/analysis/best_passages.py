@@ -14,10 +14,10 @@ from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote
 from deep_research.phases.steering_queries import new_words, steering_query
 from deep_research.provenance.quotes import BREAKS_OFF, readable
 from deep_research.retrieval.candidates import STEP, Candidate, Document, Pool, asks, read_document
-from deep_research.retrieval.inquiry import Inquiry, may_hold, read_question, standing
+from deep_research.retrieval.inquiry import ParsedQuestion, may_hold, parse_question, standing
 from deep_research.retrieval.passage_search import best_windows
 from deep_research.retrieval.ranker import Ranker, View, default_ranker
-from deep_research.retrieval.selection import Passage, choose, leads, passages
+from deep_research.retrieval.selection import ChosenPassage, choose, leads, passages
 from deep_research.state import ConfidenceLevel, Found, PartVerdict, QuestionPart, Span
 from deep_research.state.identity import finding_id
 from deep_research.text.passages import BlockKind
@@ -36,7 +36,7 @@ KEPT_DOCUMENTS, KEPT_LENGTH = 256, 60_000  # documents that are kept read, and c
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenPassages:
     """The passages, best first, and the verdict on each part. ``idle`` are steers of which no source has a new word."""
 
     findings: list[AnalyzedFinding] = field(default_factory=list)
@@ -75,7 +75,7 @@ def best_passages(
     steering: Sequence[str] = (),
     ranker: Ranker | None = None,
     stop: threading.Event | None = None,
-) -> Chosen:
+) -> ChosenPassages:
     """Of the sources ``words`` words: first the best passage of each part that is found, then of each steer, then what
     ranks best for the whole question. Nothing where nothing is near.
 
@@ -84,9 +84,9 @@ def best_passages(
     documents: list[Document] = []
     for source in sources:
         if stop is not None and stop.is_set():
-            return Chosen()
+            return ChosenPassages()
         documents.append(_read(source))
-    inquiry = read_question(question)
+    inquiry = parse_question(question)
     ranker, pool = ranker or default_ranker(), Pool(_without_copies(documents, inquiry))
     whole = _told(inquiry, pool, words, ranker)
     asked = (
@@ -125,10 +125,12 @@ def best_passages(
         )
         for rank, found in enumerate(kept)
     ]
-    return Chosen(findings, _verdicts(asked, findings), tuple(w for w, found in steered.items() if not found))
+    return ChosenPassages(
+        findings, _verdicts(asked, findings), tuple(w for w, found in steered.items() if not found)
+    )
 
 
-def _without_copies(documents: Sequence[Document], inquiry: Inquiry) -> list[Document]:
+def _without_copies(documents: Sequence[Document], inquiry: ParsedQuestion) -> list[Document]:
     """Without those all of whose sentences another has: a copy would only take the room of what says something else. Of
     several alike that stays whose title has most of the question's words, or of its own."""
     terms, asked = inquiry.words.terms, frozenset(inquiry.terms)
@@ -222,7 +224,7 @@ def _served(found: AnalyzedFinding, by_part: dict[str, View]) -> str | None:
 
 
 def _told(
-    inquiry: Inquiry, pool: Pool, words: int, ranker: Ranker, part: QuestionPart | None = None
+    inquiry: ParsedQuestion, pool: Pool, words: int, ranker: Ranker, part: QuestionPart | None = None
 ) -> _Told:
     view = View(inquiry, pool)
     scores = ranker.scores(view)
@@ -262,17 +264,17 @@ def steering_passages(
 
 def _steered(steer: str, question: str, pool: Pool, ranker: Ranker) -> list[AnalyzedFinding]:
     """The best passage that has one of the steer's new words."""
-    inquiry = read_question(steer, read_question(question).language)
+    inquiry = parse_question(steer, parse_question(question).language)
     new = {term for word in new_words(steer, question) for term in inquiry.words.terms(word)}
     if not new:
         return []
     told = _told(
-        read_question(steering_query(steer, question, None), inquiry.language), pool, PART_WORDS, ranker
+        parse_question(steering_query(steer, question, None), inquiry.language), pool, PART_WORDS, ranker
     )
     return [f for f in told.findings if not new.isdisjoint(inquiry.words.terms(f.content))]
 
 
-def _finding(view: View, passage: Passage, best: float) -> AnalyzedFinding:
+def _finding(view: View, passage: ChosenPassage, best: float) -> AnalyzedFinding:
     document = view.pool.named[passage.document]
     candidates = document.candidates[passage.first : passage.last + 1]
     led = leads(view, candidates[0])

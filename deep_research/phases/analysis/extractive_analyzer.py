@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from deep_research.phases.analysis.best_passages import Chosen, best_passages, steering_passages
+from deep_research.phases.analysis.best_passages import ChosenPassages, best_passages, steering_passages
 from deep_research.phases.analysis.broad_requests import broad_findings
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -26,7 +26,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.steering_plan import gap_of, searched
-from deep_research.retrieval.inquiry import Inquiry, read_question
+from deep_research.retrieval.inquiry import ParsedQuestion, parse_question
 from deep_research.retrieval.multi_hop import Item, Trails, asked, follow
 from deep_research.retrieval.ranker import Ranker
 from deep_research.state import (
@@ -77,7 +77,7 @@ class ExtractiveAnalyzer:
     def _survey(self, handoff: SurveyInput, stop: threading.Event) -> SurveyOutput:
         """What all sources together say: their order and what to ask next, and of all their passages the best."""
         trails = _follow_sources(handoff)
-        if read_question(handoff.original_query).is_broad:
+        if parse_question(handoff.original_query).is_broad:
             found, left = steering_passages(
                 handoff.original_query, _steering(handoff), handoff.whole, self._ranker
             )
@@ -111,7 +111,7 @@ def analyze(
     handoff: AnalyzerInput, stop: threading.Event | None = None, ranker: Ranker | None = None
 ) -> AnalyzerOutput:
     """The findings of one batch. Pure, but that it gives up when ``stop`` is set."""
-    if read_question(handoff.original_query).is_broad:
+    if parse_question(handoff.original_query).is_broad:
         return AnalyzerOutput(findings=tuple(broad_findings(handoff, stop)))
     return AnalyzerOutput(
         findings=tuple(_chosen(handoff, handoff.sources, BATCH_WORDS, ranker, stop).findings)
@@ -124,7 +124,7 @@ def _chosen(
     words: int,
     ranker: Ranker | None,
     stop: threading.Event | None,
-) -> Chosen:
+) -> ChosenPassages:
     """For the question, its parts, and all guidance so far."""
     return best_passages(
         handoff.original_query,
@@ -179,7 +179,7 @@ def survey(
     the ``findings`` that it chose in place of those that stand, with its ``verdicts`` on the parts. Pure."""
     trails = trails or _follow_sources(handoff)
     found = handoff.findings if findings is None else findings
-    inquiry = read_question(handoff.original_query)
+    inquiry = parse_question(handoff.original_query)
     queries = _follow_ups(trails, handoff)
     # What a broad request asks in full no source has, and searching for its rest brings other subjects.
     broad = found and (inquiry.is_broad or inquiry.subject)
@@ -203,7 +203,7 @@ def _follow_sources(handoff: SurveyInput) -> Trails:
     look = handoff.first_look or FirstLook()
     return follow(
         asked(
-            read_question(handoff.original_query), look.words, question_names(handoff.original_query, look)
+            parse_question(handoff.original_query), look.words, question_names(handoff.original_query, look)
         ),
         _items(handoff.sources, handoff.sub_queries),
         naming=frozenset(s.index for s in handoff.sub_queries if s.iteration == 1 and s.index),
@@ -263,7 +263,7 @@ def _follow_ups(trails: Trails, handoff: SurveyInput) -> tuple[str, ...]:
 
 
 def _gaps(
-    handoff: SurveyInput, inquiry: Inquiry, queries: Sequence[str], *, answered: bool
+    handoff: SurveyInput, inquiry: ParsedQuestion, queries: Sequence[str], *, answered: bool
 ) -> tuple[AnalyzedGap, ...]:
     """Names that no source has; while ``queries`` may find more of a question that something answers, that they may."""
     if unknown := _unknown(handoff, inquiry):
@@ -273,7 +273,7 @@ def _gaps(
     return ()
 
 
-def _unknown(handoff: SurveyInput, inquiry: Inquiry) -> list[str]:
+def _unknown(handoff: SurveyInput, inquiry: ParsedQuestion) -> list[str]:
     """The names that no source has in its whole text, nor a compound with one, as the question spells them; of one within
     another, the shorter."""
     names = question_names(handoff.original_query, handoff.first_look or FirstLook())

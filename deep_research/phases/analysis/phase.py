@@ -44,7 +44,7 @@ from deep_research.phases.analysis.recorded_findings import (
     untaken,
 )
 from deep_research.phases.analysis.source_texts import Shortening, Texts, with_text
-from deep_research.phases.analysis.triage import chosen, found_again
+from deep_research.phases.analysis.triage import choose_reading, found_again
 from deep_research.phases.analysis.weighed_evidence import (
     fillings,
     standing_findings,
@@ -214,7 +214,9 @@ class AnalysisPhase(Phase):
         triage: dict[str, Triage] = {}
         if rules.enabled and rules.read_sections:
             by_code = replace(rules, model_triage=False)
-            choice = await chosen(sources, (), self._told(state), texts, by_code, partial(self._decide, None))
+            choice = await choose_reading(
+                sources, (), self._told(state), texts, by_code, partial(self._decide, None)
+            )
             triage = {item.source_id: item for item in choice.triage}
         read = [s for s in sources if s.id not in triage or triage[s.id].extent is not Extent.NOTHING]
         return await texts.sizes(read, triage, counter)

@@ -79,7 +79,7 @@ class Requotes(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedAnswer:
     """An answer whose quotes are in the words of the sources that have them. ``lost`` are the places of those that none
     has, by the place of their finding."""
 
@@ -92,7 +92,7 @@ class Found:
         return tuple(quote for n, quote in enumerate(quotes) if n not in self.lost[place])
 
 
-def found_quotes(answer: AnalyzerOutput, handoff: AnalyzerInput) -> Found:
+def found_quotes(answer: AnalyzerOutput, handoff: AnalyzerInput) -> LocatedAnswer:
     """Looks for the quotes in all sources of a call, as its agent was given them. A finding has the sources that they
     turned out to be of."""
     finder = _finder(handoff)
@@ -109,10 +109,10 @@ def found_quotes(answer: AnalyzerOutput, handoff: AnalyzerInput) -> Found:
         ids = dict.fromkeys((*finding.source_ids, *(quote.source_id for quote in quotes)))
         findings.append(finding.model_copy(update={"quotes": tuple(quotes), "source_ids": tuple(ids)}))
         lost[place] = frozenset(missing)
-    return Found(answer.model_copy(update={"findings": tuple(findings)}), lost)
+    return LocatedAnswer(answer.model_copy(update={"findings": tuple(findings)}), lost)
 
 
-def doubtful_findings(found: Found, handoff: AnalyzerInput) -> dict[int, DoubtfulFinding]:
+def doubtful_findings(found: LocatedAnswer, handoff: AnalyzerInput) -> dict[int, DoubtfulFinding]:
     """The findings that their quotes do not carry, or of which a quote is in no source, by their places: as many as one
     request may ask about, without those that nothing comes near."""
     texts = {source.id: source.content for source in handoff.sources}
@@ -141,7 +141,7 @@ def doubtful_findings(found: Found, handoff: AnalyzerInput) -> dict[int, Doubtfu
 
 
 def with_requotes(
-    found: Found, places: Iterable[int], given: RequoteOutput, handoff: AnalyzerInput
+    found: LocatedAnswer, places: Iterable[int], given: RequoteOutput, handoff: AnalyzerInput
 ) -> AnalyzerOutput:
     """The answer with what was given for the findings at these places, as far as it is in a source: quotes beside those
     that are, other words with their own quotes."""

@@ -15,7 +15,13 @@ from deep_research.calls import off_loop
 from deep_research.phases.analysis.handoff import AnalyzerInput, DoubtInput, DoubtOutput, SourceRoom
 from deep_research.phases.analysis.quote_recovery import A_READING
 from deep_research.phases.analysis.source_texts import Texts, batched
-from deep_research.phases.analysis.triage import Chosen, Decide, chosen, named_places, notices_of
+from deep_research.phases.analysis.triage import (
+    Decide,
+    ReadingChoice,
+    choose_reading,
+    named_places,
+    notices_of,
+)
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -77,7 +83,9 @@ class Planning:
         chooses = rules.enabled and rules.read_sections and not state.attempt
         places = named_places(state) if chooses else {}
         choice = (
-            await chosen(sources, known, told, texts, rules, self._decided, places) if chooses else Chosen()
+            await choose_reading(sources, known, told, texts, rules, self._decided, places)
+            if chooses
+            else ReadingChoice()
         )
         triage = {item.source_id: item for item in choice.triage}
         read = [s for s in sources if s.id not in triage or triage[s.id].extent is not Extent.NOTHING]

@@ -339,17 +339,17 @@ def _places_in(source: Scanned, spans: Sequence[Span]) -> frozenset[int]:
     return frozenset(read)
 
 
-class Choice(BaseModel):
+class SourceChoice(BaseModel):
     source: str = Field(description="name of the source, such as S1")
     read: Literal["whole", "sections", "no"]
 
 
 class Choices(BaseModel):
-    choices: list[Choice] = Field(description="one for each source")
+    choices: list[SourceChoice] = Field(description="one for each source")
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ReadingChoice:
     """How much is read of each source, what is told of the choice, and how many requests it took."""
 
     triage: tuple[Triage, ...] = ()
@@ -357,7 +357,7 @@ class Chosen:
     requests: int = 0
 
 
-async def chosen(
+async def choose_reading(
     sources: Sequence[Source],
     known: Sequence[Source],
     told: AnalyzerInput,
@@ -365,7 +365,7 @@ async def chosen(
     rules: ContentRules,
     decide: Decide,
     named: Mapping[str, Sequence[Span]] = MappingProxyType({}),
-) -> Chosen:
+) -> ReadingChoice:
     """How much is read of new ``sources``, and what further of ``known`` ones, of which the journal has what was read.
     ``named`` are the `named_places`."""
     questions = questions_of(told)
@@ -404,25 +404,27 @@ async def _of_new(
     questions: Questions,
     rules: ContentRules,
     decide: Decide,
-) -> Chosen:
+) -> ReadingChoice:
     """Whatever goes wrong with the model's part of it, code's choice stands."""
     triage = await off_loop(len(sources), triaged, looked, questions, rules)
     if not rules.model_triage:
-        return Chosen(triage)
+        return ReadingChoice(triage)
     doubts = (await off_loop(len(sources), doubts_of, looked, triage, questions, rules))[:MOST_DOUBTFUL]
     if not doubts:
-        return Chosen(triage)
+        return ReadingChoice(triage)
     shown = await _shown(sources, doubts, texts)
     handoff = DoubtInput(**told.common, sub_queries=told.sub_queries, sources=shown)
     try:
         answer = await decide(handoff)
     except WorkError as error:
-        return Chosen(triage, (_left_to_code(len(doubts), error.problem),), requests=1)
+        return ReadingChoice(triage, (_left_to_code(len(doubts), error.problem),), requests=1)
     if answer is None:
-        return Chosen(triage)
+        return ReadingChoice(triage)
     if not answer.extents:
-        return Chosen(triage, (_left_to_code(len(doubts), "the model named none of them."),), requests=1)
-    return Chosen(decided(triage, doubts, answer.extents, answer.by), requests=1)
+        return ReadingChoice(
+            triage, (_left_to_code(len(doubts), "the model named none of them."),), requests=1
+        )
+    return ReadingChoice(decided(triage, doubts, answer.extents, answer.by), requests=1)
 
 
 async def _shown(sources: Sequence[Source], doubts: Sequence[Doubt], texts: Texts) -> tuple[Doubtful, ...]:

@@ -14,8 +14,8 @@ from deep_research.phases.analysis.handoff import (
 from deep_research.retrieval.inquiry import (
     expected,
     may_hold,
+    parse_question,
     question_parts,
-    read_question,
     standing,
     whole_names,
 )
@@ -281,8 +281,8 @@ def _named(part: QuestionPart, findings: Iterable[Finding], state: DeepResearchS
 
 def fills(finding: Finding, gap: Gap, state: DeepResearchState) -> bool:
     """Whether a finding holds something of the kind that a gap asks for: by its own words, else by those of its part."""
-    language = read_question(state.query).language
-    asked = read_question(gap.description.partition(": ")[2] or gap.description, language)
+    language = parse_question(state.query).language
+    asked = parse_question(gap.description.partition(": ")[2] or gap.description, language)
     kind = expected(asked.text, asked.words)
     if not kind:
         kind = next((part.expects for part in parts_of(state) if part.id == gap.part_id), "")
@@ -292,4 +292,4 @@ def fills(finding: Finding, gap: Gap, state: DeepResearchState) -> bool:
 def _holds(finding: Finding, kind: str, terms: Iterable[str], question: str) -> bool:
     """Whether a finding holds something of a kind, as far as that shows in its form."""
     told = "\n".join((finding.content, *(quote.quote for quote in finding.quotes)))
-    return may_hold(kind, told, read_question(question).words, frozenset(terms))
+    return may_hold(kind, told, parse_question(question).words, frozenset(terms))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from deep_research.budget.shared_budget import Purse
+from deep_research.budget.shared_budget import BudgetScope
 from deep_research.errors import BudgetError
 from deep_research.phases.agent_contract import Allowance
 from deep_research.phases.gathering.handoff import Unread
@@ -41,7 +41,7 @@ class Fetching:
     ``read`` those of ``wanted`` that were read, or could not be."""
 
     left: int | None = None
-    purse: Allowance = field(default_factory=Purse)
+    purse: Allowance = field(default_factory=BudgetScope)
     made: int = 0
     wanted: int = 0
     read: int = 0

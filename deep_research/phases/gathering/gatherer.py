@@ -10,17 +10,17 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from deep_research.budget.shared_budget import Purse
+from deep_research.budget.shared_budget import BudgetScope
 from deep_research.calls import Calls
 from deep_research.errors import SearchError
 from deep_research.phases.agent_contract import Allowance
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, PagesInput, filters_of
 from deep_research.phases.gathering.queries import Match, matched, wordings
-from deep_research.phases.gathering.source_reading import Reading
+from deep_research.phases.gathering.source_reading import SourceReader
 from deep_research.provenance.disclosure import confidential
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
-from deep_research.sources.search.combined_search import Found, SearchPool
+from deep_research.sources.search.combined_search import SearchOutcome, SearchPool
 from deep_research.sources.search.fusion import fused
 from deep_research.sources.search.policy import Service
 from deep_research.state import DeepResearchState, FirstLook, GatherStats, SourceKind
@@ -48,7 +48,7 @@ class SearchGatherer:
         corpus: SearchProvider | Service | None = None,
         fanout: int = 1,
         rewordings: int = 1,
-        reading: Reading | None = None,
+        reading: SourceReader | None = None,
         notes: Sequence[str] = (),
         calls: Calls | None = None,
         timeout: float | None = None,
@@ -65,7 +65,7 @@ class SearchGatherer:
             fanout=fanout,
         )
         self._rewordings = rewordings
-        self._reading = reading or Reading()
+        self._reading = reading or SourceReader()
         self._notes = tuple(notes)
         self._patience = patience
 
@@ -75,12 +75,12 @@ class SearchGatherer:
         return self._pool
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> SourceReader:
         """How it reads pages."""
         return self._reading
 
     async def __call__(self, handoff: GathererInput, purse: Allowance | None = None) -> GathererOutput:
-        purse = purse or Purse()
+        purse = purse or BudgetScope()
         outputs = [await self._gather(query, handoff, purse) for query in handoff.sub_queries]
         if len(outputs) == 1:
             return outputs[0]
@@ -103,7 +103,7 @@ class SearchGatherer:
 
     async def read(self, handoff: PagesInput, purse: Allowance | None = None) -> GathererOutput:
         """Pages that earlier searches left unread. No search is made again."""
-        fetching = Fetching(handoff.fetches, purse or Purse())
+        fetching = Fetching(handoff.fetches, purse or BudgetScope())
         sources, unread = await self._reading.read(
             [SearchResult(address=url, title=url) for url in handoff.pages],
             query=handoff.sub_queries[0],
@@ -184,7 +184,7 @@ class SearchGatherer:
 
     async def _to_the_point(
         self, pool: SearchPool, request: SearchRequest, most: int, purse: Allowance
-    ) -> tuple[Found, list[str], int]:
+    ) -> tuple[SearchOutcome, list[str], int]:
         """What was found, asked for in other words, ``most`` times, where it is nothing or off topic, those words, and
         how many of these searches failed. Raises `SearchError` when the first search fails."""
         spare = SPARE if self._reading.pages else 1
@@ -212,9 +212,9 @@ class SearchGatherer:
             notes += again.notes
             verdict = _match(request.query, again.results)
             if verdict is Match.GOOD or (match is Match.EMPTY and verdict is not Match.EMPTY):
-                found, match = Found(tuple(fused([own, again.results]))), verdict
+                found, match = SearchOutcome(tuple(fused([own, again.results]))), verdict
         return (
-            Found(found.results, tuple(dict.fromkeys(failures)), tuple(dict.fromkeys(notes))),
+            SearchOutcome(found.results, tuple(dict.fromkeys(failures)), tuple(dict.fromkeys(notes))),
             tried,
             failed,
         )

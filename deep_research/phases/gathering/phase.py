@@ -32,7 +32,7 @@ from deep_research.phases.gathering.handoff import (
     PagesInput,
     filters_of,
 )
-from deep_research.phases.gathering.queries import Asked, answered, wordings
+from deep_research.phases.gathering.queries import QueryOutcome, answered, wordings
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts
 from deep_research.phases.handoff import shared, with_latest
 from deep_research.phases.steering_plan import plan_searches
@@ -198,9 +198,9 @@ class GatheringPhase(Phase):
         known: frozenset[str],
         apply_guidance: _GuidanceSearches,
     ) -> None:
-        from deep_research.phases.gathering.tasks.rounds import TaskRounds  # not needed to search
+        from deep_research.phases.gathering.tasks.rounds import TaskScheduler  # not needed to search
 
-        rounds = TaskRounds(
+        rounds = TaskScheduler(
             parts=self.tasks,
             limits=self.limits,
             journal=journal,
@@ -301,7 +301,7 @@ class GatheringPhase(Phase):
         handoff: GathererInput,
         models: RunModels | None,
         ask: Callable[[GathererInput], Awaitable[GathererOutput]] | None = None,
-    ) -> Asked | BudgetError:
+    ) -> QueryOutcome | BudgetError:
         """One query to the gatherer, counted and charged; ``ask`` where it is called otherwise than by `_gather`."""
         ask = ask or partial(self._gather, models=models)
         return await answered(ask, handoff, purse_of(models), takes_itself=self.spec.uses_purse)

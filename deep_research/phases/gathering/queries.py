@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from deep_research.budget.shared_budget import Purse
+from deep_research.budget.shared_budget import BudgetScope
 from deep_research.errors import BudgetError, DeepResearchError, SearchError
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
 from deep_research.state.identity import normalised
@@ -25,7 +25,7 @@ SHORT = 4  # words of the shortest wording
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueryOutcome:
     """What a query gave: an ``answer``, else why there is none (``error``). ``searches``, with those that ``failed``, and
     ``fetches`` are what counts against the caps of the run."""
 
@@ -39,10 +39,10 @@ class Asked:
 async def answered(
     ask: Callable[[GathererInput], Awaitable[GathererOutput]],
     handoff: GathererInput,
-    purse: Purse,
+    purse: BudgetScope,
     *,
     takes_itself: bool,
-) -> Asked | BudgetError:
+) -> QueryOutcome | BudgetError:
     """The gatherer, ``ask``, at one query; or the refusal where a shared budget does not allow it. What one takes that
     does not take from the purse itself, each search but the first and each page, is charged to it afterwards."""
     refusal = purse.take("max_searches")
@@ -53,12 +53,12 @@ async def answered(
     except DeepResearchError as error:
         # A search that failed led to no page; else nobody knows how many were asked for.
         fetches = 0 if isinstance(error, SearchError) else handoff.fetches or 0
-        return Asked(error=error.problem, searches=1, failed=1, fetches=fetches)
+        return QueryOutcome(error=error.problem, searches=1, failed=1, fetches=fetches)
     searches = max(1 + len(answer.wordings), answer.stats.queries_executed)
     if not takes_itself:
         purse.charge("max_searches", searches - 1)
         purse.charge("max_fetches", answer.fetches)
-    return Asked(
+    return QueryOutcome(
         answer,
         searches=searches,
         failed=min(answer.stats.queries_failed, searches),

@@ -50,7 +50,7 @@ class Pages(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SourceReader:
     """``pages`` None: nothing is fetched, and what providers say of a page is all there is of it. ``lists`` are the
     user's own judgements; ``clock`` gives the day by which something is old."""
 

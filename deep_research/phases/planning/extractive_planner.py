@@ -11,7 +11,7 @@ from deep_research.phases.planning.handoff import (
     PlannerInput,
     PlannerOutput,
 )
-from deep_research.retrieval.inquiry import Inquiry, question_parts, read_question
+from deep_research.retrieval.inquiry import ParsedQuestion, parse_question, question_parts
 from deep_research.state import FirstLook
 from deep_research.state.identity import part_id
 from deep_research.text.names import question_names, spelled
@@ -42,7 +42,7 @@ class ExtractivePlanner:
 def plan(handoff: PlannerInput) -> PlannerOutput:
     """Pure."""
     question = " ".join(handoff.original_query.split())
-    inquiry = read_question(question)
+    inquiry = parse_question(question)
     planned = [PlannedQuery(query=question, rationale=WHOLE, priority=1)]
     asked = question_parts(question)
     parts = [PlannedPart(text=part.text, expects=part.expects) for part in asked]
@@ -67,7 +67,7 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
     )
 
 
-def _named(inquiry: Inquiry, look: FirstLook) -> list[str]:
+def _named(inquiry: ParsedQuestion, look: FirstLook) -> list[str]:
     """Each name of the question with what is asked of it. The corpus knows names that spelling does not show."""
     names = [mention.name for mention in question_names(inquiry.text, look)]
     inside = {term for name in names for term in inquiry.words.terms(name)}
@@ -75,7 +75,7 @@ def _named(inquiry: Inquiry, look: FirstLook) -> list[str]:
     return [" ".join([name, *dict.fromkeys(rest)]) for name in spelled(inquiry.text, *names)]
 
 
-def _distinct(planned: Sequence[PlannedQuery], inquiry: Inquiry) -> list[PlannedQuery]:
+def _distinct(planned: Sequence[PlannedQuery], inquiry: ParsedQuestion) -> list[PlannedQuery]:
     """Without those that ask for the same words as one before."""
     kept: dict[frozenset[str], PlannedQuery] = {}
     for item in planned:
@@ -83,7 +83,7 @@ def _distinct(planned: Sequence[PlannedQuery], inquiry: Inquiry) -> list[Planned
     return list(kept.values())
 
 
-def _brief(inquiry: Inquiry, planned: Sequence[PlannedQuery]) -> str:
+def _brief(inquiry: ParsedQuestion, planned: Sequence[PlannedQuery]) -> str:
     lines = []
     if inquiry.subject:
         lines.append(f"An overview is wanted of {inquiry.subject}: it is searched from several sides.")

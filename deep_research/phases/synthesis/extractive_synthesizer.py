@@ -29,7 +29,7 @@ from deep_research.report.own_lines import (
 )
 from deep_research.report.report_document import Block, BlockKind, Document
 from deep_research.retrieval.candidates import STEP
-from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.inquiry import parse_question
 from deep_research.retrieval.selection import DEFAULT_WORDS, FLOOR_WEIGHT
 from deep_research.state import ConfidenceLevel, Finding, Source
 from deep_research.text import unspaced
@@ -76,7 +76,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         blocks.append(Block.notice(notice))
     if kept and not sound:
         blocks.append(Block.notice(ALL_WITHDRAWN))
-    inquiry = read_question(handoff.original_query)
+    inquiry = parse_question(handoff.original_query)
     shown = {finding.id for finding in kept}
     differing = [c for c in handoff.contradictions if not shown.isdisjoint(c.finding_ids)]
     if kept and (inquiry.is_topic or inquiry.subject):
@@ -134,7 +134,7 @@ def _is_steered_to(finding: Finding, handoff: SynthesizerInput) -> bool:
 
 def has_word_of(finding: Finding, steer: str, question: str) -> bool:
     """Whether it has one of the new words of a steer."""
-    words = read_question(question).words
+    words = parse_question(question).words
     new = {term for word in new_words(steer, question) for term in words.terms(word)}
     return not new.isdisjoint(words.terms(finding.content))
 

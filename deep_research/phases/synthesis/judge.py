@@ -12,7 +12,7 @@ from deep_research.calls import off_loop
 from deep_research.errors import WorkError
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, one_line, today_of
-from deep_research.report.cited import Cited
+from deep_research.report.cited import CitationResolver
 from deep_research.report.judging import key_of
 from deep_research.state import (
     Aspect,
@@ -78,7 +78,7 @@ class Judge:
 
     model: LanguageModel
     state: DeepResearchState
-    cited: Cited
+    cited: CitationResolver
     work: int = 0
 
     async def judge(self, claims: Sequence[Claim]) -> tuple[dict[str, Judgement], tuple[PartJudgement, ...]]:
@@ -145,7 +145,7 @@ class Judge:
                 )
 
 
-def passages(claim: Claim, cited: Cited) -> list[Quote]:
+def passages(claim: Claim, cited: CitationResolver) -> list[Quote]:
     """What a judge sees beside a claim: the quotes that it cites, and what comes nearest in their sources."""
     every = list(dict.fromkeys((*cited.quoted(claim.finding_ids), *claim.evidence)))
     kept = [
@@ -172,7 +172,7 @@ class _Request(Message):
         claims: Sequence[Claim],
         shown: Sequence[Sequence[Quote]],
         state: DeepResearchState,
-        cited: Cited,
+        cited: CitationResolver,
         room: Room,
     ) -> None:
         super().__init__(room)

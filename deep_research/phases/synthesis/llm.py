@@ -19,13 +19,13 @@ from deep_research.phases.synthesis.handoff import (
     SynthesizerInput,
     SynthesizerOutput,
 )
-from deep_research.phases.synthesis.model_drafts import Draft, complete, unusable, with_notes
+from deep_research.phases.synthesis.model_drafts import ModelDraft, complete, unusable, with_notes
 from deep_research.phases.synthesis.repair_request import repair
 from deep_research.phases.synthesis.revision import TOO_SHORT, revise
 from deep_research.phases.synthesis.sections import LEAST_SECTIONS, in_sections, most_sections
 from deep_research.phases.synthesis.writer_material import (
     SYSTEM,
-    Given,
+    WriterMaterial,
     given,
     improvements,
     with_material,
@@ -35,7 +35,7 @@ from deep_research.text import unspaced
 # The report, the message that had all of its material, which sections of it are new where it is a revision, and what a
 # reader should know of it.
 _Written = tuple[str, Message, tuple[str, ...] | None, tuple[str, ...]]
-_Write = Callable[[SynthesizerInput, Given, LanguageModel], Awaitable[_Written]]
+_Write = Callable[[SynthesizerInput, WriterMaterial, LanguageModel], Awaitable[_Written]]
 NOT_REVISED = "For want of room the report was not revised after it was looked at."
 FEW = 4  # findings that are not worth an outline
 
@@ -107,7 +107,7 @@ class LLMSynthesizer(ModelAgent):
         return await room_for(model, output, f"{SYSTEM}\n\n{WHOLE}", form=long, rules=self._rules)
 
     async def _write_revision(
-        self, handoff: SynthesizerInput, material: Given, model: LanguageModel
+        self, handoff: SynthesizerInput, material: WriterMaterial, model: LanguageModel
     ) -> _Written:
         _check(material, model)
         # One that is far shorter than is wanted is written anew, where there is something new and room for more.
@@ -119,7 +119,9 @@ class LLMSynthesizer(ModelAgent):
                 return handoff.draft, with_material(handoff, material), (), (NOT_REVISED,)
         return await self._write_anew(handoff, material, model)
 
-    async def _write_anew(self, handoff: SynthesizerInput, material: Given, model: LanguageModel) -> _Written:
+    async def _write_anew(
+        self, handoff: SynthesizerInput, material: WriterMaterial, model: LanguageModel
+    ) -> _Written:
         _check(material, model)
         if handoff.words > AT_ONCE and len(material.findings) > FEW:
             report, message, notes = await in_sections(handoff, material, model)
@@ -132,7 +134,7 @@ class LLMSynthesizer(ModelAgent):
         return await repair(handoff, model, self._rules)
 
     async def _at_once(
-        self, handoff: SynthesizerInput, material: Given, model: LanguageModel
+        self, handoff: SynthesizerInput, material: WriterMaterial, model: LanguageModel
     ) -> tuple[str, Message]:
         problem = why = ""
         for _ in range(2):
@@ -144,7 +146,7 @@ class LLMSynthesizer(ModelAgent):
             answer = await model.text(call)
             size = len(answer.value) // TEXT_UNIT_CHARS
             asked, names = handoff.original_query, material.names
-            draft = await off_loop(size, Draft.of, answer.value, asked, names, material.words)
+            draft = await off_loop(size, ModelDraft.of, answer.value, asked, names, material.words)
             if not complete(answer, model):
                 why = "the draft was cut off"
                 problem = f"The last draft was cut off. Keep to {handoff.words} words."
@@ -156,6 +158,6 @@ class LLMSynthesizer(ModelAgent):
         raise unusable(model, why)
 
 
-def _check(material: Given, model: LanguageModel) -> None:
+def _check(material: WriterMaterial, model: LanguageModel) -> None:
     if not material.findings:
         raise unusable(model, "there is no finding to write from")

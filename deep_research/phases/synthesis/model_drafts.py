@@ -69,14 +69,14 @@ _TOLD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ModelDraft:
     """A draft in the form that the phase wants: a title, and ids in place of names. ``problem`` says why it is none."""
 
     text: str
     problem: str = ""
 
     @classmethod
-    def of(cls, written: str, question: str, names: Aliases, material: str = "") -> Draft:
+    def of(cls, written: str, question: str, names: Aliases, material: str = "") -> ModelDraft:
         """``names`` are those of findings, ``material`` what the writer was given."""
         body = body_of(written)
         title = _TITLE.search(body)

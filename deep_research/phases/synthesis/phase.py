@@ -33,7 +33,7 @@ from deep_research.phases.synthesis.handoff import (
 from deep_research.phases.synthesis.repair import ClaimWork, marked
 from deep_research.phases.synthesis.revision import Version, better, carried_over, is_revisable, without_ours
 from deep_research.phases.synthesis.sections import keeping, longest_output, pieces_of
-from deep_research.provenance.disclosure import PROMPT_UNIT_CHARS, Confidential
+from deep_research.provenance.disclosure import PROMPT_UNIT_CHARS, SecretFilter
 from deep_research.report.checking import Checker
 from deep_research.report.markup import plain
 from deep_research.report.part_answers import part_answers
@@ -250,11 +250,11 @@ def _size(state: DeepResearchState) -> int:
     return len(state.options.system_prompt or "") // PROMPT_UNIT_CHARS
 
 
-def confidential_of(state: DeepResearchState) -> Confidential:
+def confidential_of(state: DeepResearchState) -> SecretFilter:
     quotes = [quote.quote for finding in state.findings for quote in finding.quotes]
     titles = [f"{source.title} {source.url or ''}" for source in state.sources]
     known = "\n".join((state.query, *quotes, *titles))
-    return Confidential(state.options.system_prompt or "", known)
+    return SecretFilter(state.options.system_prompt or "", known)
 
 
 async def _written(state: DeepResearchState, draft: Draft, claims: Sequence[Claim]) -> ReportWritten:

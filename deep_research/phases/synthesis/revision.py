@@ -16,7 +16,7 @@ from deep_research.phases.prompting import Message, listed, manner, one_line, op
 from deep_research.phases.synthesis.conflicts import HEADING as CONFLICTS
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.model_drafts import body_of, complete, is_cut, with_ids
-from deep_research.phases.synthesis.writer_material import STYLE, SYSTEM, Given, with_material
+from deep_research.phases.synthesis.writer_material import STYLE, SYSTEM, WriterMaterial, with_material
 from deep_research.report.own_lines import LIMITS
 from deep_research.report.references import MARK, ids_in, marks_in, unmarked, without_marks
 from deep_research.report.report_document import Document, Section
@@ -78,7 +78,9 @@ class Revised:
     headings: tuple[str, ...]
 
 
-def revised(draft: str, answer: str, material: Given, *, adding: bool = True, whole: bool = True) -> Revised:
+def revised(
+    draft: str, answer: str, material: WriterMaterial, *, adding: bool = True, whole: bool = True
+) -> Revised:
     """The draft with the sections of an answer in their places, and new ones before the last. One that is given with
     nothing under its heading goes. A section that breaks off, or refers to nothing where the old one did, is left as it
     was; so is the last of an answer that is not ``whole``, and unless ``adding`` one that refers to what the draft does
@@ -149,7 +151,7 @@ def revision_words(wanted: int, draft: str, new: int) -> int:
 
 
 async def revise(
-    handoff: SynthesizerInput, material: Given, model: LanguageModel
+    handoff: SynthesizerInput, material: WriterMaterial, model: LanguageModel
 ) -> tuple[Revised, Message] | None:
     """The last report with the sections that its model gives anew, none where nothing of the answer can be used; None
     where it does not fit: then a report is to be written from the beginning."""
@@ -172,7 +174,7 @@ async def revise(
 
 
 async def last_pass(
-    draft: str, handoff: SynthesizerInput, material: Given, model: LanguageModel
+    draft: str, handoff: SynthesizerInput, material: WriterMaterial, model: LanguageModel
 ) -> tuple[str, tuple[str, ...]]:
     """The draft of sections that were written side by side, without what is said twice, and what a reader should know of
     it. Nothing is added: a section that would refer to what the draft does not is left as it was. Without an answer the
@@ -195,7 +197,7 @@ async def last_pass(
         return draft, (f"The sections of the report were not gone over once more: {error.problem}",)
 
 
-def _with_draft(handoff: SynthesizerInput, material: Given, draft: str) -> Message:
+def _with_draft(handoff: SynthesizerInput, material: WriterMaterial, draft: str) -> Message:
     message = with_material(handoff, material, REVISION)
     names = material.names.names
     message.add("The report as it is:")
@@ -205,7 +207,7 @@ def _with_draft(handoff: SynthesizerInput, material: Given, draft: str) -> Messa
     return message
 
 
-def _unused(draft: str, material: Given) -> list[str]:
+def _unused(draft: str, material: WriterMaterial) -> list[str]:
     """The names of the findings that a draft does not cite."""
     cited = _cited(draft)
     return [name for finding_id, name in material.names.names.items() if finding_id not in cited]

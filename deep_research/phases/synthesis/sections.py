@@ -39,7 +39,7 @@ from deep_research.phases.prompting import (
 )
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.model_drafts import (
-    Draft,
+    ModelDraft,
     body_of,
     complete,
     is_cut,
@@ -50,7 +50,7 @@ from deep_research.phases.synthesis.revision import last_pass
 from deep_research.phases.synthesis.writer_material import (
     MATERIAL,
     STYLE,
-    Given,
+    WriterMaterial,
     beside,
     contradicting,
     found,
@@ -154,11 +154,11 @@ class _Share:
 
     heading: str
     purpose: str
-    part: Given
+    part: WriterMaterial
 
 
 async def in_sections(
-    handoff: SynthesizerInput, material: Given, model: LanguageModel
+    handoff: SynthesizerInput, material: WriterMaterial, model: LanguageModel
 ) -> tuple[str, Message, tuple[str, ...]]:
     """The report's Markdown with ids for references, the message that its outline was made of, and what a reader should
     know of it. Raises `ModelError` when a part of it cannot be had."""
@@ -187,7 +187,12 @@ async def in_sections(
     title = one_line(outline.title) or one_line(handoff.original_query)
     text = "\n\n".join([f"# {title}", before, *written, after])
     draft = await off_loop(
-        len(text) // TEXT_UNIT_CHARS, Draft.of, text, handoff.original_query, material.names, material.words
+        len(text) // TEXT_UNIT_CHARS,
+        ModelDraft.of,
+        text,
+        handoff.original_query,
+        material.names,
+        material.words,
     )
     if draft.problem:
         raise unusable(model, f"the report cannot be used: {draft.problem}")
@@ -197,7 +202,7 @@ async def in_sections(
     return text, message, notes
 
 
-def _asking_for_outline(handoff: SynthesizerInput, material: Given) -> Message:
+def _asking_for_outline(handoff: SynthesizerInput, material: WriterMaterial) -> Message:
     message = with_material(handoff, material)
     improvements(handoff, message)
     most = most_sections(handoff.requests)
@@ -206,14 +211,16 @@ def _asking_for_outline(handoff: SynthesizerInput, material: Given) -> Message:
     return message
 
 
-async def _outline(handoff: SynthesizerInput, material: Given, message: Message, model: LanguageModel) -> str:
+async def _outline(
+    handoff: SynthesizerInput, material: WriterMaterial, message: Message, model: LanguageModel
+) -> str:
     """The plan as it is carried out, as JSON."""
     call = message.call(OUTLINE, output_for(model, OUTLINE_OUTPUT))
     outline = (await model.object(call, Outline)).value
     return _carried_out(outline, material, most_sections(handoff.requests)).model_dump_json()
 
 
-def _carried_out(outline: Outline, material: Given, most: int) -> Carried:
+def _carried_out(outline: Outline, material: WriterMaterial, most: int) -> Carried:
     """Each section with the ids of its findings, of which one may serve several. Two sections of one heading are one; a
     section without any finding is none, and what is planned for more than ``most`` goes to the last of these."""
     names = Aliases("F", material.names.ids)
@@ -239,7 +246,7 @@ def _carried_out(outline: Outline, material: Given, most: int) -> Carried:
     return Carried(title=outline.title, sections=sections, unknown=names.unknown)
 
 
-def _shares(outline: Carried, material: Given, handoff: SynthesizerInput) -> list[_Share]:
+def _shares(outline: Carried, material: WriterMaterial, handoff: SynthesizerInput) -> list[_Share]:
     """The sections, each with its findings and what stands around their quotes."""
     return [
         _Share(
@@ -323,7 +330,7 @@ def _headed(heading: str, usual: str, text: str, taken: set[str]) -> str:
 
 
 async def _frame(
-    handoff: SynthesizerInput, material: Given, written: Sequence[str], model: LanguageModel
+    handoff: SynthesizerInput, material: WriterMaterial, written: Sequence[str], model: LanguageModel
 ) -> str:
     """What stands before and after the sections, written when they are known; as JSON."""
     output = output_for(model, text_output(FRAME_WORDS))

@@ -65,7 +65,7 @@ You write the report of a piece of research, or you revise it, as the end of the
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class WriterMaterial:
     """The findings that a model is given, by name, with their words, and what was found as it is told of them, in
     ``rounds``. ``room`` is what the message has, ``for_sources`` and ``for_passages`` the tokens of it for sources and
     for what they have word for word; ``sent`` what of all findings there was room for, out of the ``available``
@@ -97,12 +97,12 @@ class Given:
         """All that it was given of findings and sources."""
         return "\n".join((*self.texts.values(), *(each.text for each in self.rounds)))
 
-    def of(self, finding_ids: Iterable[str], handoff: SynthesizerInput) -> Given:
+    def of(self, finding_ids: Iterable[str], handoff: SynthesizerInput) -> WriterMaterial:
         """The same for some of the findings alone, under the same names."""
         wanted = set(finding_ids)
         return self._told(tuple(f for f in self.findings if f.id in wanted), handoff)
 
-    def _told(self, findings: tuple[Finding, ...], handoff: SynthesizerInput) -> Given:
+    def _told(self, findings: tuple[Finding, ...], handoff: SynthesizerInput) -> WriterMaterial:
         evidence = EvidenceRounds(
             handoff,
             self.texts,
@@ -115,9 +115,9 @@ class Given:
         return replace(self, findings=findings, rounds=rounds, lacks_sources=evidence.is_short)
 
 
-def given(handoff: SynthesizerInput, room: Room) -> Given:
+def given(handoff: SynthesizerInput, room: Room) -> WriterMaterial:
     """As many findings as there is room for, in an order that stays: of each as much as it matters."""
-    around = with_material(handoff, Given((), Aliases("F", ()), {}, room))
+    around = with_material(handoff, WriterMaterial((), Aliases("F", ()), {}, room))
     named = source_names(handoff.sources)
     sources = {s.id: s for s in handoff.sources}
     most = int(room.tokens * OF_SOURCES)
@@ -130,7 +130,7 @@ def given(handoff: SynthesizerInput, room: Room) -> Given:
     findings = Message(room)
     fitted = findings.fitted(contents, left, handoff.original_query, "the findings")
     kept = tuple(f for f in in_order(handoff) if fitted.texts[f.id])
-    made = Given(
+    made = WriterMaterial(
         kept,
         Aliases("F", [f.id for f in kept]),
         fitted.texts,
@@ -143,7 +143,7 @@ def given(handoff: SynthesizerInput, room: Room) -> Given:
     return made._told(kept, handoff)
 
 
-def with_material(handoff: SynthesizerInput, material: Given, task: str = "") -> Message:
+def with_material(handoff: SynthesizerInput, material: WriterMaterial, task: str = "") -> Message:
     """A message that tells what there is to write from: first what stays the same as long as the run goes on, behind it
     the instructions of the ``task``."""
     message = Message(material.room)
@@ -160,7 +160,7 @@ def with_material(handoff: SynthesizerInput, material: Given, task: str = "") ->
 
 
 def found(
-    material: Given,
+    material: WriterMaterial,
     message: Message,
     what: str = "What was found",
     searches: Mapping[int, Sequence[str]] = MappingProxyType({}),
@@ -170,7 +170,7 @@ def found(
     told(material, message)
 
 
-def told(material: Given, message: Message) -> None:
+def told(material: WriterMaterial, message: Message) -> None:
     """What changes of findings, and whether there was no room for all sources."""
     if material.lacks_sources:
         message.shortened["the sources"] = None
@@ -185,7 +185,7 @@ def improvements(handoff: SynthesizerInput, message: Message) -> None:
         message.add(f"What was said of the last version; write it better:\n{listed(better)}")
 
 
-def beside(handoff: SynthesizerInput, material: Given, message: Message) -> None:
+def beside(handoff: SynthesizerInput, material: WriterMaterial, message: Message) -> None:
     """Contradictions, gaps, and the notices that are the model's to tell."""
     contradicting(handoff, material, message)
     room = int(message.room * OF_BESIDE)
@@ -200,7 +200,7 @@ def beside(handoff: SynthesizerInput, material: Given, message: Message) -> None
         message.add(f"Limits:\n{listed(message.lines(limits, OF_BESIDE, 'the limits'))}")
 
 
-def contradicting(handoff: SynthesizerInput, material: Given, message: Message) -> None:
+def contradicting(handoff: SynthesizerInput, material: WriterMaterial, message: Message) -> None:
     """The contradictions that the findings of the material have a side in."""
     given_ = {finding.id for finding in material.findings}
     names = material.names.names

@@ -15,7 +15,7 @@ from math import sqrt
 
 from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.lookup import titles_of_best
-from deep_research.sources.documents.name_index import MAX_BEARERS, Reading, Spotted, most_telling
+from deep_research.sources.documents.name_index import MAX_BEARERS, IndexSnapshot, Spotted, most_telling
 from deep_research.sources.documents.terms import query_terms
 from deep_research.state import FirstLook, Span
 from deep_research.text.words import STOP_WORDS, StemFinder, stem, words
@@ -27,7 +27,7 @@ _MAX_SPOTTED_CHARS = 2_400  # characters of what was matched
 MAX_TITLES = 8  # of a first look
 
 
-def first_look(reading: Reading, question: str, *, exclude: frozenset[str]) -> FirstLook:
+def first_look(reading: IndexSnapshot, question: str, *, exclude: frozenset[str]) -> FirstLook:
     """What the corpus says of a question. Raises `sqlite3.Error`."""
     (names,) = reading.spotted([question], any_case=True)
     question_words = dict.fromkeys(w.casefold() for w in words(question) if w.casefold() not in STOP_WORDS)
@@ -42,7 +42,7 @@ def first_look(reading: Reading, question: str, *, exclude: frozenset[str]) -> F
 
 
 def with_links(
-    reading: Reading,
+    reading: IndexSnapshot,
     hits: Sequence[Hit],
     terms: Iterable[str],
     *,
@@ -83,7 +83,7 @@ def _ids(connection: sqlite3.Connection, paths: Iterable[str]) -> frozenset[int]
     return frozenset(number for (number,) in connection.execute(every, (json.dumps(list(paths)),)))
 
 
-def _hit(reading: Reading, lead: Lead) -> Hit:
+def _hit(reading: IndexSnapshot, lead: Lead) -> Hit:
     """A document that is named, shown by its opening."""
     # By the number of its first passage: no B-tree tells the passages of a document.
     path, title, text, snapshot_hash, published, manual, first = reading.connection.execute(
@@ -119,7 +119,7 @@ class Lead:
 
 
 def followed(
-    reading: Reading,
+    reading: IndexSnapshot,
     documents: Iterable[tuple[str, str, Sequence[Spotted]]],
     term_weights: Mapping[str, float],
     *,

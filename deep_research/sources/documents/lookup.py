@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from deep_research.sources.documents.frequencies import Statistics, frequencies
 from deep_research.sources.documents.hits import Hit, Quota
-from deep_research.sources.documents.name_index import Reading
+from deep_research.sources.documents.name_index import IndexSnapshot
 from deep_research.sources.documents.pruning import Pruning
 from deep_research.sources.documents.terms import Cover, match_expression, path_words, shortened, stem
 from deep_research.state import Span
@@ -78,7 +78,7 @@ class _Found(NamedTuple):
 
 
 def look_up(
-    reading: Reading,
+    reading: IndexSnapshot,
     terms: Sequence[str],
     quota: Quota,
     *,
@@ -100,7 +100,7 @@ def look_up(
 
 
 def titles_of_best(
-    reading: Reading, terms: Sequence[str], limit: int, *, exclude: frozenset[str] = frozenset()
+    reading: IndexSnapshot, terms: Sequence[str], limit: int, *, exclude: frozenset[str] = frozenset()
 ) -> list[str]:
     """The titles of what `look_up` would find. Raises `sqlite3.Error`."""
     own = reading.count(terms, reading.languages)
@@ -113,7 +113,7 @@ class _Look:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: IndexSnapshot,
         languages: Sequence[str],
         weighted: Mapping[str, float],
         exclude: frozenset[str],

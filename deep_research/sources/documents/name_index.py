@@ -166,7 +166,7 @@ class Register:
     def __init__(self) -> None:
         self._cache = _Known(-1, ())
 
-    def open(self, connection: sqlite3.Connection) -> Reading:
+    def open(self, connection: sqlite3.Connection) -> IndexSnapshot:
         """For use with one connection. Raises `sqlite3.Error`."""
         total, edition = connection.execute("SELECT passages, edition FROM totals").fetchone()
         cache = self._cache  # read once: another thread may put that of another edition in its place
@@ -176,10 +176,10 @@ class Register:
             cache = self._cache = _Known(edition, cache.languages, cache.frequencies)
         if len(cache.matched) > _MAX_MATCHED:
             cache.matched.clear()
-        return Reading(connection, total, cache)
+        return IndexSnapshot(connection, total, cache)
 
 
-class Reading:
+class IndexSnapshot:
     """One state of the index. All methods raise `sqlite3.Error`. ``total`` is its number of passages."""
 
     def __init__(self, connection: sqlite3.Connection, total: int, cache: _Known) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 from deep_research.sources.extract.document import Document, finished
-from deep_research.sources.extract.formats import Asked, Format
+from deep_research.sources.extract.formats import ExtractionRequest, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode, parse_date
 from deep_research.sources.extract.tables import line
 from deep_research.text.plain import clean
@@ -28,7 +28,7 @@ _TAG = regex(r"(?i)</(?:p|div|span|a|b|i|em|strong|code|pre|ul|ol|li|table|block
 _AS_WRITTEN = str  # of a number with a fraction: 0.100 is no 0.1, nor 0.00005 a 5e-05
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Raises `UnreadableError`."""
     if len(raw) > _MAX_RAW:
         raise UnreadableError(f"more than {_MAX_RAW:,} bytes of JSON", limit="size")

@@ -13,7 +13,7 @@ from deep_research.sources.extract import docx_parts
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numbering
 from deep_research.sources.extract.docx_parts import value
-from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.tables import in_one, table_lines
@@ -29,7 +29,7 @@ _MAX_DEPTH = 5  # tables in tables
 _MAX_ABOVE = 3  # blocks above the heading that is the title
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Raises `UnreadableError`."""
     Package(raw, "a Word document").refuse_types()
     import docx

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from deep_research.patterns import regex
 from deep_research.sources.extract import html
 from deep_research.sources.extract.document import Document, Pages, finished
-from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.package import Package
 from deep_research.sources.extract.plaintext import UnreadableError, parse_date
 
@@ -28,7 +28,7 @@ _CLOSED = regex(
 _FIRST_PRINTED = date(1400, 1, 1)  # programs fill in an older day for none
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Raises `UnreadableError`."""
     package = Package(raw, "an e-book", entries=_MAX_ENTRIES)
     root = next((each.get("full-path", "") for each in package.tree(_CONTAINER).iter("{*}rootfile")), "")

@@ -10,7 +10,7 @@ from lxml import etree
 from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 from deep_research.sources.extract.document import Document, finished
-from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.plaintext import UnreadableError, decode, parse_date
 from deep_research.text.plain import clean
 
@@ -22,7 +22,7 @@ _TITLES = ("title", "article-title")
 _BODIES = ("encoded", "content", "summary", "description")
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Raises `UnreadableError`."""
     if len(raw) > MAX_RAW:
         raise UnreadableError(f"more than {MAX_RAW:,} bytes of XML", limit="size")
@@ -54,7 +54,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     )
 
 
-def _read_loosely(raw: bytes, text: str, asked: Asked) -> Document:
+def _read_loosely(raw: bytes, text: str, asked: ExtractionRequest) -> Document:
     """A feed that is not well-formed, as many are that have a bare ``&``."""
     import feedparser
 

@@ -38,7 +38,7 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExtractionRequest:
     """What is known of the bytes that a reader gets: their ``format`` (a `Format`, or the name of the reader), the
     ``charset`` that a header names (in lower case, empty when none does), the ``name`` of the file; how many bytes of
     text they may become; and whether they are a file of somebody's own, and no answer of a server."""

@@ -16,7 +16,7 @@ from deep_research.patterns import regex
 from deep_research.provenance.page_requests import request
 from deep_research.sources.extract import asides, html_tables, html_text, metadata, titles
 from deep_research.sources.extract.document import Document, finished
-from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.hiding import drop_hidden
 from deep_research.sources.extract.laid_out import tell_laid_out
@@ -41,7 +41,7 @@ _APP = regex(r"\bid\s{0,3}=\s{0,3}[\"']?(?:root|app|__next|__nuxt|react-root)\b"
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Raises `UnreadableError`."""
     if len(raw) > MAX_RAW:
         raise UnreadableError(f"a page of more than {MAX_RAW:,} bytes", limit="size")

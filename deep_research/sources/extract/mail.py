@@ -17,7 +17,7 @@ from typing import Any, cast
 from deep_research.sources.extract import html
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.document import Document, finished
-from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.plaintext import UnreadableError, decode
 from deep_research.text.plain import clean
 
@@ -37,7 +37,7 @@ class _ShortHeaders(EmailPolicy):
 _SHORT = cast("EmailPolicy[EmailMessage]", _ShortHeaders())
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Raises `UnreadableError`."""
     out = Blocks()
     try:

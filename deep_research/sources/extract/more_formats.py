@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from deep_research.patterns import regex
 from deep_research.sources.extract import markdown
 from deep_research.sources.extract.document import Document, finished
-from deep_research.sources.extract.formats import Asked, Format
+from deep_research.sources.extract.formats import ExtractionRequest, Format
 from deep_research.sources.extract.plaintext import native_code
 from deep_research.sources.extract.tables import table_lines
 from deep_research.sources.extract.texts import first_heading
@@ -18,7 +18,7 @@ _ROW_END, _CELL_END = "\t\t", "\t"
 _MEDIA_TYPES = {Format.RTF: "application/rtf", Format.DOC: "application/msword"}
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Raises `UnreadableError`."""
     from kreuzberg import ExtractionConfig, extract_bytes_sync
 

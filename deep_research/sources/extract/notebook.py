@@ -10,7 +10,7 @@ from deep_research.patterns import regex
 from deep_research.sources.extract import html_text, markdown
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.document import Document, finished
-from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.plaintext import UnreadableError, decode
 from deep_research.sources.extract.texts import first_heading
 from deep_research.text.plain import clean
@@ -20,7 +20,7 @@ _COLORS = regex("\x1b\\[[0-9;]*[A-Za-z]")
 _MARKUP = ("text/html", "text/markdown", "text/plain")  # of what a cell shows, the one that tells most
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Raises `UnreadableError`."""
     if len(raw) > _MAX_RAW:
         raise UnreadableError(f"a notebook of more than {_MAX_RAW:,} bytes", limit="size")

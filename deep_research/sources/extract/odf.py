@@ -10,7 +10,7 @@ from lxml.html import fromstring
 
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.document import Document, Pages, finished
-from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import UnreadableError, whole_number, words
@@ -46,7 +46,7 @@ _MAX_CHARS = 20_000_000  # of a table, with what is said again
 _MAX_FORMULA_BYTES = 100_000
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Raises `UnreadableError`."""
     package = Package(raw, "an OpenDocument file")
     if _MANIFEST in package.names and b"encryption-data" in package.read(_MANIFEST):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from deep_research.sources.extract.document import Document, TooLongError, finished
-from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.pdf_blocks import Paragraph, one_text, paragraphs
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.titling import sane_author, sane_title, title_of, xmp_entry
@@ -45,7 +45,7 @@ class _Page(NamedTuple):
     why: str = ""
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Raises `UnreadableError`."""
     if len(raw) > MAX_BYTES:
         raise UnreadableError(f"a PDF of more than {MAX_BYTES:,} bytes", limit="size")

@@ -19,7 +19,14 @@ from typing import Protocol
 from deep_research.calls import contained
 from deep_research.patterns import regex
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document
-from deep_research.sources.extract.formats import MEDIA_TYPES, SUFFIXES, Asked, Format, format_of, suffix_of
+from deep_research.sources.extract.formats import (
+    MEDIA_TYPES,
+    SUFFIXES,
+    ExtractionRequest,
+    Format,
+    format_of,
+    suffix_of,
+)
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.text.language import language_by_script, language_of
 
@@ -53,7 +60,7 @@ class Reader(Protocol):
     @property
     def media_types(self) -> Sequence[str]: ...
 
-    def read(self, raw: bytes, asked: Asked) -> Document:
+    def read(self, raw: bytes, asked: ExtractionRequest) -> Document:
         """The document in ``raw``, which `document.finished` makes of its text. Raises `UnreadableError`, which says why
         there is none; whatever else it raises is told as a damaged file."""
         ...
@@ -105,7 +112,7 @@ class Brought:
     """A reader of another package: what names it, how it reads, and of which suffixes and media types."""
 
     point: EntryPoint
-    read: Callable[[bytes, Asked], Document]
+    read: Callable[[bytes, ExtractionRequest], Document]
     reads: Set[str]
 
 
@@ -132,7 +139,7 @@ def read(
         if why := _missing(kind):
             raise UnreadableError(why, passing=True)
         reads = import_module(f"{_ROOM}.{_OWN[kind].module}").read
-    document = reads(raw, Asked(kind, charset(media_type), name, max_text_bytes, is_file))
+    document = reads(raw, ExtractionRequest(kind, charset(media_type), name, max_text_bytes, is_file))
     if document.language is None:
         language = language_of(document.text, default="") or language_by_script(document.text)
         document = replace(document, language=language or None)

@@ -59,7 +59,7 @@ _QUIET = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RstDocument:
     """A text, and the fields near its top, with lower-case names. ``above``: whether no heading is before."""
 
     text: str
@@ -67,7 +67,7 @@ class Reading:
     above: bool = False
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> RstDocument:
     """Clean reStructuredText as text: headings with ``# `` by the order in which their marks appear. What directives
     make of numbers is in it: the text is to be cleaned again.
 
@@ -77,7 +77,7 @@ def read(text: str) -> Reading:
     blocks = Blocks()
     _Walk(document, blocks).tree(document.children)
     first = next(iter(document.children), None)
-    return Reading(str(blocks), _fields(document), isinstance(first, nodes.field_list))
+    return RstDocument(str(blocks), _fields(document), isinstance(first, nodes.field_list))
 
 
 def _parsed(text: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from deep_research.patterns import regex
 from deep_research.sources.extract.document import Document, Pages, finished
-from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import UnreadableError, native_code
 from deep_research.sources.extract.tables import of_sheet
@@ -24,7 +24,7 @@ _MAX_WHOLE = 1e15  # from which on a number is no count
 _ZIP = b"PK"
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Raises `UnreadableError`."""
     import python_calamine
 

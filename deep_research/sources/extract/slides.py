@@ -8,7 +8,7 @@ from typing import Any
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.document import Document, Pages, finished
 from deep_research.sources.extract.docx_formulas import FORMULAS, formula_text
-from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.package import Package, confirmed_day
 from deep_research.sources.extract.plaintext import whole_number
 from deep_research.sources.extract.superscripts import END, MARKS, resolve_marks
@@ -30,7 +30,7 @@ _MAX_POINTS, _MAX_SERIES = 2_000, 50  # of a chart
 _OFF = ("0", "false")
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Raises `UnreadableError`."""
     package = Package(raw, "a slide show")
     main = package.main("ppt/presentation.xml")

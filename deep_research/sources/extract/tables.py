@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from deep_research.sources.extract.document import Document, finished
-from deep_research.sources.extract.formats import Asked, Format
+from deep_research.sources.extract.formats import ExtractionRequest, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode
 from deep_research.text.plain import clean
 from deep_research.text.rows import MAX_HEADER, NO_HEADER, is_header, is_list, is_titled
@@ -24,7 +24,7 @@ _EAST_ASIAN = "\u2e80"  # from which letters on a word may be broken anywhere
 _CLOSING = ")]%”’\"'"  # what a paragraph without a stop may end in
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Raises `UnreadableError`."""
     text = clean(decode(raw, declared=asked.charset or None)).strip("\n")
     rows = list(_rows(text, "\t" if asked.format is Format.TSV else _delimiter(text)))

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from deep_research.patterns import regex
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, finished
-from deep_research.sources.extract.formats import SUFFIXES, Asked, Format
+from deep_research.sources.extract.formats import SUFFIXES, ExtractionRequest, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode, parse_date, words
 from deep_research.text.plain import clean
 
@@ -79,7 +79,7 @@ _Read = tuple[str, str, str, date | None]  # title, author, text, day
 def read_document(raw: bytes, name: str, *, max_text_bytes: int = MAX_TEXT_BYTES) -> Document:
     """The document in a file of somebody's own, by the suffix of its ``name``. Raises `UnreadableError`."""
     format_ = SUFFIXES.get(PurePosixPath(name).suffix.lower(), Format.TEXT)
-    request = Asked(format_, "", name, max_text_bytes, is_file=True)
+    request = ExtractionRequest(format_, "", name, max_text_bytes, is_file=True)
     if format_ is Format.HTML:
         from deep_research.sources.extract import html
 
@@ -87,7 +87,7 @@ def read_document(raw: bytes, name: str, *, max_text_bytes: int = MAX_TEXT_BYTES
     return read(raw, request)
 
 
-def read(raw: bytes, asked: Asked) -> Document:
+def read(raw: bytes, asked: ExtractionRequest) -> Document:
     """Very long markup is read as plain text, as it stands. Raises `UnreadableError` for what is binary, in an unknown
     encoding, empty, or too long, and for markup that its library fails at or that is nested too deeply."""
     text = decode(raw, declared=asked.charset or None)

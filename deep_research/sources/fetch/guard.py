@@ -273,7 +273,7 @@ async def connection(tls: ssl.SSLContext | None, name: str, **where: Any) -> Str
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class OpenConnection:
     """An open connection on which a target can be asked for, by ``path`` and with ``headers`` beside its own."""
 
     reader: asyncio.StreamReader
@@ -290,9 +290,9 @@ class Guard:
         self.resolver = resolver
         self._opener = opener
 
-    async def way(self, target: Target, tls: ssl.SSLContext | None) -> Way:
+    async def way(self, target: Target, tls: ssl.SSLContext | None) -> OpenConnection:
         """A connection on which ``target`` can be asked for. Raises as `connected`."""
-        return Way(*await self.connected(target.host, target.port, tls), target.path)
+        return OpenConnection(*await self.connected(target.host, target.port, tls), target.path)
 
     async def connected(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> Streams:
         """A connection to a host, over TLS if there is a context for it. Raises `Refused` and `UnreachedError`; waits

@@ -21,10 +21,10 @@ from deep_research.logs import register_secret
 from deep_research.sources.fetch.guard import (
     Guard,
     InnerAddress,
+    OpenConnection,
     Resolver,
     Target,
     UnreachedError,
-    Way,
     connection,
     is_public,
     resolve,
@@ -91,7 +91,7 @@ class ProxyGuard(Guard):
         super().__init__(resolver)
         self._choose = choose
 
-    async def way(self, target: Target, tls: ssl.SSLContext | None) -> Way:
+    async def way(self, target: Target, tls: ssl.SSLContext | None) -> OpenConnection:
         proxy = self._choose(target)
         if proxy is None:
             return await super().way(target, tls)
@@ -101,9 +101,9 @@ class ProxyGuard(Guard):
         connected = await _connected(proxy)
         try:
             if tls is None:
-                return Way(*await connection(None, "", sock=connected), target.url, proxy.headers)
+                return OpenConnection(*await connection(None, "", sock=connected), target.url, proxy.headers)
             await _tunnel(connected, proxy, target)
-            return Way(*await connection(tls, target.host, sock=connected), target.path)
+            return OpenConnection(*await connection(tls, target.host, sock=connected), target.path)
         except ssl.SSLError as error:
             connected.close()
             raise UnreachedError(str(error)) from None

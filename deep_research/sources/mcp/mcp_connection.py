@@ -30,7 +30,7 @@ from deep_research.sources.mcp.mcp_listing import ListedTool, refusal
 from deep_research.sources.mcp.mcp_trouble import (
     CONNECTION_CLOSED,
     INVALID_REQUEST,
-    Heard,
+    ConnectionState,
     failure_of,
     remote_error,
 )
@@ -116,7 +116,7 @@ class _Session:
     name: str
     server: McpServer
     token: SecretStr | None
-    server_state: Heard = field(default_factory=Heard)
+    server_state: ConnectionState = field(default_factory=ConnectionState)
     busy: int = 0
     _holders: set[asyncio.Task[None]] = field(default_factory=set)
     _ready: asyncio.Future[_Open] | None = None
@@ -126,7 +126,7 @@ class _Session:
         """The open connection. All who ask while it is being opened wait for the same one. Raises `RemoteError`."""
         if self._ready is None or self._closing.is_set():
             self._ready = asyncio.get_running_loop().create_future()
-            self._closing, self.server_state = asyncio.Event(), Heard()
+            self._closing, self.server_state = asyncio.Event(), ConnectionState()
             hold = self._hold(self._ready, self._closing, self.server_state)
             holder = asyncio.create_task(hold, name=f"mcp {self.name}")
             self._holders.add(holder)
@@ -176,7 +176,9 @@ class _Session:
             for holder in holders:
                 holder.cancel()
 
-    async def _hold(self, ready: asyncio.Future[_Open], closing: asyncio.Event, server_state: Heard) -> None:
+    async def _hold(
+        self, ready: asyncio.Future[_Open], closing: asyncio.Event, server_state: ConnectionState
+    ) -> None:
         """Opens the connection, holds it until it is to be closed, and closes it."""
         failure: RemoteError | None = None
         try:
@@ -206,7 +208,9 @@ class _Session:
             ready.set_exception(self._error("the connection was closed"))
         ready.exception()  # whoever asked may be gone
 
-    def _client(self, server_state: Heard, closing: asyncio.Event) -> AbstractAsyncContextManager[Client]:
+    def _client(
+        self, server_state: ConnectionState, closing: asyncio.Event
+    ) -> AbstractAsyncContextManager[Client]:
         from mcp import Client
         from mcp_types import Implementation
 
@@ -216,7 +220,9 @@ class _Session:
         who = Implementation(name="deep-research", version="1")
         return Client(transport, cache=None, client_info=who)
 
-    def _streams(self, server_state: Heard, closing: asyncio.Event) -> AbstractAsyncContextManager[Any]:
+    def _streams(
+        self, server_state: ConnectionState, closing: asyncio.Event
+    ) -> AbstractAsyncContextManager[Any]:
         server = self.server
         if server.url is not None:
             from deep_research.sources.mcp.mcp_http import http_streams
@@ -231,7 +237,7 @@ class _Session:
         command = (str(Path(server.command or "").expanduser()), *server.args)
         return process_streams(command, environment_of(server.env, server.variables), on_end)
 
-    def _failure(self, error: BaseException, server_state: Heard) -> RemoteError:
+    def _failure(self, error: BaseException, server_state: ConnectionState) -> RemoteError:
         return failure_of(self.name, self.server, error, server_state)
 
     def _error(self, problem: str, trouble: str = "transient") -> RemoteError:

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from deep_research.addresses import is_loopback
 from deep_research.models.clients import LONGEST_CONNECT, tls
 from deep_research.models.clients_bodies import bounded
-from deep_research.sources.mcp.mcp_trouble import Heard
+from deep_research.sources.mcp.mcp_trouble import ConnectionState
 from deep_research.unpacking import CODINGS
 
 MAX_ANSWER_BYTES = 5_000_000  # of one answer, unpacked
@@ -22,7 +22,7 @@ MAX_VALUES = 250_000  # in its JSON
 
 @asynccontextmanager
 async def http_streams(
-    url: str, token: SecretStr | None, seconds: float, server_state: Heard
+    url: str, token: SecretStr | None, seconds: float, server_state: ConnectionState
 ) -> AsyncIterator[Any]:
     """The messages of the server, and where those to it are put. ``server_state`` is told of statuses that are errors.
     Redirects to another place are not followed."""

@@ -16,7 +16,7 @@ _UNREACHED = ("ConnectError", "ConnectTimeout")
 
 
 @dataclass(slots=True)
-class Heard:
+class ConnectionState:
     """What is known of a connection beside its messages: why it ended, and the latest status of HTTP that is an error,
     with what it says of waiting."""
 
@@ -31,7 +31,9 @@ def remote_error(name: str, problem: str, *, hint: str = "", **data: Any) -> Rem
     return RemoteError(f"mcp:{name}: {bounded_line(problem, MAX_WORDS_CHARS)}.", hint=hint, **data)
 
 
-def failure_of(name: str, server: McpServer, error: BaseException, server_state: Heard) -> RemoteError:
+def failure_of(
+    name: str, server: McpServer, error: BaseException, server_state: ConnectionState
+) -> RemoteError:
     """What anything means that the package raises."""
     if isinstance(error, DeepResearchError):  # the process cannot be started, certificates cannot be read
         return remote_error(
@@ -54,7 +56,7 @@ def failure_of(name: str, server: McpServer, error: BaseException, server_state:
     return remote_error(name, what, trouble="transient")
 
 
-def _of_status(name: str, server: McpServer, server_state: Heard) -> RemoteError:
+def _of_status(name: str, server: McpServer, server_state: ConnectionState) -> RemoteError:
     status = server_state.status
     key = f"Check {server.token_variable or 'whether it needs a token (token_variable)'}."
     hint = key if status in (401, 403) else "Check its url." if 300 <= status < 500 else ""

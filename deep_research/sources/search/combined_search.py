@@ -23,7 +23,7 @@ _Lane = tuple[_Answers, list[tuple[str, SearchError]]]  # the latter: by name wh
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchOutcome:
     """What a search found, best first, each thing once. ``failures`` say who did not answer, ``notes`` what is to be
     known of those who did; ``private`` are the addresses that private sources gave, each with the name of its source."""
 
@@ -45,7 +45,7 @@ class SearchPool:
     corpus: Service | None = None
     fanout: int = 1
 
-    async def search(self, request: SearchRequest, *, corpus: bool = True, spare: int = 1) -> Found:
+    async def search(self, request: SearchRequest, *, corpus: bool = True, spare: int = 1) -> SearchOutcome:
         """Of the documents too, unless ``corpus`` is False. Services of the web are asked for ``spare`` times as many
         results, since not all can be read. Raises `SearchError` when nobody answered."""
         lanes = [self._lane(kind, request, spare) for kind in self._kinds(request)]
@@ -66,7 +66,7 @@ class SearchPool:
                 hint="Resume the run when the service is back.",
             )
         notes = dict.fromkeys(note for hits, _ in answers for service, _ in hits for note in service.notes)
-        return Found(tuple(fused(lists)), failures, tuple(notes))
+        return SearchOutcome(tuple(fused(lists)), failures, tuple(notes))
 
     def limited(self, lanes: Sequence[str]) -> SearchPool:
         """The same with the lanes of these names alone."""

@@ -23,7 +23,7 @@ _KEY = "_API_KEY"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ServiceChoice:
     """``services`` in the order of preference; ``missing`` says of each that was named and cannot be asked what it
     needs; ``new_providers`` are those that were made of names."""
 
@@ -59,7 +59,7 @@ def choose_services(
     per_minute: float | None = None,
     contact: str | None = None,
     connect: Callable[[str], McpConnection] | None = None,
-) -> Chosen:
+) -> ServiceChoice:
     """The services that ``names`` stand for. Without names it is none where there are ``documents``, else those that
     have a key. ``timeout`` is in seconds, for one request; ``urls`` says where services are by name;
     ``contact`` is told to services that want one; ``connect`` gives the connection to an MCP server by its name, for
@@ -97,7 +97,7 @@ def choose_services(
         services.append(
             Service.of(provider, calls=calls, timeout=timeout, per_minute=per_minute, endpoint=endpoint)
         )
-    return Chosen(tuple(services), tuple(missing), tuple(providers))
+    return ServiceChoice(tuple(services), tuple(missing), tuple(providers))
 
 
 def _make(

@@ -17,7 +17,7 @@ from deep_research.errors import CorpusError, ExtractionError
 from deep_research.sources.documents import IndexReport, LocalCorpus, Skipped
 from deep_research.sources.extract import Extractor, readers
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.pdf import NO_READER
 from deep_research.sources.search.base import SearchRequest
 from deep_research.testing.reader_suite import READER_CHECKS, Check, Subject
@@ -34,7 +34,7 @@ class Own:
     suffixes: tuple[str, ...]
     media_types: tuple[str, ...] = ()
 
-    def read(self, raw: bytes, asked: Asked) -> Document:
+    def read(self, raw: bytes, asked: ExtractionRequest) -> Document:
         document: Document = import_module(f"deep_research.sources.extract.{self.module}").read(raw, asked)
         return document
 

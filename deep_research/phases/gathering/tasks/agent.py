@@ -10,7 +10,7 @@ from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.models.base import Message as Turn
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Price
-from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.desk import TaskContext
 from deep_research.phases.gathering.tasks.step_prompt import StepPrompt, room_beside
 from deep_research.phases.gathering.tasks.toolbox import Toolbox
 from deep_research.phases.handoff import Handoff
@@ -85,7 +85,7 @@ def context_of(sub_query: SubQuery, state: DeepResearchState) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class RemainingLimits:
     """What the next step may take: ``tokens`` and ``usd``, None: there is no bound, or none for a first step, of which
     nobody knows what it will take. ``ended`` says why no step is taken, ``closing`` why the next one has to be the last,
     by what the latest took; both are empty as a rule. ``tight`` is what is told where it has no room."""
@@ -108,7 +108,9 @@ class Left:
         return low
 
 
-def left(limits: TaskLimits, steps: Sequence[TaskStep], price: Price | None = None) -> Left:
+def remaining_limits(
+    limits: TaskLimits, steps: Sequence[TaskStep], price: Price | None = None
+) -> RemainingLimits:
     """What the limits leave after these steps. The next one closes the task where there is room for it, and by what the
     latest took for none behind it. ``price`` is that of the model.
 
@@ -117,7 +119,7 @@ def left(limits: TaskLimits, steps: Sequence[TaskStep], price: Price | None = No
     """
     told = sentences(limits)
     if len(steps) >= limits.steps:
-        return Left(ended=told["steps"])
+        return RemainingLimits(ended=told["steps"])
     latest = steps[-1] if steps else TaskStep(number=0)
     # By name: the limit, what is used of it, what the latest step took, and what an answer takes at least.
     used: dict[str, tuple[float | None, float, float, float]] = {
@@ -138,9 +140,9 @@ def left(limits: TaskLimits, steps: Sequence[TaskStep], price: Price | None = No
     ended = next((told[name] for name, much in rest.items() if much <= 0), "")
     closing = next((told[name] for name, much in rest.items() if much < behind[name]), "")
     if not steps:
-        return Left(ended=ended)
+        return RemainingLimits(ended=ended)
     tokens = rest.get("tokens")
-    return Left(
+    return RemainingLimits(
         tokens=None if tokens is None else int(tokens),
         usd=rest.get("usd"),
         ended=ended,
@@ -185,13 +187,13 @@ class LLMTaskAgent:
     async def step(
         self,
         handoff: TaskInput,
-        desk: Desk,
+        desk: TaskContext,
         toolbox: Toolbox,
         number: int,
         *,
         last: bool,
         model: LanguageModel,
-        left: Left,
+        left: RemainingLimits,
     ) -> Answer[Turn] | None:
         """The ``number``-th step, counted from 1; ``last``: there is none after it. None where what is ``left`` of the
         task's limits has no room for one."""
@@ -206,7 +208,7 @@ class LLMTaskAgent:
 
         half = (await whole()).tokens // 2
         room = await fitting()
-        if room.tokens < LEAST_ROOM and left != Left():
+        if room.tokens < LEAST_ROOM and left != RemainingLimits():
             return None
 
         async def send(prompt: StepPrompt) -> Answer[Turn]:
@@ -221,7 +223,7 @@ class LLMTaskAgent:
         return await in_window(room, compose, send, size=size, again=fitting)
 
 
-def _within(room: Room, left: Left, price: Price | None) -> Room:
+def _within(room: Room, left: RemainingLimits, price: Price | None) -> Room:
     """The room that the limits of a task leave: of a small rest a shorter answer leaves more of what it is made from."""
     whole = room.beside + room.tokens
     for output in (room.answer, room.answer // 2, min(room.answer, LEAST_OUTPUT)):
@@ -232,7 +234,7 @@ def _within(room: Room, left: Left, price: Price | None) -> Room:
 
 
 def _prompt(
-    handoff: TaskInput, desk: Desk, toolbox: Toolbox, number: int, last: bool, room: Room, half: int
+    handoff: TaskInput, desk: TaskContext, toolbox: Toolbox, number: int, last: bool, room: Room, half: int
 ) -> StepPrompt:
     """What changes least comes first, and each step behind those before it: what a service read for one step it need not
     read again for the next. ``half`` are the tokens of half the window."""
@@ -264,7 +266,7 @@ def _prompt(
     return prompt
 
 
-def _tail(handoff: TaskInput, desk: Desk, toolbox: Toolbox, number: int, last: bool) -> str:
+def _tail(handoff: TaskInput, desk: TaskContext, toolbox: Toolbox, number: int, last: bool) -> str:
     """What is otherwise in each step."""
     most = handoff.task.limits.steps
     told = []

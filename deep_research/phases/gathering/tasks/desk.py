@@ -29,7 +29,7 @@ MOST_LINKS = 60  # that the agent is reminded of, the latest
 HELD = 1_000_000  # characters of texts that are held at a time, the latest at least
 
 
-class Showing(Record):
+class UseOutput(Record):
     """What one use of a tool gave, as it is saved: the ``text`` that the agent is shown, the links that came with it, and
     up to where sources were shown."""
 
@@ -44,12 +44,12 @@ class PastStep:
     None where it was another rung."""
 
     record: TaskStep
-    showings: tuple[Showing, ...] = ()
+    showings: tuple[UseOutput, ...] = ()
     turn: Turn | None = None
 
 
 @dataclass(slots=True)
-class Desk:
+class TaskContext:
     """A `TaskView`. ``named`` are the data sources of the task, ``sources`` those of the run by id; the names are given
     in the order in which they came."""
 
@@ -122,7 +122,7 @@ class Desk:
             self.sources[source.id] = source
             self._order.setdefault(source.id)
 
-    def take(self, sources: Sequence[Source], texts: Mapping[str, str], result: ToolResult) -> Showing:
+    def take(self, sources: Sequence[Source], texts: Mapping[str, str], result: ToolResult) -> UseOutput:
         """What is shown of one use: its sources and links get their names, an address that has one keeps it. ``texts``
         are those of all that it shows."""
         self.known(sources)
@@ -161,7 +161,7 @@ class Desk:
         ]
         lines += [one_line(note)[:300] for note in result.notes]
         text = "\n\n".join(lines) or "Nothing was found. Try other words."
-        showing = Showing(text=masked(text[: 2 * LONGEST])[:LONGEST], links=tuple(links), shown_to=shown_to)
+        showing = UseOutput(text=masked(text[: 2 * LONGEST])[:LONGEST], links=tuple(links), shown_to=shown_to)
         self._shown_to |= shown_to
         return showing
 
@@ -174,7 +174,7 @@ class Desk:
         for step in steps:
             self.known(sources[i] for i in step.source_ids if i in sources)
             hashes = [use.result_hash for use in step.uses if use.result_hash]
-            made = [Showing.model_validate_json(text) for text in await self.journal.texts(hashes)]
+            made = [UseOutput.model_validate_json(text) for text in await self.journal.texts(hashes)]
             turns = await self.journal.texts([step.turn_hash] if step.turn_hash else [])
             for showing in made:
                 self.links += showing.links

@@ -8,11 +8,11 @@ from typing import Any
 
 from deep_research.phases.gathering.caps import Fetching, OneUse
 from deep_research.phases.gathering.handoff import GathererInput
-from deep_research.phases.gathering.source_reading import Reading
+from deep_research.phases.gathering.source_reading import SourceReader
 from deep_research.phases.gathering.tasks.resources import DataSources
 from deep_research.phases.gathering.tasks.tool import Link, ToolResult
 from deep_research.sources.search import SearchRequest, SearchResult
-from deep_research.sources.search.combined_search import CORPUS, Found
+from deep_research.sources.search.combined_search import CORPUS, SearchOutcome
 
 MOST_LINKS = 10  # of one search
 SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read
@@ -25,7 +25,7 @@ class Library:
     pages that the task may still ask for."""
 
     sources: DataSources
-    reading: Reading
+    reading: SourceReader
     handoff: GathererInput
     fetching: Fetching
 
@@ -43,12 +43,12 @@ class Library:
         """How many times as many results are asked for as are wanted: some pages cannot be read."""
         return 1 if self.reading.pages is None else SPARE
 
-    async def read(self, found: Found, query: str, until: float) -> ToolResult:
+    async def read(self, found: SearchOutcome, query: str, until: float) -> ToolResult:
         """Results as sources, with the pages that they lead to, of which as many are read as the task may still ask for;
         ``until`` is in the loop's time."""
         return await self._read(found, found.results, query, OneUse.of(self.fetching), until)
 
-    async def found(self, found: Found, query: str) -> ToolResult:
+    async def found(self, found: SearchOutcome, query: str) -> ToolResult:
         """Results that have a text as sources, the others as links; where no pages are read, what is said of them is all
         there is."""
         unopened = self.reading.pages is None
@@ -65,7 +65,7 @@ class Library:
 
     async def _read(
         self,
-        found: Found,
+        found: SearchOutcome,
         results: Sequence[SearchResult],
         query: str,
         fetching: Fetching,

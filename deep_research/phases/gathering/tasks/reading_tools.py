@@ -26,7 +26,7 @@ from deep_research.retrieval.headings import (
 from deep_research.retrieval.ranking import matching
 from deep_research.sources.documents.section_index import SectionPlace
 from deep_research.sources.search import SearchResult
-from deep_research.sources.search.combined_search import CORPUS, Found
+from deep_research.sources.search.combined_search import CORPUS, SearchOutcome
 from deep_research.state import Source, Span
 from deep_research.text.passages import sentences
 from deep_research.text.words import StemFinder, question_terms
@@ -106,7 +106,7 @@ class LookUp(Tool):
         return found
 
     async def _shown(self, reference: str, place: SectionPlace, result: SearchResult) -> ToolResult:
-        found = Found(results=(result,), private=((CORPUS, result.address),))
+        found = SearchOutcome(results=(result,), private=((CORPUS, result.address),))
         made = await self._library.found(found, reference)
         lines = [
             _heading(place.sections, place.place, f"“{one_line(result.title)[:NAME_CHARS]}”", place.likeness)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.errors import SearchError, UnknownNameError
-from deep_research.phases.gathering.source_reading import Reading
+from deep_research.phases.gathering.source_reading import SourceReader
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, Tool
 from deep_research.sources.search import SearchRequest
-from deep_research.sources.search.combined_search import CORPUS, WEB, Found, SearchPool
+from deep_research.sources.search.combined_search import CORPUS, WEB, SearchOutcome, SearchPool
 from deep_research.sources.search.fusion import fused
 from deep_research.sources.search.policy import Service
 from deep_research.state import DeepResearchState, TaskFinding, TaskReview, TaskState
@@ -40,9 +40,9 @@ class DataSources:
         """The names of those that are not the owner's own: what is searched there, others hear."""
         return frozenset() if self.pool.is_local else frozenset({WEB})
 
-    async def search(self, request: SearchRequest, names: Sequence[str], *, spare: int = 1) -> Found:
+    async def search(self, request: SearchRequest, names: Sequence[str], *, spare: int = 1) -> SearchOutcome:
         """Of the named ones, as one list. Raises `SearchError` where none of them answers."""
-        lists: list[Found] = []
+        lists: list[SearchOutcome] = []
         problems: list[str] = []
         private: list[tuple[str, str]] = []
         for name, pool in self._pools(names):
@@ -60,10 +60,10 @@ class DataSources:
         notes = tuple(note for found in lists for note in found.notes)
         failures = (*problems, *(failure for found in lists for failure in found.failures))
         if len(lists) == 1:
-            return Found(lists[0].results, tuple(dict.fromkeys(failures)), notes, tuple(private))
+            return SearchOutcome(lists[0].results, tuple(dict.fromkeys(failures)), notes, tuple(private))
         results = fused([found.results for found in lists])
         notes = tuple(dict.fromkeys(notes))
-        return Found(tuple(results), tuple(dict.fromkeys(failures)), notes, tuple(private))
+        return SearchOutcome(tuple(results), tuple(dict.fromkeys(failures)), notes, tuple(private))
 
     def _pools(self, names: Sequence[str]) -> list[tuple[str, SearchPool]]:
         """The run's own pool with those lanes of it that are named, as the documents, then one for each source that was
@@ -80,7 +80,7 @@ class TaskParts:
     that a model works on tasks."""
 
     sources: DataSources = field(default_factory=DataSources)
-    reading: Reading = field(default_factory=Reading)
+    reading: SourceReader = field(default_factory=SourceReader)
     tools: Sequence[Tool] = ()
     servers: Sequence[ToolServer] = ()
     rules: ContentRules = DEFAULTS

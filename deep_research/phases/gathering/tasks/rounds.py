@@ -17,7 +17,7 @@ from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, context_of, ended_by_them
-from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.desk import TaskContext
 from deep_research.phases.gathering.tasks.egress import Egress
 from deep_research.phases.gathering.tasks.library import Library
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts, allowed
@@ -28,10 +28,10 @@ from deep_research.phases.gathering.tasks.task_review import (
     review,
     reviewed_by_rules,
 )
-from deep_research.phases.gathering.tasks.task_steps import Ask, TaskSearch, Workplace
+from deep_research.phases.gathering.tasks.task_steps import Ask, TaskEnvironment, TaskSearch
 from deep_research.phases.gathering.tasks.toolbox import Toolbox
 from deep_research.phases.gathering.tasks.tools import tools_of
-from deep_research.phases.gathering.tasks.work import TaskWork
+from deep_research.phases.gathering.tasks.work import TaskRunner
 from deep_research.phases.handoff import shared
 from deep_research.phases.prompting import one_line
 from deep_research.provenance.disclosure import askable
@@ -71,7 +71,7 @@ _UNIT = 400  # characters of facts that are checked against their quotes in the 
 
 
 @dataclass(kw_only=True)
-class TaskRounds:
+class TaskScheduler:
     """The tasks of one pass of GATHERING. ``ask`` is the gatherer, for tasks without a model; ``handoff`` what it is
     told of a sub-query; ``overrule`` a hook that may change a verdict; ``apply_guidance`` is awaited before each unit."""
 
@@ -86,7 +86,7 @@ class TaskRounds:
     _offer: Offer | None = None
 
     def __post_init__(self) -> None:
-        self._place = Workplace(
+        self._place = TaskEnvironment(
             self.journal,
             self.limits,
             self.models,
@@ -218,21 +218,23 @@ class TaskRounds:
         handoff = TaskInput(
             **shared(state, PHASE), task=task, research_brief=state.research_brief, context=context[0]
         )
-        await TaskWork(self._place, handoff, desk, toolbox, model, search).run()
+        await TaskRunner(self._place, handoff, desk, toolbox, model, search).run()
 
     async def _search(
-        self, stands: TaskState, desk: Desk, told: GathererInput, ended: TaskFinding | None = None
+        self, stands: TaskState, desk: TaskContext, told: GathererInput, ended: TaskFinding | None = None
     ) -> None:
         asked = told.model_copy(update={"sub_queries": (stands.task.question,)})
         library = self._library(stands, asked)
         await TaskSearch(self._place, stands, desk, library).run(self.ask, ended)
 
-    async def _search_instead(self, task: Task, desk: Desk, told: GathererInput, ended: TaskFinding) -> None:
+    async def _search_instead(
+        self, task: Task, desk: TaskContext, told: GathererInput, ended: TaskFinding
+    ) -> None:
         """Without the model, after the steps that it made."""
         stands = next(t for t in self.journal.state.tasks if t.task.id == task.id)
         await self._search(stands, desk, told, ended)
 
-    def _desk(self, stands: TaskState) -> Desk:
+    def _desk(self, stands: TaskState) -> TaskContext:
         egress = Egress(
             self.journal.state.query,
             self.parts.sources.public,
@@ -240,7 +242,7 @@ class TaskRounds:
             dict.fromkeys(stands.private),
             Counter(stands.offered),
         )
-        return Desk(stands.task.question, stands.task.data_sources, self.journal, egress)
+        return TaskContext(stands.task.question, stands.task.data_sources, self.journal, egress)
 
     def _library(self, stands: TaskState, told: GathererInput) -> Library:
         left = rest_of(stands.task.limits.fetches, sum(step.fetches for step in stands.steps))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from deep_research.calls import off_loop
 from deep_research.errors import ToolError
-from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.desk import TaskContext
 from deep_research.phases.gathering.tasks.toolbox import Fact, TaskEnd
 from deep_research.phases.prompting import Aliases, one_line
 from deep_research.provenance.quotes import QuoteFinder, quote_at
@@ -20,7 +20,7 @@ MAX_WORTH_READING = 10
 _UNIT_CHARS = 2_000  # of texts that quotes are looked for in, in the time of one small item
 
 
-async def task_finding(end: TaskEnd, desk: Desk) -> tuple[TaskFinding, list[Fact]]:
+async def task_finding(end: TaskEnd, desk: TaskContext) -> tuple[TaskFinding, list[Fact]]:
     """What the agent gave, its quotes as the sources have them; and the facts whose quotes none has."""
     stated = [fact for fact in end.facts[:MAX_FACTS] if 0 < len(one_line(fact.content)) <= MAX_FACT_CHARS]
     quotes = await _located(stated, desk)
@@ -42,7 +42,7 @@ async def task_finding(end: TaskEnd, desk: Desk) -> tuple[TaskFinding, list[Fact
     return finding, lost
 
 
-async def _located(given: Sequence[Fact], desk: Desk) -> dict[int, tuple[Quote, ...]]:
+async def _located(given: Sequence[Fact], desk: TaskContext) -> dict[int, tuple[Quote, ...]]:
     """The quotes of facts, by the places of those: looked for in the source that a fact names, then in the others
     that the task has. One text is loaded at a time."""
     names = Aliases("S", list(desk.names))

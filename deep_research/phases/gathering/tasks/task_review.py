@@ -13,7 +13,7 @@ from deep_research.phases.handoff import Handoff
 from deep_research.phases.prompting import RULES, Message, Room, asked, listed, manner, one_line, opening
 from deep_research.provenance.independence import voices
 from deep_research.provenance.sites import host_of
-from deep_research.retrieval.inquiry import FORMAL, may_hold, read_question
+from deep_research.retrieval.inquiry import FORMAL, may_hold, parse_question
 from deep_research.state import Finding, KeyFact, Source, SourceKind, Task, TaskFinding, TaskReview, TaskState
 from deep_research.state.identity import finding_id
 from deep_research.state.tasks import BY_RULES
@@ -93,7 +93,7 @@ def _is_carried(fact: KeyFact, sources: Mapping[str, Source]) -> bool:
 
 def _lacking_kind(question: str, finding: TaskFinding) -> str:
     """The kind of answer that the question expects and nothing of the finding can hold; else nothing."""
-    inquiry = read_question(question)
+    inquiry = parse_question(question)
     if inquiry.expects not in FORMAL or len(inquiry.parts) > 1:
         return ""
     said = [finding.answer, *(fact.content for fact in finding.facts)]
@@ -138,7 +138,7 @@ class ReviewInput(Handoff):
     sources: dict[str, Source] = Field(default_factory=dict)
 
 
-class Verdict(BaseModel):
+class ReviewAnswer(BaseModel):
     approved: bool
     critique: str = Field(default="", description="what is wrong and what to look for; empty when approved")
     follow_up_question: str | None = Field(
@@ -148,7 +148,9 @@ class Verdict(BaseModel):
 
 async def review(handoff: ReviewInput, model: LanguageModel) -> TaskReview:
     """Raises `WorkError` where the model gives no verdict."""
-    verdict, _ = await asked(model, SYSTEM, MAX_OUTPUT_TOKENS, Verdict, lambda room: _told(handoff, room))
+    verdict, _ = await asked(
+        model, SYSTEM, MAX_OUTPUT_TOKENS, ReviewAnswer, lambda room: _told(handoff, room)
+    )
     critique = one_line(verdict.critique)[:MAX_CRITIQUE_CHARS]
     question = one_line(verdict.follow_up_question or "")[:MAX_CRITIQUE_CHARS] or None
     return TaskReview(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deep_research.budget.metered import RunModels
-from deep_research.budget.shared_budget import Purse
+from deep_research.budget.shared_budget import BudgetScope
 from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, DeepResearchError, ToolError
 from deep_research.logs import masked, masked_value
@@ -21,9 +21,9 @@ from deep_research.phases.gathering.caps import unread_notices
 from deep_research.phases.gathering.collecting import Collected, collected, work_of
 from deep_research.phases.gathering.gatherer import outgoing
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, Unread
-from deep_research.phases.gathering.queries import Asked
+from deep_research.phases.gathering.queries import QueryOutcome
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent
-from deep_research.phases.gathering.tasks.desk import Desk, PastStep, Showing
+from deep_research.phases.gathering.tasks.desk import PastStep, TaskContext, UseOutput
 from deep_research.phases.gathering.tasks.egress import sites_of
 from deep_research.phases.gathering.tasks.library import Library
 from deep_research.phases.gathering.tasks.tool import ToolResult
@@ -53,11 +53,11 @@ MAX_PROBLEM_CHARS = 1_000  # that the agent is shown of what failed
 USED_UP = "The cap on searches leaves no more to this task."
 NO_SOURCE = "Its agent was done before it had a source."
 NOWHERE = "The run allows none of the data sources that its sub-query names."
-Ask = Callable[[GathererInput], Awaitable[Asked | BudgetError]]
+Ask = Callable[[GathererInput], Awaitable[QueryOutcome | BudgetError]]
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class TaskEnvironment:
     """What attempts at tasks of one run share. ``by_model``: a model works on them, where there is one for that; ``told``
     are notes that the run has already."""
 
@@ -69,8 +69,8 @@ class Workplace:
     told: set[str] = field(default_factory=set)
 
     @property
-    def purse(self) -> Purse:
-        return self.models.purse if self.models is not None else Purse()
+    def purse(self) -> BudgetScope:
+        return self.models.purse if self.models is not None else BudgetScope()
 
     @property
     def model(self) -> LanguageModel | None:
@@ -103,9 +103,9 @@ class Used:
 
 
 async def record_step(
-    place: Workplace,
+    place: TaskEnvironment,
     task: Task,
-    desk: Desk,
+    desk: TaskContext,
     step: TaskStep,
     uses: Sequence[Used],
     began: float,
@@ -151,13 +151,13 @@ class _Gain:
     """The gain of one step, in a run that had the sources ``held`` before. ``fresh`` are the sources that are new to the
     task, ``sources`` the ids of all that came, ``private`` the names of private tools that were used."""
 
-    place: Workplace
+    place: TaskEnvironment
     task: Task
-    desk: Desk
+    desk: TaskContext
     handoff: GathererInput | None
     held: Mapping[str, Source]
     contents: list[Content] = field(default_factory=list)
-    showings: list[Showing] = field(default_factory=list)
+    showings: list[UseOutput] = field(default_factory=list)
     uses: list[ToolUse] = field(default_factory=list)
     fresh: dict[str, Source] = field(default_factory=dict)
     sources: dict[str, None] = field(default_factory=dict)
@@ -176,7 +176,7 @@ class _Gain:
                 use.result = result = None
         self.private |= dict.fromkeys((*use.private, *(result.private if result else ())))
         self.desk.egress.note(use.private)
-        failed = Showing(text=masked(one_line(use.problem))[:MAX_PROBLEM_CHARS])
+        failed = UseOutput(text=masked(one_line(use.problem))[:MAX_PROBLEM_CHARS])
         showing = failed if result is None else await self._show(result, whole)
         self.showings.append(showing)
         content = Content.of(showing.model_dump_json())
@@ -191,7 +191,7 @@ class _Gain:
             )
         )
 
-    async def _show(self, result: ToolResult, whole: Mapping[str, str]) -> Showing:
+    async def _show(self, result: ToolResult, whole: Mapping[str, str]) -> UseOutput:
         """What the agent is shown of a result whose sources have these ``whole`` texts; its sources are kept."""
         known = self.handoff
         found = await off_loop(
@@ -232,7 +232,7 @@ class _Gain:
         }
 
 
-def apart(found: Collected, desk: Desk, held: Mapping[str, Source], *, by_model: bool) -> Collected:
+def apart(found: Collected, desk: TaskContext, held: Mapping[str, Source], *, by_model: bool) -> Collected:
     """Sources by address and text where a model works on tasks: who is shown another text of an address has another
     source, whichever task came first, so that quotes stand in the text that they were taken from. One that the task has
     is what it was. Where no model quotes, what the run has already (``held``) is what it is there."""
@@ -262,9 +262,9 @@ class TaskSearch:
     that is one step, and the finding is its sources. What they say is read in ANALYSIS. Its searches and pages are within
     the limits of the task."""
 
-    place: Workplace
+    place: TaskEnvironment
     stands: TaskState
-    desk: Desk
+    desk: TaskContext
     library: Library
 
     def __post_init__(self) -> None:

@@ -20,10 +20,10 @@ from deep_research.models.failures import Verdict
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.tool_calls import ToolCall
 from deep_research.phases.concurrency import together
-from deep_research.phases.gathering.tasks.agent import Left, TaskInput, left
-from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.agent import RemainingLimits, TaskInput, remaining_limits
+from deep_research.phases.gathering.tasks.desk import TaskContext
 from deep_research.phases.gathering.tasks.task_finding import lost_quotes, task_finding
-from deep_research.phases.gathering.tasks.task_steps import PHASE, Used, Workplace, record_step
+from deep_research.phases.gathering.tasks.task_steps import PHASE, TaskEnvironment, Used, record_step
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, Tool, ToolResult
 from deep_research.phases.gathering.tasks.toolbox import (
     DONE,
@@ -33,7 +33,7 @@ from deep_research.phases.gathering.tasks.toolbox import (
     TaskEnd,
     Toolbox,
 )
-from deep_research.phases.handoff import Asked, with_latest
+from deep_research.phases.handoff import QueryFilter, with_latest
 from deep_research.phases.prompting import one_line
 from deep_research.state import (
     Task,
@@ -72,13 +72,13 @@ def _identity(uses: Sequence[ToolUse], thought: str) -> tuple[object, ...]:
 
 
 @dataclass
-class TaskWork:
+class TaskRunner:
     """The loop of one attempt with a model. ``search`` finishes an attempt to which no source has come without the model,
     given what the model said of it."""
 
-    place: Workplace
+    place: TaskEnvironment
     handoff: TaskInput
-    desk: Desk
+    desk: TaskContext
     toolbox: Toolbox
     model: LanguageModel
     search: Callable[[TaskFinding], Awaitable[None]]
@@ -97,9 +97,9 @@ class TaskWork:
             stands = next(t for t in self.place.journal.state.tasks if t.task.id == self.task.id)
             if stands.finding is not None:
                 return
-            rest = left(self.task.limits, stands.steps, self.model.profile.price)
+            rest = remaining_limits(self.task.limits, stands.steps, self.model.profile.price)
             if self.place.journal.state.searching_stopped:
-                rest = Left(ended="Its owner wants nothing more searched.")
+                rest = RemainingLimits(ended="Its owner wants nothing more searched.")
             if rest.ended:
                 await self._finish(stands, TaskFinding(stopped=rest.ended))
                 return
@@ -269,7 +269,7 @@ class TaskWork:
 
     def _askable(self, arguments: BaseModel) -> BaseModel:
         """What may leave of the words of an argument: see `askable`. Raises `ToolError` where nothing does."""
-        asked = Asked(self.handoff.original_query, self.handoff.system_prompt)
+        asked = QueryFilter(self.handoff.original_query, self.handoff.system_prompt)
         changed = {}
         for name, value in arguments:
             if isinstance(value, str) and not _is_name(value):
