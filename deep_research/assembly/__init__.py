@@ -3,11 +3,11 @@ chosen."""
 
 from deep_research.assembly.content import archive_folder, make_archive
 from deep_research.assembly.destinations import Destination, destinations
+from deep_research.assembly.engine_arguments import EngineArguments, MakeSupervisor
 from deep_research.assembly.engine_parts import Parts, assemble
-from deep_research.assembly.given import EngineArguments, MakeSupervisor
+from deep_research.assembly.engine_variants import EngineVariants, ResumePlan
 from deep_research.assembly.model_choice import Models, make_models
 from deep_research.assembly.option_effects import without_effect
-from deep_research.assembly.variants import EngineVariants, ResumePlan
 
 __all__ = [
     "Destination",

@@ -9,7 +9,12 @@ from typing import Any
 
 from deep_research.assembly.content import content_rules, make_archive, tidy
 from deep_research.assembly.destinations import Destination, destinations
-from deep_research.assembly.given import EngineArguments, MakeSupervisor, checked_supervisor, chosen_hooks
+from deep_research.assembly.engine_arguments import (
+    EngineArguments,
+    MakeSupervisor,
+    checked_supervisor,
+    chosen_hooks,
+)
 from deep_research.assembly.mcp_choice import McpConnections, tool_servers
 from deep_research.assembly.model_choice import make_models, ready, used
 from deep_research.assembly.set_up import class_name, set_up

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
-from deep_research.assembly.given import EngineArguments, MakeSupervisor
+from deep_research.assembly.engine_arguments import EngineArguments, MakeSupervisor
 from deep_research.assembly.source_choice import Sources
 from deep_research.budget.metered import ModelRoles
 from deep_research.logs import kept
@@ -17,7 +17,7 @@ from deep_research.models.model_pool import Named
 from deep_research.models.registry import parse_name
 from deep_research.phases.agent_contract import Agent
 from deep_research.settings import Settings
-from deep_research.state import Choice, DeepResearchPhase, SetUp
+from deep_research.state import DeepResearchPhase, NamedChoice, SetUp
 from deep_research.state.setup import SETTINGS
 from deep_research.supervisor.gates import GatePolicy
 from deep_research.supervisor.hooks import DECISION_HOOKS, SupervisorHooks
@@ -36,7 +36,7 @@ def set_up(
     """All but the documents, which are not known before they are read."""
     own = {id(each) for each in arguments.search or () if not isinstance(each, str)}
     services = [
-        Choice(
+        NamedChoice(
             name=_name(service.name),
             address="" if id(service.provider) in own else told_of(settings.search_urls.get(service.name)),
             by_name=id(service.provider) not in own,
@@ -67,15 +67,15 @@ def _agent(agent: Any) -> str:
     return _name(agent.spec.name) if isinstance(agent, Agent) else class_name(agent)
 
 
-def _model(model: Named) -> Choice:
+def _model(model: Named) -> NamedChoice:
     """A file of recorded answers lies on one machine, and an address may hold a login: neither is written down."""
     if not isinstance(model, str):
-        return Choice(name=_name(model.name), by_name=False)
+        return NamedChoice(name=_name(model.name), by_name=False)
     parts = parse_name(model)
     if parts.service == "replay":
-        return Choice(name=_name(f"{parts.service}:{PurePath(parts.model).name}"), by_name=False)
+        return NamedChoice(name=_name(f"{parts.service}:{PurePath(parts.model).name}"), by_name=False)
     name, address = kept(str(parts)), told_of(parts.base_url)
-    return Choice(
+    return NamedChoice(
         name=name, address=address, by_name=name == str(parts) and address == (parts.base_url or "")
     )
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from deep_research.state import DeepResearchPhase, Record, Sending, SentItem
+from deep_research.state import ContextUsage, DeepResearchPhase, Record, SentItem
 
 
 class FidelityLevel(StrEnum):
@@ -142,7 +142,7 @@ class RunFidelity(Record):
     content_archive_hashes: dict[str, str] = Field(default_factory=dict)
 
     @classmethod
-    def of(cls, sent: Mapping[DeepResearchPhase, Sending]) -> RunFidelity:
+    def of(cls, sent: Mapping[DeepResearchPhase, ContextUsage]) -> RunFidelity:
         phases = {
             phase: ContentFidelity.of(sent[phase].items, available=sent[phase].available)
             for phase in DeepResearchPhase

@@ -19,7 +19,7 @@ from deep_research.conversation.turn_names import (
     topic,
 )
 from deep_research.patterns import regex
-from deep_research.retrieval.inquiry import ParsedQuestion, parse_question
+from deep_research.retrieval.parsed_question import ParsedQuestion, parse_question
 from deep_research.state import Mention
 from deep_research.text.names import asked_names, key
 from deep_research.text.words import WORD

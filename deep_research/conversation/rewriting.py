@@ -12,8 +12,8 @@ from deep_research.conversation.turn_summary import summary_of
 from deep_research.errors import StopResearch, StoreError
 from deep_research.logs import get_log, told
 from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, asked, one_line
-from deep_research.provenance.disclosure import MAX_QUERY_CHARS, askable
-from deep_research.retrieval.inquiry import parse_question
+from deep_research.provenance.secret_filter import MAX_QUERY_CHARS, askable
+from deep_research.retrieval.parsed_question import parse_question
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 
 MAX_OUTPUT_TOKENS = 800  # thoughts included

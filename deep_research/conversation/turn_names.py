@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from deep_research.conversation.pointing_words import PointingWords, opening, pointing_words
 from deep_research.conversation.turn import Turn
 from deep_research.patterns import regex
-from deep_research.retrieval.inquiry import parse_question
+from deep_research.retrieval.parsed_question import parse_question
 from deep_research.state import Mention
 from deep_research.text.names import asked_names, key, runs
 from deep_research.text.words import WORD

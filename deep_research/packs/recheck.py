@@ -89,7 +89,7 @@ def _judged(
     """The claims with what the log has of the judge, and with their words before the repair. Of a report that was put
     together at a stop nobody judges any, and none is repaired."""
     from deep_research.phases.synthesis.repair import with_repair
-    from deep_research.report.cited import CitationResolver
+    from deep_research.report.citation_resolver import CitationResolver
     from deep_research.report.judging import judged, key_of, known_judgements
 
     if report.metadata.partial:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from deep_research.budget.archive import Archive
 from deep_research.budget.fidelity import FidelityLevel, level_of_size
 from deep_research.errors import StoreError, UsageError
-from deep_research.state import DeepResearchPhase, Notice, Sending, SentItem
+from deep_research.state import ContextUsage, DeepResearchPhase, Notice, SentItem
 from deep_research.state.events import ContentSent, Event, NoticeAdded
 
 _KEPT = (FidelityLevel.KEY_POINTS, FidelityLevel.HEADLINE, FidelityLevel.DROPPED)
@@ -32,7 +32,7 @@ def to_keep(items: Sequence[SentItem]) -> tuple[SentItem, ...]:
 
 async def sent(
     phase: DeepResearchPhase,
-    sending: Sending,
+    sending: ContextUsage,
     originals: Callable[[], Mapping[str, Original]],
     archive: Archive | None,
 ) -> list[Event]:

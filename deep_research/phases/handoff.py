@@ -11,8 +11,8 @@ from pydantic import Field
 
 from deep_research.budget.priority import Weights
 from deep_research.logs import get_log
-from deep_research.provenance.disclosure import askable
-from deep_research.retrieval.inquiry import question_parts
+from deep_research.provenance.secret_filter import askable
+from deep_research.retrieval.parsed_question import question_parts
 from deep_research.state import (
     Claim,
     Contradiction,

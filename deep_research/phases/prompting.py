@@ -26,7 +26,7 @@ from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
 from deep_research.phases.handoff import Handoff
 from deep_research.phases.live_guidance import live_guidance
-from deep_research.state import DeepResearchState, Sending, SentItem
+from deep_research.state import ContextUsage, DeepResearchState, SentItem
 from deep_research.text.plain import clean
 
 _T = TypeVar("_T")
@@ -169,8 +169,8 @@ class Message:
         return made
 
     @property
-    def sending(self) -> Sending:
-        return Sending(items=tuple(self.sent), available=self.available)
+    def sending(self) -> ContextUsage:
+        return ContextUsage(items=tuple(self.sent), available=self.available)
 
     def within(self, text: str, share: float, what: str) -> str:
         """``text``, or its beginning and end where it takes more than a share of the room."""

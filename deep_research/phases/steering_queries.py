@@ -8,8 +8,8 @@ from typing import Protocol
 
 from deep_research.errors import SearchError
 from deep_research.logs import get_log, told
-from deep_research.provenance.disclosure import askable
-from deep_research.retrieval.inquiry import ParsedQuestion, parse_question
+from deep_research.provenance.secret_filter import askable
+from deep_research.retrieval.parsed_question import ParsedQuestion, parse_question
 from deep_research.state import DeepResearchState
 
 MAX_READ_CHARS = 1_000  # of a steer, read without a model

@@ -166,7 +166,7 @@ class _Answers:
         """Of the best supported findings those first that may hold the kind of answer which the question expects."""
         if not findings:
             return ()
-        from deep_research.retrieval.inquiry import (  # loads tables of languages
+        from deep_research.retrieval.parsed_question import (  # loads tables of languages
             may_hold,
             parse_question,
             standing,

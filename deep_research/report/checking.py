@@ -13,12 +13,12 @@ from functools import cache, cached_property
 
 from deep_research.patterns import regex
 from deep_research.report.cells import misplaced, placed
-from deep_research.report.cited import CitationResolver
+from deep_research.report.citation_resolver import CitationResolver
 from deep_research.report.draft_claims import DraftClaim, draft_claims
 from deep_research.report.judging import judged, key_of
-from deep_research.report.own_lines import FIXED, GAPS, gap_lines, is_told_together, own_lines
+from deep_research.report.report_notices import FIXED, GAPS, gap_lines, is_told_together, own_lines
 from deep_research.report.source_statements import is_borne_out
-from deep_research.retrieval.inquiry import expected
+from deep_research.retrieval.parsed_question import expected
 from deep_research.state import (
     Aspect,
     Claim,

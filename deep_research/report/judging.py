@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deep_research.report.cited import CitationResolver
+from deep_research.report.citation_resolver import CitationResolver
 from deep_research.state import Aspect, Claim, ClaimVerdict, DeepResearchState, Judgement, Quote
 from deep_research.state.identity import claim_id
 from deep_research.text.language import written_in

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from deep_research.report.judging import key_of
-from deep_research.retrieval.inquiry import ParsedQuestion, may_hold, standing, whole_names
+from deep_research.retrieval.parsed_question import ParsedQuestion, may_hold, standing, whole_names
 from deep_research.state import (
+    AnswerStatus,
     Claim,
     ClaimVerdict,
     DeepResearchState,
-    Found,
     PartVerdict,
     QuestionPart,
     Source,
@@ -63,7 +63,9 @@ def _answer(
         if not names_held(inquiry, " ".join(_context(claim, sources) for claim in telling)):
             answering, telling = [], []
         is_whole = bool(answering) and not judgement.open and not is_open
-        found = Found.ANSWERED if is_whole else Found.PARTLY if telling else Found.NOT_FOUND
+        found = (
+            AnswerStatus.ANSWERED if is_whole else AnswerStatus.PARTLY if telling else AnswerStatus.NOT_FOUND
+        )
     return verdict.model_copy(update={"verdict": found, "claim_ids": tuple(claim.id for claim in telling)})
 
 

@@ -18,9 +18,9 @@ from deep_research.report.markup import (
     safe,
     without_formulas,
 )
-from deep_research.report.own_lines import caution
 from deep_research.report.references import PARTLY, UNSUPPORTED, unmarked
 from deep_research.report.report_document import Block, BlockKind, Document
+from deep_research.report.report_notices import caution
 from deep_research.state import (
     Aspect,
     Citation,

@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import groupby
 
 from deep_research.report.markup import plain
-from deep_research.report.own_lines import GAPS, LIMITS, OPENING, STOPPED
 from deep_research.report.render import EXPLAINED, EXPLAINED_PARTLY, REFERENCES
 from deep_research.report.report_document import Block, BlockKind, Document
+from deep_research.report.report_notices import GAPS, LIMITS, OPENING, STOPPED
 from deep_research.state import Claim, ClaimBasis, Span
 
 _NO_ANSWER = (GAPS, LIMITS, REFERENCES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deep_research.patterns import regex
-from deep_research.report.cited import about
+from deep_research.report.citation_resolver import about
 from deep_research.state import Source
 from deep_research.text.statements import Reader
 

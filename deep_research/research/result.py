@@ -37,7 +37,7 @@ from deep_research.state import (
 )
 from deep_research.state.answers import QuestionAnswer
 from deep_research.state.notices import reported_notices
-from deep_research.state.parts import told_lacking
+from deep_research.state.question_parts import told_lacking
 
 if TYPE_CHECKING:
     from deep_research.report.report_document import Block

@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from math import sqrt
 
-from deep_research.retrieval.inquiry import ParsedQuestion
+from deep_research.retrieval.parsed_question import ParsedQuestion
 from deep_research.state import Mention
 from deep_research.text.names import borne, spelled
 from deep_research.text.words import ASKING_WORDS, stem, stems_of, words

@@ -22,7 +22,7 @@ from typing import Any
 
 from deep_research.patterns import regex
 from deep_research.retrieval.candidates import STEP, Candidate, Document, Pool
-from deep_research.retrieval.inquiry import ParsedQuestion, holds_kind
+from deep_research.retrieval.parsed_question import ParsedQuestion, holds_kind
 from deep_research.text import unspaced
 from deep_research.text.language import WORD
 from deep_research.text.names import BRACKETED

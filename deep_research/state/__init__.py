@@ -22,9 +22,16 @@ if TYPE_CHECKING:
         RepairKind,
         merge_parts,
     )
+    from deep_research.state.context_usage import (
+        ContextUsage,
+        ReadDepth,
+        ReadingBatch,
+        ReadingPlan,
+        SentItem,
+        SourceTriage,
+    )
     from deep_research.state.memory_refs import MemoryRef
     from deep_research.state.parking import Parking
-    from deep_research.state.parts import Answered, AnswerStatus, PartVerdict, QuestionPart, answered
     from deep_research.state.phases import (
         PHASE_TO_AGENT,
         AbortReason,
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
         SupervisorAction,
         WhenDue,
     )
+    from deep_research.state.question_parts import Answered, AnswerStatus, PartVerdict, QuestionPart, answered
     from deep_research.state.queue_place import QueuePlace
     from deep_research.state.records import (
         AgentDecision,
@@ -72,14 +80,6 @@ if TYPE_CHECKING:
     from deep_research.state.report import Citation, ConfidenceSummary, ReportMetadata
     from deep_research.state.resolution import Exchange, Resolution
     from deep_research.state.run import Abort, DeepResearchState, RunOptions
-    from deep_research.state.sending import (
-        ContextUsage,
-        ReadDepth,
-        ReadingBatch,
-        ReadingPlan,
-        SentItem,
-        SourceTriage,
-    )
     from deep_research.state.setup import CorpusChoice, NamedChoice, SetUp
     from deep_research.state.spending import Budget, ModelSpend, Reservation, Spent, TokenUsage, Usage
     from deep_research.state.tasks import (
@@ -199,7 +199,7 @@ _NAMES = {
         "PartJudgement Repair RepairKind merge_parts"
     ),
     "parking": "Parking",
-    "parts": "AnswerStatus Answered PartVerdict QuestionPart answered",
+    "question_parts": "AnswerStatus Answered PartVerdict QuestionPart answered",
     "phases": (
         "PHASE_TO_AGENT AbortReason AgentRole ConfidenceLevel CommandKind DeepResearchPhase ModelRole "
         "ParkedKind RunStatus SourceKind SourceQuality SubQueryStatus SupervisorAction WhenDue"
@@ -214,7 +214,7 @@ _NAMES = {
     "memory_refs": "MemoryRef",
     "resolution": "Exchange Resolution",
     "run": "Abort DeepResearchState RunOptions",
-    "sending": "ContextUsage ReadDepth ReadingBatch ReadingPlan SentItem SourceTriage",
+    "context_usage": "ContextUsage ReadDepth ReadingBatch ReadingPlan SentItem SourceTriage",
     "setup": "CorpusChoice NamedChoice SetUp",
     "spending": "Budget ModelSpend Reservation Spent TokenUsage Usage",
     "tasks": "KeyFact Task TaskFinding TaskLimits TaskReview TaskState TaskStep ToolUse",

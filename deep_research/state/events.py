@@ -23,11 +23,12 @@ from deep_research.logs import holds_secret, masked, masked_value, placeless
 from deep_research.secret_values import cut
 from deep_research.state.admission import Admission, Depth, Scope
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
+from deep_research.state.context_usage import ContextUsage, ReadingPlan
 from deep_research.state.memory_refs import MemoryRef
 from deep_research.state.parking import Parking
-from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
 from deep_research.state.plan_terms import PlanTerms
+from deep_research.state.question_parts import PartVerdict, QuestionPart
 from deep_research.state.queue_place import QueuePlace
 from deep_research.state.records import (
     AgentDecision,
@@ -51,7 +52,6 @@ from deep_research.state.records import (
 from deep_research.state.report import Citation, ReportMetadata
 from deep_research.state.resolution import Resolution
 from deep_research.state.run import RunOptions
-from deep_research.state.sending import ContextUsage, ReadingPlan
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Budget, Reservation, TokenUsage
 from deep_research.state.tasks import Task, TaskFinding, TaskReview, TaskStep

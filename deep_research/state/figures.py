@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import ConfigDict
 
-from deep_research.state.parts import Answered
+from deep_research.state.question_parts import Answered
 from deep_research.state.records import Record
 
 

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from deep_research.state import events as ev
 from deep_research.state.figures import Figures
 from deep_research.state.parking import Parking
-from deep_research.state.parts import answered, lacking, told_lacking
 from deep_research.state.phases import AbortReason, DeepResearchPhase, RunStatus, SubQueryStatus
+from deep_research.state.question_parts import answered, lacking, told_lacking
 from deep_research.state.queue_place import QueuePlace
 from deep_research.state.reducer import Fold
 from deep_research.state.spending import plus

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from deep_research.errors import RightError, UsageError
+from deep_research.state.context_usage import ContextUsage
 from deep_research.state.phases import DeepResearchPhase, ParkedKind
 from deep_research.state.records import FETCHES, Limit, Notice
 from deep_research.state.run import DeepResearchState
-from deep_research.state.sending import ContextUsage
 from deep_research.state.spending import ON_MODELS, Budget
 
 _ORDER = tuple(DeepResearchPhase)

@@ -15,9 +15,9 @@ from deep_research.errors import LogDamagedError
 from deep_research.state import events as ev
 from deep_research.state.admission import Admission, Depth, Scope
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair, merge_parts
+from deep_research.state.context_usage import ContextUsage, ReadDepth, ReadingPlan, SentItem
 from deep_research.state.memory_refs import MemoryRef
 from deep_research.state.parking import Parking
-from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import (
     AbortReason,
     DeepResearchPhase,
@@ -25,6 +25,7 @@ from deep_research.state.phases import (
     SourceQuality,
     SubQueryStatus,
 )
+from deep_research.state.question_parts import PartVerdict, QuestionPart
 from deep_research.state.queue_place import QueuePlace
 from deep_research.state.raising import higher, pages_left, read_for_less, starts, told_of
 from deep_research.state.records import (
@@ -53,7 +54,6 @@ from deep_research.state.records import (
 from deep_research.state.report import Citation, ReportMetadata
 from deep_research.state.resolution import Resolution
 from deep_research.state.run import Abort, DeepResearchState, RunOptions
-from deep_research.state.sending import ContextUsage, ReadDepth, ReadingPlan, SentItem
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Reservation, Spent, Usage
 from deep_research.state.tasks import TaskState

@@ -10,9 +10,9 @@ from pydantic import BeforeValidator, Field
 
 from deep_research.state.admission import Admission, Depth, Permissions, Scope, scaled
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
+from deep_research.state.context_usage import ContextUsage, ReadingPlan
 from deep_research.state.memory_refs import MemoryRef
 from deep_research.state.parking import Parking
-from deep_research.state.parts import Answered, PartVerdict, QuestionPart, answered, lacking
 from deep_research.state.phases import (
     AbortReason,
     DeepResearchPhase,
@@ -21,6 +21,7 @@ from deep_research.state.phases import (
     SourceQuality,
     SubQueryStatus,
 )
+from deep_research.state.question_parts import Answered, PartVerdict, QuestionPart, answered, lacking
 from deep_research.state.queue_place import QueuePlace
 from deep_research.state.records import (
     ANSWERED,
@@ -44,7 +45,6 @@ from deep_research.state.records import (
 )
 from deep_research.state.report import Citation, ReportMetadata
 from deep_research.state.resolution import MAX_EXCHANGES, Exchange, Resolution
-from deep_research.state.sending import ContextUsage, ReadingPlan
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Budget, Reservation, Spent, Usage
 from deep_research.state.tasks import TaskState

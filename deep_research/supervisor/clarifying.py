@@ -27,7 +27,7 @@ from deep_research.phases.prompting import (
     listed,
     one_line,
 )
-from deep_research.retrieval.inquiry import parse_question
+from deep_research.retrieval.parsed_question import parse_question
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deep_research.retrieval.inquiry import parse_question
+from deep_research.retrieval.parsed_question import parse_question
 from deep_research.state import Answered, ConfidenceLevel, DeepResearchState, Depth
 
 AUTO, USUAL = "auto", "standard"

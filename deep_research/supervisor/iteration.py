@@ -11,7 +11,7 @@ from deep_research.state import (
     SubQueryStatus,
 )
 from deep_research.state.identity import sub_query_id
-from deep_research.state.parts import AnswerStatus
+from deep_research.state.question_parts import AnswerStatus
 
 STOPPED = "The owner of the run wants nothing more searched."
 _SEVERITY = {"critical": 0, "moderate": 1, "minor": 2}

@@ -23,7 +23,7 @@ from deep_research.phases.prompting import (
     one_line,
     today_of,
 )
-from deep_research.provenance.disclosure import askable
+from deep_research.provenance.secret_filter import askable
 from deep_research.state import (
     AgentDecision,
     DeepResearchPhase,

@@ -32,7 +32,7 @@ from deep_research.errors import (
 from deep_research.logs import bind, get_log, told
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
-from deep_research.provenance.disclosure import PROMPT_UNIT_CHARS, confidential
+from deep_research.provenance.secret_filter import PROMPT_UNIT_CHARS, confidential
 from deep_research.state import (
     AbortReason,
     Admission,

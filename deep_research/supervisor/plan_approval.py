@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from deep_research.errors import StopResearch
-from deep_research.provenance.disclosure import MAX_QUERY_CHARS, askable
+from deep_research.provenance.secret_filter import MAX_QUERY_CHARS, askable
 from deep_research.state import (
     Budget,
     DeepResearchPhase,

@@ -11,7 +11,7 @@ from deep_research.errors import ModelError, WorkError
 from deep_research.models.failures import Verdict, is_too_long
 from deep_research.phases.synthesis.extractive_synthesizer import ExtractiveSynthesizer, draft
 from deep_research.phases.synthesis.phase import partial_report, synthesizer_input, too_few_supported
-from deep_research.report.own_lines import STOPPED
+from deep_research.report.report_notices import STOPPED
 from deep_research.state import (
     AbortReason,
     Answered,

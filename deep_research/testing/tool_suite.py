@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from deep_research.errors import ToolError
 from deep_research.models.base import json_schema
-from deep_research.phases.gathering.tasks.desk import TaskContext
+from deep_research.phases.gathering.tasks.task_context import TaskContext
 from deep_research.phases.gathering.tasks.tool import NAME, TaskView, Tool, ToolResult
 from deep_research.state import DeepResearchState
 from deep_research.state.journal import MemoryJournal

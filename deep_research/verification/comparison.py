@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import islice
 
 from deep_research.patterns import regex
-from deep_research.retrieval.inquiry import ParsedQuestion
+from deep_research.retrieval.parsed_question import ParsedQuestion
 from deep_research.state import Aspect, Discrepancy, Finding
 from deep_research.text.rows import label_of, unlabelled
 from deep_research.text.statements import (

@@ -9,12 +9,12 @@ from deep_research.state import (
     Abort,
     AbortReason,
     Budget,
+    ContextUsage,
     DeepResearchPhase,
     DeepResearchState,
     Limit,
     Reservation,
     RunOptions,
-    Sending,
     SentItem,
     Source,
     TokenUsage,
@@ -55,7 +55,7 @@ def test_each_cap_stands_beside_what_was_used_of_it():
 def test_the_texts_that_are_kept_least_come_first_with_their_titles_and_archived_originals():
     items = tuple(SentItem(id=f"s{n}", original_tokens=100, current_tokens=10 * n) for n in range(11))
     sources = tuple(Source(id=f"s{n}", sub_query_id="q", title=f"Title {n}") for n in range(11))
-    sent = {READ: Sending(items=items, available=500, archived={"s0": "sha256:ab"})}
+    sent = {READ: ContextUsage(items=items, available=500, archived={"s0": "sha256:ab"})}
     made = Accounts.of(state(sources=sources, sent=sent))
     assert [item.title for item in made.least_kept] == [f"Title {n}" for n in range(MOST_ITEMS)]
     assert (made.least_kept[0].archived, made.least_kept[1].archived) == ("sha256:ab", None)
@@ -65,7 +65,9 @@ def test_the_texts_that_are_kept_least_come_first_with_their_titles_and_archived
 
 
 def test_what_was_sent_whole_is_not_named():
-    sent = {WRITE: Sending(items=(SentItem(id="report", original_tokens=5, current_tokens=6),), available=9)}
+    sent = {
+        WRITE: ContextUsage(items=(SentItem(id="report", original_tokens=5, current_tokens=6),), available=9)
+    }
     assert Accounts.of(state(sent=sent)).least_kept == ()
 
 
@@ -90,7 +92,7 @@ def test_the_books_are_those_of_the_log():
             cost_usd=None,
             seconds=1,
         ),
-        ContentSent(phase=READ, sending=Sending(items=(item,), available=10)),
+        ContentSent(phase=READ, sending=ContextUsage(items=(item,), available=10)),
     ]
     at = datetime(2026, 1, 1, tzinfo=UTC)
     made = Accounts.of(

@@ -7,7 +7,7 @@ from deep_research.budget.recommendations import LARGE_ARCHIVE, advice
 from deep_research.errors import ModelError, WindowError
 from deep_research.models.failures import from_status
 from deep_research.settings import Settings
-from deep_research.state import DeepResearchPhase, Limit, Notice, Sending, SentItem
+from deep_research.state import ContextUsage, DeepResearchPhase, Limit, Notice, SentItem
 
 
 def fidelity(*sizes, archived=()):
@@ -15,7 +15,7 @@ def fidelity(*sizes, archived=()):
     items = tuple(
         SentItem(id=f"s{n}", original_tokens=100, current_tokens=size) for n, size in enumerate(sizes)
     )
-    sending = Sending(items=items, available=1_000, archived=dict.fromkeys(archived, "sha256:0"))
+    sending = ContextUsage(items=items, available=1_000, archived=dict.fromkeys(archived, "sha256:0"))
     return RunFidelity.of({DeepResearchPhase.ANALYSIS: sending})
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.budget.fidelity import ContentFidelity, RunFidelity
-from deep_research.state import DeepResearchPhase, Sending, SentItem
+from deep_research.state import ContextUsage, DeepResearchPhase, SentItem
 
 
 def item(name, original, current):
@@ -78,12 +78,12 @@ def test_an_item_sent_twice_is_refused():
 
 def test_of_a_run_tokens_are_summed_and_items_are_told_once():
     sent = {
-        DeepResearchPhase.ANALYSIS: Sending(
+        DeepResearchPhase.ANALYSIS: ContextUsage(
             items=(item("a", 100, 100), item("b", 100, 50), item("c", 100, 0)),
             available=300,
             archived={"c": "sha256:0"},
         ),
-        DeepResearchPhase.SYNTHESIS: Sending(
+        DeepResearchPhase.SYNTHESIS: ContextUsage(
             items=(item("a", 100, 0), item("b", 100, 100), item("c", 100, 0)), available=200
         ),
     }

@@ -20,7 +20,7 @@ from deep_research.budget.recommendations import LARGE_ARCHIVE, advice
 from deep_research.budget.window import Window
 from deep_research.errors import WindowError
 from deep_research.settings import Settings, bounds
-from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Notice, Sending, SentItem
+from deep_research.state import ConfidenceLevel, ContextUsage, DeepResearchPhase, Finding, Notice, SentItem
 
 ROWS = {}
 
@@ -237,7 +237,7 @@ def has_the_fields_of_the_spec(tmp_path):
 
 @row("archive: the state has the hashes and what was dropped")
 def the_state_knows(tmp_path):
-    sending = Sending(
+    sending = ContextUsage(
         items=(SentItem(id="src-1", original_tokens=9, current_tokens=0),),
         available=10,
         archived={"src-1": "sha256:0"},
@@ -283,7 +283,7 @@ def told(*items, limits=(), **more):
     sent = tuple(
         SentItem(id=f"s{n}", original_tokens=100, current_tokens=size) for n, size in enumerate(items)
     )
-    fidelity = RunFidelity.of({DeepResearchPhase.ANALYSIS: Sending(items=sent, available=1_000)})
+    fidelity = RunFidelity.of({DeepResearchPhase.ANALYSIS: ContextUsage(items=sent, available=1_000)})
     return " ".join(advice(fidelity, limits, **more))
 
 

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from deep_research import DeepResearch
 from deep_research.retrieval.candidates import Pool, read_document
-from deep_research.retrieval.inquiry import parse_question
+from deep_research.retrieval.parsed_question import parse_question
 from deep_research.retrieval.ranker import COLUMNS, FILE, Ranker, View, signals
 from deep_research.retrieval.selection import choose, passages
 from evals.answer_scores import holds

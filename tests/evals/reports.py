@@ -10,7 +10,7 @@ from math import log
 from pathlib import Path
 
 from deep_research.patterns import regex
-from deep_research.report.own_lines import OPENING
+from deep_research.report.report_notices import OPENING
 from deep_research.sources.documents.terms import STOP_WORDS, stem
 from deep_research.text.passages import sentences
 from evals.datasets import Nugget, documents

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.provenance.disclosure import SecretFilter, askable
+from deep_research.provenance.secret_filter import SecretFilter, askable
 
 QUESTION = "How high are the towers of model XR-77 at http://towers.example/list?"
 CODE = "CANARY-7f3a9b1c"

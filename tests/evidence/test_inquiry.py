@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.retrieval.inquiry import forms, parse_question, standing
+from deep_research.retrieval.parsed_question import forms, parse_question, standing
 from deep_research.state import QuestionPart
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deep_research.retrieval.inquiry import parse_question
 from deep_research.retrieval.multi_hop import AskedTerms, Item, asked, follow
+from deep_research.retrieval.parsed_question import parse_question
 from deep_research.state import Mention
 from deep_research.text.words import stem
 

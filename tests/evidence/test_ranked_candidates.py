@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.retrieval.candidates import Pool, read_document
-from deep_research.retrieval.inquiry import parse_question
+from deep_research.retrieval.parsed_question import parse_question
 from deep_research.retrieval.ranker import COLUMNS, View, default_ranker, signals
 from deep_research.retrieval.selection import LONG, MAX_NEEDED_WORDS, choose, leads, passages
 from deep_research.text.language import vocabularies, vocabulary
@@ -564,7 +564,7 @@ def test_the_order_of_sets_does_not_change_what_is_chosen(seed: str) -> None:
     program = """
 from deep_research.retrieval.candidates import Pool, read_document
 from deep_research.retrieval.ranker import View
-from deep_research.retrieval.inquiry import read_question
+from deep_research.retrieval.parsed_question import read_question
 from deep_research.retrieval.ranker import default_ranker
 from deep_research.retrieval.selection import passages
 words = "amber brook candle dormer ember fathom".split()

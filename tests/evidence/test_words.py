@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.retrieval.candidates import Pool, read_document
-from deep_research.retrieval.inquiry import parse_question
+from deep_research.retrieval.parsed_question import parse_question
 from deep_research.retrieval.ranker import View
 from deep_research.text.language import vocabularies, vocabulary
 from deep_research.text.words import (

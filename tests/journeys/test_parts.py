@@ -10,7 +10,7 @@ import pytest
 from prompt_reading import ReadingModel, planned
 
 from deep_research import DeepResearch, RunStatus
-from deep_research.state import Answered, Found
+from deep_research.state import Answered, AnswerStatus
 from deep_research.testing import ScriptedSearch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ def test_of_several_parts_exactly_the_one_that_nothing_answers_is_named(research
     assert missing.text.startswith(asked["missing"])
     assert result.message == f"Not found: {missing.text}."
     assert f"Not found: {missing.text}" in result.report
-    found = [v for v in result.verdicts if v.verdict is not Found.NOT_FOUND]
+    found = [v for v in result.verdicts if v.verdict is not AnswerStatus.NOT_FOUND]
     assert len(found) == len(result.parts) - 1
     known = {finding.id for finding in result.findings}
     assert all(v.finding_ids and known.issuperset(v.finding_ids) for v in found)
@@ -61,7 +61,7 @@ def test_a_part_that_is_likely_is_found_whatever_the_form_of_its_answer(tmp_path
     )
     with DeepResearch(corpus=tmp_path, store="memory", data_dir=tmp_path / "home") as engine:
         result = engine.run("Where is the first aid box and who repairs the lift?")
-    assert [v.verdict for v in result.verdicts] == [Found.PARTLY, Found.NOT_FOUND]
+    assert [v.verdict for v in result.verdicts] == [AnswerStatus.PARTLY, AnswerStatus.NOT_FOUND]
     assert "in the kitchen" in result.report
 
 
@@ -124,7 +124,7 @@ def test_the_planners_parts_and_what_the_analyzer_says_of_them_make_the_verdicts
     first, second = result.parts
     assert [s.part_id for s in result.state.sub_queries] == [first.id, None]
     assert {f.part_id for f in result.findings} == {first.id}
-    assert [v.verdict for v in result.verdicts] == [Found.ANSWERED, Found.NOT_FOUND]
+    assert [v.verdict for v in result.verdicts] == [AnswerStatus.ANSWERED, AnswerStatus.NOT_FOUND]
     assert result.answered is Answered.PARTLY
     assert result.message == "Not found: Who owns the yacht."
     (gap,) = [gap for gap in result.gaps if gap.part_id == second.id]

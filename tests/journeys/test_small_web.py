@@ -7,7 +7,7 @@ from servers import SearchServer, WebSite
 from small_web import PAGES, found
 
 from deep_research import DeepResearch
-from deep_research.report.own_lines import SURE
+from deep_research.report.report_notices import SURE
 from deep_research.state import ConfidenceLevel
 
 pytestmark = pytest.mark.usefixtures("kept_readers")

@@ -19,10 +19,10 @@ from deep_research.phases.analysis.extractive_analyzer import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerOutput, SourceText
 from deep_research.phases.synthesis.extractive_synthesizer import LEAST, within
 from deep_research.report.markup import code_block, is_code
-from deep_research.retrieval.inquiry import question_parts
+from deep_research.retrieval.parsed_question import question_parts
 from deep_research.retrieval.ranker import default_ranker
 from deep_research.retrieval.selection import DEFAULT_WORDS
-from deep_research.state import ClaimVerdict, ConfidenceLevel, Finding, Found
+from deep_research.state import AnswerStatus, ClaimVerdict, ConfidenceLevel, Finding
 from deep_research.testing import FakeClock
 
 PAGES = {
@@ -329,8 +329,8 @@ def test_of_parts_of_which_none_is_found_alone_the_one_that_fits_is_partly_found
         question, [SourceText(id="s", title="Mole", content=text)], 100, parts=parts, ranker=ranker
     )
     assert [(part.expects, told.verdict) for part, told in zip(parts, chosen.verdicts, strict=True)] == [
-        ("number", Found.PARTLY),
-        ("person", Found.NOT_FOUND),
+        ("number", AnswerStatus.PARTLY),
+        ("person", AnswerStatus.NOT_FOUND),
     ]
     assert "90 days" in chosen.findings[0].content
 

@@ -23,7 +23,7 @@ from deep_research.state import (
     RunOptions,
 )
 from deep_research.state.journal import MemoryJournal
-from deep_research.state.parts import AnswerStatus, PartVerdict
+from deep_research.state.question_parts import AnswerStatus, PartVerdict
 from deep_research.testing.models import ScriptedProvider
 
 SYNTHESIS = DeepResearchPhase.SYNTHESIS

@@ -6,13 +6,13 @@ import pytest
 
 from deep_research.phases.analysis.extractive_analyzer import ExtractiveAnalyzer, survey
 from deep_research.phases.analysis.handoff import SourceText, SurveyInput
-from deep_research.retrieval.inquiry import question_parts
+from deep_research.retrieval.parsed_question import question_parts
 from deep_research.state import (
+    AnswerStatus,
     ConfidenceLevel,
     DeepResearchPhase,
     Finding,
     FirstLook,
-    Found,
     Gap,
     Mention,
     PartVerdict,
@@ -61,7 +61,9 @@ def surveyed(*sources, question=QUESTION, queries=None, iteration=1, lacking=(),
     """``lacking`` are the places of the parts of the question that nothing answers."""
     parts = question_parts(question)
     verdicts = [
-        PartVerdict(part_id=part.id, verdict=Found.NOT_FOUND if place in lacking else Found.ANSWERED)
+        PartVerdict(
+            part_id=part.id, verdict=AnswerStatus.NOT_FOUND if place in lacking else AnswerStatus.ANSWERED
+        )
         for place, part in enumerate(parts)
     ]
     return survey(
@@ -198,6 +200,6 @@ def test_what_an_earlier_round_found_near_is_not_said_to_be_nowhere():
         findings=(known,),
     )
     looked = asyncio.run(ExtractiveAnalyzer().survey(handoff))
-    assert [(v.verdict, v.finding_ids) for v in looked.verdicts] == [(Found.PARTLY, (known.id,))]
+    assert [(v.verdict, v.finding_ids) for v in looked.verdicts] == [(AnswerStatus.PARTLY, (known.id,))]
     alone = asyncio.run(ExtractiveAnalyzer().survey(handoff.model_copy(update={"findings": ()})))
-    assert [v.verdict for v in alone.verdicts] == [Found.NOT_FOUND]
+    assert [v.verdict for v in alone.verdicts] == [AnswerStatus.NOT_FOUND]

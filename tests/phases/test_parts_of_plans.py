@@ -5,7 +5,7 @@ import asyncio
 from deep_research.phases.analysis.weighed_evidence import with_lacking
 from deep_research.phases.planning import PlannedQuery, PlannerOutput, PlanningPhase
 from deep_research.phases.planning.handoff import PlannedPart
-from deep_research.state import Answered, DeepResearchState, Found, Gap, PartVerdict, QuestionPart
+from deep_research.state import Answered, AnswerStatus, DeepResearchState, Gap, PartVerdict, QuestionPart
 from deep_research.state.events import EvidenceWeighed
 from deep_research.state.identity import gap_id
 from deep_research.state.journal import MemoryJournal
@@ -65,7 +65,7 @@ def test_a_new_plan_leaves_no_verdict_on_parts_that_are_none():
     state = DeepResearchState(
         query=QUESTION,
         parts=old,
-        verdicts=(PartVerdict(part_id="part-old", verdict=Found.ANSWERED),),
+        verdicts=(PartVerdict(part_id="part-old", verdict=AnswerStatus.ANSWERED),),
         research_brief="b",
     )
     assert state.answered is Answered.YES
@@ -78,6 +78,6 @@ def test_a_gap_is_open_again_when_nothing_answers_its_part_any_more():
     key = gap_id("Not found: Who built it")
     gap = Gap(id=key, description="Not found: Who built it", addressed=True, resolution="Evidence was found.")
     state = DeepResearchState(query=QUESTION, parts=(asked,), gaps=(gap,))
-    event = EvidenceWeighed(verdicts=(PartVerdict(part_id="part-1", verdict=Found.NOT_FOUND),))
+    event = EvidenceWeighed(verdicts=(PartVerdict(part_id="part-1", verdict=AnswerStatus.NOT_FOUND),))
     (again,) = with_lacking(event, state).gaps
     assert (again.addressed, again.resolution) == (False, None)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.phases.planning import ExtractivePlanner, PlannerInput
-from deep_research.retrieval.inquiry import parse_question
+from deep_research.retrieval.parsed_question import parse_question
 from deep_research.state import DeepResearchPhase, FirstLook, Mention
 
 

@@ -17,7 +17,7 @@ from deep_research.state import (
     Budget,
     DeepResearchPhase,
     DeepResearchState,
-    Extent,
+    ReadDepth,
     RunOptions,
     Source,
     SubQuery,
@@ -122,11 +122,11 @@ def test_what_the_model_says_is_read_and_recorded_with_its_name(work):
     provider, journal, chosen = analysed(work, said(S1="sections", S2="whole"))
     name = provider.name
     assert [(chosen[n].extent, chosen[n].by) for n in "012"] == [
-        (Extent.SECTIONS, "code"),
-        (Extent.SECTIONS, name),
-        (Extent.WHOLE, name),
+        (ReadDepth.SECTIONS, "code"),
+        (ReadDepth.SECTIONS, name),
+        (ReadDepth.WHOLE, name),
     ]
-    assert chosen["1"].because == SAID[Extent.SECTIONS]
+    assert chosen["1"].because == SAID[ReadDepth.SECTIONS]
     read = {body.partition("\n")[0]: body for body in blocks(provider.read[0]).values()}
     assert OTHER in read["Title: Page 1"]
     assert len(read["Title: Page 1"]) < len(TEXTS[1]) / 2
@@ -136,7 +136,7 @@ def test_what_the_model_says_is_read_and_recorded_with_its_name(work):
 
 def test_what_a_model_leaves_out_is_told_as_that(work):
     provider, journal, chosen = analysed(work, said(S1="no", S2="no"))
-    assert [chosen[n].extent for n in "12"] == [Extent.NOTHING, Extent.NOTHING]
+    assert [chosen[n].extent for n in "12"] == [ReadDepth.NOTHING, ReadDepth.NOTHING]
     assert {chosen[n].by for n in "12"} == {provider.name}
     (told,) = [notice.message for notice in journal.state.notices]
     assert "2 not at all, since a model saw nothing in them that helps" in told
@@ -156,7 +156,7 @@ def test_what_a_model_leaves_out_is_told_as_that(work):
 )
 def test_without_an_answer_of_use_the_choice_of_code_stands_and_that_is_told(work, answer, told):
     provider, journal, chosen = analysed(work, answer)
-    assert [chosen[n].extent for n in "12"] == [Extent.NOTHING] * 2
+    assert [chosen[n].extent for n in "12"] == [ReadDepth.NOTHING] * 2
     assert {item.by for item in chosen.values()} == {"code"}
     (limit,) = [
         notice.message for notice in journal.state.notices if notice.message.startswith("2 sources were left")
@@ -167,9 +167,9 @@ def test_without_an_answer_of_use_the_choice_of_code_stands_and_that_is_told(wor
 
 def test_a_source_that_the_model_does_not_name_stays_as_code_chose(work):
     provider, _, chosen = analysed(work, said(S2="sections", S9="whole"))
-    assert (chosen["1"].extent, chosen["1"].by) == (Extent.NOTHING, "code")
+    assert (chosen["1"].extent, chosen["1"].by) == (ReadDepth.NOTHING, "code")
     assert chosen["1"].because == NOT_NEAR
-    assert (chosen["2"].extent, chosen["2"].by) == (Extent.SECTIONS, provider.name)
+    assert (chosen["2"].extent, chosen["2"].by) == (ReadDepth.SECTIONS, provider.name)
 
 
 @pytest.mark.parametrize(

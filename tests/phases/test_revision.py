@@ -25,10 +25,10 @@ from deep_research.phases.synthesis.writer_material import WriterMaterial
 from deep_research.report.references import unmarked
 from deep_research.report.report_document import Document
 from deep_research.state import (
+    AnswerStatus,
     Citation,
     DeepResearchPhase,
     DeepResearchState,
-    Found,
     PartVerdict,
     QuestionPart,
     Remark,
@@ -254,7 +254,7 @@ def test_the_writer_sees_the_last_draft_the_critique_and_what_is_new(work):
 
 PARTS = (QuestionPart(id="part-1", text="Who built it?"), QuestionPart(id="part-2", text="How tall is it?"))
 OF_PARTS = tuple(
-    PartVerdict(part_id=part.id, verdict=Found.ANSWERED, finding_ids=(FINDINGS[n].id,))
+    PartVerdict(part_id=part.id, verdict=AnswerStatus.ANSWERED, finding_ids=(FINDINGS[n].id,))
     for n, part in enumerate(PARTS)
 )
 

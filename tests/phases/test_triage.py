@@ -23,17 +23,17 @@ from deep_research.phases.base import WorkLimits
 from deep_research.retrieval.ranking import Questions
 from deep_research.state import (
     ConfidenceLevel,
+    ContextUsage,
     DeepResearchPhase,
     DeepResearchState,
-    Extent,
     Finding,
+    ReadDepth,
     RunOptions,
-    Sending,
     SentItem,
     Source,
+    SourceTriage,
     Span,
     SubQuery,
-    Triage,
 )
 from deep_research.state.events import ReadingPlanned
 from deep_research.state.journal import Content, MemoryJournal
@@ -88,13 +88,13 @@ def chosen(*texts, asked=(QUESTION,), rank=1, protected=frozenset(), rules=None)
 @pytest.mark.parametrize(
     ("text", "extent", "because"),
     [
-        (long_text(), Extent.SECTIONS, "speak of what is asked"),
-        (ANSWER, Extent.WHOLE, "short"),
-        ("\n\n".join(f"{ANSWER} Case {n}." for n in range(40)), Extent.WHOLE, "most of it"),
-        (LISTING, Extent.NOTHING, "comes near"),
-        ("\n".join(f"Lock {n}: waits {n} seconds" for n in range(9)), Extent.WHOLE, "short"),
-        (filler(9), Extent.NOTHING, "comes near"),
-        (GERMAN, Extent.WHOLE, "another language"),
+        (long_text(), ReadDepth.SECTIONS, "speak of what is asked"),
+        (ANSWER, ReadDepth.WHOLE, "short"),
+        ("\n\n".join(f"{ANSWER} Case {n}." for n in range(40)), ReadDepth.WHOLE, "most of it"),
+        (LISTING, ReadDepth.NOTHING, "comes near"),
+        ("\n".join(f"Lock {n}: waits {n} seconds" for n in range(9)), ReadDepth.WHOLE, "short"),
+        (filler(9), ReadDepth.NOTHING, "comes near"),
+        (GERMAN, ReadDepth.WHOLE, "another language"),
     ],
     ids=[
         "a long text",
@@ -134,16 +134,16 @@ def test_each_search_and_part_finds_its_own_sections():
 
 def test_of_the_first_source_of_a_search_the_best_section_is_always_read():
     far = filler(9) + "\n\nA lock keeper of the canal was paid.\n\n" + filler(10)
-    assert [t.extent for t in chosen(long_text(), far)] == [Extent.SECTIONS, Extent.NOTHING]
-    assert [t.extent for t in chosen(long_text(), far, rank=0)] == [Extent.SECTIONS, Extent.SECTIONS]
+    assert [t.extent for t in chosen(long_text(), far)] == [ReadDepth.SECTIONS, ReadDepth.NOTHING]
+    assert [t.extent for t in chosen(long_text(), far, rank=0)] == [ReadDepth.SECTIONS, ReadDepth.SECTIONS]
 
 
 def test_what_is_protected_is_read_whole():
-    assert chosen(filler(9), protected=frozenset({"src-000000000000"}))[0].extent is Extent.WHOLE
+    assert chosen(filler(9), protected=frozenset({"src-000000000000"}))[0].extent is ReadDepth.WHOLE
 
 
 def test_where_no_source_has_a_word_of_the_question_words_cannot_tell():
-    assert {t.extent for t in chosen(filler(1), LISTING, asked=("Xyzzy plugh?",))} == {Extent.WHOLE}
+    assert {t.extent for t in chosen(filler(1), LISTING, asked=("Xyzzy plugh?",))} == {ReadDepth.WHOLE}
 
 
 def test_less_relevance_reads_more():
@@ -208,7 +208,7 @@ def test_a_model_is_given_the_sections_and_quotes_are_looked_up_in_the_whole_tex
 def test_the_choice_is_recorded_with_its_reasons_and_told(work):
     _, journal = analysed(work)
     (plan,) = [event.plan for event in journal.events if isinstance(event, ReadingPlanned)]
-    assert [t.extent for t in plan.triage] == [Extent.SECTIONS, Extent.NOTHING, Extent.NOTHING]
+    assert [t.extent for t in plan.triage] == [ReadDepth.SECTIONS, ReadDepth.NOTHING, ReadDepth.NOTHING]
     assert all(t.because and t.by == "code" for t in plan.triage)
     assert plan.triage[0].spans
     assert {s.id for s in journal.state.sources} == journal.state.analyzed
@@ -233,7 +233,7 @@ def test_what_was_chosen_is_what_a_resumed_run_reads(work):
     first, journal = analysed(work)
     (planned,) = [event for event in journal.events if isinstance(event, ReadingPlanned)]
     span = Span(start=0, end=8)
-    only = Triage(source_id=planned.plan.triage[0].source_id, extent=Extent.SECTIONS, spans=(span,))
+    only = SourceTriage(source_id=planned.plan.triage[0].source_id, extent=ReadDepth.SECTIONS, spans=(span,))
     plan = planned.plan.model_copy(update={"triage": (only, *planned.plan.triage[1:])})
     again, _ = analysed(work, reading=plan)
     assert ANSWER in first.calls[0].messages[-1].content
@@ -244,9 +244,9 @@ def test_what_was_chosen_is_what_a_resumed_run_reads(work):
     ("triage", "told"),
     [
         ((), []),
-        ((Triage(source_id="a", extent=Extent.WHOLE),), []),
+        ((SourceTriage(source_id="a", extent=ReadDepth.WHOLE),), []),
         (
-            (Triage(source_id="a", extent=Extent.SECTIONS),),
+            (SourceTriage(source_id="a", extent=ReadDepth.SECTIONS),),
             [
                 "Of 1 source of round 2 a model read 1 only in the sections that speak of what is asked"
                 " (read_sections)."
@@ -275,7 +275,7 @@ def second_round(texts, *, found=None, extents=None, fresh=(), **more):
     every = [*texts, *fresh]
     sources = tuple(source(n, text) for n, text in enumerate(every))
     before = chosen(*texts)
-    known = {t.source_id: t.spans for t in before if t.extent is not Extent.WHOLE}
+    known = {t.source_id: t.spans for t in before if t.extent is not ReadDepth.WHOLE}
     again = tuple(s.id for n, s in enumerate(sources) if found is None or n in found or n >= len(texts))
     return state(
         every,
@@ -363,7 +363,7 @@ def test_a_known_source_is_not_read_on(work, more):
 
 def test_of_a_source_of_which_nothing_was_read_the_section_that_is_wanted_now_is(work):
     far = f"{filler(7)}\n\n## Vacuum\n\n{VACUUM}\n\n{filler(8)}"
-    assert [t.extent for t in chosen(long_text(), far)] == [Extent.SECTIONS, Extent.NOTHING]
+    assert [t.extent for t in chosen(long_text(), far)] == [ReadDepth.SECTIONS, ReadDepth.NOTHING]
     prompts, _, journal = read_again(work, [long_text(), far])
     assert len(prompts) == 1
     assert VACUUM in prompts[0]
@@ -403,7 +403,7 @@ def test_of_one_source_so_much_is_read_on_at_most(work):
 
 def test_fidelity_counts_what_was_read_of_a_source_in_all_rounds(work):
     texts = [manual()]
-    first = Sending(
+    first = ContextUsage(
         items=(SentItem(id="src-000000000000", original_tokens=400, current_tokens=400),), available=1_000
     )
     _, _, journal = read_again(work, texts, sent={DeepResearchPhase.ANALYSIS: first})

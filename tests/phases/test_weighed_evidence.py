@@ -3,8 +3,8 @@
 import pytest
 
 from deep_research.phases.analysis.weighed_evidence import fills, part_of, verdicts
-from deep_research.retrieval.inquiry import may_hold, question_parts
-from deep_research.state import ConfidenceLevel, DeepResearchState, Finding, Found, Gap, Source
+from deep_research.retrieval.parsed_question import may_hold, question_parts
+from deep_research.state import AnswerStatus, ConfidenceLevel, DeepResearchState, Finding, Gap, Source
 from deep_research.text.language import vocabulary
 
 QUESTION = "Who built the tower of Skerryvore, and how much did it cost?"
@@ -27,18 +27,18 @@ def said(content, *, part=None, confidence=ConfidenceLevel.LOW):
 @pytest.mark.parametrize(
     ("findings", "found"),
     [
-        ([], (Found.NOT_FOUND, Found.NOT_FOUND)),
-        ([said("Alan Stevenson built it.", part=WHO.id)], (Found.ANSWERED, Found.NOT_FOUND)),
+        ([], (AnswerStatus.NOT_FOUND, AnswerStatus.NOT_FOUND)),
+        ([said("Alan Stevenson built it.", part=WHO.id)], (AnswerStatus.ANSWERED, AnswerStatus.NOT_FOUND)),
         # of the kind that is asked for, or only near to it
-        ([said("It cost a great deal.", part=COST.id)], (Found.NOT_FOUND, Found.PARTLY)),
-        ([said("It cost £90,000.", part=COST.id)], (Found.NOT_FOUND, Found.ANSWERED)),
+        ([said("It cost a great deal.", part=COST.id)], (AnswerStatus.NOT_FOUND, AnswerStatus.PARTLY)),
+        ([said("It cost £90,000.", part=COST.id)], (AnswerStatus.NOT_FOUND, AnswerStatus.ANSWERED)),
         # a guess answers nothing for sure
         (
             [said("Alan Stevenson built it.", part=WHO.id, confidence=ConfidenceLevel.SPECULATION)],
-            (Found.PARTLY, Found.NOT_FOUND),
+            (AnswerStatus.PARTLY, AnswerStatus.NOT_FOUND),
         ),
         # of whose words it has most, where nobody says which part it serves
-        ([said("The cost of the tower was £90,000.")], (Found.NOT_FOUND, Found.ANSWERED)),
+        ([said("The cost of the tower was £90,000.")], (AnswerStatus.NOT_FOUND, AnswerStatus.ANSWERED)),
     ],
 )
 def test_a_part_is_answered_by_a_finding_of_the_kind_that_it_expects(findings, found):
@@ -49,7 +49,7 @@ def test_a_part_whose_name_nothing_that_was_found_has_is_not_answered():
     question = "How tall is the Lindesnes lighthouse?"
     state = STATE.model_copy(update={"query": question})
     (verdict,) = verdicts(question_parts(question), [said("The tower is 48 metres tall.")], state)
-    assert verdict.verdict is Found.NOT_FOUND
+    assert verdict.verdict is AnswerStatus.NOT_FOUND
 
 
 def test_a_part_that_was_never_named_is_looked_for():

@@ -15,13 +15,13 @@ from deep_research.report.answers_so_far import (
 from deep_research.state import (
     Abort,
     AbortReason,
+    AnswerStatus,
     Claim,
     ClaimVerdict,
     ConfidenceLevel,
     DeepResearchPhase,
     DeepResearchState,
     Finding,
-    Found,
     Limit,
     PartJudgement,
     PartVerdict,
@@ -31,7 +31,7 @@ from deep_research.state import (
     SubQueryStatus,
 )
 from deep_research.state.answers import AnswerState
-from deep_research.state.parts import QuestionPart
+from deep_research.state.question_parts import QuestionPart
 from deep_research.state.tasks import KeyFact, Task, TaskFinding, TaskLimits, TaskState
 
 DONE, FAILED, PENDING = SubQueryStatus.COMPLETED, SubQueryStatus.FAILED, SubQueryStatus.PENDING
@@ -51,7 +51,7 @@ def finding(number: int, content: str = "", **fields: Any) -> Finding:
     return Finding(id=f"find-{number}", content=content or f"Fact {number} is told.", **(known | fields))
 
 
-def verdict(part: int, found: Found, *findings: int, **fields: Any) -> PartVerdict:
+def verdict(part: int, found: AnswerStatus, *findings: int, **fields: Any) -> PartVerdict:
     names = tuple(f"find-{number}" for number in findings)
     return PartVerdict(part_id=f"part-{part}", verdict=found, finding_ids=names, **fields)
 
@@ -152,8 +152,8 @@ def test_a_question_without_an_answer_says_why(
         assert (answer.state, answer.reason, answer.text, answer.sentences) == (reached, reason, "", ())
 
 
-@pytest.mark.parametrize("found", Found)
-def test_a_part_stands_as_it_was_weighed(found: Found) -> None:
+@pytest.mark.parametrize("found", AnswerStatus)
+def test_a_part_stands_as_it_was_weighed(found: AnswerStatus) -> None:
     plan = (sub_query(0, source_ids=("src-1",)), sub_query(1, FAILED, error="No service."))
     answer, _ = answers_so_far(
         state(
@@ -163,8 +163,8 @@ def test_a_part_stands_as_it_was_weighed(found: Found) -> None:
         )
     )[:2]
     assert answer.state.value == found.value
-    assert bool(answer.text) is (found is not Found.NOT_FOUND)
-    assert ("A search failed: No service." in answer.reason) is (found is not Found.ANSWERED)
+    assert bool(answer.text) is (found is not AnswerStatus.NOT_FOUND)
+    assert ("A search failed: No service." in answer.reason) is (found is not AnswerStatus.ANSWERED)
 
 
 def test_a_sub_query_has_the_findings_of_its_own_and_else_those_of_its_sources() -> None:
@@ -213,7 +213,7 @@ def test_what_may_hold_the_kind_of_answer_comes_first(expects: str, first: str) 
             query="How tall is it?",
             parts=(part,),
             findings=told,
-            verdicts=(verdict(1, Found.ANSWERED, 1, 2),),
+            verdicts=(verdict(1, AnswerStatus.ANSWERED, 1, 2),),
         )
     )
     assert answer.sentences[0].text == first
@@ -223,7 +223,7 @@ def test_of_a_passage_only_what_was_chosen_is_told() -> None:
     text = "The sea is cold. It is 40 metres tall. Fish live there."
     passage = Quote(source_id="src-1", quote=text, start=100, end=100 + len(text), content_hash="a" * 64)
     told = finding(1, text, quotes=(passage,), marked=(Span(start=117, end=138),))
-    (answer, _) = answers_so_far(state(findings=(told,), verdicts=(verdict(1, Found.ANSWERED, 1),)))
+    (answer, _) = answers_so_far(state(findings=(told,), verdicts=(verdict(1, AnswerStatus.ANSWERED, 1),)))
     assert answer.text == "It is 40 metres tall."
 
 
@@ -240,7 +240,7 @@ def test_claims_that_sources_support_come_first_where_a_judge_said_which_answer(
     fields = {
         "findings": (finding(1), finding(2)),
         "claims": (claim,),
-        "verdicts": (verdict(1, Found.ANSWERED, 1, 2, claim_ids=("claim-1",)),),
+        "verdicts": (verdict(1, AnswerStatus.ANSWERED, 1, 2, claim_ids=("claim-1",)),),
     }
     (without, _), (judged, _) = (
         answers_so_far(state(**fields)),

@@ -3,9 +3,9 @@
 import pytest
 
 from deep_research.report.checking import Checker
-from deep_research.report.own_lines import caution
 from deep_research.report.render import finished
 from deep_research.report.report_document import Block, Document
+from deep_research.report.report_notices import caution
 from deep_research.state import (
     ClaimBasis,
     ConfidenceLevel,

@@ -26,11 +26,11 @@ from orm_light import (
 )
 
 from deep_research.phases.synthesis.repair import marked
-from deep_research.report import checking, cited
+from deep_research.report import checking, citation_resolver
 from deep_research.report.checking import CHECKER, Checker, checked_claims
-from deep_research.report.cited import CitationResolver
+from deep_research.report.citation_resolver import CitationResolver
 from deep_research.report.judging import key_of
-from deep_research.report.own_lines import IN_THEIR_WORDS
+from deep_research.report.report_notices import IN_THEIR_WORDS
 from deep_research.state import ClaimBasis, ClaimVerdict, Judgement, Notice
 from deep_research.verification.support import SourceText
 
@@ -357,7 +357,7 @@ def work(count, monkeypatch):
     """How many statements are checked for so many claims of one run, and against how many texts, and how many texts are
     prepared."""
     seen = {"checks": 0, "texts": 0, "prepared": 0}
-    check, prepare = cited.check, cited.SourceText
+    check, prepare = citation_resolver.check, citation_resolver.SourceText
 
     def counted(statement, sources, **more):
         seen["checks"] += 1
@@ -368,7 +368,7 @@ def work(count, monkeypatch):
         seen["prepared"] += 1
         return prepare(*given, **more)
 
-    for module in (checking, cited):
+    for module in (checking, citation_resolver):
         monkeypatch.setattr(module, "check", counted)
         monkeypatch.setattr(module, "SourceText", prepared)
     lines = (
@@ -394,7 +394,7 @@ def test_the_work_for_a_claim_does_not_grow_with_their_number(count, monkeypatch
 @pytest.mark.sweep
 def test_ten_thousand_claims_take_a_hundred_times_as_long_as_a_hundred(seconds):
     def checked(count):
-        cited._VERDICTS.clear()  # which are kept for the next draft
+        citation_resolver._VERDICTS.clear()  # which are kept for the next draft
         return claims(drafts[count])
 
     drafts = {
@@ -406,10 +406,10 @@ def test_ten_thousand_claims_take_a_hundred_times_as_long_as_a_hundred(seconds):
 
 
 def test_what_a_draft_repeats_is_not_looked_for_again(monkeypatch):
-    monkeypatch.setattr(cited, "_VERDICTS", {})
+    monkeypatch.setattr(citation_resolver, "_VERDICTS", {})
     made = []
     monkeypatch.setattr(
-        cited, "SourceText", lambda text, **more: made.append(text) or SourceText(text, **more)
+        citation_resolver, "SourceText", lambda text, **more: made.append(text) or SourceText(text, **more)
     )
     draft = f"{BUILT[:-1]} {F1}. The lamp burned seal oil until 1843 {F1}."
     first = claims(draft)

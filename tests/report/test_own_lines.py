@@ -6,7 +6,7 @@ from orm_light import BUILT, COST, F1, FINDINGS, HARE, ORM, TEXTS, WHITE, state
 from deep_research.phases.synthesis.extractive_synthesizer import draft
 from deep_research.phases.synthesis.phase import partial_report, synthesizer_input
 from deep_research.report.checking import Checker
-from deep_research.report.own_lines import (
+from deep_research.report.report_notices import (
     ALL_WITHDRAWN,
     IN_OTHER_WORDS,
     IN_THEIR_WORDS,

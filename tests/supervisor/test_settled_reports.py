@@ -4,7 +4,7 @@ import pytest
 from orm_light import BUILT, F1, FINDINGS, TEXTS, state
 
 from deep_research.report.checking import checked_claims
-from deep_research.state.parts import AnswerStatus, PartVerdict
+from deep_research.state.question_parts import AnswerStatus, PartVerdict
 from deep_research.supervisor.iteration import is_settled
 
 CLAIMS = checked_claims(f"# T\n\n## S\n\n{BUILT[:-1]} {F1}.\n", state(), TEXTS)

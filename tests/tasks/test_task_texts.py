@@ -13,8 +13,8 @@ from deep_research.errors import ToolError
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.gathering.collecting import collected
 from deep_research.phases.gathering.handoff import GatheredSource
-from deep_research.phases.gathering.tasks import desk as desks
-from deep_research.phases.gathering.tasks.desk import TaskContext, UseOutput
+from deep_research.phases.gathering.tasks import task_context as desks
+from deep_research.phases.gathering.tasks.task_context import TaskContext, UseOutput
 from deep_research.phases.gathering.tasks.task_steps import apart
 from deep_research.phases.gathering.tasks.tool import Link, Shown
 from deep_research.phases.gathering.tasks.tools import ReadMore

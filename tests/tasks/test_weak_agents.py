@@ -7,7 +7,7 @@ import pytest
 from task_runs import BUILT, DONE, FOUND, HEIGHT, QUESTION, SEARCH, TaskModel, engine, number_of
 
 from deep_research import SearchResult
-from deep_research.phases.gathering.tasks.work import ENDED_BY_REPETITION, REPEATED, repetitions
+from deep_research.phases.gathering.tasks.task_runner import ENDED_BY_REPETITION, REPEATED, repetitions
 from deep_research.state import TaskStep, ToolUse
 from deep_research.testing import ScriptedSearch
 

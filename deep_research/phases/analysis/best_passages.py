@@ -14,11 +14,11 @@ from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote
 from deep_research.phases.steering_queries import new_words, steering_query
 from deep_research.provenance.quotes import BREAKS_OFF, readable
 from deep_research.retrieval.candidates import STEP, Candidate, Document, Pool, asks, read_document
-from deep_research.retrieval.inquiry import ParsedQuestion, may_hold, parse_question, standing
+from deep_research.retrieval.parsed_question import ParsedQuestion, may_hold, parse_question, standing
 from deep_research.retrieval.passage_search import best_windows
 from deep_research.retrieval.ranker import Ranker, View, default_ranker
 from deep_research.retrieval.selection import ChosenPassage, choose, leads, passages
-from deep_research.state import ConfidenceLevel, Found, PartVerdict, QuestionPart, Span
+from deep_research.state import AnswerStatus, ConfidenceLevel, PartVerdict, QuestionPart, Span
 from deep_research.state.identity import finding_id
 from deep_research.text.passages import BlockKind
 
@@ -58,12 +58,12 @@ class _Told:
     is_of_other_form: bool = False
 
     @property
-    def found(self) -> Found:
+    def found(self) -> AnswerStatus:
         near = self.sure >= NEAR if self.own is None else (self.sure + self.own) / 2 >= LEAST
         fits = self.fits or self.is_of_other_form
         if not (near and fits and self.findings and self.view.is_named):
-            return Found.NOT_FOUND
-        return Found.ANSWERED if self.fits and self.sure >= SURE else Found.PARTLY
+            return AnswerStatus.NOT_FOUND
+        return AnswerStatus.ANSWERED if self.fits and self.sure >= SURE else AnswerStatus.PARTLY
 
 
 def best_passages(
@@ -94,7 +94,9 @@ def best_passages(
         if len(parts) == 1
         else {p.id: _told(standing(p, question), pool, PART_WORDS, ranker, p) for p in parts}
     )
-    if whole.found is not Found.NOT_FOUND and all(told.found is Found.NOT_FOUND for told in asked.values()):
+    if whole.found is not AnswerStatus.NOT_FOUND and all(
+        told.found is AnswerStatus.NOT_FOUND for told in asked.values()
+    ):
         # Too little for any part is enough for all of them together: the part that it is rather of has it.
         fitting = {part: told.view for part, told in asked.items() if told.fits}
         served = _served(whole.findings[0], fitting)
@@ -103,7 +105,7 @@ def best_passages(
     first = [
         told.findings[0].model_copy(update={"part_id": part})
         for part, told in asked.items()
-        if told.found is not Found.NOT_FOUND
+        if told.found is not AnswerStatus.NOT_FOUND
     ]
     further = [found for told in steered.values() for found in told[:1]]
     sure = max([whole.sure, *([fmean(told.sure for told in asked.values())] if asked else [])])
@@ -206,7 +208,7 @@ def _verdicts(asked: dict[str, _Told], findings: Sequence[AnalyzedFinding]) -> t
     every: list[PartVerdict] = []
     for part, told in asked.items():
         own: list[str] = []
-        if told.found is not Found.NOT_FOUND:
+        if told.found is not AnswerStatus.NOT_FOUND:
             best = told.findings[0].quotes[0]
             of_it = [f for f in findings if f.part_id == part or _overlap(f.quotes[0], best)]
             own = [finding_id(f.content) for f in of_it]

@@ -26,13 +26,13 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.steering_plan import gap_of, searched
-from deep_research.retrieval.inquiry import ParsedQuestion, parse_question
 from deep_research.retrieval.multi_hop import Item, Trails, asked, follow
+from deep_research.retrieval.parsed_question import ParsedQuestion, parse_question
 from deep_research.retrieval.ranker import Ranker
 from deep_research.state import (
+    AnswerStatus,
     Finding,
     FirstLook,
-    Found,
     Gap,
     Mention,
     PartVerdict,
@@ -148,8 +148,10 @@ def _as_it_stands(verdicts: Sequence[PartVerdict], handoff: SurveyInput) -> tupl
     for finding in sorted((f for f in handoff.findings if f.rank is not None), key=lambda f: f.rank or 0):
         served.setdefault(finding.part_id, []).append(finding.id)
     return tuple(
-        verdict.model_copy(update={"verdict": Found.PARTLY, "finding_ids": tuple(served[verdict.part_id])})
-        if verdict.verdict is Found.NOT_FOUND and verdict.part_id in served
+        verdict.model_copy(
+            update={"verdict": AnswerStatus.PARTLY, "finding_ids": tuple(served[verdict.part_id])}
+        )
+        if verdict.verdict is AnswerStatus.NOT_FOUND and verdict.part_id in served
         else verdict
         for verdict in verdicts
     )
@@ -186,7 +188,7 @@ def survey(
     # What asks nothing, as a claim does, is told in one place or nowhere: where its names lead, other subjects are.
     asks = bool(inquiry.expects) or "?" in inquiry.text
     searching = asks and trails.held < SETTLED
-    answered = all(verdict.verdict is not Found.NOT_FOUND for verdict in verdicts)
+    answered = all(verdict.verdict is not AnswerStatus.NOT_FOUND for verdict in verdicts)
     missing = () if broad else _gaps(handoff, inquiry, queries if searching else (), answered=answered)
     return SurveyOutput(
         scores={source: round(score, 6) for source, score in trails.scores.items()},

@@ -12,9 +12,9 @@ from deep_research.phases.agent_contract import Operation
 from deep_research.phases.handoff import Change, Handoff, Proposal
 from deep_research.state import (
     ConfidenceLevel,
+    ContextUsage,
     Contradiction,
     Difference,
-    Extent,
     Finding,
     FirstLook,
     Gap,
@@ -24,9 +24,9 @@ from deep_research.state import (
     PartVerdict,
     QualityUpdate,
     Quote,
+    ReadDepth,
     Record,
     Reference,
-    Sending,
     SourceQuality,
     Span,
     SubQuery,
@@ -145,7 +145,7 @@ class AnalyzerOutput(Proposal):
     contradictions: tuple[AnalyzedContradiction, ...] = ()
     quoted: bool = False
     unknown: int = 0
-    sent: Sending = Sending()
+    sent: ContextUsage = ContextUsage()
 
     def with_queries(self, change: Change) -> Self:
         return self.model_copy(update={"gaps": _asking(self.gaps, change)})
@@ -237,7 +237,7 @@ class DoubtInput(Handoff):
 class DoubtOutput(Record):
     """How much is read of each source that the model named, by id, and the model's name."""
 
-    extents: dict[str, Extent] = Field(default_factory=dict)
+    extents: dict[str, ReadDepth] = Field(default_factory=dict)
     by: str = ""
 
 

@@ -63,18 +63,18 @@ from deep_research.phases.summarizing import Summarizer
 from deep_research.state import (
     Answered,
     ConfidenceLevel,
+    ContextUsage,
     DeepResearchPhase,
     DeepResearchState,
-    Extent,
     Finding,
     Gap,
     ModelRole,
-    Portion,
+    ReadDepth,
+    ReadingBatch,
     ReadingPlan,
-    Sending,
     SentItem,
     Source,
-    Triage,
+    SourceTriage,
     ValidationResult,
 )
 from deep_research.state.events import (
@@ -211,14 +211,14 @@ class AnalysisPhase(Phase):
         """About how many tokens a model would read of each source that was gathered, as far as code chooses them."""
         state, texts = journal.state, Texts(journal, self.limits.batch_bytes)
         sources = [source for source in state.sources if source.content_hash]
-        triage: dict[str, Triage] = {}
+        triage: dict[str, SourceTriage] = {}
         if rules.enabled and rules.read_sections:
             by_code = replace(rules, model_triage=False)
             choice = await choose_reading(
                 sources, (), self._told(state), texts, by_code, partial(self._decide, None)
             )
             triage = {item.source_id: item for item in choice.triage}
-        read = [s for s in sources if s.id not in triage or triage[s.id].extent is not Extent.NOTHING]
+        read = [s for s in sources if s.id not in triage or triage[s.id].extent is not ReadDepth.NOTHING]
         return await texts.sizes(read, triage, counter)
 
     async def _decide(self, models: RunModels | None, handoff: DoubtInput) -> DoubtOutput | None:
@@ -230,7 +230,7 @@ class AnalysisPhase(Phase):
 
     async def _unit(
         self,
-        portion: Portion,
+        portion: ReadingBatch,
         plan: ReadingPlan,
         state: DeepResearchState,
         texts: Texts,
@@ -324,16 +324,16 @@ class AnalysisPhase(Phase):
     async def _dropped(self, plan: ReadingPlan, state: DeepResearchState, texts: Texts) -> list[Event]:
         """Those that a model is given nothing of count as read only once all others are: until then an agent that reads
         everything may take its place."""
-        nothing = [t.source_id for t in plan.triage if t.extent is Extent.NOTHING]
+        nothing = [t.source_id for t in plan.triage if t.extent is ReadDepth.NOTHING]
         passed = tuple(i for i in nothing if i not in state.analyzed)
         left = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
         if not left:
             return [SourcesAnalyzed(source_ids=passed)] if passed else []
         items = tuple(SentItem(id=s.id, original_tokens=plan.dropped[s.id], current_tokens=0) for s in left)
         read = SourcesAnalyzed(source_ids=(*passed, *(s.id for s in left)))
-        return [read, *await self._sent(Sending(items=items), left, texts)]
+        return [read, *await self._sent(ContextUsage(items=items), left, texts)]
 
-    async def _sent(self, sending: Sending, sources: Sequence[Source], texts: Texts) -> list[Event]:
+    async def _sent(self, sending: ContextUsage, sources: Sequence[Source], texts: Texts) -> list[Event]:
         """What a model was given of sources, and the originals of those of which it was little."""
         kept: dict[str, str] = {}
         notes: list[Event] = []

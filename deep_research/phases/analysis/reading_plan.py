@@ -23,15 +23,15 @@ from deep_research.phases.analysis.triage import (
     notices_of,
 )
 from deep_research.state import (
+    ContextUsage,
     DeepResearchPhase,
     DeepResearchState,
-    Extent,
     Limit,
     ModelRole,
     Notice,
-    Portion,
+    ReadDepth,
+    ReadingBatch,
     ReadingPlan,
-    Sending,
     Source,
 )
 from deep_research.state.events import Event, NoticeAdded, notice_event
@@ -50,7 +50,7 @@ USUAL_ANSWER = 3  # times that the longest answer is longer than the usual one
 Affordable = Callable[[int, int], Mapping[str, int]]
 
 
-def unread(portion: Portion, plan: ReadingPlan, state: DeepResearchState) -> frozenset[str]:
+def unread(portion: ReadingBatch, plan: ReadingPlan, state: DeepResearchState) -> frozenset[str]:
     """The sources of a portion that are still to be read. One that an earlier round read in part is when this one has."""
     once = (state.analyzed_now if i in plan.read_on else state.analyzed for i in portion.source_ids)
     return frozenset(i for i, read in zip(portion.source_ids, once, strict=True) if i not in read)
@@ -88,7 +88,7 @@ class Planning:
             else ReadingChoice()
         )
         triage = {item.source_id: item for item in choice.triage}
-        read = [s for s in sources if s.id not in triage or triage[s.id].extent is not Extent.NOTHING]
+        read = [s for s in sources if s.id not in triage or triage[s.id].extent is not ReadDepth.NOTHING]
         read += [s for s in known if s.id in triage]
         plan = await off_loop(
             len(read),
@@ -130,7 +130,7 @@ class Planning:
 
 def left_out(plan: ReadingPlan, state: DeepResearchState) -> list[Event]:
     """What of the sources was not read, or not whole, and why."""
-    sent = state.sent.get(DeepResearchPhase.ANALYSIS, Sending())
+    sent = state.sent.get(DeepResearchPhase.ANALYSIS, ContextUsage())
     read = [i for i in sent.items if i.id in state.analyzed_now and i.current_tokens]
     cut = [item for item in read if item.current_tokens < item.original_tokens]
     why = f"To keep within {plan.cap}" if plan.cap else "For want of room"
@@ -231,7 +231,9 @@ def _sizes(call: int) -> Iterator[int]:
 def whole(sources: Iterable[Source], most: int) -> ReadingPlan:
     """The sources in order, whole, in portions of so many characters at most."""
     batches = batched(sources, {}, most)
-    return ReadingPlan(portions=tuple(Portion(source_ids=tuple(s.id for s in batch)) for batch in batches))
+    return ReadingPlan(
+        portions=tuple(ReadingBatch(source_ids=tuple(s.id for s in batch)) for batch in batches)
+    )
 
 
 def _planned(
@@ -274,7 +276,7 @@ def _packed(
     calls: Calls,
     *,
     tight: bool,
-) -> tuple[Portion, ...]:
+) -> tuple[ReadingBatch, ...]:
     room = max(1, min(calls.call, calls.window))
     batches = list(batched(sources, sizes, room, calls.around))
     while calls.most is not None and len(batches) > calls.most:
@@ -286,5 +288,7 @@ def _packed(
         used = sum(own.values())
         available = used if tight else max(used, room - calls.around * len(batch))
         whole_ones = {name: wholes[name] for name in own}
-        portions.append(Portion(source_ids=tuple(own), sizes=own, wholes=whole_ones, available=available))
+        portions.append(
+            ReadingBatch(source_ids=tuple(own), sizes=own, wholes=whole_ones, available=available)
+        )
     return tuple(portions)

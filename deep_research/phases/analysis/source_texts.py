@@ -12,7 +12,7 @@ from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, WorkError
 from deep_research.phases.analysis.handoff import SourceText
 from deep_research.phases.concurrency import together
-from deep_research.state import Extent, Portion, Source, Triage
+from deep_research.state import ReadDepth, ReadingBatch, Source, SourceTriage
 from deep_research.state.journal import Journal
 
 _SHARED = SourceText.model_fields.keys() & Source.model_fields.keys()
@@ -49,11 +49,11 @@ class Texts:
         return {name: size or 0 for name, size in known.items()}
 
     async def sizes(
-        self, sources: Sequence[Source], triage: Mapping[str, Triage], counter: Counter
+        self, sources: Sequence[Source], triage: Mapping[str, SourceTriage], counter: Counter
     ) -> dict[str, int]:
         """About how many tokens that has which is to be read of each source."""
-        in_part = [s for s in sources if _extent(s, triage) is Extent.SECTIONS]
-        sizes = await self.counted([s for s in sources if _extent(s, triage) is Extent.WHOLE], counter)
+        in_part = [s for s in sources if _extent(s, triage) is ReadDepth.SECTIONS]
+        sizes = await self.counted([s for s in sources if _extent(s, triage) is ReadDepth.WHOLE], counter)
         for batch in self.batches(in_part):
             texts = await self.of(batch)
             read = {s.id: excerpt(texts[s.id], triage[s.id]) for s in batch}
@@ -71,8 +71,8 @@ class Texts:
     async def given(
         self,
         sources: Sequence[Source],
-        portion: Portion,
-        triage: Mapping[str, Triage],
+        portion: ReadingBatch,
+        triage: Mapping[str, SourceTriage],
         shortening: Shortening,
     ) -> tuple[SourceText, ...]:
         """What is to be read of the sources of a portion, those that are given less than that made as short."""
@@ -82,7 +82,7 @@ class Texts:
             shorter = await shortening.shorter([s for s in batch if portion.is_cut(s.id)], texts, portion)
             for s in batch:
                 cut = {"tokens": portion.wholes[s.id]} if s.id in shorter else {}
-                in_part = _extent(s, triage) is Extent.SECTIONS
+                in_part = _extent(s, triage) is ReadDepth.SECTIONS
                 text = with_text(s, shorter.get(s.id, texts[s.id]))
                 made.append(text.model_copy(update={**cut, "in_part": in_part}))
         return tuple(made)
@@ -100,7 +100,7 @@ class Shortening:
     problems: dict[str, None] = field(default_factory=dict)
 
     async def shorter(
-        self, sources: Sequence[Source], texts: Mapping[str, str], portion: Portion
+        self, sources: Sequence[Source], texts: Mapping[str, str], portion: ReadingBatch
     ) -> dict[str, str]:
         """The texts in the size that the portion gives them."""
         made: dict[str, str] = {}
@@ -112,7 +112,7 @@ class Shortening:
         return made | await off_loop(size, self._condensed, left, texts, portion)
 
     def _condensed(
-        self, sources: Sequence[Source], texts: Mapping[str, str], portion: Portion
+        self, sources: Sequence[Source], texts: Mapping[str, str], portion: ReadingBatch
     ) -> dict[str, str]:
         measure, sizes = self.counter.expected, portion.sizes
         return {
@@ -123,7 +123,7 @@ class Shortening:
         self,
         by_model: Callable[[str, int], Awaitable[str]],
         texts: Mapping[str, str],
-        portion: Portion,
+        portion: ReadingBatch,
         made: dict[str, str],
         source: Source,
     ) -> None:
@@ -159,9 +159,9 @@ def with_text(source: Source, text: str) -> SourceText:
     return SourceText(content=text, **{name: getattr(source, name) for name in _SHARED})
 
 
-def excerpt(text: str, triage: Triage | None) -> str:
+def excerpt(text: str, triage: SourceTriage | None) -> str:
     """What is read of a text: its sections, with […] where something is left out between them."""
-    if triage is None or triage.extent is Extent.WHOLE:
+    if triage is None or triage.extent is ReadDepth.WHOLE:
         return text
     parts = [text[span.start : span.end] for span in triage.spans]
     if not parts:
@@ -171,8 +171,8 @@ def excerpt(text: str, triage: Triage | None) -> str:
     return LEFT_OUT.join([*before, *parts, *after]).strip()
 
 
-def _extent(source: Source, triage: Mapping[str, Triage]) -> Extent:
-    return triage[source.id].extent if source.id in triage else Extent.WHOLE
+def _extent(source: Source, triage: Mapping[str, SourceTriage]) -> ReadDepth:
+    return triage[source.id].extent if source.id in triage else ReadDepth.WHOLE
 
 
 def _sized(texts: Mapping[str, str], counter: Counter) -> dict[str, int]:

@@ -20,7 +20,7 @@ from deep_research.phases.analysis.handoff import AnalyzerInput, Doubtful, Doubt
 from deep_research.phases.analysis.source_texts import Texts, work_of
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, listed, one_line, opening
 from deep_research.retrieval.ranking import Questions, Scanned, around
-from deep_research.state import DeepResearchState, Extent, Notice, Source, Span, SubQuery, Triage
+from deep_research.state import DeepResearchState, Notice, ReadDepth, Source, SourceTriage, Span, SubQuery
 from deep_research.state.events import NoticeAdded
 from deep_research.text.language import written_in
 
@@ -39,9 +39,9 @@ PROTECTED = "the owner of the run protects it"
 FEW = "it is short"
 NO_WORDS = "no source has a word of the question"
 SAID = {
-    Extent.WHOLE: "a model said that most of it bears on what is asked",
-    Extent.SECTIONS: "a model said that a section may tell what is asked",
-    Extent.NOTHING: "a model said that nothing in it helps",
+    ReadDepth.WHOLE: "a model said that most of it bears on what is asked",
+    ReadDepth.SECTIONS: "a model said that a section may tell what is asked",
+    ReadDepth.NOTHING: "a model said that nothing in it helps",
 }
 
 MOST_READ_ON = 5  # sources of earlier rounds of which further sections are read in a round
@@ -54,7 +54,7 @@ LONGEST_TITLE = 200  # characters
 MOST_HEADINGS, LONGEST_HEADING = 12, 80  # of a source, and characters of each
 LONGEST_PASSAGE = 800  # characters
 OF_BESIDE = 0.08  # of the room, for the searches
-READ = {"whole": Extent.WHOLE, "sections": Extent.SECTIONS, "no": Extent.NOTHING}
+READ = {"whole": ReadDepth.WHOLE, "sections": ReadDepth.SECTIONS, "no": ReadDepth.NOTHING}
 
 SYSTEM = f"""\
 You choose what is read for a piece of research. Of each source (S1, S2 …) you see its title, its headings and the \
@@ -79,7 +79,7 @@ class Looked:
     id: str
     length: int
     first: bool
-    extent: Extent | None = None
+    extent: ReadDepth | None = None
     because: str = ""
     scanned: Scanned | None = None
     places: tuple[int, ...] = ()
@@ -147,16 +147,16 @@ def _looked(
 ) -> Looked:
     is_first = source.rank == 0 or source.id in named
 
-    def made(extent: Extent, because: str) -> Looked:
+    def made(extent: ReadDepth, because: str) -> Looked:
         return Looked(source.id, len(text), is_first, extent, because)
 
     if source.id in protected:
-        return made(Extent.WHOLE, PROTECTED)
+        return made(ReadDepth.WHOLE, PROTECTED)
     if len(text) <= MAX_SHORT_CHARS:
-        return made(Extent.WHOLE, FEW)
+        return made(ReadDepth.WHOLE, FEW)
     language = written_in(text[:MAX_SAMPLE_CHARS])
     if language and asked_in and language != asked_in:
-        return made(Extent.WHOLE, OTHER_LANGUAGE)
+        return made(ReadDepth.WHOLE, OTHER_LANGUAGE)
     scanned = questions.scan(source.id, source.title, text)
     places = tuple(sorted({_place_of(scanned, span) for span in named.get(source.id, ())}))
     return Looked(source.id, len(text), is_first, scanned=scanned, places=places)
@@ -167,33 +167,33 @@ def _place_of(scanned: Scanned, span: Span) -> int:
     return max(0, bisect_right([passage.start for passage in scanned.passages], span.start) - 1)
 
 
-def triaged(looked: Sequence[Looked], questions: Questions, rules: ContentRules) -> tuple[Triage, ...]:
+def triaged(looked: Sequence[Looked], questions: Questions, rules: ContentRules) -> tuple[SourceTriage, ...]:
     """What is read of each source. Of those of a round a section is read that comes near enough to the best one; of the
     first that a search found always the best section."""
     scanned = [item.scanned for item in looked if item.scanned is not None]
     relevance = questions.relevance(scanned)
     if not any(map(any, relevance.values())):  # then words cannot tell
-        return tuple(_of(item, item.extent or Extent.WHOLE, item.because or NO_WORDS) for item in looked)
+        return tuple(_of(item, item.extent or ReadDepth.WHOLE, item.because or NO_WORDS) for item in looked)
     return tuple(_triage(item, relevance.get(item.id, []), rules) for item in looked)
 
 
-def _triage(item: Looked, values: Sequence[float], rules: ContentRules) -> Triage:
+def _triage(item: Looked, values: Sequence[float], rules: ContentRules) -> SourceTriage:
     if item.scanned is None:
-        return _of(item, item.extent or Extent.WHOLE, item.because)
+        return _of(item, item.extent or ReadDepth.WHOLE, item.because)
     near = [n for n, value in enumerate(values) if value >= rules.section_relevance]
     places = sorted({*near, *item.places})
     if not places and item.first and values:
         places = [max(range(len(values)), key=lambda n: (values[n], -n))]
     if not places:
-        return _of(item, Extent.NOTHING, NOT_NEAR)
+        return _of(item, ReadDepth.NOTHING, NOT_NEAR)
     spans = around(item.scanned, places)
     if sum(span.end - span.start for span in spans) >= MIN_WHOLE_SHARE * item.length:
-        return _of(item, Extent.WHOLE, MOST_OF_IT)
-    return _of(item, Extent.SECTIONS, NEAR, spans)
+        return _of(item, ReadDepth.WHOLE, MOST_OF_IT)
+    return _of(item, ReadDepth.SECTIONS, NEAR, spans)
 
 
 def doubts_of(
-    looked: Sequence[Looked], triage: Sequence[Triage], questions: Questions, rules: ContentRules
+    looked: Sequence[Looked], triage: Sequence[SourceTriage], questions: Questions, rules: ContentRules
 ) -> list[Doubt]:
     """Of the sources that are left out since nothing in them comes near enough: those that nearly do, the nearest first,
     and those without any word of what is asked."""
@@ -211,8 +211,8 @@ def doubts_of(
 
 
 def decided(
-    triage: Sequence[Triage], doubts: Sequence[Doubt], extents: Mapping[str, Extent], by: str
-) -> tuple[Triage, ...]:
+    triage: Sequence[SourceTriage], doubts: Sequence[Doubt], extents: Mapping[str, ReadDepth], by: str
+) -> tuple[SourceTriage, ...]:
     """The triage with what a model said of the doubtful ones; those that it did not name stay as they are."""
     by_id = {doubt.id: doubt for doubt in doubts}
     return tuple(
@@ -223,25 +223,25 @@ def decided(
     )
 
 
-def _decided(doubt: Doubt, extent: Extent, by: str) -> Triage:
+def _decided(doubt: Doubt, extent: ReadDepth, by: str) -> SourceTriage:
     because = SAID[extent]
-    spans = around(doubt.scanned, (doubt.place,)) if extent is Extent.SECTIONS else ()
+    spans = around(doubt.scanned, (doubt.place,)) if extent is ReadDepth.SECTIONS else ()
     if sum(span.end - span.start for span in spans) >= MIN_WHOLE_SHARE * doubt.length:
-        extent, spans = Extent.WHOLE, ()
-    return Triage(source_id=doubt.id, extent=extent, spans=spans, because=because, by=by)
+        extent, spans = ReadDepth.WHOLE, ()
+    return SourceTriage(source_id=doubt.id, extent=extent, spans=spans, because=because, by=by)
 
 
-def _of(item: Looked, extent: Extent, because: str, spans: tuple[Span, ...] = ()) -> Triage:
-    return Triage(source_id=item.id, extent=extent, spans=spans, because=because)
+def _of(item: Looked, extent: ReadDepth, because: str, spans: tuple[Span, ...] = ()) -> SourceTriage:
+    return SourceTriage(source_id=item.id, extent=extent, spans=spans, because=because)
 
 
-def notices_of(triage: Sequence[Triage], iteration: int) -> list[Notice]:
+def notices_of(triage: Sequence[SourceTriage], iteration: int) -> list[Notice]:
     """What a reader of the report is told of it, in one line."""
     read_on = sum(item.further for item in triage)
     triage = [item for item in triage if not item.further]
-    in_part = sum(item.extent is Extent.SECTIONS for item in triage)
+    in_part = sum(item.extent is ReadDepth.SECTIONS for item in triage)
     far = sum(item.because == NOT_NEAR for item in triage)
-    said = sum(item.because == SAID[Extent.NOTHING] for item in triage)
+    said = sum(item.because == SAID[ReadDepth.NOTHING] for item in triage)
     told = [
         *([f"{in_part} only in the sections that speak of what is asked"] if in_part else []),
         *([f"{far} not at all, since nothing in them comes near to it"] if far else []),
@@ -290,7 +290,7 @@ def read_on(
     told: AnalyzerInput,
     questions: Questions,
     rules: ContentRules,
-) -> tuple[Triage, ...]:
+) -> tuple[SourceTriage, ...]:
     """What is read of ``known`` sources beside the sections that were ``read``: those that come as near to what the round
     searches for as is asked of ``fresh`` ones. What was asked before was looked for when they were read first."""
     searches = [s.query for s in told.sub_queries if s.iteration == told.iteration]
@@ -300,9 +300,9 @@ def read_on(
     further = [_further(source, relevance[name], read.get(name, ()), rules) for name, source in held.items()]
     nearest = sorted((f for f in further if f.places), key=lambda f: -f.value)[:MOST_READ_ON]
     return tuple(
-        Triage(
+        SourceTriage(
             source_id=item.source.id,
-            extent=Extent.SECTIONS,
+            extent=ReadDepth.SECTIONS,
             spans=around(item.source, item.places, item.read),
             because=AGAIN,
             further=True,
@@ -352,7 +352,7 @@ class Choices(BaseModel):
 class ReadingChoice:
     """How much is read of each source, what is told of the choice, and how many requests it took."""
 
-    triage: tuple[Triage, ...] = ()
+    triage: tuple[SourceTriage, ...] = ()
     told: tuple[NoticeAdded, ...] = ()
     requests: int = 0
 
@@ -466,7 +466,7 @@ async def decide(handoff: DoubtInput, model: LanguageModel, rules: ContentRules 
     made, _ = await asked(
         model, SYSTEM, MOST_OUTPUT, Choices, lambda room: _told(handoff, names.names, room), rules
     )
-    extents: dict[str, Extent] = {}
+    extents: dict[str, ReadDepth] = {}
     for choice in made.choices:
         if (source_id := names.id(choice.source)) is not None:
             extents.setdefault(source_id, READ[choice.read])

@@ -11,7 +11,7 @@ from deep_research.phases.analysis.handoff import (
     AnalyzedStance,
     SurveyOutput,
 )
-from deep_research.retrieval.inquiry import (
+from deep_research.retrieval.parsed_question import (
     expected,
     may_hold,
     parse_question,
@@ -20,11 +20,11 @@ from deep_research.retrieval.inquiry import (
     whole_names,
 )
 from deep_research.state import (
+    AnswerStatus,
     ConfidenceLevel,
     Contradiction,
     DeepResearchState,
     Finding,
-    Found,
     Gap,
     PartVerdict,
     QuestionPart,
@@ -91,13 +91,13 @@ def with_lacking(event: EvidenceWeighed, state: DeepResearchState) -> EvidenceWe
         part = parts[verdict.part_id]
         key = gap_id(f"{NOT_FOUND}{part.text}")
         held = current.get(key)
-        if verdict.verdict is Found.NOT_FOUND and held is None:
+        if verdict.verdict is AnswerStatus.NOT_FOUND and held is None:
             priority = 1 if part is next(iter(parts.values())) else 2
             item = AnalyzedGap(description=f"{NOT_FOUND}{part.text}", priority=priority, part_id=part.id)
             changed[key] = gap_of(item, state, len(current) + len(changed))
-        elif verdict.verdict is Found.NOT_FOUND and held is not None and held.addressed:
+        elif verdict.verdict is AnswerStatus.NOT_FOUND and held is not None and held.addressed:
             changed[key] = held.model_copy(update={"addressed": False, "resolution": None})
-        elif verdict.verdict is not Found.NOT_FOUND and held is not None and not held.addressed:
+        elif verdict.verdict is not AnswerStatus.NOT_FOUND and held is not None and not held.addressed:
             changed[key] = _resolved(held, state)
     return event.model_copy(update={"gaps": tuple(changed.values())})
 
@@ -260,7 +260,11 @@ def verdicts(
         )
         named = _named(part, own, state)
         verdict = (
-            Found.ANSWERED if sure and named == 1.0 else Found.PARTLY if own and named else Found.NOT_FOUND
+            AnswerStatus.ANSWERED
+            if sure and named == 1.0
+            else AnswerStatus.PARTLY
+            if own and named
+            else AnswerStatus.NOT_FOUND
         )
         every.append(PartVerdict(part_id=part.id, verdict=verdict, finding_ids=tuple(f.id for f in own)))
     return tuple(every)

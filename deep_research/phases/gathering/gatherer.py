@@ -18,7 +18,7 @@ from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, PagesInput, filters_of
 from deep_research.phases.gathering.queries import Match, matched, wordings
 from deep_research.phases.gathering.source_reading import SourceReader
-from deep_research.provenance.disclosure import confidential
+from deep_research.provenance.secret_filter import confidential
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
 from deep_research.sources.search.combined_search import SearchOutcome, SearchPool
 from deep_research.sources.search.fusion import fused

@@ -198,7 +198,7 @@ class GatheringPhase(Phase):
         known: frozenset[str],
         apply_guidance: _GuidanceSearches,
     ) -> None:
-        from deep_research.phases.gathering.tasks.rounds import TaskScheduler  # not needed to search
+        from deep_research.phases.gathering.tasks.task_scheduler import TaskScheduler  # not needed to search
 
         rounds = TaskScheduler(
             parts=self.tasks,

@@ -11,7 +11,7 @@ from deep_research.phases.planning.handoff import (
     PlannerInput,
     PlannerOutput,
 )
-from deep_research.retrieval.inquiry import ParsedQuestion, parse_question, question_parts
+from deep_research.retrieval.parsed_question import ParsedQuestion, parse_question, question_parts
 from deep_research.state import FirstLook
 from deep_research.state.identity import part_id
 from deep_research.text.names import question_names, spelled

@@ -17,7 +17,7 @@ from deep_research.phases.planning.llm import MOST_OUTPUT
 from deep_research.phases.prompting import output_for
 from deep_research.phases.steering_plan import plan_searches
 from deep_research.phases.steering_queries import Knows
-from deep_research.retrieval.inquiry import KINDS, question_parts
+from deep_research.retrieval.parsed_question import KINDS, question_parts
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,

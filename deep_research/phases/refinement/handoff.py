@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from deep_research.phases.agent_contract import Operation
 from deep_research.phases.handoff import Change, EvidenceInput, Proposal
 from deep_research.state import (
+    ContextUsage,
     FollowUpQuery,
     Gap,
     GapAnalysis,
@@ -16,7 +17,6 @@ from deep_research.state import (
     Record,
     Reference,
     Remark,
-    Sending,
 )
 
 REPORT = "report"  # the item that the report is, among those that a model is given
@@ -64,7 +64,7 @@ class RefinerOutput(Proposal):
     gaps: tuple[NamedGap, ...] = ()
     remarks: tuple[Remark, ...] = ()
     unknown: int = 0
-    sent: Sending = Sending()
+    sent: ContextUsage = ContextUsage()
 
     def with_queries(self, change: Change) -> Self:
         return self.model_copy(

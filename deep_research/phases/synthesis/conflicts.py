@@ -8,9 +8,9 @@ from deep_research.patterns import regex
 from deep_research.phases.prompting import one_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.markup import escaped
-from deep_research.report.own_lines import DIFFER, better_borne_out, capital, subject_of
 from deep_research.report.references import ids_in
 from deep_research.report.report_document import Block, Document
+from deep_research.report.report_notices import DIFFER, better_borne_out, capital, subject_of
 from deep_research.state import Contradiction, ContradictionSide, Finding, Source
 from deep_research.verification.comparison import Figure, compared
 

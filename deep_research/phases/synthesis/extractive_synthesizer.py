@@ -16,7 +16,8 @@ from deep_research.phases.synthesis.handoff import SynthesizerInput, Synthesizer
 from deep_research.provenance.quality import RANKS
 from deep_research.provenance.quotes import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable, shortened
 from deep_research.report.markup import code_block, escaped, is_code
-from deep_research.report.own_lines import (
+from deep_research.report.report_document import Block, BlockKind, Document
+from deep_research.report.report_notices import (
     ALL_WITHDRAWN,
     GAPS,
     IN_OTHER_WORDS,
@@ -27,9 +28,8 @@ from deep_research.report.own_lines import (
     left_out,
     parted,
 )
-from deep_research.report.report_document import Block, BlockKind, Document
 from deep_research.retrieval.candidates import STEP
-from deep_research.retrieval.inquiry import parse_question
+from deep_research.retrieval.parsed_question import parse_question
 from deep_research.retrieval.selection import DEFAULT_WORDS, FLOOR_WEIGHT
 from deep_research.state import ConfidenceLevel, Finding, Source
 from deep_research.text import unspaced

@@ -7,12 +7,12 @@ from enum import StrEnum
 from deep_research.phases.agent_contract import Operation
 from deep_research.phases.handoff import EvidenceInput, Handoff
 from deep_research.state import (
+    ContextUsage,
     Discrepancy,
     Finding,
     Gap,
     Record,
     Remark,
-    Sending,
 )
 
 
@@ -51,7 +51,7 @@ class SynthesizerOutput(Record):
     unknown: int = 0
     notes: tuple[str, ...] = ()
     unfollowed: tuple[str, ...] = ()
-    sent: Sending = Sending()
+    sent: ContextUsage = ContextUsage()
 
 
 class JudgeScope(StrEnum):

@@ -12,7 +12,7 @@ from deep_research.calls import off_loop
 from deep_research.errors import WorkError
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, one_line, today_of
-from deep_research.report.cited import CitationResolver
+from deep_research.report.citation_resolver import CitationResolver
 from deep_research.report.judging import key_of
 from deep_research.state import (
     Aspect,

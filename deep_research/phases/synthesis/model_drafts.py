@@ -15,8 +15,8 @@ from deep_research.phases.prompting import Aliases, one_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.provenance.quotes import shortened
 from deep_research.report.markup import escaped
-from deep_research.report.own_lines import LIMITS
 from deep_research.report.report_document import Block, Document
+from deep_research.report.report_notices import LIMITS
 from deep_research.state import Limit, Notice
 from deep_research.text.plain import clean
 

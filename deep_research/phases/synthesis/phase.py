@@ -33,7 +33,7 @@ from deep_research.phases.synthesis.handoff import (
 from deep_research.phases.synthesis.repair import ClaimWork, marked
 from deep_research.phases.synthesis.revision import Version, better, carried_over, is_revisable, without_ours
 from deep_research.phases.synthesis.sections import keeping, longest_output, pieces_of
-from deep_research.provenance.disclosure import PROMPT_UNIT_CHARS, SecretFilter
+from deep_research.provenance.secret_filter import PROMPT_UNIT_CHARS, SecretFilter
 from deep_research.report.checking import Checker
 from deep_research.report.markup import plain
 from deep_research.report.part_answers import part_answers
@@ -53,7 +53,7 @@ from deep_research.state import (
 from deep_research.state.events import Event, ReportCompared, ReportDrafted, ReportWritten
 from deep_research.state.journal import Journal
 from deep_research.state.notices import reported_notices
-from deep_research.state.parts import coverage, untold
+from deep_research.state.question_parts import coverage, untold
 from deep_research.state.records import OF_REPORT
 
 MIN_CHARS = 100

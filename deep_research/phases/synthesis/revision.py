@@ -17,11 +17,11 @@ from deep_research.phases.synthesis.conflicts import HEADING as CONFLICTS
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.model_drafts import body_of, complete, is_cut, with_ids
 from deep_research.phases.synthesis.writer_material import STYLE, SYSTEM, WriterMaterial, with_material
-from deep_research.report.own_lines import LIMITS
 from deep_research.report.references import MARK, ids_in, marks_in, unmarked, without_marks
 from deep_research.report.report_document import Document, Section
+from deep_research.report.report_notices import LIMITS
 from deep_research.state import Claim, ClaimCounts, ClaimVerdict, Contradiction, DeepResearchState, Remark
-from deep_research.state.parts import PartVerdict
+from deep_research.state.question_parts import PartVerdict
 from deep_research.text import unspaced
 from deep_research.text.passages import sentences
 from deep_research.text.plain import plainly

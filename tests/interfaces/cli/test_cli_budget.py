@@ -13,7 +13,7 @@ from servers import ModelServer
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.presentation.report_text import fidelity_line
-from deep_research.state import DeepResearchPhase, Sending, SentItem
+from deep_research.state import ContextUsage, DeepResearchPhase, SentItem
 
 Cli = Callable[..., Done]
 ASKED = "When was the old tower of the town built?"
@@ -133,7 +133,7 @@ def test_the_line_counts_what_was_shortened_and_what_was_left_out(sizes: tuple[i
     items = (
         SentItem(id=f"s{n}", original_tokens=max(sizes), current_tokens=size) for n, size in enumerate(sizes)
     )
-    sent = Sending(items=tuple(items), available=30)
+    sent = ContextUsage(items=tuple(items), available=30)
     assert fidelity_line(RunFidelity.of({DeepResearchPhase.ANALYSIS: sent})) == said
 
 

@@ -10,8 +10,8 @@ from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.models.base import Message as Turn
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Price
-from deep_research.phases.gathering.tasks.desk import TaskContext
 from deep_research.phases.gathering.tasks.step_prompt import StepPrompt, room_beside
+from deep_research.phases.gathering.tasks.task_context import TaskContext
 from deep_research.phases.gathering.tasks.toolbox import Toolbox
 from deep_research.phases.handoff import Handoff
 from deep_research.phases.prompting import (

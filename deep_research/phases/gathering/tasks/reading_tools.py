@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 from deep_research.calls import off_loop
 from deep_research.errors import ToolError
 from deep_research.phases.gathering.source_reading import TEXT_UNIT
-from deep_research.phases.gathering.tasks.desk import PART
 from deep_research.phases.gathering.tasks.library import Library
+from deep_research.phases.gathering.tasks.task_context import PART
 from deep_research.phases.gathering.tasks.tool import Shown, TaskView, Tool, ToolResult
 from deep_research.phases.prompting import one_line
 from deep_research.retrieval.headings import (

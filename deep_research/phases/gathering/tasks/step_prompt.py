@@ -14,7 +14,7 @@ from deep_research.budget.content_budget import Content, Count
 from deep_research.models.base import Message as Turn
 from deep_research.models.base import ModelCall
 from deep_research.models.tool_calls import ToolCall, ToolSpec
-from deep_research.phases.gathering.tasks.desk import PastStep
+from deep_research.phases.gathering.tasks.task_context import PastStep
 from deep_research.phases.gathering.tasks.toolbox import THINK
 from deep_research.phases.prompting import AROUND, OF_FORM, STANDARD_MARK, Message, Room
 

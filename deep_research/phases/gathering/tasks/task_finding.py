@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from deep_research.calls import off_loop
 from deep_research.errors import ToolError
-from deep_research.phases.gathering.tasks.desk import TaskContext
+from deep_research.phases.gathering.tasks.task_context import TaskContext
 from deep_research.phases.gathering.tasks.toolbox import Fact, TaskEnd
 from deep_research.phases.prompting import Aliases, one_line
 from deep_research.provenance.quotes import QuoteFinder, quote_at

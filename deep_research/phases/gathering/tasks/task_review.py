@@ -13,7 +13,7 @@ from deep_research.phases.handoff import Handoff
 from deep_research.phases.prompting import RULES, Message, Room, asked, listed, manner, one_line, opening
 from deep_research.provenance.independence import voices
 from deep_research.provenance.sites import host_of
-from deep_research.retrieval.inquiry import FORMAL, may_hold, parse_question
+from deep_research.retrieval.parsed_question import FORMAL, may_hold, parse_question
 from deep_research.state import Finding, KeyFact, Source, SourceKind, Task, TaskFinding, TaskReview, TaskState
 from deep_research.state.identity import finding_id
 from deep_research.state.tasks import BY_RULES

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 
 from deep_research.patterns import regex
 from deep_research.state.identity import part_id
-from deep_research.state.parts import QuestionPart
+from deep_research.state.question_parts import QuestionPart
 from deep_research.text import unspaced
 from deep_research.text.language import (
     ENGLISH,

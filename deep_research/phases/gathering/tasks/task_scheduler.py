@@ -17,10 +17,10 @@ from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, context_of, ended_by_them
-from deep_research.phases.gathering.tasks.desk import TaskContext
 from deep_research.phases.gathering.tasks.egress import Egress
 from deep_research.phases.gathering.tasks.library import Library
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts, allowed
+from deep_research.phases.gathering.tasks.task_context import TaskContext
 from deep_research.phases.gathering.tasks.task_limits import is_worked_on, limits_of, rest_of
 from deep_research.phases.gathering.tasks.task_review import (
     ReviewInput,
@@ -28,13 +28,13 @@ from deep_research.phases.gathering.tasks.task_review import (
     review,
     reviewed_by_rules,
 )
+from deep_research.phases.gathering.tasks.task_runner import TaskRunner
 from deep_research.phases.gathering.tasks.task_steps import Ask, TaskEnvironment, TaskSearch
 from deep_research.phases.gathering.tasks.toolbox import Toolbox
 from deep_research.phases.gathering.tasks.tools import tools_of
-from deep_research.phases.gathering.tasks.work import TaskRunner
 from deep_research.phases.handoff import shared
 from deep_research.phases.prompting import one_line
-from deep_research.provenance.disclosure import askable
+from deep_research.provenance.secret_filter import askable
 from deep_research.sources.search.combined_search import WEB
 from deep_research.state import (
     DeepResearchPhase,

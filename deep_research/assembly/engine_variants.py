@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from deep_research.assembly.engine_arguments import EngineArguments
 from deep_research.assembly.engine_parts import Parts, assemble
-from deep_research.assembly.given import EngineArguments
 from deep_research.assembly.named_corpora import corpus_paths
 from deep_research.errors import ConfigurationError, CorpusError, SetUpError, UnknownNameError
 from deep_research.settings import ResolvedSettings, Settings
 from deep_research.sources.search.service_choice import CORPUS
-from deep_research.state import Choice, ModelRole, Notice, Permissions, SetUp
+from deep_research.state import ModelRole, NamedChoice, Notice, Permissions, SetUp
 from deep_research.state.journal import Clock, utc_now
 from deep_research.state.setup import SETTINGS, Difference, corpus_differences, differences, moved
 
@@ -224,11 +224,11 @@ def _changed(settings: Settings, **values: Any) -> Settings:
     return Settings.model_validate(dict(settings) | values)
 
 
-def _can_be_made(*chains: Sequence[Choice]) -> bool:
+def _can_be_made(*chains: Sequence[NamedChoice]) -> bool:
     return all(choice.by_name for chain in chains for choice in chain)
 
 
-def _full(models: Sequence[Choice]) -> tuple[str, ...]:
+def _full(models: Sequence[NamedChoice]) -> tuple[str, ...]:
     """With their addresses, as they are named in settings."""
     return tuple(f"{each.name}@{each.address}" if each.address else each.name for each in models)
 

@@ -21,7 +21,7 @@ from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.tool_calls import ToolCall
 from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.tasks.agent import RemainingLimits, TaskInput, remaining_limits
-from deep_research.phases.gathering.tasks.desk import TaskContext
+from deep_research.phases.gathering.tasks.task_context import TaskContext
 from deep_research.phases.gathering.tasks.task_finding import lost_quotes, task_finding
 from deep_research.phases.gathering.tasks.task_steps import PHASE, TaskEnvironment, Used, record_step
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, Tool, ToolResult
