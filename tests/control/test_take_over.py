@@ -71,7 +71,9 @@ def test_the_owner_lets_go_at_the_next_unit_and_nothing_is_searched_twice(make_s
                 await asyncio.sleep(0.001)
             first.go_on.set()
             result = await taking
-            with pytest.raises(AppendRefusedError, match="no longer ours: another process continues it") as lost:
+            with pytest.raises(
+                AppendRefusedError, match="no longer ours: another process continues it"
+            ) as lost:
                 await handle.aresult()
             assert "\n" not in str(lost.value)
             assert result.status is RunStatus.COMPLETED
