@@ -106,7 +106,8 @@ def _problem(server: McpServer) -> str:
     if (server.command is None) == (server.url is None):
         return "needs either a command or a url"
     if server.command is not None and "/" in server.command and not _is_whole(server.command):
-        return f"names a command by a part of its path ({display_value(server.command)}): name it alone, or its whole path"
+        command = display_value(server.command)
+        return f"names a command by a part of its path ({command}): name it alone, or its whole path"
     if server.url is not None:
         if server.args or server.env or server.variables:
             return "has a url, and args, env or variables, which only a command takes"
