@@ -13,57 +13,10 @@ import deep_research
 from deep_research.settings import Settings
 
 PRODUCT = Path(deep_research.__file__).parent
-PARTICIPLES = frozenset(
-    [
-        "answered",
-        "asked",
-        "begun",
-        "borne",
-        "checked",
-        "chosen",
-        "cited",
-        "counted",
-        "done",
-        "drawn",
-        "ended",
-        "found",
-        "given",
-        "gone",
-        "heard",
-        "held",
-        "joined",
-        "kept",
-        "known",
-        "lost",
-        "made",
-        "marked",
-        "meant",
-        "merged",
-        "met",
-        "named",
-        "paid",
-        "quoted",
-        "ranked",
-        "repaired",
-        "said",
-        "saved",
-        "scored",
-        "seen",
-        "sent",
-        "settled",
-        "shown",
-        "spoken",
-        "stated",
-        "stored",
-        "taken",
-        "told",
-        "tried",
-        "used",
-        "wanted",
-        "wished",
-        "written",
-    ]
-)
+WORDS = """answered asked begun borne checked chosen cited counted done drawn ended found given gone heard held joined
+    kept known lost made marked meant merged met named paid quoted ranked repaired said saved scored seen sent
+    settled shown spoken stated stored taken told tried used wanted wished written"""
+PARTICIPLES = frozenset(WORDS.split())
 CLAUSE = re.compile(r"(What|How|Which|Whether|Where|Who|When|Why)\b")
 UNIT = re.compile(
     r"MAX|MIN|SECONDS|MS|BYTES|CHARS|WORDS|TOKENS|LINES|COUNT|LIMIT|RATIO|SHARE|WEIGHT|_PER_|DAYS|HOURS|DEPTH|SIZE|VERSION"
