@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 from pydantic import Field
 
-from deep_research.budget.priority import Weights
+from deep_research.budget.allocation import Weights
 from deep_research.logs import get_log
 from deep_research.provenance.secret_filter import askable
 from deep_research.retrieval.parsed_question import ParsedQuestion, parse_question, question_parts
