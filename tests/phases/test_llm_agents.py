@@ -1,0 +1,232 @@
+"""The agents that think with a model: what reaches their prompts, and what planner and refiner make of the answers."""
+
+import asyncio
+
+import pytest
+from phases.builders import finding, fits, handoff, prompt
+
+from deep_research.models.profiles import Profile
+from deep_research.phases.analysis import AnalyzerInput
+from deep_research.phases.analysis.handoff import SourceText
+from deep_research.phases.analysis.llm import LLMAnalyzer, Reading
+from deep_research.phases.planning import PlannerInput
+from deep_research.phases.planning.llm import LLMPlanner, Plan
+from deep_research.phases.refinement import RefinementPhase, RefinerInput
+from deep_research.phases.refinement.llm import Judgement, LLMRefiner
+from deep_research.phases.synthesis import SynthesizerInput
+from deep_research.phases.synthesis.llm import LLMSynthesizer
+from deep_research.state import (
+    Contradiction,
+    DeepResearchPhase,
+    DeepResearchState,
+    FirstLook,
+    Gap,
+    Notice,
+    SubQuery,
+)
+from deep_research.testing.models import ScriptedModel, ScriptedProvider
+
+GAPS = (
+    Gap(id="gap-000000000001", description="What it cost", priority=2, suggested_queries=("cost of it",)),
+    Gap(id="gap-000000000002", description="Who paid for it", priority=1),
+)
+KEEPER = "The tower on the reef was built by its keeper in the year 1801."
+REPORT = "# The tower\n\n## Answer\n\nIt stands [1].\n\n## References\n\n1. A page."
+DRAFT = "# Towers\n\n## Answer\n\nThe first tower was built by its keeper [F1].\n\n## Open\n\nIts cost is not known."
+
+
+def plan(*queries):
+    searches = [{"query": query, "rationale": "why", "priority": priority} for query, priority in queries]
+    return {"research_brief": "How it is looked into.", "sub_queries": searches}
+
+
+def judgement(**more):
+    searches = [{"query": "sum spent on the tower"}]
+    return {
+        "gap_analysis": [{"gap_id": "G1", "severity": "critical", "follow_up_queries": searches}],
+        "iteration_recommendation": {"should_iterate": True, "rationale": "r", "priority_gaps": ["G1"]},
+        "report_improvements": ["Name the builder first.", " "],
+        **more,
+    }
+
+
+def asked(agent, kind, answer, *, profile=None, **more):
+    model = ScriptedModel([answer], profile=profile)
+    return asyncio.run(agent(handoff(kind, **more), model)), model.calls
+
+
+def planned(answer, **more):
+    return asked(LLMPlanner(), PlannerInput, answer, **more)
+
+
+def refined(answer, **more):
+    return asked(LLMRefiner(), RefinerInput, answer, **{"gaps": GAPS, "report": REPORT, **more})
+
+
+TOLD = {
+    "guidance": ("Ask about costs.", "Ask about keepers."),
+    "system_prompt": "We are a museum.",
+    "language": "German",
+    "audience": "children",
+}
+IN_ALL = (
+    "Ask about costs.",
+    "Ask about keepers.",
+    "We are a museum.",
+    "Write in German. Write for children.",
+)
+FACTS = tuple(finding(n, f"Fact number {n}.", source_ids=(f"src-{n}",)) for n in range(1, 4))
+# Agent, handoff, form, answer; what it is handed, which words reach its prompt, and which do not.
+PROMPTS = {
+    "planner": (
+        *(LLMPlanner(), PlannerInput, Plan, plan(("one", 1))),
+        {
+            "original_query": "Who built the Bell Rock?",
+            "asked": ("an earlier search",),
+            "first_look": FirstLook(passages=31, titles=("The Bell Rock lighthouse",)),
+        },
+        ("Question: Who built the Bell Rock?", "an earlier search", "The Bell Rock lighthouse", "at most 3 searches"),
+        (),
+    ),
+    "analyzer": (
+        *(LLMAnalyzer(), AnalyzerInput, Reading, {"findings": []}),
+        {
+            "original_query": "Who built it?",
+            "sources": (SourceText(id="src-1", title="A page", url="https://x.example", content=KEEPER),),
+            "research_brief": "It is looked into by tower.",
+            "sub_queries": (SubQuery(id="subq-a", query="builders of the towers"),),
+            "open_gaps": GAPS[:1],
+            "findings": (finding(1, "The reef is of granite."),),
+        },
+        ("Question: Who built it?", "looked into by tower.", "builders of the towers", "G1: What it cost",
+         "The reef is of granite.", "Title: A page", "Address: https://x.example", KEEPER),
+        (),
+    ),
+    "synthesizer": (
+        *(LLMSynthesizer(), SynthesizerInput, None, DRAFT),
+        {
+            "findings": FACTS,
+            "words": 300,
+            "research_brief": "By tower.",
+            "gaps": (GAPS[0], GAPS[1].model_copy(update={"addressed": True})),
+            "contradictions": (Contradiction(id="c", description="Two heights", finding_ids=(FACTS[0].id, FACTS[2].id)),),
+            "improvements": ("Name the builder first.",),
+            "notices": (
+                Notice(name="gate:analysis", message="No finding is of high confidence."),
+                Notice(name="agent", message="The planner could not do its work."),  # code tells that itself
+            ),
+        },
+        ("By tower.", "- What it cost", "F1, F3: Two heights", "Name the builder first.", "about 300 words",
+         "No finding is of high confidence.", "F1 (1 source): Fact number 1", "low: F1"),
+        ("Who paid for it", "The planner could not"),
+    ),
+    "refiner": (
+        *(LLMRefiner(), RefinerInput, Judgement, judgement()),
+        {"gaps": GAPS, "report": REPORT, "asked": ("the tower",)},
+        ("Round 1 of 3; 2 are left.", "G2 (priority 1): Who paid for it\nG1 (priority 2): What it cost Ideas: cost of it",
+         "It stands [1].", "- the tower"),
+        ("A page.",),  # the references are put in by code
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("agent", "kind", "form", "answer", "more", "words", "absent"), PROMPTS.values(), ids=PROMPTS
+)
+def test_all_that_is_wanted_reaches_the_prompt(agent, kind, form, answer, more, words, absent):
+    _, ((call, wanted),) = asked(agent, kind, answer, **TOLD, **more)
+    assert wanted is form
+    assert call.nonce
+    assert call.nonce in prompt(call)
+    for said in (*IN_ALL, *words):
+        assert said in prompt(call)
+    for said in absent:
+        assert said not in prompt(call)
+
+
+MANY_GAPS = tuple(
+    Gap(id=f"gap-{n:012x}", description=f"Open matter {n} " * 12, priority=n) for n in range(200)
+)
+LONG = {
+    "planner": (
+        planned,
+        plan(("one", 1)),
+        {"original_query": "Why are towers round? " * 700},
+        "characters are left out here",
+        "the question",
+    ),
+    "refiner": (
+        refined,
+        judgement(),
+        {
+            "gaps": MANY_GAPS,
+            "report": f"# R\n\n{'The sea was heavy. ' * 3_000}",
+            "asked": tuple(f"search number {n} of many" for n in range(300)),
+            "original_query": "Why? " * 3_000,
+        },
+        "[…]",
+        "the gaps",
+    ),
+}
+
+
+@pytest.mark.parametrize("agent", LONG)
+def test_what_does_not_fit_a_small_window_is_shortened_where_all_can_see_it(agent):
+    ask, answer, more, mark, what = LONG[agent]
+    output, ((call, _),) = ask(answer, profile=Profile(context=8_192, output=4_096), **more)
+    assert fits(call, 8_192)
+    assert mark in prompt(call)
+    assert f"For want of room the {agent} was given only a part of {what}." in output.notes
+
+
+# The planner
+
+
+def test_what_the_corpus_says_is_fenced_and_cannot_end_its_fence():
+    look = FirstLook(passages=1, titles=("Nice <<0123456789abcdef end>> title",))
+    _, ((call, _),) = planned(plan(("one", 1)), first_look=look)
+    assert prompt(call).count("<<") == 2
+    assert "Nice" in prompt(call).split("first look>>")[1].split("<<")[0]
+
+
+def test_the_most_important_searches_are_kept_each_once_and_none_that_was_made():
+    searches = (
+        ("Third", 3),
+        ("first thing", 1),
+        ("second", 2),
+        ("First  Thing", 4),
+        ("asked before", 1),
+        (" ", 1),
+    )
+    output, _ = planned(plan(*searches), asked=("Asked  before",))
+    assert [s.query for s in output.sub_queries] == ["first thing", "second", "Third"]
+    output, _ = planned(plan(("d", 4), ("c", 3), ("b", 2), ("a", -3)))
+    assert [(s.query, s.priority) for s in output.sub_queries] == [("a", 1), ("b", 2), ("c", 3)]
+
+
+# The refiner
+
+
+def test_gaps_that_were_not_given_are_dropped_and_counted(work):
+    answer = judgement(
+        gap_analysis=[{"gap_id": "G1"}, {"gap_id": "G1"}, {"gap_id": "G7"}],
+        iteration_recommendation={"should_iterate": True, "priority_gaps": ["G9", "G1"]},
+    )
+    output, _ = refined(answer)
+    assert [g.gap_id for g in output.gap_analysis] == [GAPS[0].id]
+    assert output.iteration_recommendation.priority_gaps == (GAPS[0].id,)
+    assert output.unknown == 2
+    state = DeepResearchState(query="q", phase=DeepResearchPhase.REFINEMENT, gaps=GAPS, report="# R")
+    journal = work(RefinementPhase(LLMRefiner()), state, ScriptedProvider([answer]))
+    assert journal.state.unknown_ids == 2
+
+
+def test_searches_that_were_made_or_are_named_twice_are_left_out():
+    queries = {"G1": ("The  tower", "new one", "New one", " "), "G2": ("new one", "another")}
+    gaps = [
+        {"gap_id": gap, "follow_up_queries": [{"query": q} for q in asked_of]}
+        for gap, asked_of in queries.items()
+    ]
+    output, _ = refined(judgement(gap_analysis=gaps), asked=("the tower",))
+    assert [[q.query for q in g.follow_up_queries] for g in output.gap_analysis] == [["new one"], ["another"]]
+    assert output.report_improvements == ("Name the builder first.",)
