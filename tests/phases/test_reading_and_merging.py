@@ -53,15 +53,11 @@ def run(work, *, padding=0, reading=None, merge=None, **more):
     """The state after the phase, and the prompts of the readings and of the merges."""
 
     def reads(call):
-        sources = {
-            k.removeprefix("source "): body for k, body in blocks(prompt(call)).items() if "source" in k
-        }
+        shown = {name.removeprefix("source "): body for name, body in blocks(prompt(call)).items()}
         found = [
-            quoting(name, said) | {"confidence": "low"}
-            for name, body in sources.items()
-            for said in SAID
-            if said in body
+            quoting(n, said) for said in SAID for n, body in shown.items() if n[0] == "S" and said in body
         ]
+        found = [{**each, "confidence": "low"} for each in found]
         return {"findings": found, **(reading or {})}
 
     texts = [f"{said} {'Nothing else is told. ' * padding}".strip() for said in SAID]
