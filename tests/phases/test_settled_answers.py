@@ -3,17 +3,16 @@
 import json
 
 import pytest
+from phases.builders import at_analysis, prompt
 from prompt_reading import reading
 
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
 from deep_research.phases.base import WorkLimits
-from deep_research.state import DeepResearchPhase, DeepResearchState, Source, SubQuery
-from deep_research.state.events import ModelReserved, ModelSettled, SourcesAnalyzed
-from deep_research.state.journal import Content, MemoryJournal
+from deep_research.state.events import SourcesAnalyzed
+from deep_research.state.journal import MemoryJournal
 from deep_research.testing.models import ScriptedProvider
 
-QUESTION = "Who built the towers on the reef?"
 TEXTS = [f"The tower number {n} on the reef was built by keeper Mole{n} in {1800 + n}." for n in range(3)]
 
 
@@ -34,28 +33,12 @@ class Mortal(MemoryJournal):
 
 
 def analysed(work, deaths):
-    state = DeepResearchState(
-        query=QUESTION,
-        phase=DeepResearchPhase.ANALYSIS,
-        sub_queries=(SubQuery(id="subq-a", query="builders of the towers"),),
-        sources=tuple(
-            Source(
-                id=f"src-{n:012x}",
-                sub_query_id="subq-a",
-                title=f"Page {n}",
-                rank=n,
-                content_hash=Content.of(text).hash,
-                length=len(text),
-            )
-            for n, text in enumerate(TEXTS)
-        ),
-    )
-    journal = Mortal(state, texts=TEXTS)
+    journal = Mortal(at_analysis("Who built the towers on the reef?", TEXTS), texts=TEXTS)
     journal.deaths = deaths
     agent = LLMAnalyzer()
     agent.call_tokens = 10  # a source in a call
     phase = AnalysisPhase(agent, limits=WorkLimits(max_concurrent=1))
-    provider = ScriptedProvider(lambda c: json.loads(reading(c.messages[-1].content, c.form.json_schema)))
+    provider = ScriptedProvider(lambda call: json.loads(reading(prompt(call), call.form.json_schema)))
     for _ in range(deaths):
         with pytest.raises(Killed):
             work(phase, None, provider, journal=journal)
@@ -69,8 +52,9 @@ def test_an_answer_whose_unit_was_not_recorded_is_asked_for_once_more_and_paid_a
     provider, journal = analysed(work, deaths)
     assert len(provider.calls) == len(plain.calls) + deaths
     assert journal.state.usage.model_calls == len(provider.calls)  # none is in the books twice
-    settled = [event for event in journal.events if isinstance(event, ModelSettled)]
-    reserved = [event for event in journal.events if isinstance(event, ModelReserved)]
+    settled, reserved = (
+        [e for e in journal.events if e.name == f"model.{n}"] for n in ("settled", "reserved")
+    )
     assert len(settled) == len(reserved) == len(provider.calls)
     assert journal.state.usage.input_tokens == sum(event.tokens.input for event in settled)
     assert not journal.state.reservations
