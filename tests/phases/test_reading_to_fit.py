@@ -226,8 +226,8 @@ def test_where_it_fails_the_next_of_its_chain_is_asked_and_then_none_and_that_is
     assert "without a model" in message
 
 
-def condensed(summarizer, model, text=text_of(1, 300), size=500):
-    query = "Who built the towers on the reef?"
+def condensed(summarizer, model, text="", size=500):
+    text, query = text or text_of(1, 300), "Who built the towers on the reef?"
     return asyncio.run(summarizer.condensed(text, size, query=query, counter=Counter(), model=model))
 
 
@@ -258,11 +258,10 @@ def test_a_long_text_is_chosen_from_in_parts_side_by_side_and_once_more_from_wha
 
 
 @pytest.mark.parametrize(
-    ("choices", "sizes", "calls"),
-    [(Choices(), (500, 500), 1), (None, (500, 500), 2), (Choices(), (500, 400), 2)],
+    ("remembers", "sizes", "calls"), [(True, (500, 500), 1), (False, (500, 500), 2), (True, (500, 400), 2)]
 )
-def test_the_same_is_chosen_once_where_choices_are_remembered(choices, sizes, calls):
-    model, summarizer = ScriptedModel(choosing), Summarizer(choices=choices)
+def test_the_same_is_chosen_once_where_choices_are_remembered(remembers, sizes, calls):
+    model, summarizer = ScriptedModel(choosing), Summarizer(choices=Choices() if remembers else None)
     one, other = (condensed(summarizer, model, size=size) for size in sizes)
     assert (one == other) is (len(set(sizes)) == 1)
     assert len(model.calls) == calls
