@@ -12,6 +12,7 @@ from deep_research.errors import ModelError
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.profiles import Profile
 from deep_research.phases.analysis import AnalysisPhase
+from deep_research.phases.analysis.findings_merge import _says_no_more
 from deep_research.phases.analysis.llm import LLMAnalyzer
 from deep_research.phases.base import WorkLimits
 from deep_research.state import ConfidenceLevel, Gap, RunOptions, SourceQuality
@@ -185,3 +186,9 @@ def test_findings_to_be_compared_fit_a_small_window(work):
     assert "more)" in prompt(call)
     assert len(journal.state.findings) == 140
     assert "the findings when they were compared" in " ".join(x.message for x in journal.state.notices)
+
+
+def test_a_model_cannot_make_one_of_statements_that_have_nothing_in_common():
+    towers = known(1, "The towers of the coast were built of stone by the board.")
+    assert _says_no_more(known(2, "The board built the towers of stone."), than=towers)
+    assert not _says_no_more(known(3, "Everyone agrees that the vendor sells best."), than=towers)
