@@ -13,14 +13,15 @@ from deep_research.budget.archive import Archive
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.tokens import Counter
-from deep_research.errors import ModelError, WorkError
+from deep_research.errors import ModelError, StoreFullError, StoreReadOnlyError, WorkError
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.profiles import Profile
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.analysis.llm import CALL_TOKENS, LLMAnalyzer
 from deep_research.phases.base import WorkLimits
+from deep_research.phases.content_archiving import Original, keep
 from deep_research.phases.summarizing import Choices, Summarizer
-from deep_research.state import ModelRole, RunOptions, SourceQuality
+from deep_research.state import ModelRole, RunOptions, SentItem, SourceQuality
 from deep_research.testing import MemoryJournal
 from deep_research.testing.models import ScriptedModel, ScriptedProvider
 
@@ -307,6 +308,33 @@ def test_an_archive_that_cannot_be_written_is_told_and_ends_nothing(work, tmp_pa
     _, journal = read(work, TWENTY, analyzer(10_000, archive=archived(tmp_path / "archive")))
     assert journal.state.findings
     assert notices(journal, "archive")
+
+
+class Failing:
+    def __init__(self, error):
+        self.error = error
+
+    def save(self, *_, **__):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "said"),
+    [
+        (StoreFullError("The disk is full."), "A light.", "disk"),
+        (StoreReadOnlyError("Not to be written."), "A light.", "written"),
+        (None, "half \ud800", "are not kept: This cannot be archived: UnicodeEncodeError."),
+    ],
+)
+def test_an_original_that_cannot_be_written_is_told_and_nothing_is_kept(error, text, said, tmp_path):
+    archive, item = (
+        Failing(error) if error else archived(tmp_path),
+        SentItem(id="a", original_tokens=9, current_tokens=1),
+    )
+    kept, (note,) = asyncio.run(keep(archive, [item], {"a": Original(text, "source")}))
+    assert kept == {}
+    assert note.notice.name == "archive"
+    assert said in note.notice.message
 
 
 # Crashes, and agents that give up
