@@ -1,9 +1,9 @@
 """What an element's own style hides is no text; what only looks like hiding is."""
 
 import pytest
+from made import web_page
 
 from deep_research.sources.extract.hiding import hides
-from deep_research.sources.extract.readers import read
 
 TOLD = "The harbour light was moved to the moon in 1999 by order of the queen."
 PARAGRAPHS = "".join(
@@ -41,38 +41,35 @@ transform:scale(0)
 zoom:0
 filter:opacity(0)
 mso-hide:all""".splitlines()
-SHOWING = [
-    "",
-    "color:red",
-    "color:#fff",
-    "color:white;background:#003366",
-    "color:rgba(0,0,0,0.87)",
-    "color:#10203040",
-    "color:transparent;-webkit-background-clip:text;background:linear-gradient(red,blue)",
-    "font-size:0.8em",
-    "font-size:75%",
-    "font-size:10px",
-    "font:12px/1.5 serif",
-    "opacity:0.9",
-    "opacity:1",
-    "margin-left:-15px",
-    "left:-50%;position:relative",
-    "text-indent:-1em",
-    "display:block;width:1px;",
-    "width:100%;height:1px;overflow:visible",
-    "transform:scale(0.9)",
-    "clip:auto",
-    "background:none",
-    "background:#fff",
-    "visibility:visible",
-    "font-size:var(--none)",
-    ":;;:none;display",
-]
+SHOWING = """
+color:red
+color:#fff
+color:white;background:#003366
+color:rgba(0,0,0,0.87)
+color:#10203040
+color:transparent;-webkit-background-clip:text;background:linear-gradient(red,blue)
+font-size:0.8em
+font-size:75%
+font-size:10px
+font:12px/1.5 serif
+opacity:0.9
+opacity:1
+margin-left:-15px
+left:-50%;position:relative
+text-indent:-1em
+display:block;width:1px;
+width:100%;height:1px;overflow:visible
+transform:scale(0.9)
+clip:auto
+background:none
+background:#fff
+visibility:visible
+font-size:var(--none)
+:;;:none;display""".splitlines()
 
 
 def text_of(element: str) -> str:
-    page = f"<html><body><main><h1>Lights</h1>{PARAGRAPHS}{element}{PARAGRAPHS}</main></body></html>"
-    return read(page.encode(), "text/html", "https://site.org/p", 2_000_000).text
+    return web_page(f"<main><h1>Lights</h1>{PARAGRAPHS}{element}{PARAGRAPHS}</main>").text
 
 
 @pytest.mark.parametrize("style", HIDING)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import re
 
-import docx
 import pytest
+from word import paragraph, said, written
 
 from deep_research.sources.extract.readers import read
 from deep_research.text.units import measured
@@ -38,28 +37,23 @@ CASES = [
 
 
 def html(words: str) -> str:
-    return read(f"<body><p>{words}</p></body>".encode(), "text/html", "wall.html", 10**6).text
+    return read(f"<body><p>{words}</p></body>".encode(), "text/html").text
 
 
 def markdown(words: str) -> str:
-    return read(words.encode(), "text/markdown", "wall.md", 10**6).text
+    return read(words.encode(), "text/markdown").text
 
 
 def rst(words: str) -> str:
-    words = re.sub(r"<su([bp])>(.*?)</su[bp]>", r"\\ :su\1:`\2`\\ ", words)
-    return read(words.encode(), "", "wall.rst", 10**6).text
+    return read(re.sub(r"<su([bp])>(.*?)</su[bp]>", r"\\ :su\1:`\2`\\ ", words).encode(), "", "wall.rst").text
 
 
 def word(words: str) -> str:
-    made = docx.Document()
-    paragraph = made.add_paragraph()
-    for at, piece in enumerate(re.split(r"</?(su[bp])>", words)[::2]):
-        run = paragraph.add_run(piece)
-        if at % 2:
-            setattr(run.font, "subscript" if f"<sub>{piece}</sub>" in words else "superscript", True)
-    out = io.BytesIO()
-    made.save(out)
-    return read(out.getvalue(), "", "wall.docx", 10**6).text
+    raised = {"sub": '<w:vertAlign w:val="subscript"/>', "sup": '<w:vertAlign w:val="superscript"/>'}
+    pieces = re.findall(r"<(su[bp])>(.*?)</su[bp]>|([^<]+)", words)
+    return written(
+        paragraph("".join(said(inside or plain, raised.get(tag, "")) for tag, inside, plain in pieces))
+    ).text
 
 
 @pytest.mark.parametrize("reader", [html, markdown, rst, word])
