@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
 
 import pytest
 
-from deep_research.errors import ExtractionError
-from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.plaintext import UnreadableError, decode, guessed
+from deep_research.sources.extract.readers import read
 
 RUSSIAN = (
     "Рыбаки подтверждают её слова: в прошлом году уловы сократились почти вдвое. «Мы не ожидали, что изменения "
@@ -50,13 +48,6 @@ WESTERN = (
     "© 2019 ACME® Ltd. Model X™ – 20 °C ± 2 °C, 5 µm, ½ inch × ¼ inch, § 12, • first • second • third … “end”\n",
     "Tea,£2.50 ± £1\nCoffee,£3.10 ± £2\nCake,£4 ± £1\nSoup,£5.75 ± £2\nBread,£1.20 ± £1\nJuice,£2 ± £1\nWater,£1\n",
 )
-
-
-@pytest.fixture(scope="module")
-def extractor() -> Iterator[Extractor]:
-    one = Extractor()
-    yield one
-    one.close()
 
 
 @pytest.mark.parametrize("times", [1, 12, 300])
@@ -112,13 +103,13 @@ def test_what_is_declared_and_is_no_encoding_is_passed_over(name: str) -> None:
         ("a.html", f"<html><body><h1>Отчёт</h1>{f'<p class=text>{RUSSIAN}</p>' * 8}</body></html>"),
     ],
 )
-def test_each_kind_of_text_is_read_so(extractor: Extractor, name: str, document: str) -> None:
-    read = extractor.submit(document.encode("cp1251"), name=name).result()
-    assert "Анна Сергеева" in read.text
-    assert read.language == "ru" or name == "a.csv"
+def test_each_kind_of_text_is_read_so(name: str, document: str) -> None:
+    found = read(document.encode("cp1251"), name=name)
+    assert "Анна Сергеева" in found.text
+    assert found.language == "ru" or name == "a.csv"
 
 
-def test_signs_by_chance_are_refused_as_ever(extractor: Extractor) -> None:
+def test_signs_by_chance_are_refused_as_ever() -> None:
     chance = random.Random(7)
     for size in (30, 60, 200, 2_000, 40_000):
         for first in (1, 128):
@@ -127,8 +118,8 @@ def test_signs_by_chance_are_refused_as_ever(extractor: Extractor) -> None:
             if b"\x81" in raw and b"\x9d" in raw:
                 with pytest.raises(UnreadableError):
                     decode(raw)
-    with pytest.raises(ExtractionError):
-        extractor.submit(bytes(chance.choices(range(1, 256), k=4_000)), name="a.txt").result()
+    with pytest.raises(UnreadableError):
+        read(bytes(chance.choices(range(1, 256), k=4_000)), name="a.txt")
 
 
 @pytest.mark.timed

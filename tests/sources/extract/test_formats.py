@@ -91,10 +91,7 @@ def test_what_is_packed_is_told_by_the_names_at_its_end(raw: bytes, format_: For
         (b"\x1f\x8b\x08" + bytes(50), "an archive"),
         (b"PK\x03\x04" + bytes(50), "an archive"),
         (b"PK\x03\x04" + bytes(26) + b"EncryptedPackage", "encrypted"),
-        (
-            bytes.fromhex("d0cf11e0a1b11ae1") + "__substg1.0".encode("utf-16-le"),
-            "a mail of Outlook; save it as eml",
-        ),
+        (_STREAM + "__substg1.0".encode("utf-16-le"), "a mail of Outlook; save it as eml"),
         (bytes(range(256)) * 4, "binary"),
         (b"", "nothing in it"),
         (b" \n ", "nothing in it"),
