@@ -21,7 +21,7 @@ from deep_research.errors import ConfigurationError, DeepResearchError, UnknownN
 from deep_research.phases.agent_contract import Agent, AgentSpec, Operation, bind
 from deep_research.phases.analysis import AnalyzerOutput, ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import ANALYZE, SURVEY
-from deep_research.phases.planning import ExtractivePlanner, PlannedQuery, PlannerInput, PlannerOutput
+from deep_research.phases.planning import ExtractivePlanner
 from deep_research.phases.planning.handoff import PLAN
 from deep_research.phases.refinement import ExtractiveRefiner
 from deep_research.phases.synthesis import ExtractiveSynthesizer
@@ -276,12 +276,3 @@ def test_a_run_all_of_whose_agents_are_behind_json_records_what_a_direct_one_doe
     assert wire.crossed >= wanted
     assert remote.report == direct.report
     assert recorded_far == recorded
-
-
-def test_a_custom_agent_may_still_be_a_plain_function(tmp_path: Path) -> None:
-    def plan(handoff: PlannerInput) -> dict[str, Any]:
-        query = PlannedQuery(query=handoff.original_query)
-        return PlannerOutput(research_brief="As asked.", sub_queries=(query,)).model_dump()
-
-    result, _ = run(tmp_path, agents={"planner": plan})
-    assert [each.query for each in result.state.sub_queries][:1] == [QUESTION]

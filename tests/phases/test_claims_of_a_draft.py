@@ -358,26 +358,6 @@ def test_new_words_are_judged_too_and_known_ones_not_again(work):
     assert units(journal).count("claims.judged") == 2
 
 
-def test_a_report_that_was_interrupted_after_any_event_comes_out_the_same_and_no_call_is_made_twice(work):
-    def models():
-        supported = lambda call: judging(*["supported"] * prompt(call).count("\nC"))  # noqa: E731
-        said = f"{DRAFT} {RAISED} [F1]."
-        return Models(work, said=said, repair=mended(**{**MENDED, "C1": f"{UPON} [F1]."}), judge=supported)
-
-    first = models()
-    whole = first.written()
-    assert first.calls == 4  # draft, judge, repair, judge
-    for place in range(1, len(whole.events)):
-        left, recorded = MemoryJournal(at_synthesis(), texts=TEXTS.values()), whole.events[:place]
-        asyncio.run(left.record(*recorded))
-        second = models()
-        second.written(journal=left)
-        assert (left.state.report, left.state.claims) == (whole.state.report, whole.state.claims), place
-        paid = sum(event.name == "model.settled" for event in recorded)
-        lost = recorded[-1].name == "model.settled"  # with what the process had not recorded yet
-        assert second.calls == 4 - paid + lost, place
-
-
 # The parts of the question
 
 ASKED = ("Who built the Orm lighthouse?", "How tall is it?", "What did it cost?")

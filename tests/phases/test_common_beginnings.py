@@ -3,9 +3,8 @@ read it again."""
 
 import pytest
 from orm_light import BUILT, FINDINGS, HARE, HARE_TEXT, ORM, ORM_TEXT, TALL, TEXTS, WHITE, finding, state
-from phases.builders import SYNTHESIS, prompt
+from phases.builders import prompt
 
-from deep_research.phases.handoff import EvidenceInput, evidence_of, shared
 from deep_research.phases.quote_passages import passages, united, without
 from deep_research.phases.refinement import RefinementPhase
 from deep_research.phases.refinement.llm import LLMRefiner
@@ -13,7 +12,7 @@ from deep_research.phases.synthesis import SynthesisPhase
 from deep_research.phases.synthesis.handoff import JudgeScope
 from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.report.references import without_marks
-from deep_research.state import ConfidenceLevel, DeepResearchPhase, SourceQuality, SubQuery, SubQueryStatus
+from deep_research.state import ConfidenceLevel, SourceQuality, SubQuery, SubQueryStatus
 from deep_research.testing.models import ScriptedProvider
 
 REPORT = f"# The Orm\n\n## Said\n\n{BUILT[:-1]} [F1].\n\n## More\n\n{TALL[:-1]} [F2].\n"
@@ -151,9 +150,3 @@ def test_of_a_passage_that_was_shown_the_rest_alone_is_told():
 def test_a_quote_whose_text_is_gone_is_its_own_window():
     (only,) = passages((FINDINGS[2],), {})[FINDINGS[2].id]
     assert HARE_TEXT[only.start : only.end] == only.text == WHITE
-
-
-def test_sources_are_in_the_order_in_which_they_were_found():
-    made = state(phase=SYNTHESIS, **SECOND_ROUND)
-    handoff = EvidenceInput(**shared(made, DeepResearchPhase.SYNTHESIS), **evidence_of(made))
-    assert handoff.source_rounds == ((ORM.id,), (PAINTED.id,))

@@ -22,7 +22,6 @@ TEXTS = (
     "# Gold Reef\n\nThe tower of Gold Reef is 47 metres high and was lit in 1904. " + "It rained. " * 400,
 )
 BUILT = "The Orm lighthouse was built in 1911 by Ada Brook."
-OIL = "The lamp burned whale oil until 1843."
 HIGH = "The tower of Gold Reef is 47 metres high."
 LIT = "The tower of Gold Reef is 47 metres high and was lit in 1904."
 QUOTE = "The Orm lighthouse was built in 1911, by Ada Brook"
@@ -60,7 +59,6 @@ def again(name, *quotes, words=""):
     ("content", "quote", "words"),
     [
         (BUILT, "the Orm lighthouse was built in 1911 by Ada Brook.", MARKED),
-        (OIL, "“Its lamp burned the whale oil until 1843”", "Its lamp burned whale oil until 1843"),
         (BUILT, "Orm lighthouse was built … Ada Brook, on a rock.", f"{MARKED[4:]}, on a rock."),
     ],
 )  # fmt: skip
@@ -120,11 +118,6 @@ def test_without_a_usable_answer_the_first_one_stands(work, answer):
     made, _ = read(work, quoting("S1", BUILT, WRONG), quoting("S2", HIGH, HIGH[:-1]), again=answer)
     assert told(made) == [(HIGH, [HIGH[:-1]])]
     assert made.unlocated == 1
-
-
-def test_nothing_is_asked_again_where_a_cap_has_no_request_to_spare(work):
-    made, asked = read(work, quoting("S1", BUILT, WRONG), again=again("F1", QUOTE), **NO_MORE)
-    assert (made.unlocated, asked) == (1, [])
 
 
 def test_a_reading_that_is_in_the_log_asks_for_nothing_again(work):
@@ -193,9 +186,3 @@ def test_where_the_model_has_no_say_the_words_give_way_to_their_source(work, mor
     made, _ = read(work, quoting("S1", OLD, QUOTE), again=answer, **more)
     assert [f.content.replace("**", "") for f in made.findings] == [f"{QUOTE}, on a rock."]
     assert made.unfounded == 0
-
-
-def test_a_finding_that_is_carried_is_not_asked_for(work):
-    made, asked = read(work, quoting("S1", RIGHT, QUOTE), quoting("S2", HIGH, LIT))
-    assert len(made.findings) == 2
-    assert asked == []

@@ -15,7 +15,6 @@ from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.tokens import Counter
 from deep_research.errors import ModelError, StoreFullError, StoreReadOnlyError, WorkError
 from deep_research.models.failures import Verdict, failure
-from deep_research.models.profiles import Profile
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.analysis.llm import CALL_TOKENS, LLMAnalyzer
 from deep_research.phases.base import WorkLimits
@@ -171,13 +170,6 @@ def test_where_not_even_a_sentence_of_each_fits_something_is_left_out_all_the_sa
     _, journal = read(work, [text_of(n, 100) for n in range(120)], analyzer(2_000))
     assert any(not item.current_tokens for item in sent(journal).values())
     assert any("were not read at all" in x.message for x in journal.state.notices)
-
-
-def test_no_prompt_is_larger_than_a_small_window_has_room_for(work):
-    texts = [text_of(n, 300) for n in range(10)]
-    provider, _ = read(work, texts, analyzer(12_000), profile=Profile(context=8_192, output=4_096))
-    assert all(COUNT(call.system + prompt(call)) + call.max_output < 8_192 for call in provider.calls)
-    assert all(f"built by keeper Mole{n}" in provider.shown()[n] for n in range(10))
 
 
 def test_where_nothing_is_managed_sources_are_handed_on_whole(work):

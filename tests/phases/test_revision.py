@@ -1,6 +1,5 @@
 """A report is revised by the sections that change; of two versions the better is kept, and why stands in the log."""
 
-import asyncio
 import random
 from dataclasses import replace
 
@@ -36,7 +35,6 @@ from deep_research.state import (
     RunOptions,
 )
 from deep_research.state.events import ReportCompared
-from deep_research.state.journal import MemoryJournal
 
 NAMES = ("Built", "Height", "Paint", "Again", "Reef", "Colour", "Year", "Last")
 SAID = (f"{BUILT[:-1]} [F1].", f"{TALL[:-1]} [F2].", f"{WHITE[:-1]} [F3].")
@@ -285,23 +283,6 @@ def test_where_no_revision_can_be_had_the_report_stays_and_nobody_waits(work, ag
     assert journal.state.report == earlier.report
     assert journal.state.phase_done
     assert [event.name for event in journal.events].count("report.compared") == 1
-
-
-def test_a_revision_that_was_interrupted_after_any_event_comes_out_the_same_and_no_call_is_made_twice(work):
-    again = f"## Reef\n\n{REEF} [F2]. {SOLD} [F3]."
-    _, whole = Writes(work, again).revised()
-    for place in range(1, len(whole.events)):
-        writes, recorded = Writes(work, again), whole.events[:place]
-        at = writes.first().model_copy(update=AGAIN)
-        asked, left = len(writes.model.calls), MemoryJournal(at, texts=TEXTS.values())
-        asyncio.run(left.record(*recorded))
-        writes.written(at, journal=left)
-        assert left.state.report == whole.state.report, place
-        paid, lost = (
-            sum(event.name == "model.settled" for event in recorded),
-            recorded[-1].name == "model.settled",
-        )
-        assert len(writes.model.calls) - asked == 2 - paid + lost, place
 
 
 def test_a_report_that_another_agent_wrote_is_written_anew(work):

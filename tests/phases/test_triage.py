@@ -12,7 +12,7 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
 from deep_research.phases.analysis.source_texts import excerpt
-from deep_research.phases.analysis.triage import LONGEST_READ_ON, MOST_READ_ON, look, notices_of, triaged
+from deep_research.phases.analysis.triage import LONGEST_READ_ON, MOST_READ_ON, look, triaged
 from deep_research.phases.base import WorkLimits
 from deep_research.retrieval.ranking import Questions
 from deep_research.state import ContextUsage, ReadDepth, RunOptions, SentItem, SourceTriage, Span, SubQuery
@@ -169,12 +169,6 @@ def test_what_was_chosen_is_what_a_resumed_run_reads(work):
     only = SourceTriage(source_id=plan.triage[0].source_id, extent=SECTIONS, spans=(span,))
     plan = plan.model_copy(update={"triage": (only, *plan.triage[1:])})
     assert ANSWER not in read(work, state(TEXTS, reading=plan), TEXTS)[0][0]
-
-
-def test_only_what_was_left_out_is_told():
-    assert notices_of((SourceTriage(source_id="a", extent=EVERYTHING),), 2) == []
-    (notice,) = notices_of((SourceTriage(source_id="a", extent=SECTIONS),), 2)
-    assert notice.message.startswith("Of 1 source of round 2 a model read 1 only in the sections")
 
 
 # Sources of earlier rounds, read on

@@ -1,13 +1,11 @@
 """Whole prompts, as a model gets them: what writer, outliner and critic know of sources, dates and what was said."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 import pytest
 from orm_light import BUILT, FINDINGS, HARE, HARE_TEXT, ORM, TEXTS, WHITE, finding, state
 from phases.builders import SYNTHESIS, Model, prompt
 
-from deep_research.phases.planning import PlanningPhase
-from deep_research.phases.planning.llm import LLMPlanner
 from deep_research.phases.refinement import RefinementPhase
 from deep_research.phases.refinement.llm import LLMRefiner
 from deep_research.phases.synthesis import SynthesisPhase
@@ -48,7 +46,6 @@ OUTLINE = {
     ],
 }
 ANSWERS = {
-    "Plan": {"research_brief": "b", "sub_queries": [{"query": "q"}, {"query": "r"}]},
     "Judgement": {"gap_analysis": [], "iteration_recommendation": {"should_iterate": False}},
     "report": REPORT,
     "Outline": OUTLINE,
@@ -58,7 +55,6 @@ ANSWERS = {
     "last_pass": "No.",
 }
 PHASES = {
-    "planner": lambda: PlanningPhase(LLMPlanner()),
     "writer": lambda: SynthesisPhase(LLMSynthesizer(), judge=JudgeScope.OFF),
     "critic": lambda: RefinementPhase(LLMRefiner()),
 }
@@ -110,13 +106,6 @@ def test_what_a_prompt_has(work, agent, kind, more, words):
     for each in words:
         assert each in said[kind]
     assert "at most 0" not in "".join(said.values())
-
-
-@pytest.mark.parametrize("agent", PHASES)
-def test_every_prompt_has_the_day(work, agent):
-    for said in prompts(work, agent, options=RunOptions(as_of=date(2025, 12, 31))).values():
-        assert "2026-03-05" in said
-        assert "2025-12-31" in said
 
 
 def test_a_sources_quality_that_was_found_out_later_makes_a_limit_void():

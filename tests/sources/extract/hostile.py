@@ -7,7 +7,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 
-HTML = "text/html"
 MAIN = "A sentence of the page that is worth reading, because it says when the lamp was lit. " * 8
 
 

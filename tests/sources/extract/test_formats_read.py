@@ -12,7 +12,6 @@ import pytest
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import read
-from deep_research.text.plain import clean
 from deep_research.text.rows import clauses
 
 INPUTS = Path(__file__).parents[2] / "data" / "readers"
@@ -28,13 +27,6 @@ def of(name: str, raw: bytes | str) -> Document:
 
 
 # Web pages
-
-
-def test_rows_of_a_page_find_their_headers() -> None:
-    document = read((INPUTS / "government.html").read_bytes(), "text/html")
-    assert row(document, "Mole | 3.40 | 0.397 | 2") == [
-        "Station: Mole; Highest: 3.40; Mean: 0.397; Days missing: 2"
-    ]
 
 
 def test_comments_in_a_listing_are_part_of_it_and_a_day_in_the_text_is_none_of_publication() -> None:
@@ -78,23 +70,6 @@ def test_the_charset_of_header_or_page_is_followed(media_type: str, head: str) -
 
 
 # PDF and Word
-
-
-def test_the_columns_of_a_paper_are_read_one_after_the_other() -> None:
-    document = read(made.paper(), "application/pdf")
-    assert document.text == (INPUTS / "paper.expected.txt").read_text(encoding="utf-8").rstrip("\n")
-    assert document.title == "A Survey of Forty Harbour Walls"
-    assert document.published is None  # when a file was made is no day of publication
-
-
-def test_a_report_loses_its_running_headers_and_page_numbers_and_keeps_its_pages() -> None:
-    document = of("report.pdf", made.report())
-    assert "Annual Report" not in document.text
-    assert "Page " not in document.text
-    assert "cold store, which was opened in May." in document.text
-    assert (document.title, document.author) == ("Port of Ellery - Annual Report 2024", "")
-    assert [document.text[page:].split()[0] for page in document.pages] == ["The", "opened", "Income", "The"]
-    assert clean(document.text) == document.text
 
 
 def test_a_word_document_is_read_in_order() -> None:

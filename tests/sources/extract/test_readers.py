@@ -12,7 +12,6 @@ from pathlib import Path
 import made
 import pytest
 
-from deep_research import DeepResearch, RunStatus
 from deep_research.errors import CorpusError, ExtractionError
 from deep_research.sources.documents import IndexReport, LocalCorpus, Skipped
 from deep_research.sources.extract import Extractor, readers
@@ -361,34 +360,3 @@ def test_where_the_reader_of_pdfs_is_not_installed_all_other_files_are_read(
         assert (report.documents, report.skipped) == (2, (Skipped("a.pdf", NO_READER),))
     forget()
     assert prepared(root)[0].documents == 3  # it is read once it can be
-
-
-def test_a_file_is_read_again_by_a_newer_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "wall.txt").write_text(PROSE)
-    (root / "none.txt").write_text(" ")
-    for version, changed in (("txt 1", 1), ("txt 1", 0), ("txt 2", 1)):
-        monkeypatch.setattr(
-            "deep_research.sources.documents.follower.version_for", lambda _, said=version: said
-        )
-        corpus = LocalCorpus(root, data_dir=tmp_path / "data")
-        report = corpus.prepare()
-        assert report.added + report.changed == changed
-        assert [file.path for file in report.skipped] == ["none.txt"]
-        asyncio.run(corpus.aclose())
-
-
-@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "SystemExit(3)"])
-@pytest.mark.parametrize("place", ["load", "read"])
-def test_a_run_over_files_of_a_reader_that_would_end_the_process_comes_to_its_end(
-    install: Install, root: Path, place: str, raised: str
-) -> None:
-    install("broken", **({"code": f"raise {raised}"} if place == "load" else {"within": f"raise {raised}"}))
-    (root / "wall.note").write_text("the wall")
-    (root / "wall.md").write_text("# Wall\n\nThe wall of Hull is ninety feet long, says the board.\n")
-    with DeepResearch(corpus=root, store="memory", data_dir=root.parent / "data") as research:
-        result = research.run("How long is the wall of Hull?")
-    assert result.status is RunStatus.COMPLETED
-    told = " ".join(notice.message for notice in result.notices)
-    assert raised.partition("(")[0] in told
