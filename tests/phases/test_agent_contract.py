@@ -41,58 +41,35 @@ def agent_with(**declared: Any) -> Any:
     return type("Own", (), {"__call__": lambda self, handoff: None, **declared})()
 
 
-def test_an_agent_that_declares_nothing_is_named_by_its_class_and_has_its_main_operation() -> None:
-    agent = bind(agent_with(), AgentRole.PLANNER, (PLAN,))
-    assert agent.spec == AgentSpec(name="Own", operations=frozenset({"plan"}))
-
-
 def test_what_an_agent_declares_and_the_methods_it_has_are_its_spec() -> None:
+    agent = bind(agent_with(survey=print), AgentRole.PLANNER, (PLAN,))  # no operation of that role
+    assert agent.spec == AgentSpec(name="Own", operations=frozenset({"plan"}))
     spec = bind(ExtractiveAnalyzer(), AgentRole.ANALYZER, OPERATIONS[AgentRole.ANALYZER]).spec
-    assert spec == AgentSpec(
-        name="extractive analyzer",
-        operations=frozenset({"analyze", "survey"}),
-        deterministic=True,
-        reads_again=True,
-        batch_bytes=8_000_000,
-    )
+    operations = frozenset({"analyze", "survey"})
+    declared = {"deterministic": True, "reads_again": True, "batch_bytes": 8_000_000}
+    assert spec == AgentSpec(name="extractive analyzer", operations=operations, **declared)
     assert AgentSpec.model_validate_json(spec.model_dump_json()) == spec
 
 
-def test_a_method_that_is_no_operation_of_the_role_is_the_agents_own() -> None:
-    assert bind(agent_with(survey=print), AgentRole.PLANNER, (PLAN,)).spec.operations == {"plan"}
+def far(*operations: str, **calls: Any) -> Agent:
+    return Agent(AgentSpec(name="far", operations=frozenset(operations)), calls)
 
 
-ANALYZING = frozenset({"analyze"})
+BAD, UNKNOWN = ConfigurationError, UnknownNameError
 REFUSED: dict[str, tuple[Any, type[DeepResearchError], str]] = {
-    "not callable": (object(), ConfigurationError, "The analyzer is not callable."),
-    "a word for a switch": (
-        agent_with(deterministic="yes"),
-        ConfigurationError,
-        "The analyzer Own declares deterministic = 'yes': Input should be a valid boolean.",
-    ),
-    "no size": (agent_with(batch_bytes=0), ConfigurationError, "The analyzer Own declares batch_bytes = 0: "),
-    "no name": (agent_with(name=None), ConfigurationError, "The analyzer Own declares name = None: "),
-    "a slip": (
-        agent_with(use_model=True),
-        UnknownNameError,
-        "Unknown declaration of the analyzer 'use_model'. Did you mean 'uses_model'?",
-    ),
-    "another role's operation": (
-        Agent(AgentSpec(name="far", operations=ANALYZING | {"repair"}), {"analyze": print, "repair": print}),
-        UnknownNameError,
-        "Unknown operation of the analyzer 'repair'.",
-    ),
-    "an operation without a call": (
-        Agent(AgentSpec(name="far", operations=ANALYZING | {"survey"}), {"analyze": print}),
-        ConfigurationError,
-        "The analyzer 'far' has no call for survey.",
-    ),
-    "no main operation": (
-        Agent(AgentSpec(name="far", operations=frozenset({"survey"})), {"survey": print}),
-        ConfigurationError,
-        "The analyzer 'far' has no call for analyze.",
-    ),
-}
+    "not callable": (object(), BAD, "The analyzer is not callable."),
+    "a word for a switch": (agent_with(deterministic="yes"), BAD,
+        "The analyzer Own declares deterministic = 'yes': Input should be a valid boolean."),
+    "no size": (agent_with(batch_bytes=0), BAD, "The analyzer Own declares batch_bytes = 0: "),
+    "no name": (agent_with(name=None), BAD, "The analyzer Own declares name = None: "),
+    "a slip": (agent_with(use_model=True), UNKNOWN,
+        "Unknown declaration of the analyzer 'use_model'. Did you mean 'uses_model'?"),
+    "another role's operation": (far("analyze", "repair", analyze=print, repair=print), UNKNOWN,
+        "Unknown operation of the analyzer 'repair'."),
+    "an operation without a call": (far("analyze", "survey", analyze=print), BAD,
+        "The analyzer 'far' has no call for survey."),
+    "no main operation": (far("survey", survey=print), BAD, "The analyzer 'far' has no call for analyze."),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -137,16 +114,17 @@ class NarrowAllowance:
         self.take, self.charge = purse.take, purse.charge
 
 
+DAY = date(1811, 2, 1)
 VALUES: dict[Any, Any] = {
     str: "Dalén’s “sun valve”",
     int: 1,
     float: 0.5,
     bool: True,
     bytes: b"\xff\x00%PDF",
-    date: date(1811, 2, 1),
+    date: DAY,
     datetime: datetime(2026, 1, 1, tzinfo=UTC),
     ContentRules: ContentRules(reading_tokens=9),
-    SearchFilters: SearchFilters(since=date(1811, 2, 1), domains=("example.org",), language="sv"),
+    SearchFilters: SearchFilters(since=DAY, domains=("example.org",), language="sv"),
 }
 
 
@@ -222,16 +200,10 @@ def run(folder: Path, question: str = QUESTION, **options: Any) -> tuple[Any, li
 
 def test_agents_behind_json_write_the_report_that_agents_of_this_process_write(tmp_path: Path) -> None:
     wire = Wire()
-    own = {
-        AgentRole.PLANNER: ExtractivePlanner(),
-        AgentRole.ANALYZER: ExtractiveAnalyzer(),
-        AgentRole.SYNTHESIZER: ExtractiveSynthesizer(),
-        AgentRole.REFINER: ExtractiveRefiner(),
-    }
-    far = {
-        role: wire.across(bind(agent, role, OPERATIONS[role]), OPERATIONS[role])
-        for role, agent in own.items()
-    }
+    roles = AgentRole.PLANNER, AgentRole.ANALYZER, AgentRole.SYNTHESIZER, AgentRole.REFINER
+    own = ExtractivePlanner(), ExtractiveAnalyzer(), ExtractiveSynthesizer(), ExtractiveRefiner()
+    bound = {role: bind(agent, role, OPERATIONS[role]) for role, agent in zip(roles, own, strict=True)}
+    far = {role: wire.across(agent, OPERATIONS[role]) for role, agent in bound.items()}
     direct, _ = run(tmp_path / "direct")
     remote, _ = run(tmp_path / "remote", agents=far)
     assert wire.crossed == {"plan", "analyze", "survey", "synthesize", "refine"}
