@@ -60,57 +60,19 @@ def of(text):
     return {"page.md": text}
 
 
-HARBOUR = """\
-# Rules of the harbour
-
-## In the water
-
-You must never:
-
-- dive into the shallow end of the basin;
-- run along the edge.
-
-## Printers
-
-- Supported printers:
-  - Alpha printers of the second series with the new cartridge
-- Unsupported printers:
-  - Beta printers of series 3
-
-## Formats
-
-The export formats of the tool are:
-
-- CSV
-- JSON
-
-## CSV
-
-Comma.
-
-## JSON
-
-Braces.
-
-## Doors
-
-To change the code of a door run:
-
-```
-door set --north 4
-```
-
-## Floats
-
-The errors of float operations are no more than 1 part in 2**53 per operation.
-
-## Titles
-
-| | Keeper (L1) | Senior keeper (L2) |
-| --- | --- | --- |
-| Trust | Is looked over by another one at the end of the day, or by two of the office. | Works the lamp \
-alone through the whole of each watch, and looks over what the others did by day. |
-"""
+HARBOUR = (
+    "# Rules of the harbour",
+    *("## In the water", "You must never:", "- dive into the shallow end of the basin;\n- run along the edge."),
+    *("## Printers", "- Supported printers:\n  - Alpha printers of the second series with the new cartridge\n"
+      "- Unsupported printers:\n  - Beta printers of series 3"),
+    *("## Formats", "The export formats of the tool are:", "- CSV\n- JSON"),
+    *("## CSV", "Comma.", "## JSON", "Braces."),
+    *("## Doors", "To change the code of a door run:", "```\ndoor set --north 4\n```"),
+    *("## Floats", "The errors of float operations are no more than 1 part in 2**53 per operation."),
+    *("## Titles", "| | Keeper (L1) | Senior keeper (L2) |\n| --- | --- | --- |\n| Trust | Is looked over by another one at"
+      " the end of the day, or by two of the office. | Works the lamp alone through the whole of each watch, and looks"
+      " over what the others did by day. |\n"),
+)  # fmt: skip
 AND = "and " * 8 + "more of it"
 FORBIDDEN = (
     f"dogs {AND}",
@@ -125,7 +87,7 @@ WATER = (
     " May and September. The quota was halved in the drought of 2018. Who draws more pays a fine of 3 crowns."
 )
 RULES = {
-    "rules.md": HARBOUR,
+    "rules.md": "\n\n".join(HARBOUR),
     "lamps.md": "\n".join(
         ["# Lamps\n\nThe lamps that a keeper may light are:\n", *(f"- {lamp}" for lamp in LAMPS)]
     ),

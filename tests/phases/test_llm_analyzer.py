@@ -149,17 +149,15 @@ def test_what_earlier_rounds_found_is_put_together_with_the_new(work):
     assert all(text not in model.prompts("Merge")[0] for text in texts(3))
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("The tower is 35 metres tall.", "The tower is 49 metres tall."),
-        ("The tower was sound.", "The tower was not sound."),
-        ("The tower was lit.", "The tower was lit in 1811."),
-    ],
-)
-def test_figures_and_denials_are_never_merged_away_whatever_a_model_says(work, one, other):
-    journal, _ = merged(work, {"same": [["F1", "F2"]]}, [one, other])
-    assert {f.content for f in journal.state.findings} == {one, other}
+def test_figures_and_denials_are_never_merged_away_whatever_a_model_says(work):
+    for one, other in (
+        ("is 35 m tall", "is 49 m tall"),
+        ("was sound", "was not sound"),
+        ("was lit", "was lit in 1811"),
+    ):
+        contents = [f"The tower {said}." for said in (one, other)]
+        journal, _ = merged(work, {"same": [["F1", "F2"]]}, contents)
+        assert {f.content for f in journal.state.findings} == set(contents)
 
 
 def test_gaps_that_are_one_leave_one(work):

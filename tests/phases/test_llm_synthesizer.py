@@ -130,6 +130,8 @@ def test_a_draft_that_is_none_is_asked_for_once_more_and_then_refused(problem):
     with pytest.raises(ModelError) as refused:
         written([ONCE_MORE[problem]])
     assert refused.value.verdict == Verdict.MALFORMED
+    with pytest.raises(ModelError):  # without findings nobody is asked
+        written(lambda call, wanted: pytest.fail("it is asked"), findings=())
 
 
 def in_a_phase(work, answer, profile=SMALL):
@@ -160,11 +162,6 @@ def test_an_answer_is_told_to_watchers_piece_by_piece_and_unknown_references_are
     assert journal.state.report_metadata.removed_references == 1
 
 
-def test_without_findings_nobody_is_asked():
-    with pytest.raises(ModelError):
-        written(lambda call, wanted: pytest.fail("it is asked"), findings=())
-
-
 MIDDLE = GOOD.replace("## What remains", "## Sources\n\n- [1] A page\n\n## What remains")
 
 
@@ -188,10 +185,7 @@ def test_what_does_not_belong_to_a_report_is_taken_out(draft, kept):
     for gone in ("```", "think", "Here is", "Sure", "evil", "Mine", "Eine", "Sources", "- One", "A page"):
         assert gone not in draft.text
     assert kept in draft.text
-
-
-def test_marks_of_ours_are_in_no_report():
-    assert body_of(f"Text.\n<<{'a1' * 8} source S1>>\nMore.") == "Text.\nMore."
+    assert body_of(f"Text.\n<<{'a1' * 8} source S1>>\nMore.") == "Text.\nMore."  # a mark of ours
 
 
 def test_there_is_one_title_and_without_one_it_is_the_question():

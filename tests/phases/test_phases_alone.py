@@ -138,17 +138,13 @@ def test_a_plan_becomes_sub_queries_by_priority_without_repeats():
     assert state.phase_done
 
 
-def test_a_plan_that_was_made_is_not_made_again():
-    planner = Agent(None)
-    planned(planner, phase_done=True)
-    assert planner.asked == []
-
-
 def test_a_new_plan_supersedes_what_was_not_searched_and_keeps_what_was():
     planner = Agent(queries(("another", 1)))
     state = planned(planner, sub_queries=(SEARCHED, QUERIES[1]))
     assert [s.status for s in state.sub_queries] == ["completed", "superseded", "pending"]
     assert planner.asked[0].asked == ("who built it",)
+    planned(done := Agent(None), phase_done=True)  # a plan that was made is not made again
+    assert done.asked == []
 
 
 @pytest.mark.parametrize("answer", [None, "prose", {"sub_queries": "x"}, {"research_brief": "b"}])
@@ -159,18 +155,15 @@ def test_an_answer_is_validated_and_one_of_another_shape_is_a_handoff_error(answ
         planned(Agent(answer))
 
 
-def test_what_an_agent_raises_becomes_an_agent_error_that_names_it():
-    with pytest.raises(AgentError, match="planner failed: ZeroDivisionError: by zero"):
-        planned(Agent(ZeroDivisionError("by zero")))
-
-
 @pytest.mark.timed
-def test_an_agent_that_takes_too_long_is_an_agent_error():
+def test_an_agent_that_takes_too_long_or_raises_is_an_agent_error_that_names_it():
     async def slow(handoff):
         await asyncio.Event().wait()
 
     with pytest.raises(AgentError, match="longer than"):
         run(PlanningPhase(slow, limits=WorkLimits(operation_timeout=0.01)))
+    with pytest.raises(AgentError, match="planner failed: ZeroDivisionError: by zero"):
+        planned(Agent(ZeroDivisionError("by zero")))
 
 
 # Gathering
