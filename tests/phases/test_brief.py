@@ -69,8 +69,8 @@ HARBOUR = (
     *("## CSV", "Comma.", "## JSON", "Braces."),
     *("## Doors", "To change the code of a door run:", "```\ndoor set --north 4\n```"),
     *("## Floats", "The errors of float operations are no more than 1 part in 2**53 per operation."),
-    *("## Titles", "| | Keeper (L1) | Senior keeper (L2) |\n| --- | --- | --- |\n| Trust | Is looked over by another one at"
-      " the end of the day, or by two of the office. | Works the lamp alone through the whole of each watch, and looks"
+    *("## Titles", "| | Keeper (L1) | Senior keeper (L2) |\n| --- | --- | --- |\n| Trust | Is looked over by another one"
+      " at the end of the day, or by two of the office. | Works the lamp alone through the whole of each watch, and looks"
       " over what the others did by day. |\n"),
 )  # fmt: skip
 AND = "and " * 8 + "more of it"

@@ -270,7 +270,7 @@ def test_a_source_is_judged_and_the_users_lists_override(vouched, lists, quality
 OLD, LATE = date(2024, 1, 1), date(2025, 1, 1)
 AS_OF, UNTIL = {"as_of": date(2024, 12, 31)}, {"until": date(2024, 12, 31)}
 DATED = {
-    "a page of another day than the service said": (UNTIL, OLD, LATE, "published outside of the days that were asked for"),
+    "of another day than the service said": (UNTIL, OLD, LATE, "published outside of the days that were asked for"),
     "of a day, where the service said it": (AS_OF, OLD, OLD, ""),
     "of a day that the service alone said": (AS_OF, OLD, None, ""),
     "of a day that the page alone says": (AS_OF, None, OLD, ""),

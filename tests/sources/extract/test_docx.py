@@ -30,7 +30,8 @@ OLD = paragraph("The wall is old.")
 FORM = (
     f"<w:sdt><w:sdtContent>{paragraph('Survey of the wall')}</w:sdtContent></w:sdt>",
     paragraph(
-        f"{said('It is ')}<w:ins w:id='1'>{said('nine')}</w:ins><w:del w:id='2'>{run('<w:delText>eight</w:delText>')}</w:del>"
+        f"{said('It is ')}<w:ins w:id='1'>{said('nine')}</w:ins>"
+        f"<w:del w:id='2'>{run('<w:delText>eight</w:delText>')}</w:del>"
         f"<w:sdt><w:sdtContent>{said(' metres')}</w:sdtContent></w:sdt><w:fldSimple w:instr='DATE'>{said(' high')}"
         "</w:fldSimple>"
     ),
