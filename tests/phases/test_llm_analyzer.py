@@ -16,7 +16,7 @@ from deep_research.phases.analysis.findings_merge import _says_no_more
 from deep_research.phases.analysis.llm import LLMAnalyzer
 from deep_research.phases.base import WorkLimits
 from deep_research.state import ConfidenceLevel, Gap, RunOptions, SourceQuality
-from deep_research.state.events import EvidenceWeighed
+from deep_research.state.events import EvidenceWeighed, SourcesAnalyzed
 from deep_research.state.identity import finding_id
 from deep_research.state.journal import MemoryJournal
 
@@ -110,6 +110,54 @@ def test_a_batch_that_fails_keeps_its_finished_siblings_and_only_it_is_read_agai
     again = [finding for call in model.asked["Reading"] for finding in found(call)["findings"]]
     assert len(again) == 6 - len(kept)
     assert len(journal.state.findings) == 6
+
+
+# What a kill costs between the answer of a model and the record of its unit: that answer, once, and true books
+
+
+class Killed(BaseException):
+    """The end of the process."""
+
+
+class Mortal(MemoryJournal):
+    """Dies at the record of a unit, so often; what was recorded before is in its state."""
+
+    deaths = 0
+
+    async def record(self, *events, contents=()):
+        if self.deaths and any(isinstance(event, SourcesAnalyzed) for event in events):
+            self.deaths -= 1
+            raise Killed
+        await super().record(*events, contents=contents)
+
+
+def read_in_spite_of(work, deaths):
+    held, model = texts(3), Model(Reading=found)
+    journal = Mortal(at_analysis("Who built the towers?", held), texts=held)
+    journal.deaths = deaths
+    agent = LLMAnalyzer(WHOLE)
+    agent.call_tokens = 10  # a source in a call
+    phase = AnalysisPhase(agent, limits=WorkLimits(max_concurrent=1))
+    for _ in range(deaths):
+        with pytest.raises(Killed):
+            work(phase, None, model, journal=journal)
+    work(phase, None, model, journal=journal)
+    return model, journal
+
+
+@pytest.mark.parametrize("deaths", [0, 1, 3])
+def test_an_answer_whose_unit_was_not_recorded_is_asked_for_once_more_and_paid_as_often(work, deaths):
+    plain, whole = read_in_spite_of(work, 0)
+    model, journal = read_in_spite_of(work, deaths)
+    assert len(model.calls) == len(plain.calls) + deaths
+    assert journal.state.usage.model_calls == len(model.calls)  # none is in the books twice
+    settled, reserved = (
+        [e for e in journal.events if e.name == f"model.{n}"] for n in ("settled", "reserved")
+    )
+    assert len(settled) == len(reserved) == len(model.calls)
+    assert journal.state.usage.input_tokens == sum(event.tokens.input for event in settled)
+    assert not journal.state.reservations
+    assert journal.state.findings == whole.state.findings
 
 
 # What earlier rounds found, with what is new

@@ -295,13 +295,6 @@ def test_originals_of_what_was_dropped_or_cut_to_a_fifth_are_kept_and_the_state_
         assert record.archive_reason == ("compressed" if told[number].current_tokens else "dropped")
 
 
-def test_an_archive_that_cannot_be_written_is_told_and_ends_nothing(work, tmp_path):
-    (tmp_path / "archive").write_text("in the way")
-    _, journal = read(work, TWENTY, analyzer(10_000, archive=archived(tmp_path / "archive")))
-    assert journal.state.findings
-    assert notices(journal, "archive")
-
-
 class Failing:
     def __init__(self, error):
         self.error = error

@@ -83,7 +83,7 @@ def text(kind):
 
 
 # ruff: noqa: E501 - a row for each
-# Name, type, what is written, what comes of it: changes to the good answer.
+# Name, type, what is written, what comes of it: changes to the good answer. Slips of JSON itself are those of its parser.
 FREE = [
     ("a word for a priority", Plan, put(Plan, ("sub_queries.0.priority", "high")), ()),
     ("a number in words for a priority", Plan, put(Plan, ("sub_queries.0.priority", "Priority 1")), ()),
@@ -92,18 +92,9 @@ FREE = [
     ("capitals in a choice", Plan, put(Plan, ("parts.0.expects", "Number.")), ()),
     ("n/a for an empty choice", Plan, put(Plan, ("parts.0.expects", "n/a")), (("parts.0.expects", ""),)),
     ("one search for a list", Plan, put(Plan, ("sub_queries", GOOD[Plan]["sub_queries"][0])), ()),
-    ("a comma too many", Plan, text(Plan).replace("}]}", "},],}"), ()),
-    ("comments", Plan, text(Plan).replace('"sub_queries"', '// searches\n /* two */ "sub_queries"'), ()),
     ("a literal of Python", Judgement, repr(GOOD[Judgement]), ()),
-    ("single quotes", Outline, repr(GOOD[Outline]), ()),
-    ("apostrophes in single quotes", Outline, repr(put(Outline)).replace("'Gold Reef'", "'Gold Reef's light'"), (("title", "Gold Reef's light"),)),
     ("typographic quote marks", Outline, text(Outline).replace('"title": "Gold Reef"', "“title”: “Gold Reef”"), ()),
     ("names of fields without quote marks", Outline, text(Outline).replace('"title"', "title"), ()),
-    ("a comma missing between two items", Reading, text(Reading).replace("}, {", "} {"), ()),
-    ("an escape that is none", Outline, text(Outline).replace("Gold Reef", "Gold\\_Reef"), (("title", "Gold_Reef"),)),
-    ("an escape in a path", Outline, text(Outline).replace("Gold Reef", "C:\\Gold\\Reef"), (("title", "C:\\Gold\\Reef"),)),
-    ("quote marks in a text", Outline, text(Outline).replace("Gold Reef", 'the "Gold" Reef'), (("title", 'the "Gold" Reef'),)),
-    ("a comma missing between two fields", Outline, text(Outline).replace('Reef", ', 'Reef" '), ()),
     ("one name for a list of names", Reading, put(Reading, ("findings.0.source_ids", "S1")), ()),
     ("several names in one text", Merge, put(Merge, ("same", ["F1, F2"])), ()),
     ("one group of names for a list of groups", Merge, put(Merge, ("same", ["F1", "F2"])), ()),
