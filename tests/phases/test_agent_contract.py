@@ -19,8 +19,7 @@ from deep_research import AgentRole, DeepResearch
 from deep_research.budget.content_budget import ContentRules
 from deep_research.errors import ConfigurationError, DeepResearchError, UnknownNameError
 from deep_research.phases.agent_contract import Agent, AgentSpec, Operation, bind
-from deep_research.phases.analysis import AnalyzerOutput, ExtractiveAnalyzer
-from deep_research.phases.analysis.handoff import ANALYZE, SURVEY
+from deep_research.phases.analysis import ExtractiveAnalyzer
 from deep_research.phases.planning import ExtractivePlanner
 from deep_research.phases.planning.handoff import PLAN
 from deep_research.phases.refinement import ExtractiveRefiner
@@ -78,12 +77,6 @@ def test_an_engine_refuses_an_agent_that_cannot_be_when_it_is_made(case: str) ->
     with pytest.raises(error) as refused:
         DeepResearch(search=[ScriptedSearch()], agents={"analyzer": agent}, store="memory")
     assert str(refused.value).startswith(message)
-
-
-def test_an_operation_that_an_agent_has_not_is_not_asked_of_it() -> None:
-    agent = bind(lambda handoff: AnalyzerOutput(), AgentRole.ANALYZER, OPERATIONS[AgentRole.ANALYZER])
-    assert agent.spec.can(ANALYZE)
-    assert not agent.spec.can(SURVEY)
 
 
 def test_the_docs_tell_every_field_of_a_spec_and_every_operation() -> None:

@@ -84,11 +84,6 @@ def test_a_text_that_was_cut_within_a_sign_is_read() -> None:
         assert decode(raw[: len(raw) - cut]).startswith(CHINESE.strip() * 390)
 
 
-def test_what_is_declared_is_followed_whatever_it_looks_like() -> None:
-    raw = RUSSIAN.encode("koi8-r", "ignore")
-    assert decode(raw, declared="cp1251") == raw.decode("cp1251")
-
-
 @pytest.mark.parametrize("name", ["undefined", "idna", "hex", "no-such-thing"])
 def test_what_is_declared_and_is_no_encoding_is_passed_over(name: str) -> None:
     assert decode("Café on the pier".encode("cp1252"), declared=name) == "Café on the pier"
