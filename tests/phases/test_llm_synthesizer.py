@@ -189,14 +189,9 @@ def test_what_does_not_belong_to_a_report_is_taken_out(draft, kept):
 
 
 def test_there_is_one_title_and_without_one_it_is_the_question():
-    two, none, code = (
-        ModelDraft.of(draft, QUESTION, NAMES).text
-        for draft in (
-            GOOD.replace("## What", "# What"),
-            GOOD.partition("\n")[2],
-            GOOD.replace("What it cost", "```\n# a comment\n```\nWhat it cost"),
-        )
-    )
+    code = GOOD.replace("What it cost", "```\n# a comment\n```\nWhat it cost")
+    drafts = GOOD.replace("## What", "# What"), GOOD.partition("\n")[2], code
+    two, none, code = (ModelDraft.of(draft, QUESTION, NAMES).text for draft in drafts)
     assert re.findall(r"^# .*", two, re.M) == ["# Towers of the reef"]
     assert none.startswith(f"# {QUESTION}\n")
     assert "\n# a comment" in code
@@ -359,15 +354,14 @@ def test_a_section_that_is_none_is_asked_for_once_more_and_then_the_report_is_re
 
 def test_a_long_report_has_as_many_sections_as_the_budget_pays_for():
     sections = [{"heading": f"Part {n}", "purpose": "Work.", "findings": [f"F{n}"]} for n in range(1, 6)]
-
-    def answer(call, wanted):
-        return {**OUTLINE, "sections": sections} if wanted is Outline else part(call, wanted)
-
-    output, calls = written(answer, words=3_000, requests=6)
+    outline = {**OUTLINE, "sections": sections}
+    answer = {Outline: lambda *_: outline}
+    output, calls = written(lambda *asked: answer.get(asked[1], part)(*asked), words=3_000, requests=6)
     assert "in 3 sections at most" in prompts(calls)[0]
     assert [wanted for _, wanted in calls] == [Outline, None, None, None, Frame, None]
-    for known in FINDINGS[:5]:  # what is planned for further sections stands in the last
-        assert known.id in output.report
+    assert all(
+        known.id in output.report for known in FINDINGS[:5]
+    )  # what is planned further stands in the last
 
 
 @pytest.mark.parametrize(

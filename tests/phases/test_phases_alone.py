@@ -305,6 +305,8 @@ def test_ids_that_were_not_given_are_dropped_and_a_quality_update_changes_the_so
     assert state.findings == ()
     assert state.sources[0].quality is SourceQuality.LOW
     assert state.phase_done
+    _, agent = analyzed(sources=(of("a"), of("b")), state={"analyzed": frozenset({"src-a"})})
+    assert [s.id for s in agent.asked[0].sources] == ["src-b"]  # the others were read
 
 
 def test_findings_that_say_the_same_become_one_with_all_their_sources():
@@ -316,12 +318,6 @@ def test_findings_that_say_the_same_become_one_with_all_their_sources():
     (finding,) = analyzed(*said_so, sources=sources, texts=texts)[0].findings
     assert finding.source_ids == ("src-a", "src-b", "src-c")
     assert finding.confidence is ConfidenceLevel.CONFIRMED
-
-
-def test_only_sources_that_were_not_read_are_given_to_the_analyzer():
-    sources = of("a"), of("b")
-    _, agent = analyzed(sources=sources, state={"analyzed": frozenset({"src-a"})})
-    assert [s.id for s in agent.asked[0].sources] == ["src-b"]
 
 
 def test_batches_are_as_large_as_allowed_and_each_is_a_unit():
