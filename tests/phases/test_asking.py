@@ -128,21 +128,15 @@ def test_one_result_that_is_about_it_is_enough_and_a_word_by_chance_is_not(match
     assert {matched(QUERY, texts) for texts in MATCHES[match]} == {match}
 
 
-def test_other_words_are_fewer_each_time_and_keep_the_names() -> None:
+def test_other_words_are_fewer_each_time_keep_the_names_and_are_tried_once() -> None:
     first, *rest = wordings(QUERY)
     assert first == "long take Robert Stevenson build Bell Rock lighthouse"
     assert rest[-1] == "Robert Stevenson Bell Rock"
     assert [len(text) for text in wordings(QUERY)] == sorted(map(len, wordings(QUERY)), reverse=True)
-
-
-def test_words_that_were_tried_are_not_tried_again() -> None:
     tried = []
     while found := wordings(QUERY, tried, least=2):
         tried.append(found[0])
     assert len(tried) == len({normalised(text) for text in tried}) <= 3
-
-
-def test_a_query_of_key_words_has_no_other_wording() -> None:
     assert wordings("tide mill") == []
 
 

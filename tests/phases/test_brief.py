@@ -328,18 +328,15 @@ def test_of_parts_of_which_none_is_found_alone_the_one_that_fits_is_partly_found
     assert "90 days" in made.findings[0].content
 
 
-def test_no_length_asked_for_means_no_filler():
+@pytest.mark.parametrize(("probability", "shown"), [(0.9, 14), (0.5, 8), (0.2, 5), (0.02, 5)])
+def test_the_less_likely_it_is_the_less_is_told_without_filler_but_never_only_a_scrap(probability, shown):
+    likely = {"relevance": 1.0, "probability": probability}
+    passages = [finding(n, "word " * 49, rank=n, **likely) for n in range(15)]
+    assert len(within(DEFAULT_WORDS, passages)) == shown
     near = (1.0, LEAST * 1.1, LEAST * 0.9)
     passages = [finding(n, f"Passage {n}.", rank=n, relevance=each) for n, each in enumerate(near)]
     assert within(DEFAULT_WORDS, passages) == passages[:2]
     assert within(DEFAULT_WORDS - 1, passages) == passages
-
-
-@pytest.mark.parametrize(("probability", "shown"), [(0.9, 14), (0.5, 8), (0.2, 5), (0.02, 5)])
-def test_the_less_likely_it_is_the_less_is_told_but_never_only_a_scrap(probability, shown):
-    likely = {"relevance": 1.0, "probability": probability}
-    passages = [finding(n, "word " * 49, rank=n, **likely) for n in range(15)]
-    assert len(within(DEFAULT_WORDS, passages)) == shown
 
 
 def test_ranking_stops_between_documents():

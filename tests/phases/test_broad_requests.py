@@ -60,12 +60,9 @@ def order(request, *texts):
     return [passage.source for passage in looked(request, [*texts, *FILLER]).passages]
 
 
-def test_words_that_a_request_repeats_weigh_more():
+def test_words_that_a_request_repeats_or_the_best_have_weigh_more():
     request = "Whales sing. The song of whales is long. Whales swim near harbours."
     assert order(request, "Harbours are near towns.", "Whales live in herds.")[0] == 1
-
-
-def test_a_text_that_shares_the_words_of_the_best_comes_before_one_that_does_not():
     best = "Whales sing with baleen and krill.", "Whales eat krill with baleen."
     places = order(
         "Whales sing. Whales swim.", *best, "Birds sing in the garden.", "Krill and baleen: what swim means."

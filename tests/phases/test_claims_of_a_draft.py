@@ -142,11 +142,8 @@ def test_a_text_that_is_missing_is_no_word_against_a_claim():
     assert verdicts(journal) == [("supported", False)] * 2
 
 
-def test_references_that_were_never_given_are_counted_wherever_they_were_seen():
+def test_references_are_numbered_inherited_and_counted_where_they_were_never_given():
     assert written(f"{B} {F1} [find-00000000000f].", unknown=2).state.report_metadata.removed_references == 3
-
-
-def test_a_claim_has_the_numbers_of_its_references_and_of_those_that_it_inherits():
     journal = written(f"{W} {F3}. The Orm lighthouse was built by Ada Brook. {T} {F2}.")
     numbers = [(claim.numbers, claim.inherited) for claim in journal.state.claims]
     assert numbers == [((1,), False), ((2,), True), ((2,), False)]

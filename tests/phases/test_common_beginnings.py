@@ -135,7 +135,7 @@ def test_windows_of_one_text_that_overlap_or_touch_are_one_passage():
     assert [each.source_id for each in made] == [ORM.id, ORM.id, HARE.id]
 
 
-def test_of_a_passage_that_was_shown_the_rest_alone_is_told():
+def test_of_a_passage_that_was_shown_the_rest_alone_is_told_and_a_lone_quote_is_its_own():
     (whole,) = windows(FINDINGS[0])
     assert BUILT in whole.text
     start = ORM_TEXT.index(BUILT)
@@ -145,8 +145,5 @@ def test_of_a_passage_that_was_shown_the_rest_alone_is_told():
     assert BUILT not in "".join(each.text for each in left)
     assert without(whole, [whole]) == []
     assert without(whole, windows(FINDINGS[2])) == [whole]
-
-
-def test_a_quote_whose_text_is_gone_is_its_own_window():
     (only,) = passages((FINDINGS[2],), {})[FINDINGS[2].id]
     assert HARE_TEXT[only.start : only.end] == only.text == WHITE

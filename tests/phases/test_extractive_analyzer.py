@@ -60,12 +60,14 @@ def test_a_source_that_a_strong_one_names_comes_before_one_that_shares_words():
     )  # the last source of the chain is missing
 
 
-def test_the_name_found_and_the_words_still_lacking_are_asked_next_once():
+def test_the_name_found_and_the_words_still_lacking_are_asked_next_once_and_of_nothing_nothing():
     assert "Ann Mole born" in surveyed(FILM, OTHER).follow_ups
     plain = FILM.model_copy(update={"mentions": ()})  # the provider gives no names
     assert "Ann Mole born" in surveyed(plain, OTHER).follow_ups
     queries = (asked(QUESTION, FILM), asked("Ann Mole born", FILM, index=1, iteration=2))
     assert "Ann Mole born" not in surveyed(FILM, OTHER, queries=queries, iteration=2).follow_ups
+    output = surveyed()
+    assert (output.scores, output.follow_ups, output.completeness) == ({}, (), 0.0)
 
 
 def test_what_is_settled_leads_to_no_further_query_and_its_gap_is_addressed():
@@ -110,11 +112,6 @@ def test_while_more_may_be_found_that_is_the_gap_and_no_longer():
     queries = (asked(QUESTION, FILM, OTHER), *queries)
     later = surveyed(FILM, OTHER, findings=told, queries=queries, iteration=3, gaps=(known,))
     assert (later.gaps, later.addressed_gap_ids) == ((), ("gap-1",))
-
-
-def test_nothing_found_is_nothing_said():
-    output = surveyed()
-    assert (output.scores, output.follow_ups, output.completeness) == ({}, (), 0.0)
 
 
 def test_what_an_earlier_round_found_near_is_not_said_to_be_nowhere():

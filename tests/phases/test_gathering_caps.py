@@ -155,13 +155,16 @@ SHORT = "Bell Rock lighthouse"
 WHAT = QUERY.model_copy(update={"query": "What is it with the Bell Rock lighthouse?"})
 
 
-def test_a_search_that_finds_nothing_is_made_again_in_other_words_within_a_bound():
+def test_a_search_that_finds_nothing_and_no_other_is_made_again_in_other_words():
     provider = Found(by_query={SHORT: [page(1, text=TEXT)]})
     journal = gathered(provider, None, sub_queries=(WHAT,))
     assert [r.query for r in provider.requests] == [WHAT.query, SHORT]
     assert journal.state.sub_queries[0].wordings == (SHORT,)
     assert one(journal).url == at(1)
     assert journal.state.usage.searches == 2
+    provider = Found(SearchResult(address=at("x"), title="Xyzzy", text="Plugh."))
+    gathered(provider, None)
+    assert len(provider.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -176,12 +179,6 @@ def test_so_many_other_wordings_are_tried_as_there_may_be_and_a_cap_has_room_for
     shared, provider = SharedBudget(max_searches=cap), Found()
     with_shared(shared, SearchGatherer([provider], rewordings=rewordings), (LONG,))
     assert len(provider.requests) == asked == shared.spent.searches
-
-
-def test_results_without_one_word_of_the_query_are_not_asked_for_again():
-    provider = Found(SearchResult(address=at("x"), title="Xyzzy", text="Plugh."))
-    gathered(provider, None)
-    assert len(provider.requests) == 1
 
 
 BREAD = SearchResult(address=at("bread"), title="Bread", text="How to bake bread with long proving times.")
@@ -214,7 +211,7 @@ def of_corpus(title, text):
     return Found(SearchResult(address="a.md", title=title, text=text, kind=SourceKind.DOCUMENT))
 
 
-def test_documents_alone_are_asked_in_one_wording_since_they_are_searched_for_each_word():
+def test_documents_are_asked_in_one_wording_and_stay_beside_what_others_found_in_the_web():
     for provider in (of_corpus("Bread", "The bell rang."), Found()):
         journal = MemoryJournal(at_gathering())
         asyncio.run(GatheringPhase(SearchGatherer([], corpus=provider)).run(journal.state, journal))
@@ -223,9 +220,6 @@ def test_documents_alone_are_asked_in_one_wording_since_they_are_searched_for_ea
     provider.local = True
     gathered(provider, None)
     assert len(provider.requests) == 1
-
-
-def test_what_the_documents_gave_stays_beside_what_other_words_found_in_the_web():
     local, web = of_corpus("Notes", "Notes on Bell Rock."), Found(by_query={SHORT: [page(1, text=TEXT)]})
     assert urls(gathered(web, None, sub_queries=(WHAT,), corpus=local)) == ["a.md", at(1)]
     assert len(local.requests) == 1

@@ -222,14 +222,11 @@ def test_more_results_are_asked_for_than_are_wanted_where_pages_have_to_be_read_
         assert (provider.requests[0].limit, local.requests[-1].limit) == (limit, 3)
 
 
-def test_the_pages_of_a_search_are_read_side_by_side_and_keep_their_order():
+def test_pages_are_read_side_by_side_in_their_order_and_no_text_that_is_there_is_fetched():
     site = numbered(4)
     journal = gathered(Found(*map(page, range(4))), site)
     assert site.most == 4
     assert urls(journal) == [at(n) for n in range(4)]
-
-
-def test_a_text_that_the_service_gave_is_not_fetched():
     site = Site({})
     assert one(gathered(Found(page(1, text=TEXT)), site)).length == len(TEXT)
     assert site.read_at == []

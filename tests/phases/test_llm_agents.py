@@ -182,7 +182,7 @@ def test_what_does_not_fit_a_small_window_is_shortened_where_all_can_see_it(agen
 # The planner
 
 
-def test_the_most_important_searches_are_kept_each_once_and_none_that_was_made():
+def test_searches_are_kept_by_weight_each_once_and_none_that_was_made():
     searches = (
         ("Third", 3),
         ("first thing", 1),
@@ -195,6 +195,14 @@ def test_the_most_important_searches_are_kept_each_once_and_none_that_was_made()
     assert [s.query for s in output.sub_queries] == ["first thing", "second", "Third"]
     output, _ = planned(plan(("d", 4), ("c", 3), ("b", 2), ("a", -3)))
     assert [(s.query, s.priority) for s in output.sub_queries] == [("a", 1), ("b", 2), ("c", 3)]
+    queries = {"G1": ("The  tower", "new one", "New one", " "), "G2": ("new one", "another")}
+    gaps = [
+        {"gap_id": gap, "follow_up_queries": [{"query": q} for q in asked_of]}
+        for gap, asked_of in queries.items()
+    ]
+    output, _ = refined(judgement(gap_analysis=gaps), asked=("the tower",))
+    assert [[q.query for q in g.follow_up_queries] for g in output.gap_analysis] == [["new one"], ["another"]]
+    assert output.report_improvements == ("Name the builder first.",)
 
 
 # The refiner
@@ -212,14 +220,3 @@ def test_gaps_that_were_not_given_are_dropped_and_counted(work):
     state = DeepResearchState(query="q", phase=DeepResearchPhase.REFINEMENT, gaps=GAPS, report="# R")
     journal = work(RefinementPhase(LLMRefiner()), state, ScriptedProvider([answer]))
     assert journal.state.unknown_ids == 2
-
-
-def test_searches_that_were_made_or_are_named_twice_are_left_out():
-    queries = {"G1": ("The  tower", "new one", "New one", " "), "G2": ("new one", "another")}
-    gaps = [
-        {"gap_id": gap, "follow_up_queries": [{"query": q} for q in asked_of]}
-        for gap, asked_of in queries.items()
-    ]
-    output, _ = refined(judgement(gap_analysis=gaps), asked=("the tower",))
-    assert [[q.query for q in g.follow_up_queries] for g in output.gap_analysis] == [["new one"], ["another"]]
-    assert output.report_improvements == ("Name the builder first.",)

@@ -93,14 +93,11 @@ def test_quotes_that_are_in_no_source_go_back_once_all_together_with_the_nearest
     assert (made.unfounded, made.unlocated) == (0, 0)
 
 
-def test_what_stays_unfound_is_counted_and_told(work):
+def test_what_stays_unfound_is_counted_and_told_and_what_is_near_nothing_not_asked_for(work):
     made, asked = read(work, quoting("S1", BUILT, WRONG), again=again("F1", "Built by nobody."))
     assert (made.unfounded, made.unlocated, len(asked)) == (1, 1, 1)
     (limit,) = [x for x in reported_notices(made) if x.name == "evidence"]
     assert "1 quote was left out, since no source has the words." in limit.message
-
-
-def test_what_is_near_nothing_is_invented_and_not_asked_for(work):
     made, asked = read(work, quoting("S1", "Bakers sold warm bread to hungry sailors every winter."))
     assert (made.unlocated, asked) == (1, [])
 

@@ -73,14 +73,11 @@ def test_the_whole_question_is_searched_first_and_then_others_and_the_brief_says
     assert brief in planned(question).research_brief
 
 
-def test_the_corpus_knows_names_that_spelling_does_not_show():
+def test_no_more_is_planned_than_allowed_and_names_that_the_corpus_knows():
+    assert len(queries("Who is A? Who is B? Who is C? Who is D?", most=3)) == 3
     names = tuple(Mention(name=name, weight=0.9, bearers=1) for name in ("an event", "night mail"))
     question = "did the makers of the film an event also make the film night mail"
     assert "night mail makers film make" in queries(question, look=FirstLook(names=names))
-
-
-def test_no_more_is_planned_than_allowed():
-    assert len(queries("Who is A? Who is B? Who is C? Who is D?", most=3)) == 3
 
 
 @given(st.text(min_size=1, max_size=200).filter(str.strip))
@@ -131,9 +128,12 @@ def after_a_plan(*parts, queries=((None, "the whole question"),), at=MOLE):
     return journal.state
 
 
-def test_a_planner_that_sees_no_parts_leaves_those_of_the_question():
+def test_a_planner_that_sees_no_parts_leaves_those_of_the_question_and_of_too_many_none_is_lost():
     parts = [(p.text, p.expects) for p in after_a_plan().parts]
     assert parts == [("Who built the Mole", "person"), ("when was it finished", "date")]
+    made = after_a_plan(*((f"Who built tower {n}", "") for n in range(30)))
+    assert len(made.parts) == 20
+    assert all(f"tower {n}" in " ".join(p.text for p in made.parts) for n in range(30))
 
 
 def test_empty_and_repeated_parts_and_unknown_kinds_do_no_harm():
@@ -141,12 +141,6 @@ def test_empty_and_repeated_parts_and_unknown_kinds_do_no_harm():
     made = after_a_plan(*parts, queries=((2, "who built the mole"), (1, "a blank one")))
     assert [(p.text, p.expects) for p in made.parts] == [("Who built it", "person"), ("When was it", "")]
     assert [s.part_id for s in made.sub_queries] == [made.parts[0].id, None]
-
-
-def test_of_too_many_parts_none_is_lost():
-    made = after_a_plan(*((f"Who built tower {n}", "") for n in range(30)))
-    assert len(made.parts) == 20
-    assert all(f"tower {n}" in " ".join(p.text for p in made.parts) for n in range(30))
 
 
 def test_a_new_plan_leaves_no_verdict_on_parts_that_are_none():

@@ -89,11 +89,14 @@ def test_what_nearly_comes_near_is_shown_in_one_request_and_what_the_model_says_
     assert {s.id for s in journal.state.sources} == journal.state.analyzed
 
 
-def test_what_a_model_leaves_out_is_told_as_that(work):
+def test_what_a_model_leaves_out_is_told_as_that_and_what_it_does_not_name_stays(work):
     _, _, journal, chosen = analysed(work, said(S1="no", S2="no"))
     assert chosen[1:] == [(ReadDepth.NOTHING, BY)] * 2
     (told,) = [notice.message for notice in journal.state.notices]
     assert "2 not at all, since a model saw nothing in them that helps" in told
+    _, _, journal, chosen = analysed(work, said(S2="sections", S9="whole"))
+    assert chosen == [*CODE[:2], (ReadDepth.SECTIONS, BY)]
+    assert journal.state.reading.triage[1].because == NOT_NEAR
 
 
 UNUSABLE = {
@@ -113,12 +116,6 @@ def test_without_an_answer_of_use_the_choice_of_code_stands_and_that_is_told(wor
     (limit,) = [x.message for x in journal.state.notices if x.message.startswith("2 sources were left")]
     assert told in limit
     assert read, "what code chose is read all the same"
-
-
-def test_a_source_that_the_model_does_not_name_stays_as_code_chose(work):
-    _, _, journal, chosen = analysed(work, said(S2="sections", S9="whole"))
-    assert chosen == [*CODE[:2], (ReadDepth.SECTIONS, BY)]
-    assert journal.state.reading.triage[1].because == NOT_NEAR
 
 
 NOBODY = {

@@ -214,12 +214,6 @@ def test_what_was_right_stands_where_the_repair_cannot_be_asked_for(problem):
     assert len(answer.value.findings) == 2
 
 
-def test_prose_that_gives_nothing_is_no_answer_to_be_written_again():
-    answer, calls = asked(Reading, "I have read the findings, and cannot tell.", GOOD[Reading])
-    assert answer.value == Reading.model_validate(GOOD[Reading])
-    assert SOURCE * 2 in calls[1].messages[0].content  # without its sources it would find nothing
-
-
 REFUSED = [
     (Plan, "sub_queries.0.priority", ("soon", "1 or 2")),
     (Plan, "sub_queries.0.part", ("1-3",)),
@@ -241,11 +235,14 @@ def test_a_value_of_which_it_is_not_plain_what_it_means_is_refused(kind, place, 
             validated(put(kind, (place, value)), kind)
 
 
-def test_names_of_fields_are_never_guessed():
+def test_no_name_of_a_field_is_guessed_and_prose_that_gives_nothing_is_no_answer():
     for name in ("Findings", "finding", "results"):
         assert coerced({name: [FINDING]}, Reading) == {name: [FINDING]}
         with pytest.raises(Unreadable):
             validated({name: [FINDING]}, Reading)
+    answer, calls = asked(Reading, "I have read the findings, and cannot tell.", GOOD[Reading])
+    assert answer.value == Reading.model_validate(GOOD[Reading])
+    assert SOURCE * 2 in calls[1].messages[0].content  # without its sources it would find nothing
 
 
 def test_the_whole_list_is_not_given_up_for_few_items_and_not_kept_for_the_rest_of_them():

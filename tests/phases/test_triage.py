@@ -89,13 +89,10 @@ def test_each_search_and_part_finds_its_own_sections():
     assert ANSWER in excerpt(text, both)
 
 
-def test_of_the_first_source_of_a_search_the_best_section_is_always_read():
+def test_of_the_first_source_something_is_read_and_less_relevance_reads_more():
     far = filler(9) + "\n\nA lock keeper of the canal was paid.\n\n" + filler(10)
     assert [t.extent for t in chosen(long_text(), far)] == [SECTIONS, NOTHING]
     assert [t.extent for t in chosen(long_text(), far, rank=0)] == [SECTIONS, SECTIONS]
-
-
-def test_less_relevance_reads_more():
     rules = [ContentRules(section_relevance=least) for least in (0.9, 0.45, 0.0)]
     sizes = [len(excerpt(long_text(), chosen(long_text(), rules=each)[0])) for each in rules]
     assert sizes == sorted(sizes)

@@ -48,14 +48,11 @@ def test_a_part_is_answered_by_a_finding_of_the_kind_that_it_expects(findings, f
     assert tuple(v.verdict for v in verdicts((WHO, COST), findings, STATE)) == found
 
 
-def test_a_part_whose_name_nothing_that_was_found_has_is_not_answered():
+def test_a_part_whose_name_nothing_has_is_not_answered_and_one_never_named_is_looked_for():
     question = "How tall is the Lindesnes lighthouse?"
     state = STATE.model_copy(update={"query": question})
     (verdict,) = verdicts(question_parts(question), [said("The tower is 48 metres tall.")], state)
     assert verdict.verdict is NO
-
-
-def test_a_part_that_was_never_named_is_looked_for():
     of_two, of_one = (STATE.model_copy(update={"parts": parts}) for parts in ((WHO, COST), (WHO,)))
     assert part_of("part-unknown", None, "It cost a great deal.", of_two) == COST.id
     assert part_of(None, None, "Anything.", of_one) == WHO.id

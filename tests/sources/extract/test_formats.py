@@ -46,8 +46,9 @@ def test_content_decides_before_header_and_name(
     assert format_of(raw, media_type=media_type, name=name) is expected
 
 
-def test_a_word_document_is_known_whatever_it_is_called() -> None:
+def test_a_word_document_is_known_whatever_it_is_called_and_half_a_character_is_replaced() -> None:
     assert format_of(made.document(), media_type="text/html", name="x.html") is Format.DOCX
+    assert read(b'{"a": "x\\ud800y"}', "application/json").text == "- a: x?y"
 
 
 _STREAM = bytes.fromhex("d0cf11e0a1b11ae1")
@@ -112,7 +113,3 @@ def test_any_bytes_are_read_or_refused(raw: bytes, media_type: str) -> None:
         assert clean(text) == text
     except UnreadableError:
         return  # saying why, as the tests above check
-
-
-def test_half_a_character_is_replaced() -> None:
-    assert read(b'{"a": "x\\ud800y"}', "application/json").text == "- a: x?y"

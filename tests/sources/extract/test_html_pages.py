@@ -31,12 +31,9 @@ def test_an_article_whose_class_is_named_like_debris_is_read(name: str) -> None:
     assert web_page(f"<div class='{name}'>{ARTICLE}</div>").text.count(PROSE.strip()) == 12
 
 
-def test_what_readers_say_below_an_article_is_no_text() -> None:
+def test_what_readers_say_is_no_text_and_what_a_script_shows_where_it_is_most_of_the_page() -> None:
     said = f"<section id='comments'><h2>Comments</h2>{paragraphs('I was there, and saw it.', 3)}</section>"
     assert "I was there" not in web_page(f"<main>{ARTICLE}</main>{said}").text
-
-
-def test_what_a_script_would_show_is_read_where_it_is_most_of_the_page() -> None:
     assert PROSE.strip() in web_page(f"<div style='opacity:0'><article>{ARTICLE}</article></div>").text
     hidden = f"<div hidden>{paragraphs(MORE, 3)}</div>"
     assert MORE.strip() not in web_page(f"<article>{ARTICLE}</article>{hidden}").text

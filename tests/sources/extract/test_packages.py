@@ -253,16 +253,13 @@ def test_a_table_of_contents_that_is_named_often_is_read_once(monkeypatch: pytes
     assert trees.count("n.ncx") == 1
 
 
-def test_a_chapter_that_is_damaged_is_named_and_the_others_are_read() -> None:
+def test_a_chapter_that_is_damaged_and_slides_of_nothing_but_pictures_are_named() -> None:
     found = read(
         book("<itemref idref='a'/><itemref idref='b'/>", a=bytes(900), b="<p>Words.</p>"),
         name="a.epub",
         is_file=True,
     )
     assert (found.text, found.unread) == ("Words.", "chapter a.xhtml: damaged or encrypted")
-
-
-def test_slides_that_are_nothing_but_pictures_are_named() -> None:
     words = "<p:sp><p:txBody><a:p><a:r><a:t>Words.</a:t></a:r></a:p></p:txBody></p:sp>"
     found = read(slide_show("<p:pic/>", words, "<p:pic/>"), name="a.pptx", is_file=True)
     assert (found.unread, found.page_labels) == ("slide 1, slide 3: nothing but a picture", ("slide 2",))

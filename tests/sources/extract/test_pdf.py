@@ -49,9 +49,13 @@ def prose(left: float = 50, top: float = 700) -> str:
     return "\n".join(f"BT /F1 10 Tf {left} {top - 12 * n} Td ({line}) Tj ET" for n, line in enumerate(PROSE))
 
 
-def test_pages_begin_where_their_text_does_also_within_a_sentence() -> None:
+def test_pages_begin_where_their_text_does_and_are_read_along_their_lines() -> None:
     found = document((INPUTS / "pdf-running-heads.pdf").read_bytes())
     assert [found.text[page:].split(" ")[0] for page in found.pages] == ["The", "that", "The"]
+    drawn = "\n".join(
+        f"BT /F1 10 Tf 0 1 -1 0 {100 + 12 * n} 50 Tm ({line}) Tj ET" for n, line in enumerate(PROSE)
+    )
+    assert document(one_page(drawn, page=b"/Rotate 90")).text == " ".join(PROSE)
 
 
 @pytest.mark.parametrize(
@@ -69,13 +73,6 @@ def test_pages_begin_where_their_text_does_also_within_a_sentence() -> None:
 )  # fmt: skip
 def test_words_are_read_whole_and_as_they_stand(drawn: str, text: str) -> None:
     assert document(one_page(drawn)).text == text
-
-
-def test_a_page_that_is_turned_is_read_along_its_lines() -> None:
-    drawn = "\n".join(
-        f"BT /F1 10 Tf 0 1 -1 0 {100 + 12 * n} 50 Tm ({line}) Tj ET" for n, line in enumerate(PROSE)
-    )
-    assert document(one_page(drawn, page=b"/Rotate 90")).text == " ".join(PROSE)
 
 
 @pytest.mark.parametrize(
@@ -118,15 +115,12 @@ def test_title_and_author_are_those_of_its_metadata_if_they_may_be(
     assert found.published is None  # when a file was made is no day of publication
 
 
-def test_pages_whose_letters_nobody_can_read_are_named_and_left_out() -> None:
+def test_pages_whose_letters_nobody_can_read_are_left_out_and_codes_are_read() -> None:
     found = document(without_map(prose(), numbers(), prose(top=500).replace("Mole", "Looe")))
     assert found.unread == f"page 2: {NO_MAP}"
     assert found.text.count("\n\n") == 1
     with pytest.raises(UnreadableError, match="fonts do not say which letters"):
         document(without_map(numbers()))
-
-
-def test_a_page_of_codes_in_capitals_is_read() -> None:
     codes = [Line(50 + 90 * at, 700 - 14 * row, f"W{row}X{at}") for row in range(40) for at in range(5)]
     assert "W39X4" in document(paged([codes])).text
 
@@ -206,12 +200,9 @@ def test_a_page_that_is_nothing_but_a_picture_is_named(page: str, unread: str) -
     assert document(with_pictures(prose(), page, prose(top=500).replace("Mole", "Looe"))).unread == unread
 
 
-def test_a_document_of_pictures_alone_has_no_text_layer() -> None:
+def test_a_document_of_pictures_alone_or_of_too_much_text_is_refused() -> None:
     with pytest.raises(UnreadableError, match="no text layer"):
         document(with_pictures(SCAN, STAMPED))
-
-
-def test_more_text_than_there_may_be_is_refused() -> None:
     with pytest.raises(TooLongError, match="more than 100 bytes of text"):
         read(paged([column(50, 700, "\n".join(PROSE))] * 4), "application/pdf", "mole.pdf", 100)
 

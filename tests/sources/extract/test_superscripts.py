@@ -81,7 +81,7 @@ def test_notes_of_web_pages_do_not_run_into_figures_either(words: str, text: str
     assert html(words) == text
 
 
-def test_exponents_in_the_names_of_columns_and_in_pieces_of_html_are_told_too() -> None:
+def test_exponents_in_names_of_columns_are_told_and_in_code_stay_as_they_are_written() -> None:
     table = (
         "<table><tr><th rowspan=2>Lake</th><th colspan=2>Area</th></tr>"
         "<tr><th><p>km<sup>2</sup></p></th><th>10<sup>3</sup> acres</th></tr>"
@@ -89,9 +89,6 @@ def test_exponents_in_the_names_of_columns_and_in_pieces_of_html_are_told_too() 
     )
     assert "Area, km² | Area, 10³ acres" in html(f"{table}")
     assert "10³ acres" in markdown(f"# Lakes\n\n{table}\n")
-
-
-def test_exponents_in_code_stay_as_they_are_written() -> None:
     assert markdown("Write `10<sup>6</sup>` for it.") == "Write 10<sup>6</sup> for it."
 
 
