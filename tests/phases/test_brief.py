@@ -7,7 +7,6 @@ from itertools import pairwise
 from math import log
 
 import pytest
-from parking import parking_hooks
 from phases.builders import finding
 
 from deep_research import DeepResearch, RunStatus
@@ -283,21 +282,6 @@ def test_a_copy_deletes_nothing(corpus, name, title, first, second):
     alone = told({"m.md": f"{first}\n", "n.md": f"{second}\n"})
     assert told({name: f"# {title}\n{first.partition(chr(10))[2]}\n"}) == alone
     assert alone[:2] == (True, True)
-
-
-@pytest.mark.parametrize("phase", ["gathering", "analysis", "synthesis"])
-def test_a_resumed_run_writes_the_same_brief(corpus, phase, tmp_path):
-    whole = asked(corpus(LIGHTS), HOW_TALL)
-    kept = {
-        "hooks": parking_hooks("after_phase", phases=(phase,)),
-        "store": "sqlite",
-        "data_dir": tmp_path / "home",
-    }
-    parked = asked(corpus(LIGHTS), HOW_TALL, **kept)
-    assert parked.status is RunStatus.PARKED
-    with engine(corpus(LIGHTS), **kept) as research:
-        resumed = research.resume(parked.research_id, answer="")
-    assert (resumed.report, resumed.findings) == (whole.report, whole.findings)
 
 
 def test_findings_of_an_analyzer_that_does_not_rank_are_passages_in_their_order(corpus):

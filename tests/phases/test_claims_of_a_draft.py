@@ -136,12 +136,6 @@ def test_marks_are_no_words_and_one_that_an_agent_puts_in_is_none(work):
     assert counts(journal, "marked") == (0,)
 
 
-def test_a_text_that_is_missing_is_no_word_against_a_claim():
-    assert verdicts(written(f"The lamp burned whale oil until 1843 {F1}.")) == [("supported", False)]
-    journal = written(f"{B} {F1}. Its tower is 90 feet tall {F2}.", texts={})
-    assert verdicts(journal) == [("supported", False)] * 2
-
-
 def test_references_are_numbered_inherited_and_counted_where_they_were_never_given():
     assert written(f"{B} {F1} [find-00000000000f].", unknown=2).state.report_metadata.removed_references == 3
     journal = written(f"{W} {F3}. The Orm lighthouse was built by Ada Brook. {T} {F2}.")

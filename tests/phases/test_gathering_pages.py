@@ -13,7 +13,6 @@ from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering import GatheringPhase, SearchGatherer
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.source_reading import KEYED, SourceReader
-from deep_research.phases.synthesis.phase import synthesizer_input
 from deep_research.provenance.near_duplicates import fingerprint
 from deep_research.provenance.quality import QualityLists
 from deep_research.sources.extract import Document
@@ -207,13 +206,6 @@ def test_pages_that_cannot_be_read_for_one_reason_are_told_in_one_line_over_all_
     assert journal.state.notices[0].skipped == (at(0), at(1), at(2))
 
 
-def test_a_page_that_another_search_used_is_not_told_as_left_out():
-    left = Notice(name="pages", message="Found but not used: so.", skipped=(at(1), at(2)))
-    state = gathered(Found(page(1)), Site({at(1): TEXT})).state.model_copy(update={"notices": (left,)})
-    (told,) = synthesizer_input(state).notices
-    assert told.line == "1 page of example.org was found but not used: so."
-
-
 def test_more_results_are_asked_for_than_are_wanted_where_pages_have_to_be_read_but_of_documents_as_many():
     local = Found(SearchResult(address="a.md", title="Bell Rock height", text=TEXT, kind=SourceKind.DOCUMENT))
     for site, limit in ((numbered(9), 6), (None, 3)):
@@ -336,49 +328,26 @@ def test_pages_that_take_too_long_are_left_and_the_others_kept(stretch):
     stretch(0.05, left)
 
 
-class Hanging(Site):
-    """No page comes, and where one is ``broken`` that fails as nobody foresaw. ``ended`` are the readings that ended."""
-
-    broken = ""
-    ended: tuple[str, ...] = ()
-
-    async def read(self, url):
-        self.read_at.append(url)
-        if url == self.broken:
-            await asyncio.sleep(0)
-            raise RuntimeError("oops")
-        try:
-            await asyncio.Event().wait()
-        finally:
-            self.ended += (url,)
-
-
-@pytest.mark.timed
-def test_a_stop_while_pages_are_read_leaves_no_reading_behind():
-    async def stopped():
-        site, journal = Hanging({}), MemoryJournal(at_gathering())
-        gatherer = SearchGatherer([Found(*map(page, range(3)))], reading=SourceReader(pages=site))
-        task = asyncio.create_task(GatheringPhase(gatherer).run(journal.state, journal))
-        while len(site.read_at) < 3:
-            await asyncio.sleep(0.001)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await asyncio.sleep(0)
-        return len(asyncio.all_tasks())
-
-    assert asyncio.run(stopped()) == 1
-
-
 def test_when_reading_fails_as_nobody_foresaw_no_page_is_read_on_alone():
+    ended = []
+
+    class Broken(Site):
+        async def read(self, url):
+            if url == at(0):
+                await asyncio.sleep(0)
+                raise RuntimeError("oops")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(url)
+
     async def journey():
-        site = Hanging({})
-        site.broken = at(0)
-        reading = SourceReader(pages=site, clock=lambda: MORNING)
+        reading = SourceReader(pages=Broken({}), clock=lambda: MORNING)
         results = [(page(number), at(number)) for number in range(3)]
         with pytest.raises(RuntimeError, match="oops"):
             await reading._pages(results, SearchFilters(), None, Fetching())
         await asyncio.sleep(0)
-        assert sorted(site.ended) == [at(1), at(2)]
+        assert sorted(ended) == [at(1), at(2)]
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(journey())

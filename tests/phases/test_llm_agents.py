@@ -3,9 +3,8 @@
 import asyncio
 
 import pytest
-from phases.builders import finding, fits, handoff, prompt
+from phases.builders import finding, handoff, prompt
 
-from deep_research.models.profiles import Profile
 from deep_research.phases.analysis import AnalyzerInput
 from deep_research.phases.analysis.handoff import SourceText
 from deep_research.phases.analysis.llm import LLMAnalyzer, Reading
@@ -142,41 +141,6 @@ def test_all_that_is_wanted_reaches_the_prompt(agent, kind, form, answer, more, 
         assert said in prompt(call)
     for said in absent:
         assert said not in prompt(call)
-
-
-MANY_GAPS = tuple(
-    Gap(id=f"gap-{n:012x}", description=f"Open matter {n} " * 12, priority=n) for n in range(200)
-)
-LONG = {
-    "planner": (
-        planned,
-        plan(("one", 1)),
-        {"original_query": "Why are towers round? " * 700},
-        "characters are left out here",
-        "the question",
-    ),
-    "refiner": (
-        refined,
-        judgement(),
-        {
-            "gaps": MANY_GAPS,
-            "report": f"# R\n\n{'The sea was heavy. ' * 3_000}",
-            "asked": tuple(f"search number {n} of many" for n in range(300)),
-            "original_query": "Why? " * 3_000,
-        },
-        "[…]",
-        "the gaps",
-    ),
-}
-
-
-@pytest.mark.parametrize("agent", LONG)
-def test_what_does_not_fit_a_small_window_is_shortened_where_all_can_see_it(agent):
-    ask, answer, more, mark, what = LONG[agent]
-    output, ((call, _),) = ask(answer, profile=Profile(context=8_192, output=4_096), **more)
-    assert fits(call, 8_192)
-    assert mark in prompt(call)
-    assert f"For want of room the {agent} was given only a part of {what}." in output.notes
 
 
 # The planner

@@ -235,16 +235,6 @@ def test_where_there_is_no_room_something_of_each_finding_is_told_and_the_surest
     assert 0 < other.current_tokens < other.original_tokens
 
 
-def test_where_dropping_is_allowed_the_least_of_them_are_left_out():
-    rules = ContentRules(allow_dropping=True)
-    output, ((call, _),) = written([GOOD], findings=MANY, profile=SMALL, rules=rules)
-    gone = {item.id for item in output.sent.items if not item.current_tokens}
-    assert gone
-    assert gone.isdisjoint(f.id for f in MANY[55:])  # the surest
-    assert all((f"Fact number {n} " in prompt(call)) is (f.id not in gone) for n, f in enumerate(MANY, 1))
-    assert "Findings of less weight were left out of the report for want of room." in output.notes
-
-
 def test_where_nothing_is_managed_what_does_not_fit_is_refused():
     def refused(call, wanted):
         assert all(f.content in prompt(call) for f in MANY)

@@ -228,14 +228,6 @@ def test_the_next_provider_is_asked_when_the_first_cannot_answer():
     assert "library failed: OSError: no route" in state.notices[0].message
 
 
-def test_a_source_that_two_sub_queries_found_is_kept_once_under_the_first():
-    library = Library({q.query: [page("same.md")] for q in QUERIES})
-    for order in (QUERIES, QUERIES[::-1]):
-        state = gathered(library, sub_queries=order, limits=WorkLimits(max_concurrent=1)).state
-        assert [s.sub_query_id for s in state.sources] == ["subq-a"]
-        assert state.duplicates_skipped == 1
-
-
 def test_never_more_searches_at_a_time_than_allowed():
     many = tuple(SubQuery(id=f"subq-{n}", query=f"query {n}", index=n) for n in range(12))
     library = Library({})

@@ -38,24 +38,6 @@ def test_comments_in_a_listing_are_part_of_it_and_a_day_in_the_text_is_none_of_p
     assert page.published is None
 
 
-WALLS = {
-    "<div id='root'></div><noscript>You need to enable JavaScript to run this app.</noscript>": "built by scripts",
-    "<h1>Just a moment...</h1><p>Checking your browser before you go on.</p>": "captcha",
-    "<h1>Before you continue to Search</h1><p>We use cookies and data.</p><button>Accept all</button>": "consent",
-    "<h1>Members</h1><p>Please log in to view this page.</p><form><input type=password></form>": "log in",
-}
-
-
-@pytest.mark.parametrize("page", WALLS)
-def test_a_page_without_a_text_says_what_is_there_instead_and_one_where_one_must_log_in_to_reply_is_read(
-    page: str,
-) -> None:
-    with pytest.raises(UnreadableError, match=WALLS[page]):
-        made.web_page(page, title="")
-    costs = "<h1>Costs</h1><p>The bridge cost 380 million pounds.</p><p>You must log in to reply.</p>"
-    assert "380 million" in made.web_page(costs).text
-
-
 @pytest.mark.parametrize(
     ("media_type", "head"),
     [
