@@ -76,7 +76,6 @@ TIDES = "Station,Highest,Year\nMole,3.40,1831\nSkerry,3.12,1850"
 ROWS = "Mole | 3.40 | 1831\nSkerry | 3.12 | 1850"
 TABLES = {
     "numbers between spaces": ("x  y  z\n1  2.5 -3\n10 20  1e3\n", "x | y | z\n1 | 2.5 | -3\n10 | 20 | 1e3"),
-    "facts alone": ("Mole,3.40,1831\nSkerry,3.12,1850\n", f"| | |\n{ROWS}"),
     "sizes for names": ("stop,51,53\nMole,7:00,8:00\nKay,7:08,8:08\n",
         "stop | 51 | 53\nMole | 7:00 | 8:00\nKay | 7:08 | 8:08"),
     "a title above": (f"Tides of Cornwall,,\n{TIDES}\n", f"Tides of Cornwall\n\nStation | Highest | Year\n{ROWS}"),
@@ -177,26 +176,6 @@ def test_a_feed_is_its_entries_well_formed_or_not(item: str) -> None:
     assert document.published == (date(2025, 3, 14) if DAY in item else None)
     with pytest.raises(UnreadableError, match="damaged XML"):
         of("a.xml", "<?xml version='1.0'?><a>B & C</a>")
-
-
-# Plain texts
-
-TOLD = "\n\nThey come and go."
-
-
-@pytest.mark.parametrize(
-    ("raw", "media_type", "name", "title"),
-    [
-        ("# Tides", "text/markdown", "", "Tides"),
-        ("Tides\n=====", "", "a.rst", "Tides"),
-        ("THE TIDES", "text/plain", "", "THE TIDES"),
-        ("# Tides", "text/plain; charset=utf-8", "https://x.example/a.md?raw=1", "Tides"),
-    ],
-)
-def test_plain_texts_are_read_as_in_a_corpus(raw: str, media_type: str, name: str, title: str) -> None:
-    document = read((raw + TOLD).encode(), media_type, name)
-    assert document.title == title
-    assert "They come and go." in document.text
 
 
 def test_the_language_is_told_when_it_is_clear() -> None:
