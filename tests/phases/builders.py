@@ -1,5 +1,6 @@
 """What the tests of phases build: sources, findings, handoffs, states, and models that answer by what they are asked."""
 
+import asyncio
 from collections import defaultdict
 
 from deep_research.budget.content_budget import ContentRules
@@ -8,6 +9,7 @@ from deep_research.phases.analysis.handoff import SourceText, SurveyInput
 from deep_research.phases.planning import PlannerInput
 from deep_research.phases.refinement import RefinerInput
 from deep_research.phases.synthesis import SynthesizerInput
+from deep_research.sources.search import SearchProvider
 from deep_research.state import (
     ConfidenceLevel,
     DeepResearchPhase,
@@ -108,3 +110,32 @@ class Model(ScriptedProvider):
 
     def prompts(self, kind):
         return [prompt(call) for call in self.asked[kind]]
+
+
+class Found(SearchProvider):
+    """Finds these results, or what it has for a query; an error is raised. ``most`` is how many searches there were at
+    once."""
+
+    name = "found"
+    running = most = 0
+
+    def __init__(self, *results, by_query=None):
+        self.results, self.by_query, self.requests = results, by_query, []
+
+    async def search(self, request):
+        self.requests.append(request)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0)
+        self.running -= 1
+        answer = (
+            self.results[: request.limit] if self.by_query is None else self.by_query.get(request.query, ())
+        )
+        for each in [answer] if isinstance(answer, Exception) else answer:
+            if isinstance(each, Exception):
+                raise each
+        return [*answer]
+
+    @property
+    def asked(self):
+        return [request.query for request in self.requests]

@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
+from phases.builders import Found
 from phases.test_gathering_pages import (
     QUERY,
     TEXT,
-    Found,
     Site,
     at,
     at_gathering,

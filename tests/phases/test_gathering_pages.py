@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import pytest
+from phases.builders import Found
 
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.logs import register_secret
@@ -17,7 +18,7 @@ from deep_research.provenance.near_duplicates import fingerprint
 from deep_research.provenance.quality import QualityLists
 from deep_research.sources.extract import Document
 from deep_research.sources.fetch.pages import WebPage
-from deep_research.sources.search import Scholarly, SearchFilters, SearchProvider, SearchResult
+from deep_research.sources.search import Scholarly, SearchFilters, SearchResult
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -37,22 +38,6 @@ TEXT = (
     "The Bell Rock lighthouse has a height of 35 metres.\n\n"
     + "It stands on a reef off the coast of Angus. " * 12
 )
-
-
-class Found(SearchProvider):
-    name = "found"
-
-    def __init__(self, *results, by_query=None):
-        self.results, self.by_query, self.requests = results, by_query, []
-
-    async def search(self, request):
-        self.requests.append(request)
-        if self.by_query is None:
-            return list(self.results)[: request.limit]
-        answer = self.by_query.get(request.query, [])
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
 
 
 class Site:

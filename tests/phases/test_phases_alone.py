@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from phases.builders import finding, source
+from phases.builders import Found, finding, source
 
 from deep_research.errors import AgentError, HandoffError, PhaseStateError, SearchError, UsageError
 from deep_research.phases.analysis import (
@@ -20,7 +20,7 @@ from deep_research.phases.gathering import GatheringPhase, SearchGatherer
 from deep_research.phases.planning import PlannedQuery, PlannerOutput, PlanningPhase
 from deep_research.phases.refinement import RefinementPhase
 from deep_research.phases.synthesis import SynthesisPhase, SynthesizerOutput
-from deep_research.sources.search import SearchProvider, SearchResult
+from deep_research.sources.search import SearchResult
 from deep_research.state import (
     Budget,
     ConfidenceLevel,
@@ -169,28 +169,6 @@ def test_an_agent_that_takes_too_long_or_raises_is_an_agent_error_that_names_it(
 # Gathering
 
 
-class Library(SearchProvider):
-    """Answers by query; ``most`` is how many searches there were at a time."""
-
-    name = "library"
-    running = most = 0
-
-    def __init__(self, answers):
-        self.answers = answers
-        self.calls = []
-
-    async def search(self, request):
-        self.calls.append(request.query)
-        self.running += 1
-        self.most = max(self.most, self.running)
-        await asyncio.sleep(0)
-        self.running -= 1
-        answer = self.answers.get(request.query, [])
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
 def page(name, text="A text about towers.", **fields):
     return SearchResult(address=name, title=name, text=text, **fields)
 
@@ -198,23 +176,23 @@ def page(name, text="A text about towers.", **fields):
 ONE_EACH = {"who built it": [page("a.md")], "how tall is it": [page("b.md")]}
 
 
-def gathered(*libraries, sub_queries=QUERIES, limits=None, **options):
-    phase = GatheringPhase(SearchGatherer([*libraries]), limits=limits or WorkLimits())
+def gathered(*providers, sub_queries=QUERIES, limits=None, **options):
+    phase = GatheringPhase(SearchGatherer([*providers]), limits=limits or WorkLimits())
     return run(phase, sub_queries=sub_queries, options=RunOptions(**options))
 
 
 def test_every_pending_sub_query_is_searched_and_recorded_as_its_own_unit():
-    library = Library(ONE_EACH)
-    journal = gathered(library)
-    assert sorted(library.calls) == ["how tall is it", "who built it"]
+    provider = Found(by_query=ONE_EACH)
+    journal = gathered(provider)
+    assert sorted(provider.asked) == ["how tall is it", "who built it"]
     assert [e.name for e in journal.events] == ["sub_query.completed"] * 2
     assert [s.url for s in journal.state.sources] == ["a.md", "b.md"]
-    gathered(again := Library(ONE_EACH), sub_queries=(SEARCHED, QUERIES[1]))
-    assert again.calls == ["how tall is it"]
+    gathered(again := Found(by_query=ONE_EACH), sub_queries=(SEARCHED, QUERIES[1]))
+    assert again.asked == ["how tall is it"]
 
 
 def test_one_failing_search_leaves_the_others_their_results():
-    state = gathered(Library({**ONE_EACH, "who built it": SearchError("It is down.")})).state
+    state = gathered(Found(by_query={**ONE_EACH, "who built it": SearchError("It is down.")})).state
     assert [s.status for s in state.sub_queries] == ["failed", "completed"]
     assert state.sub_queries[0].error == "It is down."
     assert len(state.sources) == 1
@@ -222,30 +200,32 @@ def test_one_failing_search_leaves_the_others_their_results():
 
 
 def test_the_next_provider_is_asked_when_the_first_cannot_answer():
-    broken = Library({"who built it": OSError("no route")})
-    state = gathered(broken, Library(ONE_EACH), sub_queries=QUERIES[:1]).state
+    broken = Found(by_query={"who built it": OSError("no route")})
+    state = gathered(broken, Found(by_query=ONE_EACH), sub_queries=QUERIES[:1]).state
     assert len(state.sources) == 1
-    assert "library failed: OSError: no route" in state.notices[0].message
+    assert "found failed: OSError: no route" in state.notices[0].message
 
 
 def test_never_more_searches_at_a_time_than_allowed():
     many = tuple(SubQuery(id=f"subq-{n}", query=f"query {n}", index=n) for n in range(12))
-    library = Library({})
-    gathered(library, sub_queries=many, limits=WorkLimits(max_concurrent=3))
-    assert library.most == 3
+    provider = Found(by_query={})
+    gathered(provider, sub_queries=many, limits=WorkLimits(max_concurrent=3))
+    assert provider.most == 3
 
 
 def test_a_cap_on_searches_stops_gathering_and_says_what_was_left_out():
-    library = Library(ONE_EACH)
-    (limit,) = gathered(library, budget=Budget(max_searches=1)).state.limits
-    assert library.calls == ["who built it"]
+    provider = Found(by_query=ONE_EACH)
+    (limit,) = gathered(provider, budget=Budget(max_searches=1)).state.limits
+    assert provider.asked == ["who built it"]
     assert (limit.name, limit.skipped) == ("max_searches", ("how tall is it",))
 
 
 def test_no_more_sources_are_kept_than_a_sub_query_may_have_and_none_whose_text_is_too_long():
-    library = Library({"who built it": [page("big.md", "x" * 2000), *(page(f"{n}.md") for n in range(9))]})
+    provider = Found(
+        by_query={"who built it": [page("big.md", "x" * 2000), *(page(f"{n}.md") for n in range(9))]}
+    )
     few = {"sub_queries": QUERIES[:1], "limits": WorkLimits(max_source_bytes=1000)}
-    state = gathered(library, **few, max_sources_per_query=4).state
+    state = gathered(provider, **few, max_sources_per_query=4).state
     assert [s.url for s in state.sources] == ["0.md", "1.md", "2.md"]
     assert "big.md" in state.notices[0].message
 
@@ -336,8 +316,10 @@ def test_a_gap_is_addressed_by_a_finding_of_the_kind_that_it_asks_for(told, addr
 
 def test_what_is_surveyed_of_a_source_is_bounded_whatever_its_provider_calls_a_match():
     text = "The tower of Mole is 57 m tall. " * 10_000
-    library = Library({"who built it": [page("all.md", text, passages=(Span(start=0, end=len(text)),))]})
-    sources = gathered(library, sub_queries=QUERIES[:1]).state.sources
+    provider = Found(
+        by_query={"who built it": [page("all.md", text, passages=(Span(start=0, end=len(text)),))]}
+    )
+    sources = gathered(provider, sub_queries=QUERIES[:1]).state.sources
     agent, surveyed = Agent(AnalyzerOutput()), []
     agent.survey = lambda handoff: surveyed.append(handoff) or SurveyOutput()
     run(AnalysisPhase(agent), sources=sources, sub_queries=QUERIES[:1], texts=[text.strip(), text])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from orm_light import state
-from phases.builders import Model, handoff
+from phases.builders import Found, Model, handoff
 
 from deep_research.errors import SearchError
 from deep_research.phases.gathering.gatherer import GLANCED_AT, SearchGatherer
@@ -22,7 +22,7 @@ from deep_research.phases.planning import (
 from deep_research.phases.planning.handoff import PlannedPart
 from deep_research.phases.planning.llm import LLMPlanner
 from deep_research.retrieval.parsed_question import parse_question
-from deep_research.sources.search.base import SearchProvider, SearchResult
+from deep_research.sources.search.base import SearchResult
 from deep_research.state import (
     Answered,
     AnswerStatus,
@@ -158,24 +158,11 @@ PLAN = {"research_brief": "b", "sub_queries": [{"query": "q"}, {"query": "r"}]}
 OF_CORPUS = FirstLook(passages=31, titles=("The Orm Light",))
 
 
-class Web(SearchProvider):
-    """Finds ten pages, or fails."""
-
-    name = "web"
-
-    def __init__(self, fails=False):
-        self.asked, self._fails = [], fails
-
-    async def search(self, request):
-        self.asked.append(request)
-        if self._fails:
-            raise SearchError("The service is gone.")
-        found = (("https://ok.example/{0}", "Page {0}", "Snippet {0}") for _ in range(10))
-        names = ("address", "title", "snippet")
-        return [
-            SearchResult(**{k: v.format(n) for k, v in zip(names, of, strict=True)})
-            for n, of in enumerate(found)
-        ]
+QUESTION = state().query
+PAGES = tuple(
+    SearchResult(address=f"https://ok.example/{n}", title=f"Page {n}", snippet=f"Snippet {n}")
+    for n in range(10)
+)
 
 
 async def of_corpus(question):
@@ -190,12 +177,12 @@ def glanced(work, web, *, look=None, planner=None, **more):
 
 
 def test_a_planner_with_a_model_sees_titles_and_snippets_of_one_search_which_counts_and_is_made_once(work):
-    web = Web()
+    web = Found(by_query={QUESTION: PAGES})
     after, (said,) = glanced(work, web, options=RunOptions(domains=("ok.example",)))
     assert "- Page 0: Snippet 0\n- Page 1: Snippet 1" in said
     assert f"Page {GLANCED_AT}" not in said
-    assert [request.query for request in web.asked] == [after.query]
-    assert web.asked[0].filters.domains == ("ok.example",)
+    assert web.asked == [after.query]
+    assert web.requests[0].filters.domains == ("ok.example",)
     assert (after.usage.searches, len(after.first_look.snippets)) == (1, GLANCED_AT)
     later, (again,) = glanced(work, web, first_look=after.first_look, usage=after.usage)
     assert "- Page 0: Snippet 0" in again
@@ -203,11 +190,11 @@ def test_a_planner_with_a_model_sees_titles_and_snippets_of_one_search_which_cou
 
 
 def test_beside_what_a_corpus_says_which_stands_alone_where_the_search_fails(work):
-    after, (said,) = glanced(work, Web(), look=of_corpus)
+    after, (said,) = glanced(work, Found(by_query={QUESTION: PAGES}), look=of_corpus)
     for told in ("Passages searched: 31.", "Titles that fit best: The Orm Light.", "- Page 0: Snippet 0"):
         assert told in said
     assert len(after.first_look.titles) == len(after.first_look.snippets)
-    after, (said,) = glanced(work, Web(fails=True), look=of_corpus)
+    after, (said,) = glanced(work, Found(SearchError("The service is gone.")), look=of_corpus)
     assert "one search of the web" not in said
     assert after.first_look == OF_CORPUS
 
@@ -220,7 +207,7 @@ LEFT_OUT = {
 
 @pytest.mark.parametrize("more", LEFT_OUT.values(), ids=LEFT_OUT)
 def test_nothing_is_searched_before_the_plan_with(work, more):
-    web = Web()
+    web = Found(by_query={QUESTION: PAGES})
     after, _ = glanced(work, web, **more)
     assert not web.asked
     assert after.usage.searches == 0
