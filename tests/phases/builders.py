@@ -88,6 +88,11 @@ def prompt(call):
     return call.messages[-1].content
 
 
+def in_order(text, *pieces):
+    places = [text.index(piece) for piece in pieces]
+    return places == sorted(places)
+
+
 def fits(call, window):
     """Whether a request leaves room in a window for its answer."""
     return (len(call.system) + len(prompt(call))) / 3 + call.max_output < window

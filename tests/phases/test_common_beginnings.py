@@ -3,7 +3,7 @@ read it again."""
 
 import pytest
 from orm_light import BUILT, FINDINGS, HARE, HARE_TEXT, ORM, ORM_TEXT, TALL, TEXTS, WHITE, finding, state
-from phases.builders import prompt
+from phases.builders import in_order, prompt
 
 from deep_research.phases.quote_passages import passages, united, without
 from deep_research.phases.refinement import RefinementPhase
@@ -56,11 +56,6 @@ def again(left, **more):
     """The state of a run some time after its report."""
     kept = {name: getattr(left, name) for name in ("report", "report_draft", "report_metadata", "claims")}
     return {**kept, **more}
-
-
-def in_order(said, *pieces):
-    places = [said.index(piece) for piece in pieces]
-    return places == sorted(places)
 
 
 def test_a_revision_begins_as_the_report_did_and_the_next_one_shares_more(asked):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from phases.builders import finding as known
-from phases.builders import handoff, source_texts
+from phases.builders import handoff, in_order, source_texts
 
 from deep_research.phases.analysis import AnalyzerInput
 from deep_research.phases.analysis.extractive_analyzer import analyze
@@ -112,11 +112,6 @@ def body(report):
     """The lines of a report that say what was found: neither headings nor notices."""
     text = report.split("## Gaps and limits")[0]
     return [line for line in text.splitlines() if line and not line.startswith(("#", "*"))]
-
-
-def in_order(report, *pieces):
-    places = [report.index(piece) for piece in pieces]
-    return places == sorted(places)
 
 
 def test_a_report_answers_first_and_says_nothing_twice():
