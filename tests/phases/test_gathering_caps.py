@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from phases.builders import Found
-from phases.test_gathering_pages import (
+from phases.web_pages import (
     QUERY,
     TEXT,
     Site,

@@ -3,119 +3,28 @@
 import asyncio
 import hashlib
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 
 import pytest
 from phases.builders import Found
+from phases.web_pages import MORNING, QUERY, TEXT, Site, at, gathered, lines, numbered, one, page, urls
 
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.logs import register_secret
-from deep_research.phases.base import WorkLimits
-from deep_research.phases.gathering import GatheringPhase, SearchGatherer
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.source_reading import KEYED, SourceReader
 from deep_research.provenance.near_duplicates import fingerprint
 from deep_research.provenance.quality import QualityLists
 from deep_research.sources.extract import Document
-from deep_research.sources.fetch.pages import WebPage
 from deep_research.sources.search import Scholarly, SearchFilters, SearchResult
 from deep_research.state import (
-    DeepResearchPhase,
-    DeepResearchState,
     Notice,
-    RunOptions,
     SourceKind,
     SourceQuality,
     SubQuery,
     SubQueryStatus,
 )
 from deep_research.state.events import Progress, Started
-from deep_research.testing import MemoryJournal
-
-MORNING = datetime(2026, 1, 2, 8, tzinfo=UTC)
-QUERY = SubQuery(id="subq-a", query="Bell Rock lighthouse height")
-TEXT = (
-    "The Bell Rock lighthouse has a height of 35 metres.\n\n"
-    + "It stands on a reef off the coast of Angus. " * 12
-)
-
-
-class Site:
-    """Pages by address: a text, a document, or what is raised. ``most`` is how many were read at once."""
-
-    def __init__(self, pages):
-        self.pages, self.read_at, self.inside, self.most = pages, [], 0, 0
-
-    async def read(self, url):
-        self.read_at.append(url)
-        self.inside += 1
-        self.most = max(self.most, self.inside)
-        await asyncio.sleep(0)
-        self.inside -= 1
-        answer = self.pages[url]
-        if isinstance(answer, Exception):
-            raise answer
-        document = answer if isinstance(answer, Document) else Document(title="", text=answer)
-        body = document.text.encode()
-        headers = {"content-type": "text/html; charset=utf-8", "etag": '"1"'}
-        return WebPage(
-            url=url,
-            final_url=url,
-            fetched_at=MORNING,
-            headers=headers,
-            document=document,
-            body=body,
-            snapshot_hash=hashlib.sha256(body).hexdigest(),
-        )
-
-
-class Watched(MemoryJournal):
-    recorded = ()
-
-    async def record(self, *events, contents=()):
-        self.recorded += events
-        await super().record(*events, contents=contents)
-
-
-def at(number):
-    return f"https://example.org/{number}"
-
-
-def page(number, **more):
-    return SearchResult(address=at(number), title=f"Bell Rock lighthouse height {number}", **more)
-
-
-def numbered(count):
-    """A site of so many pages."""
-    return Site({at(n): f"{TEXT} Page {n}." for n in range(count)})
-
-
-def at_gathering(sub_queries=(QUERY,), **options):
-    phase = DeepResearchPhase.GATHERING
-    return DeepResearchState(query="q", phase=phase, sub_queries=sub_queries, options=RunOptions(**options))
-
-
-def gathered(provider, site, *, options=None, sub_queries=(QUERY,), lists=None, state=None, **more):
-    reading = SourceReader(pages=site, lists=lists or QualityLists(), clock=lambda: MORNING)
-    journal = Watched(state or at_gathering(sub_queries, **(options or {})))
-    gatherer = SearchGatherer([provider], reading=reading, **more)
-    asyncio.run(
-        GatheringPhase(gatherer, limits=WorkLimits(max_source_bytes=100_000)).run(journal.state, journal)
-    )
-    return journal
-
-
-def one(journal):
-    (source,) = journal.state.sources
-    return source
-
-
-def urls(journal):
-    return [source.url for source in journal.state.sources]
-
-
-def lines(journal):
-    return [notice.line for notice in journal.state.notices]
 
 
 def test_what_is_to_be_known_of_a_provider_is_said_once_for_all_searches():
@@ -123,7 +32,7 @@ def test_what_is_to_be_known_of_a_provider_is_said_once_for_all_searches():
     provider.notes = ("2 files were not read: a.pdf (a damaged PDF) and b.txt (no readable text in it).",)
     sub_queries = tuple(SubQuery(id=f"subq-{n}", query=f"Bell Rock {n}") for n in range(3))
     journal = gathered(provider, None, sub_queries=sub_queries)
-    notices = [event.notice for event in journal.recorded if event.name == "notice.added"]
+    notices = [event.notice for event in journal.events if event.name == "notice.added"]
     assert notices == [Notice(name="sources", message=provider.notes[0])]
 
 
