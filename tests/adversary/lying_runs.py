@@ -75,7 +75,7 @@ class Written:
 
     text: str
     cites: frozenset[str]
-    marked: bool
+    is_marked: bool
 
 
 @dataclass(frozen=True)

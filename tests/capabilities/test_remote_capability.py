@@ -362,7 +362,7 @@ def test_a_service_that_is_down_is_a_note_and_of_what_nobody_named_there_is_none
         "Nothing of http://127.0.0.1:9 is used: The server http://127.0.0.1:9 cannot be reached"
     )
     monkeypatch.setenv("RESEARCHER_SERVICE_URL", "localhost:8001")
-    with pytest.raises(ConfigurationError, match="no address of a service"):
+    with pytest.raises(ConfigurationError, match="is not an address of a service"):
         discover()
 
 

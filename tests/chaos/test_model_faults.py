@@ -90,7 +90,7 @@ def test_a_supervisor_whose_model_does_not_answer_is_not_asked_after_each_phase(
         result = research.run(QUESTION)
     assert result.status is RunStatus.COMPLETED
     assert sum(role_of(served) == "supervisor" for served in server.log) <= 2  # after phases side by side
-    assert "goes on without its advice" in (result.report or "")
+    assert "continues without its advice" in (result.report or "")
 
 
 class Planner:

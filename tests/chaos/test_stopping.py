@@ -245,7 +245,7 @@ def test_a_handle_of_an_interrupted_run_says_so(make_store: MakeStore) -> None:
             handle = await engine.astart("Who?")
             await turns(50)
             await engine.aclose()
-            with pytest.raises(RunStateError, match="Resume it"):
+            with pytest.raises(RunStateError, match="Resume the run"):
                 await handle.aresult(BOUND)
             assert store.run(handle.research_id).owner is None
 

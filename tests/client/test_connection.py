@@ -150,7 +150,7 @@ def test_a_token_goes_to_its_server_alone(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_server_that_is_not_there_is_named() -> None:
     with Client("http://127.0.0.1:9") as client, pytest.raises(RemoteError, match="cannot be reached"):
         client.status(RUN)
-    with pytest.raises(UsageError, match="no address"):
+    with pytest.raises(UsageError, match="is not an address"):
         Client("ftp://x")
 
 

@@ -79,11 +79,19 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Desk]:
 NOT_FIT = {
     "an answer of the wrong type": (("answer", "parked", "in summer"), 2, "answer is invalid"),
     "an answer of the wrong type, left": (("answer", "parked", '"1811"', "--no-run"), 2, "answer is invalid"),
-    "an answer of the wrong type on resuming": (("resume", "parked", "--answer", "[1811]"), 2, "answer is invalid"),
+    "an answer of the wrong type on resuming": (
+        ("resume", "parked", "--answer", "[1811]"),
+        2,
+        "answer is invalid",
+    ),
     "an answer of 1 MB": (("answer", "parked", MEGABYTE), 2, "answer is invalid"),
     "an answer with NUL": (("answer", "parked", "18\x0011"), 2, "answer is invalid"),
     "an answer that is half a character": (("answer", "parked", "\udc80"), 2, "answer is invalid"),
-    "an answer of the wrong type where it was cancelled": (("answer", "cancelled", "x"), 2, "answer is invalid"),
+    "an answer of the wrong type where it was cancelled": (
+        ("answer", "cancelled", "x"),
+        2,
+        "answer is invalid",
+    ),
     "an answer to no question": (("answer", "aborted", "1811"), 2, "waits for no answer"),
     "an answer to no question on resuming": (
         ("resume", "aborted", "--answer", "1811"),

@@ -137,7 +137,7 @@ def test_what_waits_in_an_old_database_is_told_and_takes_an_answer_a_steer_and_a
         assert research.wake() == []  # nobody answered
         answered, left, cancelled = parked[:3]
         log = research.events(answered)
-        with pytest.raises(UsageError, match="no answer"):
+        with pytest.raises(UsageError, match="answer is invalid"):
             research.answer(answered, 7)
         assert research.events(answered) == log
         research.steer(answered, "Mind the keepers.")

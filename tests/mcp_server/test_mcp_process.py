@@ -243,7 +243,7 @@ def test_a_process_without_stdin_or_stdout_says_so(tmp_path, closed):
         env={**os.environ, **environment()},
     )
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("deep-research: There is no stdin, or no stdout,")
+    assert ran.stderr.startswith("deep-research: stdin or stdout is closed,")
 
 
 def test_without_the_extra_the_command_says_how_to_install_it(monkeypatch, capsys):

@@ -19,9 +19,8 @@ from deep_research import AgentRole, DeepResearch
 from deep_research.budget.content_budget import ContentRules
 from deep_research.errors import ConfigurationError, DeepResearchError, UnknownNameError
 from deep_research.phases.agent_contract import Agent, AgentSpec, Operation, bind
-from deep_research.phases.analysis import AnalyzerOutput, ExtractiveAnalyzer
-from deep_research.phases.analysis.handoff import ANALYZE, SURVEY
-from deep_research.phases.planning import ExtractivePlanner, PlannedQuery, PlannerInput, PlannerOutput
+from deep_research.phases.analysis import ExtractiveAnalyzer
+from deep_research.phases.planning import ExtractivePlanner
 from deep_research.phases.planning.handoff import PLAN
 from deep_research.phases.refinement import ExtractiveRefiner
 from deep_research.phases.synthesis import ExtractiveSynthesizer
@@ -41,58 +40,35 @@ def agent_with(**declared: Any) -> Any:
     return type("Own", (), {"__call__": lambda self, handoff: None, **declared})()
 
 
-def test_an_agent_that_declares_nothing_is_named_by_its_class_and_has_its_main_operation() -> None:
-    agent = bind(agent_with(), AgentRole.PLANNER, (PLAN,))
-    assert agent.spec == AgentSpec(name="Own", operations=frozenset({"plan"}))
-
-
 def test_what_an_agent_declares_and_the_methods_it_has_are_its_spec() -> None:
+    agent = bind(agent_with(survey=print), AgentRole.PLANNER, (PLAN,))  # no operation of that role
+    assert agent.spec == AgentSpec(name="Own", operations=frozenset({"plan"}))
     spec = bind(ExtractiveAnalyzer(), AgentRole.ANALYZER, OPERATIONS[AgentRole.ANALYZER]).spec
-    assert spec == AgentSpec(
-        name="extractive analyzer",
-        operations=frozenset({"analyze", "survey"}),
-        deterministic=True,
-        reads_again=True,
-        batch_bytes=8_000_000,
-    )
+    operations = frozenset({"analyze", "survey"})
+    declared = {"deterministic": True, "reads_again": True, "batch_bytes": 8_000_000}
+    assert spec == AgentSpec(name="extractive analyzer", operations=operations, **declared)
     assert AgentSpec.model_validate_json(spec.model_dump_json()) == spec
 
 
-def test_a_method_that_is_no_operation_of_the_role_is_the_agents_own() -> None:
-    assert bind(agent_with(survey=print), AgentRole.PLANNER, (PLAN,)).spec.operations == {"plan"}
+def far(*operations: str, **calls: Any) -> Agent:
+    return Agent(AgentSpec(name="far", operations=frozenset(operations)), calls)
 
 
-ANALYZING = frozenset({"analyze"})
+BAD, UNKNOWN = ConfigurationError, UnknownNameError
 REFUSED: dict[str, tuple[Any, type[DeepResearchError], str]] = {
-    "not callable": (object(), ConfigurationError, "The analyzer is not callable."),
-    "a word for a switch": (
-        agent_with(deterministic="yes"),
-        ConfigurationError,
-        "The analyzer Own declares deterministic = 'yes': Input should be a valid boolean.",
-    ),
-    "no size": (agent_with(batch_bytes=0), ConfigurationError, "The analyzer Own declares batch_bytes = 0: "),
-    "no name": (agent_with(name=None), ConfigurationError, "The analyzer Own declares name = None: "),
-    "a slip": (
-        agent_with(use_model=True),
-        UnknownNameError,
-        "Unknown declaration of the analyzer 'use_model'. Did you mean 'uses_model'?",
-    ),
-    "another role's operation": (
-        Agent(AgentSpec(name="far", operations=ANALYZING | {"repair"}), {"analyze": print, "repair": print}),
-        UnknownNameError,
-        "Unknown operation of the analyzer 'repair'.",
-    ),
-    "an operation without a call": (
-        Agent(AgentSpec(name="far", operations=ANALYZING | {"survey"}), {"analyze": print}),
-        ConfigurationError,
-        "The analyzer 'far' has no call for survey.",
-    ),
-    "no main operation": (
-        Agent(AgentSpec(name="far", operations=frozenset({"survey"})), {"survey": print}),
-        ConfigurationError,
-        "The analyzer 'far' has no call for analyze.",
-    ),
-}
+    "not callable": (object(), BAD, "The analyzer is not callable."),
+    "a word for a switch": (agent_with(deterministic="yes"), BAD,
+        "The analyzer Own declares deterministic = 'yes': Input should be a valid boolean."),
+    "no size": (agent_with(batch_bytes=0), BAD, "The analyzer Own declares batch_bytes = 0: "),
+    "no name": (agent_with(name=None), BAD, "The analyzer Own declares name = None: "),
+    "a slip": (agent_with(use_model=True), UNKNOWN,
+        "Unknown declaration of the analyzer 'use_model'. Did you mean 'uses_model'?"),
+    "another role's operation": (far("analyze", "repair", analyze=print, repair=print), UNKNOWN,
+        "Unknown operation of the analyzer 'repair'."),
+    "an operation without a call": (far("analyze", "survey", analyze=print), BAD,
+        "The analyzer 'far' has no call for survey."),
+    "no main operation": (far("survey", survey=print), BAD, "The analyzer 'far' has no call for analyze."),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -101,12 +77,6 @@ def test_an_engine_refuses_an_agent_that_cannot_be_when_it_is_made(case: str) ->
     with pytest.raises(error) as refused:
         DeepResearch(search=[ScriptedSearch()], agents={"analyzer": agent}, store="memory")
     assert str(refused.value).startswith(message)
-
-
-def test_an_operation_that_an_agent_has_not_is_not_asked_of_it() -> None:
-    agent = bind(lambda handoff: AnalyzerOutput(), AgentRole.ANALYZER, OPERATIONS[AgentRole.ANALYZER])
-    assert agent.spec.can(ANALYZE)
-    assert not agent.spec.can(SURVEY)
 
 
 def test_the_docs_tell_every_field_of_a_spec_and_every_operation() -> None:
@@ -137,16 +107,17 @@ class NarrowAllowance:
         self.take, self.charge = purse.take, purse.charge
 
 
+DAY = date(1811, 2, 1)
 VALUES: dict[Any, Any] = {
     str: "Dalén’s “sun valve”",
     int: 1,
     float: 0.5,
     bool: True,
     bytes: b"\xff\x00%PDF",
-    date: date(1811, 2, 1),
+    date: DAY,
     datetime: datetime(2026, 1, 1, tzinfo=UTC),
     ContentRules: ContentRules(reading_tokens=9),
-    SearchFilters: SearchFilters(since=date(1811, 2, 1), domains=("example.org",), language="sv"),
+    SearchFilters: SearchFilters(since=DAY, domains=("example.org",), language="sv"),
 }
 
 
@@ -222,16 +193,10 @@ def run(folder: Path, question: str = QUESTION, **options: Any) -> tuple[Any, li
 
 def test_agents_behind_json_write_the_report_that_agents_of_this_process_write(tmp_path: Path) -> None:
     wire = Wire()
-    own = {
-        AgentRole.PLANNER: ExtractivePlanner(),
-        AgentRole.ANALYZER: ExtractiveAnalyzer(),
-        AgentRole.SYNTHESIZER: ExtractiveSynthesizer(),
-        AgentRole.REFINER: ExtractiveRefiner(),
-    }
-    far = {
-        role: wire.across(bind(agent, role, OPERATIONS[role]), OPERATIONS[role])
-        for role, agent in own.items()
-    }
+    roles = AgentRole.PLANNER, AgentRole.ANALYZER, AgentRole.SYNTHESIZER, AgentRole.REFINER
+    own = ExtractivePlanner(), ExtractiveAnalyzer(), ExtractiveSynthesizer(), ExtractiveRefiner()
+    bound = {role: bind(agent, role, OPERATIONS[role]) for role, agent in zip(roles, own, strict=True)}
+    far = {role: wire.across(agent, OPERATIONS[role]) for role, agent in bound.items()}
     direct, _ = run(tmp_path / "direct")
     remote, _ = run(tmp_path / "remote", agents=far)
     assert wire.crossed == {"plan", "analyze", "survey", "synthesize", "refine"}
@@ -276,12 +241,3 @@ def test_a_run_all_of_whose_agents_are_behind_json_records_what_a_direct_one_doe
     assert wire.crossed >= wanted
     assert remote.report == direct.report
     assert recorded_far == recorded
-
-
-def test_a_custom_agent_may_still_be_a_plain_function(tmp_path: Path) -> None:
-    def plan(handoff: PlannerInput) -> dict[str, Any]:
-        query = PlannedQuery(query=handoff.original_query)
-        return PlannerOutput(research_brief="As asked.", sub_queries=(query,)).model_dump()
-
-    result, _ = run(tmp_path, agents={"planner": plan})
-    assert [each.query for each in result.state.sub_queries][:1] == [QUESTION]

@@ -1,17 +1,22 @@
-"""What of the searches that an agent proposes may leave, whichever agent it is."""
+"""What of the searches that an agent proposes may leave, whichever agent it is; whether results are about what was asked,
+and in what other words to ask."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deep_research import DeepResearch
 from deep_research.phases.analysis.handoff import AnalyzedGap, AnalyzerOutput, SurveyOutput
+from deep_research.phases.gathering.queries import Match, matched, wordings
 from deep_research.phases.handoff import Proposal, QueryFilter
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerOutput
 from deep_research.phases.refinement.handoff import RefinerOutput
 from deep_research.state import FollowUpQuery, GapAnalysis, IterationRecommendation
+from deep_research.state.identity import normalised
 from deep_research.testing import ScriptedSearch, scripted_agents
 
 CODE = "CANARY-7f3a9b1c5d2e4860"
@@ -19,20 +24,16 @@ BAD, MIXED, GOOD = f"http://evil.example/{CODE}", f"towers {CODE}", "towers"
 QUESTION = "What is known of lighthouses?"
 NO = IterationRecommendation(should_iterate=False)
 QUERIES = (BAD, MIXED, GOOD)
+GAPS = (AnalyzedGap(description="d", suggested_queries=QUERIES),)
+ANALYSIS = GapAnalysis(gap_id="g", follow_up_queries=tuple(FollowUpQuery(query=q) for q in QUERIES))
+FLAT = {"follow_up_queries": [{"gap_id": "g", "query": q} for q in QUERIES], "iteration_recommendation": NO}
 PROPOSALS: list[Proposal] = [
     PlannerOutput(research_brief="b", sub_queries=tuple(PlannedQuery(query=q) for q in QUERIES)),
-    AnalyzerOutput(gaps=(AnalyzedGap(description="d", suggested_queries=QUERIES),)),
-    SurveyOutput(gaps=(AnalyzedGap(description="d", suggested_queries=QUERIES),)),
+    AnalyzerOutput(gaps=GAPS),
+    SurveyOutput(gaps=GAPS),
     SurveyOutput(follow_ups=QUERIES),
-    RefinerOutput(
-        gap_analysis=(
-            GapAnalysis(gap_id="g", follow_up_queries=tuple(FollowUpQuery(query=q) for q in QUERIES)),
-        ),
-        iteration_recommendation=NO,
-    ),
-    RefinerOutput.model_validate(
-        {"follow_up_queries": [{"gap_id": "g", "query": q} for q in QUERIES], "iteration_recommendation": NO}
-    ),
+    RefinerOutput(gap_analysis=(ANALYSIS,), iteration_recommendation=NO),
+    RefinerOutput.model_validate(FLAT),
 ]
 
 
@@ -71,9 +72,8 @@ def run(tmp_path: Any, *queries: str, deterministic: bool = False) -> tuple[Any,
     planner, search = Planner(*queries), ScriptedSearch()
     planner.deterministic = deterministic
     agents = scripted_agents(without=["gatherer"]) | {"planner": planner}
-    with DeepResearch(
-        agents=agents, search=[search], data_dir=tmp_path, store="memory", max_iterations=1
-    ) as research:
+    made = {"agents": agents, "search": [search], "data_dir": tmp_path, "store": "memory"}
+    with DeepResearch(**made, max_iterations=1) as research:
         result = research.run(QUESTION, system_prompt=f"The code is {CODE}.")
     return result, [request.query for request in search.requests]
 
@@ -104,3 +104,45 @@ def test_an_empty_query_is_not_one_that_was_dropped() -> None:
     assert [asked(query) for query in ("a", " ", "")] == ["a", "", ""]
     assert (asked.kept, asked.dropped) == (1, 0)
     assert asked.note("planner") == ()
+
+
+# Other words for a query
+
+QUERY = "How long did it take Robert Stevenson to build the Bell Rock lighthouse?"
+
+
+BREAD, ABOUT = (
+    "A recipe for bread and butter.",
+    "The Bell Rock Lighthouse was built by Robert Stevenson in four years.",
+)
+MATCHES = {
+    Match.EMPTY: [[]],
+    Match.GOOD: [[BREAD, ABOUT]],
+    Match.FOREIGN: [[""], [BREAD]],
+    Match.OFF_TOPIC: [["The bell rang for a while and nobody heard it."], ["long build take"]],
+}
+
+
+@pytest.mark.parametrize("match", MATCHES)
+def test_one_result_that_is_about_it_is_enough_and_a_word_by_chance_is_not(match: Match) -> None:
+    assert {matched(QUERY, texts) for texts in MATCHES[match]} == {match}
+
+
+def test_other_words_are_fewer_each_time_keep_the_names_and_are_tried_once() -> None:
+    first, *rest = wordings(QUERY)
+    assert first == "long take Robert Stevenson build Bell Rock lighthouse"
+    assert rest[-1] == "Robert Stevenson Bell Rock"
+    assert [len(text) for text in wordings(QUERY)] == sorted(map(len, wordings(QUERY)), reverse=True)
+    tried = []
+    while found := wordings(QUERY, tried, least=2):
+        tried.append(found[0])
+    assert len(tried) == len({normalised(text) for text in tried}) <= 3
+    assert wordings("tide mill") == []
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_worded_in_a_few_ways_or_none(text: str) -> None:
+    found = wordings(text)
+    assert len(found) <= 3
+    assert all(other.strip() and normalised(other) != normalised(text) for other in found)
+    assert matched(text, [text, ""]) in Match

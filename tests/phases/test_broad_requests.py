@@ -1,5 +1,7 @@
 """Sentences that together cover a subject, sources ranked for a long request, and how likely they belong to it."""
 
+import pytest
+
 from deep_research.phases.analysis.broad_requests import (
     Candidate,
     belonging,
@@ -13,75 +15,59 @@ from deep_research.retrieval.ranking import TermScanner, scan
 from deep_research.text.words import content_words
 
 
-def candidate(terms, source=0, words=10, belongs=1.0):
+def of(terms, source=0, words=10, belongs=1.0):
     return Candidate(source, frozenset(terms.split()), words, belongs)
 
 
-def places(candidates, weights, **limits):
-    return choose_passages(candidates, weights, **{"room": 100, "per_source": 3, **limits})
-
-
 WEIGHTS = {"a": 0.3, "b": 0.3, "c": 0.2, "d": 0.2}
+LITTLE = {"a": 1.0, "b": 0.001}
+# Candidates, weights, limits; which of them begin the choice.
+CHOICES = {
+    "what was said counts little when it is said again": ([of("a b"), of("a b", 1), of("c", 2)], WEIGHTS, {},
+        [0, 2, 1]),
+    "a short one wins over a long one": ([of("a", words=30), of("a", 1)], WEIGHTS, {}, [1]),
+    "a likelier source wins": ([of("a", belongs=0.5), of("a", 1)], WEIGHTS, {}, [1]),
+    "an unlikely source is not heard for a little": ([of("a"), of("b", 1, belongs=0.0)], LITTLE, {}, [0]),
+    "but once it is heard it costs no more": ([of("b", belongs=0.0), of("a", belongs=0.0)], {"a": 0.1,
+        "b": 0.002}, {}, [1, 0]),
+    "what stands already is taken into account": ([of("a"), of("c", 1)], WEIGHTS, {"said": {"a": 1}}, [1]),
+}  # fmt: skip
 
 
-def test_what_was_said_counts_little_when_it_is_said_again():
-    assert places([candidate("a b"), candidate("a b", 1), candidate("c", 2)], WEIGHTS) == [0, 2, 1]
-
-
-def test_a_short_sentence_wins_over_a_long_one_that_says_the_same():
-    assert places([candidate("a", words=30), candidate("a", 1)], WEIGHTS)[0] == 1
-
-
-def test_a_likelier_source_wins_over_another_that_says_the_same():
-    assert places([candidate("a", belongs=0.5), candidate("a", 1)], WEIGHTS)[0] == 1
-
-
-def test_a_source_that_is_likely_of_another_subject_is_not_heard_for_a_little():
-    weights = {"a": 1.0, "b": 0.001}
-    assert places([candidate("a"), candidate("b", 1, belongs=0.0)], weights) == [0]
-
-
-def test_a_source_that_is_heard_already_costs_no_more():
-    weights = {"a": 0.1, "b": 0.002}
-    assert places([candidate("b", belongs=0.0), candidate("a", belongs=0.0)], weights) == [1, 0]
+@pytest.mark.parametrize(("candidates", "weights", "limits", "first"), CHOICES.values(), ids=CHOICES)
+def test_of_sentences_is_chosen_what_says_most(candidates, weights, limits, first):
+    places = choose_passages(candidates, weights, **{"room": 100, "per_source": 3, **limits})
+    assert places[: len(first)] == first
+    assert weights is not LITTLE or places == first
 
 
 def test_room_and_the_share_of_a_source_are_kept():
-    many = [candidate(t) for t in "abcd"]
-    assert len(places(many, WEIGHTS, room=25)) == 2
-    assert len(places(many, WEIGHTS, per_source=1)) == 1
+    many = [of(t) for t in "abcd"]
+    assert len(choose_passages(many, WEIGHTS, room=25, per_source=3)) == 2
+    assert len(choose_passages(many, WEIGHTS, room=100, per_source=1)) == 1
 
 
-def test_what_stands_already_is_taken_into_account():
-    assert places([candidate("a"), candidate("c", 1)], WEIGHTS, said={"a": 1})[0] == 1
-
-
-def rank(request, *texts):
+def looked(request, texts, titles=None):
     scanner = TermScanner(content_words(request))
     found = [passage for place, text in enumerate(texts) for passage in scan(text, place, scanner)]
-    return [p.source for p in rank_passages(request, found, texts, [""] * len(texts)).passages]
+    return rank_passages(request, found, texts, titles or [""] * len(texts))
 
 
 FILLER = [f"Street number {n} has houses with a door and a wall." for n in range(20)]
 
 
-def test_words_that_a_request_repeats_weigh_more():
+def order(request, *texts):
+    return [passage.source for passage in looked(request, [*texts, *FILLER]).passages]
+
+
+def test_words_that_a_request_repeats_or_the_best_have_weigh_more():
     request = "Whales sing. The song of whales is long. Whales swim near harbours."
-    order = rank(request, "Harbours are near towns.", "Whales live in herds.", *FILLER)
-    assert order[0] == 1
-
-
-def test_a_text_that_shares_the_words_of_the_best_comes_before_one_that_does_not():
-    request = "Whales sing. Whales swim."
-    order = rank(
-        request,
-        "Whales sing with baleen and krill.",
-        "Whales eat krill with baleen.",
-        "Birds sing in the garden.",
-        "Krill and baleen: what swim means.",
-        *FILLER,
+    assert order(request, "Harbours are near towns.", "Whales live in herds.")[0] == 1
+    best = "Whales sing with baleen and krill.", "Whales eat krill with baleen."
+    places = order(
+        "Whales sing. Whales swim.", *best, "Birds sing in the garden.", "Krill and baleen: what swim means."
     )
-    assert order.index(3) < order.index(2)
+    assert places.index(3) < places.index(2)
 
 
 REQUEST = (
@@ -95,11 +81,8 @@ WHALES = [
 OTHERS = [f"Street number {n} has houses with a door, a wall and a year of its own." for n in range(30)]
 
 
-def likely(texts, titles=None, request=REQUEST):
-    titles = titles or [""] * len(texts)
-    scanner = TermScanner(content_words(request))
-    found = [p for place, text in enumerate(texts) for p in scan(text, place, scanner)]
-    return belonging(rank_passages(request, found, texts, titles), titles)
+def likely(texts, titles=None):
+    return belonging(looked(REQUEST, texts, titles), titles or [""] * len(texts))
 
 
 def test_those_that_stand_out_belong_and_the_rest_does_not():
@@ -108,40 +91,24 @@ def test_those_that_stand_out_belong_and_the_rest_does_not():
     assert max(found[n] for n in range(3, 33)) < 0.2
 
 
-def test_the_company_that_a_source_keeps_counts():
+def test_the_company_that_a_source_keeps_and_its_title_count():
     streets = [f"Lamps, carts and pavements of street {n} in a year." for n in range(8)]
-    of_whales = "Humpback songs."
-    of_streets = "Pavement songs."
-    found = likely([*WHALES, of_whales, of_streets, *streets, *OTHERS])
+    found = likely([*WHALES, "Humpback songs.", "Pavement songs.", *streets, *OTHERS])
+    assert found[3] > found[4]
+    titles = ["", "", "", "Songs of whales", "Songs of doors", *[""] * len(OTHERS)]
+    found = likely([*WHALES, *["A study of long calls."] * 2, *OTHERS], titles)
     assert found[3] > found[4]
 
 
-def test_a_title_that_names_what_is_asked_counts():
-    texts = [*WHALES, "A study of long calls.", "A study of long calls.", *OTHERS]
-    found = likely(texts, ["", "", "", "Songs of whales", "Songs of doors", *[""] * len(OTHERS)])
-    assert found[3] > found[4]
-
-
-def test_of_few_sources_more_are_expected_to_belong():
+def test_of_few_sources_more_are_expected_to_belong_alike_ones_equally_and_of_none_none():
     assert min(likely(WHALES).values()) > 0.05
-
-
-def test_nothing_found_is_nothing():
+    assert len({round(p, 9) for p in likely([WHALES[0]] * 4).values()}) == 1
     assert likely([]) == {}
 
 
-def test_sources_that_are_all_alike_are_equally_likely():
-    assert len({round(p, 9) for p in likely([WHALES[0]] * 4).values()}) == 1
-
-
-def test_words_are_paired_within_a_sentence_and_a_few_words_of_each_other():
-    weights = {"whale": 0.5, "sing": 0.25, "harbour": 0.25}
-    found = pairs("Whales sing. Harbours are quiet.", weights)
-    assert pair_key("sing", "whale") in found
-    assert pair_key("harbour", "whale") not in found
-    assert found[pair_key("sing", "whale")] == 1.0
-
-
-def test_a_pair_is_held_by_what_has_both():
-    wanted = {pair_key("sing", "whale"), pair_key("harbour", "whale")}
-    assert with_pairs({"whale", "sing"}, wanted) == {"whale", "sing", "sing whale"}
+def test_words_are_paired_within_a_sentence_and_a_pair_is_held_by_what_has_both():
+    found = pairs("Whales sing. Harbours are quiet.", {"whale": 0.5, "sing": 0.25, "harbour": 0.25})
+    sing, harbour = pair_key("sing", "whale"), pair_key("harbour", "whale")
+    assert found[sing] == 1.0
+    assert harbour not in found
+    assert with_pairs({"whale", "sing"}, {sing, harbour}) == {"whale", "sing", "sing whale"}

@@ -1,49 +1,32 @@
-"""The agents without a model: what they plan, find, miss and write."""
+"""The agents without a model: what they find, miss and write."""
 
 import asyncio
 import re
-import threading
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from phases.builders import finding as known
+from phases.builders import handoff, in_order, source_texts
 
-from deep_research.phases.analysis import AnalyzerInput, SourceText
+from deep_research.phases.analysis import AnalyzerInput
 from deep_research.phases.analysis.extractive_analyzer import analyze
 from deep_research.phases.refinement import ExtractiveRefiner, RefinerInput
 from deep_research.phases.synthesis import SynthesizerInput
 from deep_research.phases.synthesis.extractive_synthesizer import draft
-from deep_research.state import (
-    ConfidenceLevel,
-    Contradiction,
-    DeepResearchPhase,
-    Finding,
-    Gap,
-    Notice,
-    Source,
-    SourceQuality,
-    SubQuery,
-)
-
-RUN = {"research_id": "deepres-000000000000", "iteration": 1}
+from deep_research.state import Contradiction, Gap, Notice, Source, SourceQuality, SubQuery
 
 
-def read(question, *texts, queries=None, **fields):
-    handoff = AnalyzerInput(
-        original_query=question,
-        current_phase=DeepResearchPhase.ANALYSIS,
-        source_count=len(texts),
-        high_quality_sources=0,
-        sub_queries=tuple(
-            SubQuery(id=f"subq-{n}", query=q, index=n, iteration=fields.get("iteration", 1))
-            for n, q in enumerate(queries or [question])
-        ),
-        sources=tuple(
-            SourceText(id=f"src-{n}", title=title, content=text) for n, (title, text) in enumerate(texts)
-        ),
-        **{**RUN, **fields},
+def read(question, *texts):
+    queries = (SubQuery(id="subq-0", query=question),)
+    handed = handoff(
+        AnalyzerInput, original_query=question, sub_queries=queries, sources=source_texts(*texts)
     )
-    return analyze(handoff)
+    findings = analyze(handed).findings
+    for each in findings:
+        quote, text = each.quotes[0], texts[int(each.source_ids[0].removeprefix("src-"))][1]
+        assert text[quote.start : quote.start + len(quote.quote)] == quote.quote
+    return findings
 
 
 MOLE = (
@@ -53,182 +36,36 @@ MOLE = (
 )
 
 
-def test_the_sentence_that_answers_is_the_finding_with_its_exact_place():
-    output = read("How tall is the tower of Mole?", MOLE)
-    best = output.findings[0]
-    assert "35" in best.content
-    for finding in output.findings:
-        quote = finding.quotes[0]
-        assert MOLE[1][quote.start :].startswith(quote.quote)
-
-
-def test_reading_stops_between_documents_when_asked():
-    stop = threading.Event()
-    stop.set()
-    handoff = AnalyzerInput(
-        original_query="q tower",
-        current_phase=DeepResearchPhase.ANALYSIS,
-        source_count=1,
-        high_quality_sources=0,
-        sources=(SourceText(id="src-0", title="t", content="tower"),),
-        **RUN,
-    )
-    assert analyze(handoff, stop).findings == ()
-
-
-ODD = st.one_of(
-    st.text(max_size=400),
-    st.sampled_from(
-        [
-            "",
-            "x" * 5000,
-            "a | b | c\n" * 50,
-            "灯台は岩の上に建つ。高さは三十五メートル。",
-            "שלום " * 40,
-            "e\u0301" * 300,
-        ]
-    ),
+@pytest.mark.parametrize(
+    "question",
+    ["How tall is the tower of Mole?", "<b>How tall</b> is the [tower of Mole](http://x.example/y)?"],
+    ids=["plain", "with markup around"],
 )
-
-
-@settings(max_examples=60)
-@given(st.text(min_size=1, max_size=80).filter(str.strip), st.lists(ODD, max_size=4))
-def test_whatever_is_read_every_quote_is_exact(question, texts):
-    output = read(question, *[("A title", text) for text in texts])
-    for finding in output.findings:
-        quote = finding.quotes[0]
-        text = texts[int(finding.source_ids[0].removeprefix("src-"))]
-        assert text[quote.start : quote.start + len(quote.quote)] == quote.quote
-
-
-def written(question="Where does *it* stand?", **fields):
-    made = {"max_iterations": 3, "finding_count": 0, "gap_count": 0, "has_research_brief": True, **fields}
-    return draft(
-        SynthesizerInput(
-            original_query=question, current_phase=DeepResearchPhase.SYNTHESIS, **{**RUN, **made}
-        )
-    )
-
-
-def finding(number, relevance=0.5, **fields):
-    return Finding(
-        id=f"find-{number:012x}",
-        content=f"Statement number {number}",
-        confidence=ConfidenceLevel.MEDIUM,
-        source_ids=("src-1",),
-        relevance=relevance,
-        **fields,
-    )
-
-
-def test_a_report_answers_first_and_says_nothing_twice():
-    findings = tuple(finding(n, relevance=n / 10) for n in range(6))
-    report = written(findings=findings)
-    assert report.index("Statement number 5") < report.index("Statement number 0")
-    for item in findings:
-        assert report.count(f"{item.content}.") == report.count(item.id) == 1
-
-
-def test_conflicts_stand_side_by_side_and_open_gaps_and_limits_are_named():
-    one, other = finding(1), finding(2)
-    report = written(
-        findings=(one, other),
-        contradictions=(
-            Contradiction(id="contra-1", description="They differ.", finding_ids=(one.id, other.id)),
-        ),
-        gaps=(
-            Gap(id="gap-1", description="Not found: the cost"),
-            Gap(id="gap-2", description="Not found: the age", addressed=True),
-        ),
-        notices=(Notice(name="sources", message="One text was too long."),),
-    )
-    assert f"- They differ. [{one.id}, {other.id}]" in report
-    assert "- Not found: the cost" in report
-    assert "the age" not in report
-    assert "- One text was too long." in report
-
-
-def test_of_statements_that_are_as_near_the_one_of_the_better_source_comes_first():
-    forum = Source(id="src-1", sub_query_id="subq-1", title="Forum", quality=SourceQuality.LOW)
-    office = Source(id="src-2", sub_query_id="subq-1", title="Office", quality=SourceQuality.HIGH)
-    hearsay, figure = finding(1), finding(2).model_copy(update={"source_ids": ("src-2",)})
-    report = written(findings=(hearsay, figure), sources=(forum, office))
-    assert report.index("Statement number 2") < report.index("Statement number 1")
-    nearer = finding(3, relevance=0.9)
-    report = written(findings=(figure, nearer), sources=(forum, office))
-    assert report.index("Statement number 3") < report.index("Statement number 2")
-
-
-RETRACTED = Source(id="src-2", sub_query_id="subq-1", title="Withdrawn", metadata={"retracted": "yes"})
-
-
-def test_what_only_a_retracted_work_says_stands_apart_and_answers_nothing():
-    withdrawn = finding(1, relevance=0.9).model_copy(update={"source_ids": ("src-2",)})
-    report = written(findings=(withdrawn, finding(2)), sources=(RETRACTED,))
-    assert report.index("Statement number 2") < report.index("## From works that were retracted")
-    assert report.index("## From works that were retracted") < report.index("Statement number 1")
-
-
-def test_a_report_that_rests_on_retracted_works_alone_says_so_first():
-    withdrawn = finding(1).model_copy(update={"source_ids": ("src-2",)})
-    report = written(findings=(withdrawn,), sources=(RETRACTED,))
-    assert report.index("It should not be relied on.") < report.index("## Answer")
-    assert report.count("Statement number 1.") == 1
-
-
-def test_a_report_keeps_its_length_and_says_what_it_left_out():
-    report = written(findings=tuple(finding(n) for n in range(100)), words=100)
-    assert "further findings are left out" in report
-
-
-def test_the_refiner_goes_on_only_with_a_query_that_was_not_asked():
-    handoff = RefinerInput(
-        original_query="q",
-        current_phase=DeepResearchPhase.REFINEMENT,
-        gaps=(
-            Gap(id="gap-1", description="a", suggested_queries=("asked before", "a new one")),
-            Gap(id="gap-2", description="b", suggested_queries=("Asked  before",)),
-        ),
-        max_iterations=3,
-        remaining_iterations=2,
-        has_report_draft=True,
-        earlier_queries=("asked before",),
-        **RUN,
-    )
-    output = asyncio.run(ExtractiveRefiner()(handoff))
-    assert [g.addressable for g in output.gap_analysis] == [True, False]
-    assert output.gap_analysis[0].follow_up_queries[0].query == "a new one"
-    assert output.iteration_recommendation.priority_gaps == ("gap-1",)
-
-
-def test_markup_and_addresses_around_a_question_are_not_asked_about():
-    output = read("<b>How tall</b> is the [tower of Mole](http://x.example/y)?", MOLE)
-    assert "35" in output.findings[0].content
-
-
-def test_the_first_row_of_a_table_and_rules_are_no_findings():
-    table = (
-        "Towers",
-        "Tower | Height | Builder\nMole tower | 35 m | Ann Mole\n\nTall tower of Mole\n---------\n",
-    )
-    contents = [f.content for f in read("How tall is the Mole tower?", table).findings]
+def test_the_sentence_that_answers_is_the_finding_and_no_head_of_a_table(question):
+    assert "35" in read(question, MOLE)[0].content
+    rows = "Tower | Height | Builder\nMole tower | 35 m | Ann Mole\n\nTall tower of Mole\n---------\n"
+    contents = [f.content for f in read("How tall is the Mole tower?", ("Towers", rows))]
     assert "Tower: Mole tower; Height: 35 m; Builder: Ann Mole" in contents
     assert not any("Tower, Height" in c or "--" in c for c in contents)
 
 
-def test_a_question_of_many_lines_makes_a_short_heading():
-    heading = draft(
-        SynthesizerInput(
-            original_query="word " * 500,
-            current_phase=DeepResearchPhase.SYNTHESIS,
-            max_iterations=1,
-            finding_count=0,
-            gap_count=0,
-            has_research_brief=False,
-            **RUN,
-        )
-    ).splitlines()[0]
-    assert len(heading) < 210
+ODD = [
+    "",
+    "x" * 5000,
+    "a | b | c\n" * 50,
+    "灯台は岩の上に建つ。高さは三十五メートル。",
+    "שלום " * 40,
+    "e\u0301" * 300,
+]
+
+
+@settings(max_examples=60)
+@given(
+    st.text(min_size=1, max_size=80).filter(str.strip),
+    st.lists(st.one_of(st.text(max_size=400), st.sampled_from(ODD)), max_size=4),
+)
+def test_whatever_is_read_every_quote_is_exact(question, texts):
+    read(question, *[("A title", text) for text in texts])
 
 
 TOPIC = tuple(f"{a}{b}" for a in ("lamp", "tower", "reef", "storm", "bell", "fog", "ship") for b in "abcdefg")
@@ -237,35 +74,38 @@ REQUEST = ". ".join(f"Of the {word} and of the {TOPIC[n - 1]} we ask" for n, wor
 
 @pytest.mark.parametrize("written", [str, str.lower], ids=["with capitals", "without"])
 def test_a_broad_request_is_covered_by_sentences_of_many_sources(written):
-    ring = TOPIC + TOPIC
-    texts = [
-        (
-            f"Text {n}",
-            written(
-                f"Here a {' and a '.join(ring[n : n + 4])} were seen. "
-                f"A {' or a '.join(ring[n + 4 : n + 8])} was not."
-            ),
-        )
-        for n in range(0, 48, 4)
-    ]
-    output = read(REQUEST, *texts)
-    assert len(output.findings) > len(texts)
-    assert len({f.source_ids for f in output.findings}) >= 8
-    assert [f.relevance for f in output.findings] == sorted(
-        (f.relevance for f in output.findings), reverse=True
+    seen, unseen = (
+        [
+            f" {word} and a ".join(TOPIC[(n + k) % len(TOPIC)] for k in range(at, at + 4))
+            for n in range(0, 48, 4)
+        ]
+        for at, word in ((0, ""), (4, ""))
     )
+    texts = [
+        written(f"Here a {one} were seen. A {other} was not.")
+        for one, other in zip(seen, unseen, strict=True)
+    ]
+    findings = read(REQUEST, *((f"Text {n}", text) for n, text in enumerate(texts)))
+    assert len(findings) > len(texts)
+    assert len({f.source_ids for f in findings}) >= 8
+    assert [f.relevance for f in findings] == sorted((f.relevance for f in findings), reverse=True)
 
 
 def test_a_broad_request_about_something_else_gives_no_finding():
-    texts = [
-        (f"Text {n}", f"Bread number {n} is baked with flour, and we ask for it at the lampa.")
-        for n in range(9)
-    ]
-    assert read(REQUEST, *texts).findings == ()
+    said = "Bread number {} is baked with flour, and we ask for it at the lampa."
+    assert read(REQUEST, *((f"Text {n}", said.format(n)) for n in range(9))) == ()
 
 
-def said(number, content, source="src-1", **fields):
-    return finding(number, **fields).model_copy(update={"content": content, "source_ids": (source,)})
+# Reports
+
+
+def written(question="Where does *it* stand?", **fields):
+    return draft(handoff(SynthesizerInput, original_query=question, **fields))
+
+
+def finding(number, content="", relevance=0.5, source="src-1"):
+    content = content or f"Statement number {number}"
+    return known(number, content, relevance=relevance, source_ids=(source,))
 
 
 def body(report):
@@ -274,44 +114,99 @@ def body(report):
     return [line for line in text.splitlines() if line and not line.startswith(("#", "*"))]
 
 
-NAMES = (("Ada", "lamp", "first"), ("Bo", "bell", "last"), ("Cy", "tower", "best"))
+def test_a_report_answers_first_and_says_nothing_twice():
+    findings = tuple(finding(n, relevance=n / 10) for n in range(6))
+    report = written(findings=findings)
+    assert in_order(report, "Statement number 5", "Statement number 0")
+    for item in findings:
+        assert report.count(f"{item.content}.") == report.count(item.id) == 1
 
 
-def test_a_report_keeps_its_length_with_all_its_references():
-    texts = (f"Of {a} {n} it is known that {b}{n} was {c}{n} of all" for a, b, c in NAMES for n in range(12))
-    findings = tuple(said(n, text, f"src-{n % 4}", relevance=1.0 - n / 100) for n, text in enumerate(texts))
-    report = written(findings=findings, words=120)
-    words = " ".join(re.sub(r" \[[^\]]*\]", " []", line) for line in body(report)).split()
-    assert 90 < len(words) <= 120
-
-
-def test_sentences_of_one_source_stand_together_with_one_reference():
-    one, other = (
-        said(1, "The lamp burned oil.", relevance=0.9),
-        said(2, "A keeper trimmed wicks.", relevance=0.8),
+def test_conflicts_stand_side_by_side_and_open_gaps_and_limits_are_named():
+    one, other = finding(1), finding(2)
+    report = written(
+        findings=(one, other),
+        contradictions=(Contradiction(id="c", description="They differ.", finding_ids=(one.id, other.id)),),
+        gaps=(
+            Gap(id="gap-1", description="Not found: the cost"),
+            Gap(id="gap-2", description="Not found: the age", addressed=True),
+        ),
+        notices=(Notice(name="sources", message="One text was too long."),),
     )
-    answer = said(3, "The tower stands on Mole.", relevance=1.0)
-    _, line = body(written(findings=(answer, one, other)))
-    assert line.startswith("The lamp burned oil. A keeper trimmed wicks. [")
+    for said in (
+        f"- They differ. [{one.id}, {other.id}]",
+        "- Not found: the cost",
+        "- One text was too long.",
+    ):
+        assert said in report
+    assert "the age" not in report
 
 
 def test_both_sides_of_a_conflict_are_named_with_their_words():
-    one = said(1, "The tower of Mole is 57 m tall.")
-    other = said(2, "The tower of Mole is 61 m tall.", "src-2")
-    sources = tuple(Source(id=f"src-{n}", sub_query_id="q", title=f"Book {n}") for n in (1, 2))
-    report = written(
-        findings=(one, other),
-        sources=sources,
-        contradictions=(Contradiction(id="c", description="d", finding_ids=(one.id, other.id)),),
+    one, other = (
+        finding(1, "The tower of Mole is 57 m tall."),
+        finding(2, "The tower of Mole is 61 m tall.", source="src-2"),
     )
+    sources = tuple(Source(id=f"src-{n}", sub_query_id="q", title=f"Book {n}") for n in (1, 2))
+    conflict = Contradiction(id="c", description="d", finding_ids=(one.id, other.id))
+    report = written(findings=(one, other), sources=sources, contradictions=(conflict,))
     assert f"Book 1: 57 m [{one.id}]; Book 2: 61 m [{other.id}]" in report
 
 
-def test_the_wanted_length_is_kept_within_a_tenth_when_there_is_enough_to_say():
-    findings = tuple(
-        said(n, f"Thing{n} of kind{n} stands beside place{n} near river{n} under sky{n}.", f"src-{n % 30}")
-        for n in range(200)
-    )
+def test_of_statements_that_are_as_near_the_one_of_the_better_source_comes_first():
+    forum = Source(id="src-1", sub_query_id="subq-1", title="Forum", quality=SourceQuality.LOW)
+    office = Source(id="src-2", sub_query_id="subq-1", title="Office", quality=SourceQuality.HIGH)
+    figure = finding(2, source="src-2")
+    report = written(findings=(finding(1), figure), sources=(forum, office))
+    assert in_order(report, "Statement number 2", "Statement number 1")
+    report = written(findings=(figure, finding(3, relevance=0.9)), sources=(forum, office))
+    assert in_order(report, "Statement number 3", "Statement number 2")
+
+
+def test_what_only_a_retracted_work_says_stands_apart_and_answers_nothing_and_alone_warns_first():
+    retracted = Source(id="src-2", sub_query_id="subq-1", title="Withdrawn", metadata={"retracted": "yes"})
+    withdrawn = finding(1, relevance=0.9, source="src-2")
+    report = written(findings=(withdrawn, finding(2)), sources=(retracted,))
+    assert in_order(report, "Statement number 2", "## From works that were retracted", "Statement number 1")
+    report = written(findings=(withdrawn,), sources=(retracted,))
+    assert in_order(report, "It should not be relied on.", "## Answer")
+    assert report.count("Statement number 1.") == 1
+
+
+def test_a_question_of_many_lines_makes_a_short_heading():
+    assert len(written("word " * 500).splitlines()[0]) < 210
+
+
+NAMES = (("Ada", "lamp", "first"), ("Bo", "bell", "last"), ("Cy", "tower", "best"))
+
+
+def test_a_report_keeps_its_length_with_all_its_references_and_says_what_it_left_out():
+    assert "further findings are left out" in written(findings=tuple(map(finding, range(100))), words=100)
+    texts = [f"Of {a} {n} it is known that {b}{n} was {c}{n} of all" for a, b, c in NAMES for n in range(12)]
+    findings = tuple(finding(n, text, 1.0 - n / 100, f"src-{n % 4}") for n, text in enumerate(texts))
+    lines = body(written(findings=findings, words=120))
+    assert 90 < len(" ".join(re.sub(r" \[[^\]]*\]", " []", line) for line in lines).split()) <= 120
+    thing = "Thing{0} of kind{0} stands beside place{0} near river{0} under sky{0}."
+    findings = tuple(finding(n, thing.format(n), source=f"src-{n % 30}") for n in range(200))
     for words in (150, 550):
         length = sum(len(line.split()) for line in body(written(findings=findings, words=words)))
         assert 0.9 * words <= length <= 1.1 * words
+
+
+def test_sentences_of_one_source_stand_together_with_one_reference():
+    contents = "The tower stands on Mole.", "The lamp burned oil.", "A keeper trimmed wicks."
+    _, line = body(written(findings=tuple(finding(n, c, 1.0 - n / 10) for n, c in enumerate(contents))))
+    assert line.startswith("The lamp burned oil. A keeper trimmed wicks. [")
+
+
+def test_the_refiner_goes_on_only_with_a_query_that_was_not_asked():
+    gaps = (
+        Gap(id="gap-1", description="a", suggested_queries=("asked before", "a new one")),
+        Gap(id="gap-2", description="b", suggested_queries=("Asked  before",)),
+    )
+    output = asyncio.run(
+        ExtractiveRefiner()(handoff(RefinerInput, gaps=gaps, earlier_queries=("asked before",)))
+    )
+    assert [g.addressable for g in output.gap_analysis] == [True, False]
+    assert output.gap_analysis[0].follow_up_queries[0].query == "a new one"
+    assert output.iteration_recommendation.priority_gaps == ("gap-1",)

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from phases.builders import finding, handoff
 from prompt_reading import blocks
 
 from deep_research.budget.content_budget import ContentRules
@@ -19,10 +20,10 @@ from deep_research.phases.refinement.llm import _message as refiner_message
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.writer_material import with_material
 from deep_research.phases.synthesis.writer_material import writer_material as findings_given
-from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Gap
+from deep_research.state import ConfidenceLevel, Gap
 
-QUESTION = "What did the towers on the reef cost, and who kept them?"
-NOUNS = (
+LEVELS = [*ConfidenceLevel]
+NOUNS = [
     "harbour",
     "light",
     "keeper",
@@ -35,7 +36,7 @@ NOUNS = (
     "lamp",
     "oil",
     "storm",
-)
+]
 
 
 class Words:
@@ -58,20 +59,26 @@ def prose(chance, sentences):
     return " ".join(made)
 
 
-def fields(phase, chance):
-    return {
-        "research_id": "r",
-        "original_query": QUESTION,
-        "current_phase": phase,
-        "iteration": 1,
-        "system_prompt": chance.choice([None, "Write for keepers. " * chance.randint(1, 60)]),
-        "guidance": tuple(f"Look at figures {n}." for n in range(chance.randint(0, 5))),
-        "protected": ("kept.example",),
-    }
+def handed(kind, chance, **more):
+    """A handoff with instructions of some length."""
+    return handoff(
+        kind,
+        original_query="What did the towers on the reef cost, and who kept them?",
+        system_prompt=chance.choice([None, "Write for keepers. " * chance.randint(1, 60)]),
+        guidance=tuple(f"Look at figures {n}." for n in range(chance.randint(0, 5))),
+        protected=("kept.example",),
+        **more,
+    )
 
 
 def room_of(chance, least, most):
     return Room(chance.randint(least, most), COUNTER, ContentRules(allow_dropping=chance.random() < 0.5))
+
+
+def is_used(sent, available):
+    """What is sent is all there is, or hardly less than there is room for."""
+    whole, used = (sum(getattr(item, f"{name}_tokens") for item in sent) for name in ("original", "current"))
+    return used >= 0.9 * available if whole > available else used == whole
 
 
 def check_the_analyzer(chance):
@@ -85,100 +92,59 @@ def check_the_analyzer(chance):
         )
         for n in range(chance.randint(1, 10))
     )
-    handoff = AnalyzerInput(
-        **fields(DeepResearchPhase.ANALYSIS, chance),
-        source_count=len(sources),
-        high_quality_sources=0,
-        sources=sources,
-    )
     room = room_of(chance, 2_000, 9_000)
-    message = analyzer_message(handoff, room)
+    message = analyzer_message(handed(AnalyzerInput, chance, sources=sources), room)
     assert message.size <= room.tokens
-    shown = {label: body for label, body in blocks(str(message)).items() if label.startswith("source ")}
+    assert is_used(message.sent, message.available)
+    shown = blocks(str(message))
     for n, (source, item) in enumerate(zip(sources, message.sent, strict=True), 1):
-        assert item.id == source.id
-        assert item.original_tokens == COUNT(source.content)
+        assert (item.id, item.original_tokens) == (source.id, COUNT(source.content))
         text = shown.get(f"source S{n}", "").partition("\n\n")[2]
         assert abs(COUNT(text) - item.current_tokens) <= max(1, 0.01 * item.current_tokens)
-    whole = sum(item.original_tokens for item in message.sent)
-    used = sum(item.current_tokens for item in message.sent)
-    if whole > message.available:
-        assert used >= 0.9 * message.available
-    else:
-        assert used == whole
     kept = {s.id for s in sources if s.url.startswith("https://kept")}
     floors = sum(-(-i.original_tokens // 9) for i in message.sent if i.id in kept)
-    if floors <= message.available:
-        assert all(
-            10 * i.current_tokens >= i.original_tokens or i.current_tokens >= 20
-            for i in message.sent
-            if i.id in kept
-        )
-
-
-def finding(n, chance):
-    return Finding(
-        id=f"find-{n:012x}",
-        content=prose(chance, chance.randint(1, 4)),
-        confidence=chance.choice(list(ConfidenceLevel)),
-        source_ids=("src-a",),
-        relevance=chance.random(),
-        iteration=1,
-    )
+    for i in message.sent if floors <= message.available else ():
+        assert i.id not in kept or 10 * i.current_tokens >= i.original_tokens or i.current_tokens >= 20
 
 
 def gaps_of(chance):
+    count = chance.randint(0, 30)
     return tuple(
-        Gap(id=f"gap-{n:012x}", description=prose(chance, 1), priority=chance.randint(1, 5), iteration=1)
-        for n in range(chance.randint(0, 30))
+        Gap(id=f"gap-{n:012x}", description=prose(chance, 1), priority=chance.randint(1, 5))
+        for n in range(count)
     )
 
 
 def check_the_synthesizer(chance):
-    findings = tuple(finding(n, chance) for n in range(chance.randint(1, 80)))
-    handoff = SynthesizerInput(
-        **fields(DeepResearchPhase.SYNTHESIS, chance),
-        max_iterations=1,
-        finding_count=len(findings),
-        gap_count=0,
-        has_research_brief=False,
-        findings=findings,
-        gaps=gaps_of(chance),
+    findings = tuple(
+        finding(
+            n,
+            prose(chance, chance.randint(1, 4)),
+            confidence=chance.choice(LEVELS),
+            relevance=chance.random(),
+        )
+        for n in range(chance.randint(1, 80))
     )
+    given_ = handed(SynthesizerInput, chance, max_iterations=1, findings=findings, gaps=gaps_of(chance))
     room = room_of(chance, 2_500, 12_000)
-    material = findings_given(handoff, room)
-    message = with_material(handoff, material)
-    assert message.size <= room.tokens
-    whole = sum(item.original_tokens for item in material.items)
-    used = sum(item.current_tokens for item in material.items)
-    if whole > material.available:
-        assert used >= 0.9 * material.available
-    else:
-        assert used == whole
-    for item in material.items:
-        assert COUNT(material.texts[item.id]) == item.current_tokens
+    material = findings_given(given_, room)
+    assert with_material(given_, material).size <= room.tokens
+    assert is_used(material.items, material.available)
+    assert all(COUNT(material.texts[item.id]) == item.current_tokens for item in material.items)
     confirmed = {f.id for f in findings if f.confidence is ConfidenceLevel.CONFIRMED}
-    assert all(item.current_tokens for item in material.items if item.id in confirmed)
+    assert all(item.current_tokens for item in material.sent if item.id in confirmed)
 
 
 def check_the_refiner(chance):
     report = f"# Report\n\n{prose(chance, chance.randint(5, 200))}"
-    handoff = RefinerInput(
-        **fields(DeepResearchPhase.REFINEMENT, chance),
-        gaps=gaps_of(chance),
-        max_iterations=3,
-        remaining_iterations=2,
-        has_report_draft=True,
-        report=report,
-        earlier_queries=tuple(f"search number {n}" for n in range(chance.randint(0, 40))),
-    )
+    asked = tuple(f"search number {n}" for n in range(chance.randint(0, 40)))
     room = room_of(chance, 2_500, 9_000)
-    message = refiner_message(handoff, room)
-    assert message.size <= room.tokens
-    sent = {item.id: item for item in message.sent}
-    assert COUNT(blocks(str(message))["report"]) == pytest.approx(
-        sent[REPORT].current_tokens, rel=0.01, abs=2
+    message = refiner_message(
+        handed(RefinerInput, chance, gaps=gaps_of(chance), report=report, earlier_queries=asked), room
     )
+    assert message.size <= room.tokens
+    (sent,) = [item.current_tokens for item in message.sent if item.id == REPORT]
+    assert COUNT(blocks(str(message))["report"]) == pytest.approx(sent, rel=0.01, abs=2)
 
 
 CHECKS = (check_the_analyzer, check_the_synthesizer, check_the_refiner)

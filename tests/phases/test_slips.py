@@ -18,7 +18,6 @@ from deep_research.models.retry import Persistence
 from deep_research.phases.analysis.findings_merge import Merge
 from deep_research.phases.analysis.llm import Reading
 from deep_research.phases.planning.llm import Plan
-from deep_research.phases.prompting import Aliases
 from deep_research.phases.refinement.llm import Judgement
 from deep_research.phases.synthesis.sections import Outline
 from deep_research.testing.models import ScriptedProvider
@@ -50,25 +49,15 @@ GOOD = {
     },
     Merge: {"same": [["F1", "F2"]], "filled_gaps": ["G1"], "same_gaps": [], "completeness": 0.9},
     Judgement: {
-        "gap_analysis": [
-            {
-                "gap_id": "G1",
-                "severity": "minor",
-                "addressable": True,
-                "follow_up_queries": [{"query": "cost"}],
-            }
-        ],
+        "gap_analysis": [{"gap_id": "G1", "severity": "minor", "addressable": True, "follow_up_queries": [{"query": "cost"}]}],
         "iteration_recommendation": {"should_iterate": True, "rationale": "r", "priority_gaps": ["G1"]},
         "report_improvements": ["Say it once."],
     },
     Outline: {
         "title": "Gold Reef",
-        "sections": [
-            {"heading": "Height", "purpose": "p", "findings": ["F1"]},
-            {"heading": "Light", "purpose": "p", "findings": ["F2"]},
-        ],
+        "sections": [{"heading": name, "purpose": "p", "findings": [f]} for name, f in (("Height", "F1"), ("Light", "F2"))],
     },
-}
+}  # fmt: skip
 
 
 def put(kind, *changes):
@@ -94,7 +83,7 @@ def text(kind):
 
 
 # ruff: noqa: E501 - a row for each
-# Name, type, what is written, what comes of it: changes to the good answer.
+# Name, type, what is written, what comes of it: changes to the good answer. Slips of JSON itself are those of its parser.
 FREE = [
     ("a word for a priority", Plan, put(Plan, ("sub_queries.0.priority", "high")), ()),
     ("a number in words for a priority", Plan, put(Plan, ("sub_queries.0.priority", "Priority 1")), ()),
@@ -103,18 +92,9 @@ FREE = [
     ("capitals in a choice", Plan, put(Plan, ("parts.0.expects", "Number.")), ()),
     ("n/a for an empty choice", Plan, put(Plan, ("parts.0.expects", "n/a")), (("parts.0.expects", ""),)),
     ("one search for a list", Plan, put(Plan, ("sub_queries", GOOD[Plan]["sub_queries"][0])), ()),
-    ("a comma too many", Plan, text(Plan).replace("}]}", "},],}"), ()),
-    ("comments", Plan, text(Plan).replace('"sub_queries"', '// searches\n /* two */ "sub_queries"'), ()),
     ("a literal of Python", Judgement, repr(GOOD[Judgement]), ()),
-    ("single quotes", Outline, repr(GOOD[Outline]), ()),
-    ("apostrophes in single quotes", Outline, repr(put(Outline)).replace("'Gold Reef'", "'Gold Reef's light'"), (("title", "Gold Reef's light"),)),
     ("typographic quote marks", Outline, text(Outline).replace('"title": "Gold Reef"', "“title”: “Gold Reef”"), ()),
     ("names of fields without quote marks", Outline, text(Outline).replace('"title"', "title"), ()),
-    ("a comma missing between two items", Reading, text(Reading).replace("}, {", "} {"), ()),
-    ("an escape that is none", Outline, text(Outline).replace("Gold Reef", "Gold\\_Reef"), (("title", "Gold_Reef"),)),
-    ("an escape in a path", Outline, text(Outline).replace("Gold Reef", "C:\\Gold\\Reef"), (("title", "C:\\Gold\\Reef"),)),
-    ("quote marks in a text", Outline, text(Outline).replace("Gold Reef", 'the "Gold" Reef'), (("title", 'the "Gold" Reef'),)),
-    ("a comma missing between two fields", Outline, text(Outline).replace('Reef", ', 'Reef" '), ()),
     ("one name for a list of names", Reading, put(Reading, ("findings.0.source_ids", "S1")), ()),
     ("several names in one text", Merge, put(Merge, ("same", ["F1, F2"])), ()),
     ("one group of names for a list of groups", Merge, put(Merge, ("same", ["F1", "F2"])), ()),
@@ -155,7 +135,7 @@ REPAIRED = [
 
 def asked(kind, *answers):
     """What a model gives that answers so, and what it was asked."""
-    provider = ScriptedProvider([a if isinstance(a, (str, Reply)) else json.dumps(a) for a in answers])
+    provider = ScriptedProvider(answers)
     provider.probed = False
     model = SingleModel(provider, Profile(), abilities=Abilities(), persistence=Persistence())
     return asyncio.run(model.object(CALL, kind)), provider.calls
@@ -186,11 +166,6 @@ def test_a_slip_that_is_not_plain_costs_one_small_repair(name, kind, written, re
     assert calls[1].messages[0].role == "user"
 
 
-def test_there_are_forty_kinds_of_slip_and_more():
-    names = [row[0] for row in (*FREE, *REPAIRED)]
-    assert len(set(names)) == len(names) >= 40
-
-
 def test_a_repair_names_the_place_and_what_belongs_there_and_shows_what_is_wrong_alone():
     _, (_, repair) = asked(
         Reading, put(Reading, ("findings.0.confidence", "certain")), {"findings.0.confidence": "high"}
@@ -203,26 +178,27 @@ def test_a_repair_names_the_place_and_what_belongs_there_and_shows_what_is_wrong
     assert repair.form is None
 
 
-def test_the_rest_of_an_answer_that_its_cap_cut_is_asked_for_and_not_the_whole():
+def cut_at(place):
     whole = text(Reading)
-    cut = Reply(
-        text=whole[: whole.index("It was lit") + 5],
-        stop=StopReason.LENGTH,
-        usage=TokenUsage(output=4_000),
-        model="m",
+    return Reply(
+        text=whole[: whole.index(place)], stop=StopReason.LENGTH, usage=TokenUsage(output=4_000), model="m"
     )
+
+
+def test_the_rest_of_an_answer_that_its_cap_cut_is_asked_for_and_not_the_whole():
     rest = {"findings": [OTHER], **{k: v for k, v in GOOD[Reading].items() if k != "findings"}}
-    answer, calls = asked(Reading, cut, rest)
+    answer, calls = asked(Reading, cut_at("was lit in"), rest)
     assert answer.value == Reading.model_validate(GOOD[Reading])
     assert answer.requests == 2
     *first, _, instruction = calls[1].messages
     assert tuple(first) == calls[0].messages
     assert "The first 1 items of findings are kept." in instruction.content
-    assert (
-        "with these fields: findings, gaps, contradictions, quality_updates, addressed_gap_ids"
-        in instruction.content
-    )
+    fields = "findings, gaps, contradictions, quality_updates, addressed_gap_ids"
+    assert f"with these fields: {fields}" in instruction.content
     assert calls[1].max_output == calls[0].max_output
+    answer, calls = asked(Reading, cut_at("lit in"), "I have nothing to add.")  # what was whole stays
+    assert answer.value.findings == [Reading.model_validate(GOOD[Reading]).findings[0]]
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize(
@@ -234,68 +210,39 @@ def test_the_rest_of_an_answer_that_its_cap_cut_is_asked_for_and_not_the_whole()
     ],
 )
 def test_what_was_right_stands_where_the_repair_cannot_be_asked_for(problem):
-    def answer(call):
-        if len(provider.calls) > 1:
-            raise problem
-        return {"findings": [FINDING, OTHER, {**FINDING, "confidence": "certain"}]}
-
-    provider = ScriptedProvider(answer)
-    provider.probed = False
-    model = SingleModel(provider, Profile(), abilities=Abilities(), persistence=Persistence())
-    assert len(asyncio.run(model.object(CALL, Reading)).value.findings) == 2
+    answer, _ = asked(Reading, {"findings": [FINDING, OTHER, {**FINDING, "confidence": "certain"}]}, problem)
+    assert len(answer.value.findings) == 2
 
 
-def test_prose_that_gives_nothing_is_no_answer_to_be_written_again():
-    answer, calls = asked(Reading, "I have read the findings, and cannot tell.", GOOD[Reading])
-    assert answer.value == Reading.model_validate(GOOD[Reading])
-    assert SOURCE * 2 in calls[1].messages[0].content  # without its sources it would find nothing
+REFUSED = [
+    (Plan, "sub_queries.0.priority", ("soon", "1 or 2")),
+    (Plan, "sub_queries.0.part", ("1-3",)),
+    (Plan, "parts.0.expects", ("numbers",)),
+    (Plan, "research_brief", (None, ["one", "two"])),
+    (Merge, "completeness", ("5", 1.5, 150, "most", -1)),
+    (Reading, "findings.0.confidence", ("very high", "not high", 3)),
+    (Reading, "findings.0.quotes", ("The tower of Gold Reef is 47 metres high.",)),
+    (Reading, "findings", ("The tower is high.",)),
+    (Judgement, "iteration_recommendation.should_iterate", ("if possible",)),
+    (Judgement, "gap_analysis.0.gap_id", ({"id": "G1"},)),
+]
 
 
-def test_what_was_whole_in_a_cut_answer_stays_where_no_rest_comes():
-    cut = Reply(
-        text=text(Reading)[: text(Reading).index("lit in")],
-        stop=StopReason.LENGTH,
-        usage=TokenUsage(),
-        model="m",
-    )
-    answer, calls = asked(Reading, cut, "I have nothing to add.")
-    assert answer.value.findings == [Reading.model_validate(GOOD[Reading]).findings[0]]
-    assert len(calls) == 2
+@pytest.mark.parametrize(("kind", "place", "values"), REFUSED, ids=[place for _, place, _ in REFUSED])
+def test_a_value_of_which_it_is_not_plain_what_it_means_is_refused(kind, place, values):
+    for value in values:
+        with pytest.raises(Unreadable):
+            validated(put(kind, (place, value)), kind)
 
 
-@pytest.mark.parametrize(
-    ("kind", "changes"),
-    [
-        (Plan, ("sub_queries.0.priority", "soon")),
-        (Plan, ("sub_queries.0.priority", "1 or 2")),
-        (Plan, ("sub_queries.0.part", "1-3")),
-        (Plan, ("parts.0.expects", "numbers")),
-        (Plan, ("research_brief", None)),
-        (Plan, ("research_brief", ["one", "two"])),
-        (Merge, ("completeness", "5")),
-        (Merge, ("completeness", 1.5)),
-        (Merge, ("completeness", 150)),
-        (Merge, ("completeness", "most")),
-        (Merge, ("completeness", -1)),
-        (Reading, ("findings.0.confidence", "very high")),
-        (Reading, ("findings.0.confidence", "not high")),
-        (Reading, ("findings.0.confidence", 3)),
-        (Reading, ("findings.0.quotes", "The tower of Gold Reef is 47 metres high.")),
-        (Reading, ("findings", "The tower is high.")),
-        (Judgement, ("iteration_recommendation.should_iterate", "if possible")),
-        (Judgement, ("gap_analysis.0.gap_id", {"id": "G1"})),
-    ],
-)
-def test_a_value_of_which_it_is_not_plain_what_it_means_is_refused(kind, changes):
-    with pytest.raises(Unreadable):
-        validated(put(kind, changes), kind)
-
-
-def test_names_of_fields_are_never_guessed():
+def test_no_name_of_a_field_is_guessed_and_prose_that_gives_nothing_is_no_answer():
     for name in ("Findings", "finding", "results"):
         assert coerced({name: [FINDING]}, Reading) == {name: [FINDING]}
         with pytest.raises(Unreadable):
             validated({name: [FINDING]}, Reading)
+    answer, calls = asked(Reading, "I have read the findings, and cannot tell.", GOOD[Reading])
+    assert answer.value == Reading.model_validate(GOOD[Reading])
+    assert SOURCE * 2 in calls[1].messages[0].content  # without its sources it would find nothing
 
 
 def test_the_whole_list_is_not_given_up_for_few_items_and_not_kept_for_the_rest_of_them():
@@ -305,41 +252,3 @@ def test_the_whole_list_is_not_given_up_for_few_items_and_not_kept_for_the_rest_
     assert len(calls) == 2
     answer, calls = asked(Reading, {"findings": [FINDING, bad, bad]}, "no", "no", GOOD[Reading])
     assert answer.value == Reading.model_validate(GOOD[Reading])
-
-
-@pytest.mark.parametrize(
-    ("letter", "name"),
-    [
-        ("S", "Source 5"),
-        ("S", "source_5"),
-        ("S", "(S5)"),
-        ("S", "S05"),
-        ("S", "s-5"),
-        ("S", "S5: The page of the reef"),
-        ("S", "S5 (The page)"),
-        ("F", "[Finding 5]"),
-        ("F", "(F5)"),
-        ("F", "F05"),
-        ("F", "**F5**"),
-        ("G", "Gap #5"),
-        ("P", "part 5"),
-    ],
-)
-def test_a_name_that_is_written_out_is_understood(letter, name):
-    aliases = Aliases(letter, [f"id-{n}" for n in range(1, 9)])
-    assert aliases.all([name]) == ("id-5",)
-    assert aliases.unknown == 0
-
-
-@pytest.mark.parametrize(
-    "name", ["5", "F5", "Finding 5", "Sort 5", "S", "S 5 6", "S5-S7", "S99", "no S5", ""]
-)
-def test_a_name_that_was_not_given_means_nothing(name):
-    aliases = Aliases("S", [f"id-{n}" for n in range(1, 9)])
-    assert aliases.all([name]) == ()
-    assert aliases.unknown == 1
-
-
-def test_several_names_in_one_text_are_several():
-    aliases = Aliases("S", ["a", "b", "c"])
-    assert aliases.all(["S1, S3", "Source 2 and S1"]) == ("a", "c", "b")

@@ -211,5 +211,5 @@ def test_what_a_run_would_refuse_is_refused_here(tmp_path):
             research.estimate("")
         with pytest.raises(UnknownNameError):
             research.estimate(QUESTION, max_iteration=2)
-        with pytest.raises(ConfigurationError, match="the price of 'reading:m' is not known"):
+        with pytest.raises(ConfigurationError, match="the price of 'reading:m', which is unknown"):
             research.estimate(QUESTION, budget=Budget(max_usd=1))

@@ -7,7 +7,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 
-HTML = "text/html"
 MAIN = "A sentence of the page that is worth reading, because it says when the lamp was lit. " * 8
 
 
@@ -15,46 +14,41 @@ def _page(body: str, head: str = "") -> bytes:
     return f"<!doctype html><html><head><title>T</title>{head}</head><body>{body}</body></html>".encode()
 
 
-HTML_CASES: dict[str, Callable[[], bytes]] = {
-    "paragraphs of 7.8 MB": lambda: _page("<p>word word</p>" * 490_000),
-    "one text of 10 MB": lambda: _page("<p>" + "word " * 2_000_000 + "</p>"),
-    "a hundred thousand tags deep": lambda: _page("<div>" * 100_000 + f"<p>{MAIN}</p>"),
-    "a hundred thousand attributes": lambda: _page(
+SAID = f"<p>{MAIN}</p>"
+ROWS = f"{SAID}<table><tr><th>a<th>b"
+_BODIES: dict[str, Callable[[], str]] = {
+    "paragraphs of 7.8 MB": lambda: "<p>word word</p>" * 490_000,
+    "one text of 10 MB": lambda: "<p>" + "word " * 2_000_000 + "</p>",
+    "a hundred thousand tags deep": lambda: "<div>" * 100_000 + SAID,
+    "a hundred thousand attributes": lambda: (
         "<p " + " ".join(f"a{n}='1'" for n in range(140_000)) + f">{MAIN}</p>"
     ),
-    "a million attributes": lambda: _page(f"<p>{MAIN}</p>" + f"<i {'b=c ' * 9}>" * 111_111),
-    "paragraphs just below the limit": lambda: _page("<p>word word</p>" * 115_000),
-    "as many elements as trafilatura gets": lambda: _page(
-        "<div><p>word <a href=x>link</a></p></div>" * 13_000
-    ),
-    "a huge attribute": lambda: _page(f"<p title='{'x' * 1_900_000}'>{MAIN}</p>"),
-    "comments without end": lambda: _page(f"<p>{MAIN}</p>" + "<!-- " * 300_000),
-    "floods of references": lambda: _page("<p>" + "&amp;&nbsp;&#65;&#x1F600;&lt" * 60_000 + "</p>"),
-    "a charset that lies": lambda: (
-        _page(f"<p>{MAIN}é ü</p>", "<meta charset='utf-16'>").decode().encode("cp1252")
-    ),
-    "NULs": lambda: _page(f"<p>{MAIN}</p>" + "\0" * 50),
-    "nothing but scripts": lambda: _page("<div id=root></div><script>" + "var a=1;" * 300_000 + "</script>"),
-    "a bomb of tables": lambda: _page("<table><tr><td>" * 20_000 + "x" + "<td colspan=1000>y" * 20_000),
-    "a table of wide cells": lambda: _page(
-        f"<p>{MAIN}</p><table><tr><th>a<th>b" + "<tr>" + "<td rowspan=9999 colspan=1000>x" * 1_500
-    ),
-    "a cell of empty paragraphs": lambda: _page(
-        f"<p>{MAIN}</p><table><tr><th>a<th>b<tr><td>c<td>" + "<p> </p>" * 35_000 + "x"
-    ),
-    "a cell of signs": lambda: _page(
-        f"<p>{MAIN}</p><table><tr><th>a<th>b<tr><td>c<td>" + "<i class=x>" * 150 + "<i class=y></i>" * 30_000
-    ),
-    "steps without end": lambda: _page(f"<p>{MAIN}</p><p>" + "Next: <a href=x rel=next>x</a>" * 30_000),
-    "a title above each line": lambda: _page(
+    "a million attributes": lambda: SAID + f"<i {'b=c ' * 9}>" * 111_111,
+    "paragraphs just below the limit": lambda: "<p>word word</p>" * 115_000,
+    "as many elements as trafilatura gets": lambda: "<div><p>word <a href=x>link</a></p></div>" * 13_000,
+    "a huge attribute": lambda: f"<p title='{'x' * 1_900_000}'>{MAIN}</p>",
+    "comments without end": lambda: SAID + "<!-- " * 300_000,
+    "floods of references": lambda: "<p>" + "&amp;&nbsp;&#65;&#x1F600;&lt" * 60_000 + "</p>",
+    "NULs": lambda: SAID + "\0" * 50,
+    "nothing but scripts": lambda: "<div id=root></div><script>" + "var a=1;" * 300_000 + "</script>",
+    "a bomb of tables": lambda: "<table><tr><td>" * 20_000 + "x" + "<td colspan=1000>y" * 20_000,
+    "a table of wide cells": lambda: ROWS + "<tr>" + "<td rowspan=9999 colspan=1000>x" * 1_500,
+    "a cell of empty paragraphs": lambda: f"{ROWS}<tr><td>c<td>{'<p> </p>' * 35_000}x",
+    "a cell of signs": lambda: f"{ROWS}<tr><td>c<td>{'<i class=x>' * 150}{'<i class=y></i>' * 30_000}",
+    "steps without end": lambda: f"{SAID}<p>{'Next: <a href=x rel=next>x</a>' * 30_000}",
+    "preformatted lines without end": lambda: "<pre>" + "word\n\n" * 300_000 + "</pre>",
+    "one preformatted word": lambda: "<pre>a b\n\nc d\n\ne " + "x" * 1_900_000 + "-\n\ny</pre>",
+    "preformatted blanks": lambda: "<pre>a\n\nb\n\nc" + (" " * 2_000 + "\tword\n") * 900 + "</pre>",
+    "deep lists": lambda: "<ul><li>item " * 30_000,
+    "a picture within": lambda: f"{SAID}<img src='data:image/png;base64,{'iVBORw0K' * 600_000}'>",
+    "a title above each line": lambda: (
         f"<title>{'abcdefgh' * 50_000}</title>" + "<h2>abcdefgh</h2><p>Posted by x y z on" * 15_000
     ),
-    "preformatted lines without end": lambda: _page("<pre>" + "word\n\n" * 300_000 + "</pre>"),
-    "one preformatted word": lambda: _page("<pre>a b\n\nc d\n\ne " + "x" * 1_900_000 + "-\n\ny</pre>"),
-    "preformatted blanks": lambda: _page("<pre>a\n\nb\n\nc" + (" " * 2_000 + "\tword\n") * 900 + "</pre>"),
-    "deep lists": lambda: _page("<ul><li>item " * 30_000),
-    "a picture within": lambda: _page(
-        f"<p>{MAIN}</p><img src='data:image/png;base64,{'iVBORw0K' * 600_000}'>"
+}
+HTML_CASES: dict[str, Callable[[], bytes]] = {
+    **{name: (lambda made=made: _page(made())) for name, made in _BODIES.items()},
+    "a charset that lies": lambda: (
+        _page(f"<p>{MAIN}é ü</p>", "<meta charset='utf-16'>").decode().encode("cp1252")
     ),
 }
 
@@ -101,91 +95,70 @@ def _bomb(size: int, times: int = 1) -> tuple[bytes, bytes]:
     return data, b"/Filter [" + b"/FlateDecode " * times + b"]"
 
 
-def _packed(data: bytes) -> tuple[bytes, bytes]:
-    return zlib.compress(data, 9), b"/Filter /FlateDecode"
+def _packed(data: bytes) -> bytes:
+    return stream(zlib.compress(data, 9), b"/Filter /FlateDecode")
 
 
-def _form_bomb() -> list[bytes]:
+def _drawn(said: bytes, beside: bytes = b"", size: int = 9) -> bytes:
+    """A page of these texts."""
+    return pdf(_one_page(_packed(b"BT /F1 %d Tf %sET %s" % (size, said, beside))))
+
+
+def _said(trailer: bytes = b"", after: bytes = b"", **more: int) -> bytes:
+    return pdf(_one_page(stream(b"BT /F1 9 Tf (Hello) Tj ET", **more)), trailer=trailer) + after
+
+
+def _form_bomb() -> bytes:
     """Each form draws the next one ten times."""
-    forms = [
-        stream(
-            b"/X Do " * 10,
-            b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << /XObject << /X %d 0 R >> >>"
-            % (n + 1),
-        )
-        for n in range(6, 14)
-    ]
-    text = stream(b"BT /F1 9 Tf (x) Tj ET", b"/Type /XObject /Subtype /Form /BBox [0 0 9 9]")
+    form = b"/Type /XObject /Subtype /Form /BBox [0 0 9 9]"
+    next_one = form + b" /Resources << /XObject << /X %d 0 R >> >>"
+    forms = [stream(b"/X Do " * 10, next_one % (n + 1)) for n in range(6, 14)]
     resources = b"<< /Font << /F1 4 0 R >> /XObject << /X 6 0 R >> >>"
-    return _one_page(stream(b"/X Do " * 10), resources, *forms, text)
+    return pdf(_one_page(stream(b"/X Do " * 10), resources, *forms, stream(b"BT /F1 9 Tf (x) Tj ET", form)))
 
 
-def _many_pages(drawn: bytes) -> list[bytes]:
+def _many_pages(drawn: bytes) -> bytes:
     """As many pages as there may be, each with all of it."""
-    return [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [%s] /Count 500 >>" % (b"3 0 R " * 500),
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 5 0 R "
-        b"/Resources << /Font << /F1 4 0 R >> >> >>",
-        FONT,
-        stream(*_packed(b"BT /F1 9 Tf " + drawn + b"ET")),
-    ]
+    objects = _one_page(_packed(b"BT /F1 9 Tf %sET" % drawn))
+    return pdf([objects[0], b"<< /Type /Pages /Kids [%s] /Count 500 >>" % (b"3 0 R " * 500), *objects[2:]])
 
 
 def _grid(lefts: range, bottoms: range) -> bytes:
     """A word at each place."""
-    return b"".join(
-        b"1 0 0 1 %d %d Tm (w%d) Tj " % (left, bottom, left) for bottom in bottoms for left in lefts
-    )
+    places = ((left, bottom) for bottom in bottoms for left in lefts)
+    return b"".join(b"1 0 0 1 %d %d Tm (w%d) Tj " % (*place, place[0]) for place in places)
 
 
-def _recursive() -> list[bytes]:
-    return [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 1000000 >>"]
-
-
+CATALOG = b"<< /Type /Catalog /Pages 2 0 R >>"
+KIDS = b"<< /Type /Pages /Kids [%s] /Count 1000000 >>"
+NOWHERE = b"/Info 99 0 R"
+LOCKED = b"/ID [<00> <00>] /Encrypt << /Filter /Standard /V 1 /R 2 /P -1 /O <%s> /U <%s> >>" % (
+    b"aa" * 32,
+    b"bb" * 32,
+)
 PDF_CASES: dict[str, Callable[[], bytes]] = {
-    "a small one that takes long": lambda: pdf(_many_pages(b"1 0 0 1 3 700 Tm (word here) Tj " * 30_000)),
-    "a word drawn very often": lambda: pdf(
-        _one_page(stream(*_packed(b"BT /F1 9 Tf " + b"(x) Tj " * 600_000 + b"ET")))
+    "a small one that takes long": lambda: _many_pages(b"1 0 0 1 3 700 Tm (word here) Tj " * 30_000),
+    "a word drawn very often": lambda: _drawn(b"(x) Tj " * 600_000),
+    "strokes by the million": lambda: _drawn(b"(Hello) Tj ", b"0 0 m 9 9 l S " * 3_000_000),
+    "more texts than there is memory": lambda: _drawn(b"(x ) Tj " * 900_000),
+    "drawings within drawings": _form_bomb,
+    "words as close as they come": lambda: _drawn(_grid(range(0, 600, 3), range(0, 800, 3)), size=4),
+    "five hundred pages of a table": lambda: _many_pages(_grid(range(20, 580, 70), range(20, 720, 14))),
+    "streams of objects that are none": lambda: _said(
+        NOWHERE, b"obj</Type /ObjStm /First 3>stream\n" * 300_000
     ),
-    "strokes by the million": lambda: pdf(
-        _one_page(stream(*_packed(b"BT /F1 9 Tf (Hello) Tj ET " + b"0 0 m 9 9 l S " * 3_000_000)))
-    ),
-    "more texts than there is memory": lambda: pdf(
-        _one_page(stream(*_packed(b"BT /F1 9 Tf " + b"(x ) Tj " * 900_000 + b"ET")))
-    ),
-    "drawings within drawings": lambda: pdf(_form_bomb()),
-    "words as close as they come": lambda: pdf(
-        _one_page(stream(*_packed(b"BT /F1 4 Tf " + _grid(range(0, 600, 3), range(0, 800, 3)) + b"ET")))
-    ),
-    "five hundred pages of a table": lambda: pdf(_many_pages(_grid(range(20, 580, 70), range(20, 720, 14)))),
-    "streams of objects that are none": lambda: (
-        pdf(_one_page(stream(b"BT /F1 9 Tf (Hello) Tj ET")), trailer=b"/Info 99 0 R")
-        + b"obj</Type /ObjStm /First 3>stream\n" * 300_000
-    ),
-    "an object a million times": lambda: (
-        pdf(_one_page(stream(b"BT /F1 9 Tf (Hello) Tj ET")), trailer=b"/Info 99 0 R")
-        + b"99 0 obj " * 1_000_000
-    ),
-    "pages within themselves": lambda: pdf(_recursive()),
+    "an object a million times": lambda: _said(NOWHERE, b"99 0 obj " * 1_000_000),
+    "pages within themselves": lambda: pdf([CATALOG, KIDS % b"2 0 R 2 0 R"]),
     "a stream that unpacks to 500 MB": lambda: pdf(_one_page(stream(*_bomb(500_000_000, 2)))),
     "a million pages by its own account": lambda: pdf(
-        [
-            b"<< /Type /Catalog /Pages 2 0 R >>",
-            b"<< /Type /Pages /Kids [%s] /Count 1000000 >>" % (b"3 0 R " * 100_000),
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>",
-        ]
+        [CATALOG, KIDS % (b"3 0 R " * 100_000), b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>"]
     ),
     "a broken table of places": lambda: pdf(
         _one_page(stream(b"BT /F1 9 Tf (Hello) Tj ET")), startxref=99_999
     )[:-40],
-    "encrypted": lambda: pdf(
-        _one_page(stream(b"xx")),
-        trailer=b"/ID [<00> <00>] /Encrypt << /Filter /Standard /V 1 /R 2 /P -1 /O <%s> /U <%s> >>"
-        % (b"aa" * 32, b"bb" * 32),
-    ),
+    "encrypted": lambda: pdf(_one_page(stream(b"xx")), trailer=LOCKED),
     "without a text": lambda: pdf(_one_page(stream(b"0 0 100 100 re f"))),
-    "lengths that lie": lambda: pdf(_one_page(stream(b"BT /F1 9 Tf (Hello) Tj ET", length=2_000_000_000))),
+    "lengths that lie": lambda: _said(length=2_000_000_000),
 }
 
 _WORD = (
@@ -205,9 +178,8 @@ def _zip(entries: dict[str, bytes], packing: int = zipfile.ZIP_DEFLATED) -> byte
 def _overlapping() -> bytes:
     raw = bytearray(_zip({"word/document.xml": _WORD, "word/a.xml": b"a" * 50, "word/b.xml": b"b" * 50}, 0))
     places = list(_every(raw, b"PK\x01\x02"))
-    raw[places[2] + 42 : places[2] + 46] = raw[
-        places[1] + 42 : places[1] + 46
-    ]  # the third begins where the second does
+    begin, other = (slice(place + 42, place + 46) for place in places[1:3])
+    raw[other] = raw[begin]  # the third begins where the second does
     return bytes(raw)
 
 
@@ -226,24 +198,22 @@ def _every(raw: bytearray, mark: bytes) -> Iterator[int]:
         here = raw.find(mark, here + 1)
 
 
+def _beside(**more: bytes) -> bytes:
+    return _zip({"word/document.xml": _WORD, **more})
+
+
 ZIP_CASES: dict[str, tuple[Callable[[], bytes], str]] = {
     "packed a thousand to one": (
-        lambda: _zip({"word/document.xml": _WORD, "word/media/x": bytes(100_000_000)}),
+        lambda: _beside(**{"word/media/x": bytes(100_000_000)}),
         "packed more than 100 to 1",
     ),
     "three thousand entries": (
-        lambda: _zip({"word/document.xml": _WORD, **{f"word/{n}": b"" for n in range(3_000)}}),
+        lambda: _beside(**{f"word/{n}": b"" for n in range(3_000)}),
         "more than 2,000 entries",
     ),
-    "an archive within": (
-        lambda: _zip({"word/document.xml": _WORD, "word/x.zip": _zip({"a": b"a"})}),
-        "an archive within an archive",
-    ),
+    "an archive within": (lambda: _beside(**{"x.zip": _zip({"a": b"a"})}), "an archive within an archive"),
     "entries that overlap": (_overlapping, "overlap"),
-    "names that lead outside": (
-        lambda: _zip({"word/document.xml": _WORD, "../../etc/passwd": b"x"}),
-        "names that lead outside",
-    ),
+    "names that lead outside": (lambda: _beside(**{"../../etc/passwd": b"x"}), "names that lead outside"),
     "encrypted": (_encrypted, "encrypted"),
 }
 

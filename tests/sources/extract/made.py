@@ -1,4 +1,4 @@
-"""PDF and Word files, made as programs make them."""
+"""PDF and Word files, made as programs make them, and web pages as they are read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 import docx
 from hostile import FONT, pdf, stream
+
+from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.readers import read
 
 CODE = b"<< /Type /Font /Subtype /Type1 /BaseFont /Courier /Encoding /WinAnsiEncoding >>"
 
@@ -47,6 +50,13 @@ def paged(pages: Sequence[Sequence[Line]], *, info: str = "") -> bytes:
         objects.append(info.encode("cp1252"))
         trailer = b"/Info %d 0 R" % len(objects)
     return pdf(objects, trailer=trailer)
+
+
+def web_page(body: str, head: str = "", kind: str = "", title: str = "Mole") -> Document:
+    """What is read of a page of the web."""
+    head = f"<head><title>{title}</title>{head}</head>"
+    html = f"<!doctype html><html>{head}<body class='{kind}'>{body}</body></html>"
+    return read(html.encode(), "text/html", "https://x.example/mole", 1_000_000)
 
 
 def column(left: float, top: float, text: str, *, size: float = 10, font: str = "F1") -> list[Line]:

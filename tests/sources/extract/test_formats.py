@@ -35,6 +35,9 @@ PAGE = b"<!doctype html><html><body><p>Hello</p></body></html>"
         (b'{"a": 1}', "text/html", "", Format.JSON),
         (b"<?xml version='1.0'?><feed></feed>", "text/html", "", Format.XML),
         (b"just words", "", "", Format.TEXT),
+        (b"# Tides", "text/markdown", "", Format.MARKDOWN),
+        (b"Tides\n=====", "", "a.rst", Format.RST),
+        (b"# Tides", "text/plain; charset=utf-8", "https://x.example/a.md?raw=1", Format.MARKDOWN),
         (b"just words", "text/html", "", Format.TEXT),
         (b"MZ is a title", "text/plain", "", Format.TEXT),
         ("h\u00e9llo".encode("utf-16"), "text/plain", "", Format.TEXT),
@@ -46,8 +49,9 @@ def test_content_decides_before_header_and_name(
     assert format_of(raw, media_type=media_type, name=name) is expected
 
 
-def test_a_word_document_is_known_whatever_it_is_called() -> None:
+def test_a_word_document_is_known_whatever_it_is_called_and_half_a_character_is_replaced() -> None:
     assert format_of(made.document(), media_type="text/html", name="x.html") is Format.DOCX
+    assert read(b'{"a": "x\\ud800y"}', "application/json").text == "- a: x?y"
 
 
 _STREAM = bytes.fromhex("d0cf11e0a1b11ae1")
@@ -91,10 +95,7 @@ def test_what_is_packed_is_told_by_the_names_at_its_end(raw: bytes, format_: For
         (b"\x1f\x8b\x08" + bytes(50), "an archive"),
         (b"PK\x03\x04" + bytes(50), "an archive"),
         (b"PK\x03\x04" + bytes(26) + b"EncryptedPackage", "encrypted"),
-        (
-            bytes.fromhex("d0cf11e0a1b11ae1") + "__substg1.0".encode("utf-16-le"),
-            "a mail of Outlook; save it as eml",
-        ),
+        (_STREAM + "__substg1.0".encode("utf-16-le"), "a mail of Outlook; save it as eml"),
         (bytes(range(256)) * 4, "binary"),
         (b"", "nothing in it"),
         (b" \n ", "nothing in it"),
@@ -115,7 +116,3 @@ def test_any_bytes_are_read_or_refused(raw: bytes, media_type: str) -> None:
         assert clean(text) == text
     except UnreadableError:
         return  # saying why, as the tests above check
-
-
-def test_half_a_character_is_replaced() -> None:
-    assert read(b'{"a": "x\\ud800y"}', "application/json").text == "- a: x?y"

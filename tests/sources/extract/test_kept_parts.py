@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from lxml import html
+from made import web_page
 
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.readers import read
@@ -102,8 +103,7 @@ def test_a_definition_is_in_the_passage_of_its_term() -> None:
     ],
 )  # fmt: skip
 def test_a_definition_is_one_item_with_its_terms(part: str, says: str) -> None:
-    page = f"<html><body><main><h1>Piers</h1>{PROSE}{part}{PROSE}</main></body></html>"
-    assert says in read(page.encode(), "text/html", "https://x.example/p").text
+    assert says in web_page(f"<main><h1>Piers</h1>{PROSE}{part}{PROSE}</main>").text
 
 
 FOLDED = "<p>Dogs are kept on a lead.</p>"
@@ -156,8 +156,7 @@ def test_what_a_visitor_can_open_is_read_behind_what_opens_it(part: str, around:
     ],
 )  # fmt: skip
 def test_what_nothing_opens_stays_hidden(part: str) -> None:
-    page = f"<html><body><main><h1>Piers</h1>{PROSE}{part}{PROSE}</main></body></html>"
-    assert "on a lead" not in read(page.encode(), "text/html", "https://x.example/p").text
+    assert "on a lead" not in web_page(f"<main><h1>Piers</h1>{PROSE}{part}{PROSE}</main>").text
 
 
 def test_a_page_of_many_buttons_takes_linear_time(seconds) -> None:

@@ -24,6 +24,7 @@ from deep_research.sources.extract.readers import read
 INPUTS = Path(__file__).parents[2] / "data" / "readers"
 ENGINEER = "Ilse Maren"
 SLIDES = ("slide 1", "slide 2", "slide 3", "slide 4")
+CHAPTERS = ("chapter Title Page", "chapter The harbour", "chapter The tunnel")
 SHEETS = ("sheet Budget", "sheet Rates & fees")
 ABOUT = {  # title, author, day, what the pages are called, what was not read
     "pptx-slides.pptx": ("The works at Brenn", ENGINEER, None, SLIDES, "slide 5: hidden"),
@@ -32,13 +33,7 @@ ABOUT = {  # title, author, day, what the pages are called, what was not read
     "ods-sheets.ods": ("Accounts of Brenn", ENGINEER, None, SHEETS, "sheet Secret: hidden"),
     "xls-sheets.xls": ("xls sheets", "", None, SHEETS, "sheet Secret: hidden"),
     "odt-works.odt": ("The works at Brenn", ENGINEER, None, (), ""),
-    "epub-works.epub": (
-        "The works at Brenn",
-        ENGINEER,
-        date(2024, 3, 5),
-        ("chapter Title Page", "chapter The harbour", "chapter The tunnel"),
-        "",
-    ),
+    "epub-works.epub": ("The works at Brenn", ENGINEER, date(2024, 3, 5), CHAPTERS, ""),
     "ipynb-survey.ipynb": ("Depths of Brenn Fjord", ENGINEER, None, (), ""),
     "eml-letter.eml": ("Ferry repairs – new day", "Märit Haug", date(2026, 3, 2), (), ""),
 }
@@ -96,16 +91,14 @@ _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 def workbook(rows: str) -> bytes:
     relation = f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="r1" Type="{_OFFICE}/%s" Target="%s"/></Relationships>'
     kinds = f'<Types xmlns="{_PACKAGE}/content-types"><Default Extension="xml" ContentType="application/xml"/></Types>'
-    return zipped(
-        {
-            "[Content_Types].xml": kinds,
-            "_rels/.rels": relation % ("officeDocument", "xl/workbook.xml"),
-            "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>'
-            '<sheet name="S" sheetId="1" r:id="r1"/></sheets></workbook>',
-            "xl/_rels/workbook.xml.rels": relation % ("worksheet", "worksheets/sheet1.xml"),
-            "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{_MAIN}"><sheetData>{rows}</sheetData></worksheet>',
-        }
-    )
+    sheet = '<sheets><sheet name="S" sheetId="1" r:id="r1"/></sheets>'
+    return zipped({
+        "[Content_Types].xml": kinds,
+        "_rels/.rels": relation % ("officeDocument", "xl/workbook.xml"),
+        "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}">{sheet}</workbook>',
+        "xl/_rels/workbook.xml.rels": relation % ("worksheet", "worksheets/sheet1.xml"),
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{_MAIN}"><sheetData>{rows}</sheetData></worksheet>',
+    })  # fmt: skip
 
 
 _DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
@@ -114,20 +107,15 @@ _SLIDES = "http://schemas.openxmlformats.org/presentationml/2006/main"
 
 def slide_show(*slides: str) -> bytes:
     names = f'xmlns:p="{_SLIDES}" xmlns:a="{_DRAWING}" xmlns:r="{_OFFICE}"'
-    listed = "".join(f'<p:sldId r:id="r{n}"/>' for n in range(len(slides)))
-    relations = "".join(
-        f'<Relationship Id="r{n}" Type="{_OFFICE}/slide" Target="{n}.xml"/>' for n in range(len(slides))
-    )
-    return zipped(
-        {
-            "ppt/presentation.xml": f"<p:presentation {names}><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>",
-            "ppt/_rels/presentation.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">{relations}</Relationships>',
-            **{
-                f"ppt/{n}.xml": f"<p:sld {names}><p:cSld><p:spTree>{slide}</p:spTree></p:cSld></p:sld>"
-                for n, slide in enumerate(slides)
-            },
-        }
-    )
+    places = range(len(slides))
+    listed = "".join(f'<p:sldId r:id="r{n}"/>' for n in places)
+    relations = "".join(f'<Relationship Id="r{n}" Type="{_OFFICE}/slide" Target="{n}.xml"/>' for n in places)
+    drawn = "<p:sld {}><p:cSld><p:spTree>{}</p:spTree></p:cSld></p:sld>"
+    return zipped({
+        "ppt/presentation.xml": f"<p:presentation {names}><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>",
+        "ppt/_rels/presentation.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">{relations}</Relationships>',
+        **{f"ppt/{n}.xml": drawn.format(names, slide) for n, slide in enumerate(slides)},
+    })  # fmt: skip
 
 
 NOTE = "<text:note><text:note-citation>9</text:note-citation><text:note-body><text:p>%s</text:p></text:note-body></text:note>"
@@ -149,22 +137,15 @@ def opendocument(body: str, kind: str = "text", **more: bytes) -> bytes:
 
 
 def book(spine: str, **parts: bytes | str) -> bytes:
-    container = (
-        '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
-        '<rootfile full-path="c.opf"/></rootfiles></container>'
-    )
-    items = "".join(
-        f'<item id="{name}" href="{name}.xhtml" media-type="application/xhtml+xml"/>' for name in parts
-    )
-    package = f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{items}</manifest><spine>{spine}</spine></package>'
-    return zipped(
-        {
-            "mimetype": "application/epub+zip",
-            "META-INF/container.xml": container,
-            "c.opf": package,
-            **{f"{name}.xhtml": part for name, part in parts.items()},
-        }
-    )
+    root = "<rootfiles><rootfile full-path='c.opf'/></rootfiles>"
+    item = "<item id='{0}' href='{0}.xhtml' media-type='application/xhtml+xml'/>"
+    manifest = f"<manifest>{''.join(map(item.format, parts))}</manifest>"
+    return zipped({
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": f"<container xmlns='{_ODF}container'>{root}</container>",
+        "c.opf": f"<package xmlns='http://www.idpf.org/2007/opf'>{manifest}<spine>{spine}</spine></package>",
+        **{f"{name}.xhtml": part for name, part in parts.items()},
+    })  # fmt: skip
 
 
 _LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 12))
@@ -272,16 +253,13 @@ def test_a_table_of_contents_that_is_named_often_is_read_once(monkeypatch: pytes
     assert trees.count("n.ncx") == 1
 
 
-def test_a_chapter_that_is_damaged_is_named_and_the_others_are_read() -> None:
+def test_a_chapter_that_is_damaged_and_slides_of_nothing_but_pictures_are_named() -> None:
     found = read(
         book("<itemref idref='a'/><itemref idref='b'/>", a=bytes(900), b="<p>Words.</p>"),
         name="a.epub",
         is_file=True,
     )
     assert (found.text, found.unread) == ("Words.", "chapter a.xhtml: damaged or encrypted")
-
-
-def test_slides_that_are_nothing_but_pictures_are_named() -> None:
     words = "<p:sp><p:txBody><a:p><a:r><a:t>Words.</a:t></a:r></a:p></p:txBody></p:sp>"
     found = read(slide_show("<p:pic/>", words, "<p:pic/>"), name="a.pptx", is_file=True)
     assert (found.unread, found.page_labels) == ("slide 1, slide 3: nothing but a picture", ("slide 2",))

@@ -9,12 +9,15 @@ from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell, ParsedPage,
 
 from deep_research.sources.extract.pdf_blocks import paragraphs
 
-WIDE = 5.0  # points, of a letter
-HIGH = 10.0
+WIDE, HIGH = 5.0, 10.0  # points, of a letter
 
 
 def item(x: float, y: float, text: str) -> TextItem:
     return TextItem(text, x, y, WIDE * len(text), HIGH)
+
+
+def items(y: float, *lines: str, x: float = 50) -> list[TextItem]:
+    return [item(x, y + 12 * n, line) for n, line in enumerate(lines)]
 
 
 def block(x: float, y: float, *lines: str, kind: str = "paragraph") -> LayoutBlock:
@@ -23,43 +26,30 @@ def block(x: float, y: float, *lines: str, kind: str = "paragraph") -> LayoutBlo
 
 
 def table(y: float, *rows: str) -> LayoutBlock:
-    cells = [[LayoutCell(cell) for cell in row.split(" | ")] for row in rows]
+    cells = [
+        [
+            LayoutCell(cell.strip(), AnnotationRect(50 + 100 * at, y + 12 * n, 100, 12))
+            for at, cell in enumerate(row.split("|"))
+        ]
+        for n, row in enumerate(rows)
+    ]
     return LayoutBlock("table", rows=cells, bbox=AnnotationRect(50, y, 300, 12.0 * len(rows)))
 
 
-def read(items: list[TextItem], *blocks: LayoutBlock) -> list[str]:
+def read(pieces: list[TextItem], *blocks: LayoutBlock) -> list[str]:
     """The paragraphs of a page of these pieces, of which LiteParse made these blocks."""
     cells = [cell.text for each in blocks for row in each.rows or () for cell in row]
-    text = "\n".join([*(each.text for each in items), *cells])
-    page = ParsedPage(1, 600, 800, text, text_items=items, blocks=list(blocks))
+    text = "\n".join([*(each.text for each in pieces), *cells])
+    page = ParsedPage(1, 600, 800, text, text_items=pieces, blocks=list(blocks))
     return [each.text for each in paragraphs(page)]
 
 
-NAMES = [item(50, 100, "Parish"), item(150, 100, "2005"), item(250, 100, "2006")]
-TABLE = table(112, "Iron island | 98,510 | 5,086", "Oak tower | 98,903 | 78,171")
-ROWS = "Parish | 2005 | 2006\nIron island | 98,510 | 5,086\nOak tower | 98,903 | 78,171"
-PROSE = (
-    "The wall was raised by two courses of granite. Look for",
-    "its plan at http://www.mole.org/plans and in the hall",
-    "of the board.",
-)
-
-
 def test_a_paragraph_in_the_empty_cells_of_a_table_is_read_in_its_rows() -> None:
-    rows = ("Code", "Meaning", ""), ("E10", "No water", ""), ("E18", "No drain", "")
-    cells = [
-        [
-            LayoutCell(text, AnnotationRect(50 + 100 * at, 100 + 12 * row, 100, 12))
-            for at, text in enumerate(told)
-        ]
-        for row, told in enumerate(rows)
-    ]
-    grid = LayoutBlock("table", rows=cells, bbox=AnnotationRect(50, 100, 300, 36))
-    items = [item(252, 101 + 12 * row, text) for row, text in enumerate(("What to do", "Open it", "Call us"))]
-    beside = block(252, 101, "What to do Open it Call us")
-    beside = replace(beside, bbox=AnnotationRect(252, 101, 90, 34))
-    told = "Code | Meaning | What to do\nE10 | No water | Open it\nE18 | No drain | Call us"
-    assert read(items, grid, block(50, 150, "6 Data"), beside) == [told, "6 Data"]
+    grid = table(100, "Code | Meaning |", "E10 | No water |", "E18 | No drain |")
+    told = "What to do", "Open it", "Call us"
+    beside = replace(block(252, 101, " ".join(told)), bbox=AnnotationRect(252, 101, 90, 34))
+    rows = "Code | Meaning | What to do\nE10 | No water | Open it\nE18 | No drain | Call us"
+    assert read(items(101, *told, x=252), grid, block(50, 150, "6 Data"), beside) == [rows, "6 Data"]
 
 
 def test_a_table_of_labels_and_values_has_no_names_of_columns() -> None:
@@ -69,62 +59,49 @@ def test_a_table_of_labels_and_values_has_no_names_of_columns() -> None:
     assert read([], table(112, *rows)) == ["\n".join(rows)]
 
 
-@pytest.mark.parametrize(
-    ("blocks", "text"),
-    [
-        ([block(50, 100, "Parish", kind="heading"), TABLE], [ROWS]),
-        ([block(50, 80, "Sums by year", kind="heading"), TABLE], ["# Sums by year", ROWS]),
-        ([block(50, 100, "Parish"), block(50, 112, "It is old.")], ["Parish | 2005 | 2006", "It is old."]),
-    ],
-    ids=["all but the first", "all of them", "above no table"],
+HEAD = [item(x, 100, name) for x, name in ((50, "Parish"), (150, "2005"), (250, "2006"))]
+LINES = "Iron island | 98,510 | 5,086", "Oak tower | 98,903 | 78,171"
+TABLE, ROWS = table(112, *LINES), "\n".join(("Parish | 2005 | 2006", *LINES))
+PROSE = (
+    "The wall was raised by two courses of granite. Look for",
+    "its plan at http://www.mole.org/plans and in the hall",
+    "of the board.",
 )
-def test_the_names_of_columns_are_not_lost(blocks: list[LayoutBlock], text: list[str]) -> None:
-    assert read(NAMES, *blocks) == text
+SAID, OLD = items(100, *PROSE), block(50, 140, "It is old.")
+BROKEN = "The wall was measured in 1831 and in"
+LEFT, RIGHT = (
+    items(100, *(f"{side} {n}" for n in range(3)), x=x) for side, x in (("left", 50), ("right", 320))
+)
+HEADS = [item(50, 40, "Port of Ellery"), item(50, 100, PROSE[0]), item(300, 760, "Page 7")]
+# The pieces of a page, its blocks, and its paragraphs.
+LOST = {
+    "all names of columns but the first": (HEAD, [block(50, 100, "Parish", kind="heading"), TABLE], [ROWS]),
+    "all of them": (HEAD, [block(50, 80, "Sums by year", kind="heading"), TABLE], ["# Sums by year", ROWS]),
+    "names above no table": (HEAD, [block(50, 100, "Parish"), block(50, 112, "It is old.")],
+        ["Parish | 2005 | 2006", "It is old."]),
+    "lines within a paragraph": (SAID, [block(50, 100, PROSE[0]), OLD], [" ".join(PROSE), "It is old."]),
+    "lines behind one": (SAID, [block(50, 80, "The plans are kept."), OLD],
+        ["The plans are kept.", " ".join(PROSE), "It is old."]),
+    "nothing": (SAID, [block(50, 100 + 12 * n, line) for n, line in enumerate(PROSE)], [*PROSE]),
+    "nothing of one": (SAID, [block(50, 100, *PROSE)], [" ".join(PROSE)]),
+    "nothing where a word is broken": (items(100, "The wall was meas-", "ured in 1831 and in", "the year after"),
+        [block(50, 100, BROKEN), block(50, 124, "the year after")], [BROKEN, "the year after"]),
+    "a line of one column": ([*LEFT, *RIGHT],
+        [block(50, 100, "left 0."), block(50, 124, "left 2"), block(320, 100, "right 0", "right 1", "right 2")],
+        ["left 0.", "left 1", "left 2", "right 0 right 1 right 2"]),
+    "no running head and number of a page": (HEADS, [block(50, 100, PROSE[0])], [PROSE[0]]),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("blocks", "text"),
-    [
-        ([block(50, 100, PROSE[0]), block(50, 140, "It is old.")], [" ".join(PROSE), "It is old."]),
-        ([block(50, 80, "The plans are kept."), block(50, 140, "It is old.")],
-         ["The plans are kept.", " ".join(PROSE), "It is old."]),
-        ([block(50, 100, PROSE[0]), block(50, 112, PROSE[1]), block(50, 124, PROSE[2])], [*PROSE]),
-        ([block(50, 100, *PROSE)], [" ".join(PROSE)]),
-    ],
-    ids=["within a paragraph", "behind one", "nothing lost", "nothing lost of one"],
-)  # fmt: skip
-def test_lines_of_prose_are_not_lost(blocks: list[LayoutBlock], text: list[str]) -> None:
-    assert read([item(50, 100 + 12 * n, line) for n, line in enumerate(PROSE)], *blocks) == text
-
-
-def test_a_word_that_is_broken_at_the_end_of_a_lost_line_is_not_taken_for_lost() -> None:
-    lines = ["The wall was meas-", "ured in 1831 and in", "the year after"]
-    found = read(
-        [item(50, 100 + 12 * n, line) for n, line in enumerate(lines)],
-        block(50, 100, "The wall was measured in 1831 and in"),
-        block(50, 124, "the year after"),
-    )
-    assert found == ["The wall was measured in 1831 and in", "the year after"]
-
-
-def test_a_line_of_one_column_is_put_back_into_it() -> None:
-    left = [item(50, 100 + 12 * n, f"left {n}") for n in range(3)]
-    right = [item(320, 100 + 12 * n, f"right {n}") for n in range(3)]
-    blocks = (
-        block(50, 100, "left 0."),
-        block(50, 124, "left 2"),
-        block(320, 100, "right 0", "right 1", "right 2"),
-    )
-    assert read([*left, *right], *blocks) == ["left 0.", "left 1", "left 2", "right 0 right 1 right 2"]
-
-
-def test_running_heads_and_numbers_of_pages_stay_out() -> None:
-    items = [item(50, 40, "Port of Ellery"), item(50, 100, PROSE[0]), item(300, 760, "Page 7")]
-    assert read(items, block(50, 100, PROSE[0])) == [PROSE[0]]
+@pytest.mark.parametrize(("pieces", "blocks", "text"), LOST.values(), ids=LOST)
+def test_what_was_lost_of_a_page_is_put_back(
+    pieces: list[TextItem], blocks: list[LayoutBlock], text: list[str]
+) -> None:
+    assert read(pieces, *blocks) == text
 
 
 def test_a_page_of_very_many_pieces_takes_no_time(seconds) -> None:
-    items = [item(10 * (n % 50), n // 50, f"a{n}") for n in range(100_000)]
+    pieces = [item(10 * (n % 50), n // 50, f"a{n}") for n in range(100_000)]
     blocks = [block(5, y, "a1") for y in range(0, 2_000, 5)]
-    assert seconds(1.0, lambda: read(items, *blocks)) < 1.0
-    assert seconds(2.0, lambda: read(items[:1_000], *blocks[:50])) < 2.0
+    assert seconds(1.0, lambda: read(pieces, *blocks)) < 1.0
+    assert seconds(2.0, lambda: read(pieces[:1_000], *blocks[:50])) < 2.0
