@@ -12,7 +12,8 @@ from typing import Any
 from deep_research import DeepResearch
 from deep_research.interfaces.cli.console import MEANINGS
 from deep_research.interfaces.cli.options import COMMANDS, COMMON, PROGRAM, Option
-from deep_research.settings import Settings, bounds, env_variable, preset_names
+from deep_research.setting_fields import bounds
+from deep_research.settings import Settings, env_variable, preset_names
 from deep_research.state.transitions import mermaid
 
 HERE = Path(__file__).resolve().parent

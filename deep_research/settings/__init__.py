@@ -1,11 +1,22 @@
 """The settings of a host, the origin of each, and the one place that reads them."""
 
-from deep_research.settings.model import Settings, bounds
+from deep_research.setting_fields import UNSET
+from deep_research.settings.groups import (
+    ContentArchiveSettings,
+    FetchSettings,
+    QualitySettings,
+    RateLimits,
+    ReadingSettings,
+    SummarizationSettings,
+    WindowSettings,
+)
+from deep_research.settings.model import Settings
 from deep_research.settings.sources import (
-    UNSET,
     ResolvedSettings,
     env_variable,
+    joined,
     load_settings,
+    path_of,
     preset_names,
     preset_values,
     setting_from_text,
@@ -13,11 +24,19 @@ from deep_research.settings.sources import (
 
 __all__ = [
     "UNSET",
+    "ContentArchiveSettings",
+    "FetchSettings",
+    "QualitySettings",
+    "RateLimits",
+    "ReadingSettings",
     "ResolvedSettings",
     "Settings",
-    "bounds",
+    "SummarizationSettings",
+    "WindowSettings",
     "env_variable",
+    "joined",
     "load_settings",
+    "path_of",
     "preset_names",
     "preset_values",
     "setting_from_text",

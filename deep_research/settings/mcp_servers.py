@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from deep_research.errors import SettingsError, UnknownNameError
 from deep_research.patterns import regex
-from deep_research.settings.values import Name, Names, plain, shown
+from deep_research.setting_fields import Form, Name, Names, plain, shown
 
 MAX_TIMEOUT = 600.0  # seconds
 _NAME = regex(r"[a-z][a-z0-9_]{0,19}")  # it begins the names of tools
@@ -145,4 +145,6 @@ def _refusal(place: str, problem: str) -> SettingsError:
     )
 
 
-McpServers = Annotated[dict[Name, McpServer], BeforeValidator(_servers)]
+McpServers = Annotated[
+    dict[Name, McpServer], BeforeValidator(_servers), Form("a table of servers by name, each a table")
+]

@@ -31,6 +31,7 @@ from deep_research.interfaces.cli.session import (
 )
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.research import DeepResearch, ResearchResult
+from deep_research.setting_fields import flatten, value_at
 from deep_research.state import Budget, RunOptions, RunStatus
 from deep_research.state.parking import value_of
 
@@ -127,10 +128,10 @@ async def _check_options(session: Session) -> None:
     run_options = (await session.engine.aresult(session.args.id)).state.options
     overrides = {k: v for k, v in setting_arguments(session.args).items() if k in RunOptions.model_fields}
     new_options = RunOptions(**overrides)
-    for name in overrides:
-        if getattr(new_options, name) != getattr(run_options, name):
+    for name in flatten(RunOptions, overrides):
+        if (value := value_at(run_options, name)) != value_at(new_options, name):
             raise UsageError(
-                f"The run began with {name}={getattr(run_options, name)} and keeps it.",
+                f"The run began with {name}={value} and keeps it.",
                 hint=f"Remove {name}, or start another run.",
             )
 

@@ -20,7 +20,7 @@ from deep_research.sources.search.combined_search import CORPUS, WEB
 from deep_research.text.words import StemFinder, coverage, question_terms
 
 MOST_OFFERED = 2  # links of one site that no search found, in one task
-SETTING = "task_public_after_private"
+SETTING = "tasks.public_after_private"
 
 
 @dataclass(slots=True)
