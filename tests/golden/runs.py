@@ -113,7 +113,7 @@ def _cases() -> Iterator[tuple[str, str, dict[str, Any]]]:
         "judge-doubtful": {"judge": "doubtful"},
         "critique": {"critique": True},
         "economy": {"economy": True},
-        "triage": {"model_triage": True},
+        "triage": {"reading": {"triage": True}},
         "reflection": {"reflection": "always"},
         "cheap": {"budget": {"max_usd": 0.004}},
         "no-money": {"budget": {"max_usd": 0.000001}},

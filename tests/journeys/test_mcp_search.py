@@ -30,7 +30,7 @@ def engine(folder: Path, servers: dict[str, Any], **more: Any) -> DeepResearch:
         "search": ["mcp:odd"],
         "store": "sqlite",
         "data_dir": folder / "data",
-        "fetch_pages": False,
+        "fetch": {"enabled": False},
         **more,
     }
     return DeepResearch(mcp_servers=servers, **given)

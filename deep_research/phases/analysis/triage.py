@@ -250,11 +250,13 @@ def notices_of(triage: Sequence[SourceTriage], iteration: int) -> list[Notice]:
     of_round = "" if iteration == 1 else f" of round {iteration}"
     messages = []
     if told:
-        messages.append(f"Of {_many(len(triage))}{of_round} a model read {'; '.join(told)} (read_sections).")
+        messages.append(
+            f"Of {_many(len(triage))}{of_round} a model read {'; '.join(told)} (reading.sections)."
+        )
     if read_on:
         messages.append(
             f"Of {_many(read_on)} of earlier rounds a model read further sections in round {iteration}"
-            " (read_sections)."
+            " (reading.sections)."
         )
     return [Notice(name=LIMIT, message=message) for message in messages]
 

@@ -33,7 +33,7 @@ Children = Callable[[], list[int]]
         ("crash", "crashed (SIGSEGV)", None),
         ("abort", "too much memory", "memory"),
         pytest.param("leave", "crashed", None, marks=pytest.mark.slow),
-        ("hang", "longer than 2.5 s; raise extraction_timeout", "time"),
+        ("hang", "longer than 2.5 s; raise fetch.cpu_seconds", "time"),
         ("memory", "too much memory", "memory"),
         pytest.param("garbage", "crashed", None, marks=pytest.mark.slow),
         pytest.param("wrong", "crashed", None, marks=pytest.mark.slow),
