@@ -563,15 +563,14 @@ def test_only_so_many_candidates_are_looked_at_closely() -> None:
 def test_the_order_of_sets_does_not_change_what_is_chosen(seed: str) -> None:
     program = """
 from deep_research.retrieval.candidates import Pool, read_document
-from deep_research.retrieval.ranker import View
-from deep_research.retrieval.parsed_question import read_question
-from deep_research.retrieval.ranker import default_ranker
+from deep_research.retrieval.ranker import View, default_ranker
+from deep_research.retrieval.parsed_question import parse_question
 from deep_research.retrieval.selection import passages
 words = "amber brook candle dormer ember fathom".split()
 pairs = list(zip(words, words[1:]))
 texts = [" ".join(f"The {a} {b} stands by the {c}." for c in words[:n + 2]) for n, (a, b) in enumerate(pairs)]
 pool = Pool([read_document(str(n), words[n], text) for n, text in enumerate(texts)])
-view = View(read_question("Where do the " + " ".join(words) + " stand?"), pool)
+view = View(parse_question("Where do the " + " ".join(words) + " stand?"), pool)
 scores = default_ranker().scores(view)
 print([(p.document, p.first) for p in passages(view, scores, 200)], scores)
 """
