@@ -63,8 +63,8 @@ def dollars_of_a_task(tmp_path):
         '["reading:m"]\ncontext = 100000\noutput = 4000\nprice = { input = 1.0, output = 1.0 }\n'
     )
     for most, steps in ((1e-9, 1), (10.0, 3)):
-        more = {"model_file": prices, "tasks": {"max_steps": 3, "max_retries": 0}}
-        assert len(_worked(tmp_path, _searching, tasks={"max_usd": most}, **more).steps) == steps
+        limits = {"max_usd": most, "max_steps": 3, "max_retries": 0}
+        assert len(_worked(tmp_path, _searching, tasks=limits, model_file=prices).steps) == steps
 
 
 def servers_whose_tools_tasks_use(tmp_path):
