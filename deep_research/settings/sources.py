@@ -114,13 +114,14 @@ def joined(path: str) -> str:
 
 
 @cache
-def _paths_by_name() -> Mapping[str, str]:
+def paths_by_name() -> Mapping[str, str]:
+    """The path of every setting by its `joined` name."""
     return {joined(path): path for path in fields_by_path(Settings)}
 
 
 def path_of(name: str, where: str = "") -> str:
     """The path of a setting by its `joined` name. ``where`` is the place of the name. Raises `UnknownNameError`."""
-    paths = _paths_by_name()
+    paths = paths_by_name()
     if name not in paths:
         raise UnknownNameError.of("setting", plain(name), paths, where=where, listed=EVERY_SETTING)
     return paths[name]

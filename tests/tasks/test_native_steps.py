@@ -66,9 +66,9 @@ class NativeTaskModel(TaskModel):
         return [call for call in self.calls if call.tools]
 
 
-def worked(*steps, **more):
+def worked(*steps, limits=None, **more):
     model = NativeTaskModel(steps)
-    with engine(model, tasks={"max_retries": 0}, **more) as research:
+    with engine(model, tasks={"max_retries": 0, **(limits or {})}, **more) as research:
         result = research.run(QUESTION)
         turns = [research.text(step.turn_hash) for step in result.state.tasks[0].steps if step.turn_hash]
     return model, result.state.tasks[0], [Message.model_validate_json(turn) for turn in turns]
@@ -136,7 +136,7 @@ def test_a_call_that_cannot_be_made_is_answered_and_the_task_goes_on(step, faile
 
 
 def test_words_alone_are_the_answer_of_the_last_step():
-    _, task, _ = worked(SEARCH, {"thought": "It is 90 feet tall."}, tasks={"max_steps": 2})
+    _, task, _ = worked(SEARCH, {"thought": "It is 90 feet tall."}, limits={"max_steps": 2})
     assert task.finding.answer == "It is 90 feet tall."
 
 

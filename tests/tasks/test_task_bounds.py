@@ -160,7 +160,7 @@ def _searching(said):
 
 @pytest.mark.parametrize(
     ("limits", "told"),
-    [({"tasks": {"max_tokens": 12_000}}, "12,000 tokens"), ({"tasks": {"max_usd": 0.012}}, "0.012 dollars")],
+    [({"max_tokens": 12_000}, "12,000 tokens"), ({"max_usd": 0.012}, "0.012 dollars")],
     ids=["tokens", "dollars"],
 )
 @pytest.mark.parametrize("approved", [True, False])
@@ -168,7 +168,7 @@ def test_a_task_at_its_own_limit_answers_within_it_and_goes_out_once(tmp_path, l
     prices = tmp_path / "models.toml"
     prices.write_text(PRICES)
     model = TaskModel(_searching, [APPROVED if approved else REJECTED])
-    with engine(model, tasks={"max_steps": 30}, model_file=prices, **limits) as research:
+    with engine(model, tasks={"max_steps": 30, **limits}, model_file=prices) as research:
         result = research.run(QUESTION)
     (task,) = result.state.tasks
     assert 2 < len(task.steps) < 30
@@ -184,11 +184,11 @@ def test_a_task_at_its_own_limit_answers_within_it_and_goes_out_once(tmp_path, l
 @pytest.mark.parametrize(
     ("limits", "steps"),
     [
-        ({"tasks": {"max_steps": 2}}, 2),
-        ({"tasks": {"max_tokens": 1}}, 1),
-        ({"tasks": {"max_tokens": 3_500}}, 1),  # what is left has no room for the form of an answer
-        ({"tasks": {"max_tokens": 12_000}}, 4),
-        ({"tasks": {"max_usd": 1e-9}}, 1),
+        ({"max_steps": 2}, 2),
+        ({"max_tokens": 1}, 1),
+        ({"max_tokens": 3_500}, 1),  # what is left has no room for the form of an answer
+        ({"max_tokens": 12_000}, 4),
+        ({"max_usd": 1e-9}, 1),
     ],
     ids=str,
 )
@@ -198,7 +198,7 @@ def test_an_attempt_that_ends_at_its_own_limit_leaves_its_sources_and_is_not_mad
     prices = tmp_path / "models.toml"
     prices.write_text(PRICES)
     model = TaskModel(lambda said: {"actions": [{"tool": "search", "query": f"Orm {len(said)}"}]})
-    with engine(model, model_file=prices, tasks={"max_retries": 2}, **limits) as research:
+    with engine(model, model_file=prices, tasks={"max_retries": 2, **limits}) as research:
         result = research.run(QUESTION)
     (task,) = result.state.tasks
     assert task.finding.stopped

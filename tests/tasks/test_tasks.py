@@ -203,17 +203,17 @@ def test_a_model_that_reaches_its_cap_in_the_third_step_leaves_what_there_is():
 @pytest.mark.parametrize(
     ("limits", "why", "steps"),
     [
-        ({"tasks": {"max_steps": 2}}, "2 steps", 2),
-        ({"tasks": {"max_steps": 0}}, "0 steps", 1),  # a search, since nothing was found
-        ({"tasks": {"max_tokens": 0}}, "0 tokens", 1),
-        ({"tasks": {"max_tokens": 1}}, "1 tokens", 1),
-        ({"tasks": {"max_seconds": 0}}, "0 seconds", 1),
+        ({"max_steps": 2}, "2 steps", 2),
+        ({"max_steps": 0}, "0 steps", 1),  # a search, since nothing was found
+        ({"max_tokens": 0}, "0 tokens", 1),
+        ({"max_tokens": 1}, "1 tokens", 1),
+        ({"max_seconds": 0}, "0 seconds", 1),
     ],
     ids=lambda value: str(value),
 )
 def test_a_task_ends_at_its_own_limits_and_says_which(limits, why, steps):
     model = TaskModel(lambda said: {"actions": [{"tool": "search", "query": "Orm tower"}]})
-    with engine(model, tasks={"max_retries": 0}, **limits) as research:
+    with engine(model, tasks={"max_retries": 0, **limits}) as research:
         result = research.run(QUESTION)
     assert len(only(result).steps) == steps
     assert why in only(result).finding.stopped

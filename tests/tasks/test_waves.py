@@ -28,9 +28,9 @@ def wave(*questions, **more):
     }
 
 
-def led(*waves, plan=(QUESTION,), **options):
+def led(*waves, plan=(QUESTION,), limits=None, **options):
     model = TaskModel(step, plan=plan, waves=waves)
-    with engine(model, tasks={"max_retries": 0}, max_iterations=1, **options) as research:
+    with engine(model, tasks={"max_retries": 0, **(limits or {})}, max_iterations=1, **options) as research:
         result = research.run(QUESTION)
         log = research.events(result.research_id)
     decisions = [
@@ -109,7 +109,7 @@ def test_waves_are_bounded(most):
 
 @pytest.mark.parametrize(
     "options",
-    [{"budget": {"max_searches": 1}}, {"tasks": {"max_waves": 1}}, {"tasks": {"max_steps": 0}}],
+    [{"budget": {"max_searches": 1}}, {"limits": {"max_waves": 1}}, {"limits": {"max_steps": 0}}],
     ids=["no search left", "one wave", "no agent worked"],
 )
 def test_a_lead_that_could_send_out_nothing_is_not_asked(options):
