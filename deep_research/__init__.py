@@ -25,13 +25,13 @@ if TYPE_CHECKING:
         RunSummary,
         open_pack,
     )
-    from deep_research.settings import (
+    from deep_research.settings import Settings
+    from deep_research.settings.groups import (
         ContentArchiveSettings,
         FetchSettings,
         QualitySettings,
         RateLimits,
         ReadingSettings,
-        Settings,
         SummarizationSettings,
         WindowSettings,
     )
@@ -78,13 +78,13 @@ _HOMES = {
         "RunSummary",
         "open_pack",
     ),
-    "deep_research.settings": (
+    "deep_research.settings": ("Settings",),
+    "deep_research.settings.groups": (
         "ContentArchiveSettings",
         "FetchSettings",
         "QualitySettings",
         "RateLimits",
         "ReadingSettings",
-        "Settings",
         "SummarizationSettings",
         "WindowSettings",
     ),

@@ -18,7 +18,8 @@ from pydantic import ValidationError
 
 from deep_research.errors import DeepResearchError, SettingsError, UnknownNameError
 from deep_research.setting_fields import bounds, fields_by_path, nest, value_at
-from deep_research.settings import FetchSettings, ResolvedSettings, Settings, env_variable, load_settings
+from deep_research.settings import ResolvedSettings, Settings, env_variable, load_settings
+from deep_research.settings.groups import FetchSettings
 from deep_research.state import Budget, RunOptions
 
 # name, default, lowest, highest, just below, just above; None where there is no such bound

@@ -1,15 +1,6 @@
 """The settings of a host, the origin of each, and the one place that reads them."""
 
 from deep_research.setting_fields import UNSET
-from deep_research.settings.groups import (
-    ContentArchiveSettings,
-    FetchSettings,
-    QualitySettings,
-    RateLimits,
-    ReadingSettings,
-    SummarizationSettings,
-    WindowSettings,
-)
 from deep_research.settings.model import Settings
 from deep_research.settings.sources import (
     ResolvedSettings,
@@ -25,15 +16,8 @@ from deep_research.settings.sources import (
 
 __all__ = [
     "UNSET",
-    "ContentArchiveSettings",
-    "FetchSettings",
-    "QualitySettings",
-    "RateLimits",
-    "ReadingSettings",
     "ResolvedSettings",
     "Settings",
-    "SummarizationSettings",
-    "WindowSettings",
     "env_variable",
     "joined",
     "load_settings",

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from deep_research.assembly.usual_requests import HIGH, LOW, UsualRequests, Work
 from deep_research.budget.estimate import Dollars, Range, Requests, RoleModel, Standing, estimate
 from deep_research.models.profiles import Price
-from deep_research.settings import ReadingSettings, Settings
+from deep_research.settings import Settings
+from deep_research.settings.groups import ReadingSettings
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, RunOptions, TaskSettings
 
 P, PRICE = DeepResearchPhase, Price(input=2, output=10)

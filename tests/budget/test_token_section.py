@@ -20,7 +20,8 @@ from deep_research.budget.recommendations import LARGE_ARCHIVE, advice
 from deep_research.budget.window import Window
 from deep_research.errors import WindowError
 from deep_research.setting_fields import bounds, value_at
-from deep_research.settings import Settings, WindowSettings
+from deep_research.settings import Settings
+from deep_research.settings.groups import WindowSettings
 from deep_research.state import ConfidenceLevel, ContextUsage, DeepResearchPhase, Finding, Notice, SentItem
 
 ROWS = {}

@@ -190,7 +190,7 @@ def _run(folder: Path, question: str, options: dict[str, Any]) -> dict[str, Any]
     budget = options.pop("budget", None)
     if budget:
         options["budget"] = Budget(**budget)
-    engine_only = {"judge", "critique", "economy", "model_triage", "reflection"}
+    engine_only = {"judge", "critique", "economy", "reading", "reflection"}
     keywords |= {name: options.pop(name) for name in engine_only & set(options)}
     with DeepResearch(**keywords) as research:
         result = research.run(question, **options)

@@ -13,18 +13,15 @@ from deep_research.errors import SettingsError, UnknownNameError, UsageError
 from deep_research.interfaces.cli.options import parse, setting_flags
 from deep_research.interfaces.cli.session import setting_arguments
 from deep_research.setting_fields import UNSET, SettingGroup, fields_by_path, group_of
-from deep_research.settings import (
+from deep_research.settings import ResolvedSettings, Settings, joined, load_settings
+from deep_research.settings.groups import (
     ContentArchiveSettings,
     FetchSettings,
     QualitySettings,
     RateLimits,
     ReadingSettings,
-    ResolvedSettings,
-    Settings,
     SummarizationSettings,
     WindowSettings,
-    joined,
-    load_settings,
 )
 
 MOST_SETTINGS = 80
