@@ -215,7 +215,7 @@ def test_the_choice_is_recorded_with_its_reasons_and_told(work):
     (told,) = [notice.message for notice in journal.state.notices]
     assert told == (
         "Of 3 sources a model read 1 only in the sections that speak of what is asked; 2 not at all, since nothing"
-        " in them comes near to it (read_sections)."
+        " in them comes near to it (reading.sections)."
     )
 
 
@@ -249,7 +249,7 @@ def test_what_was_chosen_is_what_a_resumed_run_reads(work):
             (SourceTriage(source_id="a", extent=ReadDepth.SECTIONS),),
             [
                 "Of 1 source of round 2 a model read 1 only in the sections that speak of what is asked"
-                " (read_sections)."
+                " (reading.sections)."
             ],
         ),
     ],
@@ -329,7 +329,7 @@ def test_a_later_round_reads_the_sections_of_a_known_source_that_its_search_asks
     (name, read) = next(iter(journal.state.sections_read.items()))
     assert read == (*before.sections_read[name], *chosen_now.spans)
     assert [notice.message for notice in journal.state.notices] == [
-        "Of 1 source of earlier rounds a model read further sections in round 2 (read_sections)."
+        "Of 1 source of earlier rounds a model read further sections in round 2 (reading.sections)."
     ]
 
 
