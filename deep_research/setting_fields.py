@@ -40,7 +40,7 @@ class SettingGroup(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise explained(error, type(self), {}, f"{self.group_name}.") from None
+            raise explain(error, type(self), {}, f"{self.group_name}.") from None
 
     # Inside of another model, errors stay those of pydantic, which that model explains with the origins of its values.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
@@ -117,7 +117,8 @@ def flatten(
                     flat[f"{name}.{member}"] = None if each is UNSET else each
         else:
             raise SettingsError(
-                f"{name} must be a table of settings, got {shown(value)} (from {origin}).", setting=name
+                f"{name} must be a table of settings, got {display_value(value)} (from {origin}).",
+                setting=name,
             )
     return flat
 
@@ -141,7 +142,7 @@ def nest(values: Mapping[str, Any]) -> dict[str, Any]:
     return nested
 
 
-def changed(model: _Model, values: Mapping[str, Any], context: Mapping[str, Any] | None = None) -> _Model:
+def with_values(model: _Model, values: Mapping[str, Any], context: Mapping[str, Any] | None = None) -> _Model:
     """The model with other ``values``, by path."""
     merged = flatten(type(model), dict(model)) | dict(values)
     return type(model).model_validate(nest(merged), context=context)
@@ -206,7 +207,7 @@ _WORDS: dict[object, str] = {
 }
 
 
-def explained(
+def explain(
     error: ValidationError, model: type[BaseModel], origins: Mapping[str, str], prefix: str = ""
 ) -> SettingsError | UnknownNameError:
     """Pydantic's first complaint in one line of ours. ``origins`` says where each value came from, ``prefix`` begins
@@ -222,7 +223,8 @@ def explained(
     wanted = _wanted(details, fields[path]) if path in fields else "a table of settings"
     name = prefix + path
     return SettingsError(
-        f"{name} must be {wanted}, got {shown(details['input'])}{origin_note(origins, name)}.", setting=name
+        f"{name} must be {wanted}, got {display_value(details['input'])}{origin_note(origins, name)}.",
+        setting=name,
     )
 
 
@@ -246,7 +248,7 @@ def origin_note(origins: Mapping[str, str], *paths: str) -> str:
     return ""
 
 
-def shown(value: object) -> str:
+def display_value(value: object) -> str:
     """A value for an error line: short, and nothing in it that looks like a secret."""
     return _cut(redact(repr(value)))
 

@@ -12,7 +12,7 @@ from deep_research.assembly.engine_arguments import EngineArguments
 from deep_research.assembly.engine_parts import Parts, assemble
 from deep_research.assembly.named_corpora import corpus_paths
 from deep_research.errors import ConfigurationError, CorpusError, SetUpError, UnknownNameError
-from deep_research.setting_fields import changed, value_at
+from deep_research.setting_fields import value_at, with_values
 from deep_research.settings import ResolvedSettings, Settings, path_of
 from deep_research.sources.search.service_choice import CORPUS
 from deep_research.state import ModelRole, NamedChoice, Notice, Permissions, SetUp
@@ -77,12 +77,12 @@ class EngineVariants:
             arguments = replace(arguments, permissions=permissions)
         if corpora:
             arguments = replace(arguments, corpora=tuple(corpora))
-            settings = changed(settings, {"corpus": corpus_paths(settings, corpora)})
+            settings = with_values(settings, {"corpus": corpus_paths(settings, corpora)})
         if provider_id is not None:
             of_all = ModelRole.SUMMARIZER.value  # who shortens texts is no agent, and asked for its price
             more = arguments.models
             own_models = {role: chain for role, chain in settings.models.items() if role == of_all}
-            settings = changed(settings, {"model": (provider_id,), "models": own_models})
+            settings = with_values(settings, {"model": (provider_id,), "models": own_models})
             arguments = replace(
                 arguments,
                 provider_id=provider_id,
@@ -195,7 +195,7 @@ class EngineVariants:
             if not self._names(*(_OF_WINDOWS if path in _OF_WINDOWS else (path,))):
                 values[path] = getattr(setup, name)
         self._check_reach(values)
-        return changed(base.settings, values), replace(
+        return with_values(base.settings, values), replace(
             arguments, gates=dict(setup.gates) if arguments.gates is None else arguments.gates
         )
 

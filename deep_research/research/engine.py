@@ -21,7 +21,7 @@ from deep_research.errors import (
     SettingsError,
     UsageError,
 )
-from deep_research.logs import configure, get_log, masked, told
+from deep_research.logs import configure, describe_error, get_log, masked
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.memories import MemoryVerbs
@@ -428,7 +428,7 @@ class DeepResearch(RunControl, MemoryVerbs):
                 try:
                     await self._parts.calls(close, timeout=CANCEL_WAIT_SECONDS)
                 except Exception as error:
-                    log.warning("provider_close_failed", error=told(error))
+                    log.warning("provider_close_failed", error=describe_error(error))
         self._prepared.clear()
 
     def _stop_looking(self) -> None:
@@ -502,7 +502,7 @@ class DeepResearch(RunControl, MemoryVerbs):
 
     def _deeper(self, run_options: RunOptions, values: Mapping[str, Any]) -> RunOptions:
         """The options of the preset `deep`, where neither the run nor a setting names others."""
-        from deep_research.setting_fields import DEFAULT, changed, flatten
+        from deep_research.setting_fields import DEFAULT, flatten, with_values
         from deep_research.settings import preset_values
         from deep_research.state import RunOptions
 
@@ -510,7 +510,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         named |= flatten(RunOptions, values).keys()
         options = {n: v for n, v in preset_values("deep").items() if n in RunOptions.model_fields}
         more = {path: v for path, v in flatten(RunOptions, options).items() if path not in named}
-        return changed(run_options, more)
+        return with_values(run_options, more)
 
     async def _prepare(self, parts: Parts) -> None:
         """Before every run, off the loop: the store is open, there is something to search, and documents that came

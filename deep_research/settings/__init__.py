@@ -5,7 +5,7 @@ from deep_research.settings.model import Settings
 from deep_research.settings.sources import (
     ResolvedSettings,
     env_variable,
-    joined,
+    join_path,
     load_settings,
     path_of,
     paths_by_name,
@@ -19,7 +19,7 @@ __all__ = [
     "ResolvedSettings",
     "Settings",
     "env_variable",
-    "joined",
+    "join_path",
     "load_settings",
     "path_of",
     "paths_by_name",

@@ -21,12 +21,12 @@ from deep_research.setting_fields import (
     ARGUMENT,
     Name,
     Names,
-    changed,
-    explained,
+    display_value,
+    explain,
     flatten,
     nest,
     origin_note,
-    shown,
+    with_values,
 )
 from deep_research.settings.groups import (
     ContentArchiveSettings,
@@ -359,7 +359,7 @@ class Settings(BaseModel):
         try:
             settings = handler(values)
         except ValidationError as error:
-            raise explained(error, cls, origins) from None
+            raise explain(error, cls, origins) from None
         # Else a request could never take what it may.
         if settings.unit_timeout is not None and settings.unit_timeout < settings.operation_timeout:
             raise SettingsError(
@@ -381,12 +381,12 @@ class Settings(BaseModel):
         shared = {
             path: value for path, value in own.items() if path.partition(".")[0] in Settings.model_fields
         }
-        chosen = changed(self, shared, {"origins": origins})
+        chosen = with_values(self, shared, {"origins": origins})
         settings = {name: value for name, value in chosen if name in RunOptions.model_fields}
         try:
             return RunOptions(**nest(own) | settings | {"budget": budget})
         except ValidationError as error:
-            raise explained(error, RunOptions, origins) from None
+            raise explain(error, RunOptions, origins) from None
 
     def _budget(self, over: object) -> Budget:
         caps: dict[str, Any] = {
@@ -396,10 +396,10 @@ class Settings(BaseModel):
             return Budget(**caps)
         if not isinstance(over, Budget | Mapping):
             raise SettingsError(
-                f"budget must be a Budget, got {shown(over)} (from argument).", setting="budget"
+                f"budget must be a Budget, got {display_value(over)} (from argument).", setting="budget"
             )
         try:
             own = Budget.model_validate(over)
         except ValidationError as error:
-            raise explained(error, Budget, dict.fromkeys(Budget.model_fields, ARGUMENT)) from None
+            raise explain(error, Budget, dict.fromkeys(Budget.model_fields, ARGUMENT)) from None
         return own.model_copy(update={name: cap for name, cap in caps.items() if getattr(own, name) is None})

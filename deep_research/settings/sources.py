@@ -18,6 +18,7 @@ from deep_research.setting_fields import (
     DEFAULT,
     EVERY_SETTING,
     UNSET,
+    display_value,
     fields_by_path,
     flatten,
     holds_paths,
@@ -26,7 +27,6 @@ from deep_research.setting_fields import (
     nest,
     one_line,
     plain,
-    shown,
 )
 from deep_research.settings.folder_file import FolderFile
 from deep_research.settings.model import Settings
@@ -108,19 +108,22 @@ def setting_from_text(name: str, text: str) -> tuple[str, Any]:
     return path, UNSET if value is None else value
 
 
-def joined(path: str) -> str:
+def join_path(path: str) -> str:
     """The name of a setting where a dot cannot be: group and member joined with an underscore."""
     return path.replace(".", "_")
 
 
 @cache
 def paths_by_name() -> Mapping[str, str]:
-    """The path of every setting by its `joined` name."""
-    return {joined(path): path for path in fields_by_path(Settings)}
+    """The path of every setting by its name as `join_path` gives it."""
+    return {join_path(path): path for path in fields_by_path(Settings)}
 
 
 def path_of(name: str, where: str = "") -> str:
-    """The path of a setting by its `joined` name. ``where`` is the place of the name. Raises `UnknownNameError`."""
+    """The path of a setting by its name as `join_path` gives it. ``where`` is the place of the name.
+
+    Raises `UnknownNameError`.
+    """
     paths = paths_by_name()
     if name not in paths:
         raise UnknownNameError.of("setting", plain(name), paths, where=where, listed=EVERY_SETTING)
@@ -139,7 +142,7 @@ def preset_values(name: str) -> Mapping[str, Any]:
 
 def env_variable(path: str) -> str:
     """The environment variable that the reference names for a setting."""
-    own = PREFIX + joined(path).upper()
+    own = PREFIX + join_path(path).upper()
     return next((alias for alias, target in _ALIASES.items() if target == path), own)
 
 
@@ -176,7 +179,7 @@ def _absolute(path: str, value: Any, layer: _Layer) -> Any:
     except RuntimeError:
         origin = layer.origins[path]
         raise SettingsError(
-            f"{path} names the home folder of an unknown user, got {shown(value)} (from {origin}).",
+            f"{path} names the home folder of an unknown user, got {display_value(value)} (from {origin}).",
             setting=path,
         ) from None
 

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from deep_research.errors import ConfigurationError, UnknownNameError
-from deep_research.setting_fields import UNSET, changed, flatten, nest
+from deep_research.setting_fields import UNSET, flatten, nest, with_values
 from deep_research.state import (
     PHASE_TO_AGENT,
     AgentDecision,
@@ -183,7 +183,7 @@ def with_options(decision: AgentDecision, default: AgentDecision, options: RunOp
         return decision
     try:
         own_options = _by_path(values)
-        changed(options, own_options)
+        with_values(options, own_options)
     except UnknownNameError as error:
         raise ConfigurationError(
             f"The dispatch to the {decision.agent} cannot be: {error.problem}", hint=error.hint
@@ -241,7 +241,7 @@ class PhaseJournal:
     def state(self) -> DeepResearchState:
         state = self._journal.state
         if self._last_view is None or self._last_view[0] is not state:
-            options = changed(state.options, _by_path(self._options))
+            options = with_values(state.options, _by_path(self._options))
             self._last_view = state, state.model_copy(update={"options": options})
         return self._last_view[1]
 

@@ -58,7 +58,7 @@ def test_it_is_never_over_budget_and_floors_are_kept(examples):
             assert refused.value.data["tokens"] > refused.value.data["limit"] == budget
             return
         made = allocate(items, budget, regular=regular)
-        assert sum(made.sizes.values()) == made.used <= budget
+        assert sum(made.sizes.values()) == made.tokens <= budget
         for item in items:
             size, floor = made.sizes[item.id], item.floor(regular)
             assert floor <= size <= item.tokens
@@ -74,7 +74,7 @@ def test_room_is_used_where_there_is_more_than_fits(examples):
         made = possible(items, budget, regular)
         total = sum(item.tokens for item in items)
         if total <= budget:
-            assert made.used == total
+            assert made.tokens == total
         elif budget >= 20 * SENTENCE:
             assert made.utilization >= 0.9
 
@@ -189,7 +189,7 @@ def test_where_nothing_may_be_dropped_all_keep_a_headline():
 def test_the_error_names_the_first_class_whose_floors_are_too_much(budget, which):
     items = [Item("a", 1_000, 0.1, TOP), Item("b", 1_000, 0.1, PROTECTED), Item("c", 10, 1.0)]
     if which is None:
-        assert allocate(items, budget, regular=Kept.NOTHING).used == 446
+        assert allocate(items, budget, regular=Kept.NOTHING).tokens == 446
         return
     with pytest.raises(WindowError) as refused:
         allocate(items, budget, regular=Kept.NOTHING)
@@ -201,7 +201,7 @@ def test_less_than_a_sentence_is_not_given():
         [Item("a", 1_000, 1.0), Item("b", 5_000, 0.5)], 1_000 + SENTENCE - 1, regular=Kept.NOTHING
     )
     assert made.sizes["b"] in (0, SENTENCE)
-    assert made.used == 1_000 + SENTENCE - 1
+    assert made.tokens == 1_000 + SENTENCE - 1
 
 
 def test_the_five_best_become_top_ones_and_a_protected_one_is_promised_more():
@@ -214,7 +214,7 @@ def test_the_five_best_become_top_ones_and_a_protected_one_is_promised_more():
 
 def test_nothing_is_allocated_to_nothing():
     made = allocate([], 0, regular=Kept.HEADLINE)
-    assert (dict(made.sizes), made.used, made.weight, made.utilization) == ({}, 0, 0.0, 0.0)
+    assert (dict(made.sizes), made.tokens, made.weight, made.utilization) == ({}, 0, 0.0, 0.0)
     empty = allocate([Item("a", 0, 0.5)], 0, regular=Kept.NOTHING)
     assert (empty.levels["a"], empty.weight) == ("full", 0.5)
 
@@ -240,7 +240,7 @@ def test_promises_give_way_one_by_one_to_what_there_is(budget, smallest, gave_wa
     items = [Item(f"s{n}", 1_000, n / 10) for n in range(10)]
     made, broken = allocate_what_fits(items, budget, allow_dropping=False)
     assert (min(made.sizes.values()), broken) == (smallest, gave_way)
-    assert made.used <= budget
+    assert made.tokens <= budget
     assert made.utilization >= 0.9
 
 

@@ -93,7 +93,7 @@ def test_a_request_is_set_aside_for_in_all_budgets_or_in_none():
         with pytest.raises(BudgetError):
             await spend.hold(request())
         assert (large.left.max_tokens, other.left.max_tokens, small.left.max_tokens) == (1_000, 1_000, 50)
-        assert not spend.ledger.held
+        assert not spend.ledger.reservations
         await spend.hold(request(tokens=40))
         assert (large.left.max_tokens, other.left.max_tokens, small.left.max_tokens) == (960, 960, 10)
         spend.lose("call-000001")

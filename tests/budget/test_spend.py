@@ -99,7 +99,7 @@ def test_a_waiting_request_can_be_cancelled():
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         spend.settle("call-000001", 100, 0.1)
-        assert not spend.ledger.held
+        assert not spend.ledger.reservations
 
     asyncio.run(journey())
 

@@ -43,7 +43,7 @@ def finding(content, *quotes, sources=("a",)):
 
 
 def told(contradiction):
-    return {side.told for side in contradiction.sides}
+    return {side.wording for side in contradiction.sides}
 
 
 def test_what_two_examples_print_is_no_contradiction():
@@ -132,7 +132,7 @@ def test_all_that_tell_of_one_thing_are_one_contradiction():
         for text, name in zip(texts, "abcd", strict=True)
     ]
     (conflict,) = contradictions(findings, [source(name) for name in "abcd"])
-    assert [(s.source_id, s.told) for s in conflict.sides] == [
+    assert [(s.source_id, s.wording) for s in conflict.sides] == [
         ("a", "84 MW"),
         ("b", "90 MW"),
         ("c", "84 MW"),
@@ -163,7 +163,7 @@ def test_merging_hides_no_figure_that_differs():
         ("b", "The station of Mole has 90 MW of power."),
     )
     (conflict,) = contradictions([merged])
-    assert [(s.source_id, s.told) for s in conflict.sides] == [("a", "84 MW"), ("b", "90 MW")]
+    assert [(s.source_id, s.wording) for s in conflict.sides] == [("a", "84 MW"), ("b", "90 MW")]
     assert conflict.finding_ids == (merged.id,)
 
 
@@ -236,7 +236,7 @@ def test_what_is_better_borne_out_is_preferred_where_something_known_decides(
         for text, name in zip(texts, names, strict=True)
     ]
     (conflict,) = contradictions(findings, sources)
-    assert (None if conflict.preferred is None else conflict.sides[conflict.preferred].told) == preferred
+    assert (None if conflict.preferred is None else conflict.sides[conflict.preferred].wording) == preferred
     assert conflict.because == because
     if "content_hash" in fields[-1]:
         assert [side.voice for side in conflict.sides] == [0, 1, 0]

@@ -83,7 +83,7 @@ def test_the_newer_version_leads(old, new):
         told = source_names(both)
         assert told.lines[told.names[one.id]].endswith(f", an older version of {told.names[other.id]}")
     sides = [
-        ContradictionSide(finding_id=f"find-{n}", source_id=each.id, told=said, voice=n)
+        ContradictionSide(finding_id=f"find-{n}", source_id=each.id, wording=said, voice=n)
         for n, (each, said) in enumerate(((one, "24"), (other, "32")))
     ]
     place, because = preferred(sides, (0, 1), {one.id: one, other.id: other})

@@ -9,7 +9,7 @@ from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, So
 from deep_research.text.units import measured
 from deep_research.verification.comparison import compared
 from deep_research.verification.contradictions import contradictions
-from deep_research.verification.finding_clusters import filled, merged
+from deep_research.verification.finding_clusters import filled, merge_findings
 
 
 def source(name, quality=SourceQuality.HIGH, text=None):
@@ -43,14 +43,14 @@ SOURCES = {s.id: s for s in (source("a"), source("b"), source("c"), source("w", 
 )
 def test_findings_are_one_when_numbers_names_and_polarity_agree(other, same):
     first = finding("The tower was built in 1811 by Rennie.", "a")
-    assert len(merged([first, finding(other, "b")], SOURCES)) == (1 if same else 2)
+    assert len(merge_findings([first, finding(other, "b")], SOURCES)) == (1 if same else 2)
 
 
 def test_what_is_said_of_two_things_in_the_same_words_is_not_one_finding():
     said = "{} is easy to install as it needs no other tool or compiler on the machine."
     both = [finding(said.format("Orrel"), "a"), finding(said.format("Penryn"), "b")]
-    assert len(merged(both, SOURCES)) == 2
-    assert len(merged([both[0], finding(f"Moreover, {said.format('Orrel')}", "b")], SOURCES)) == 1
+    assert len(merge_findings(both, SOURCES)) == 2
+    assert len(merge_findings([both[0], finding(f"Moreover, {said.format('Orrel')}", "b")], SOURCES)) == 1
 
 
 @pytest.mark.parametrize(
@@ -58,20 +58,20 @@ def test_what_is_said_of_two_things_in_the_same_words_is_not_one_finding():
     [(("a", "b"), "high"), (("a", "b", "c"), "confirmed"), (("a", "w"), "medium")],
 )
 def test_confidence_follows_from_independent_sources_of_quality(ids, level):
-    (one,) = merged([finding("The same words.", i) for i in ids], SOURCES)
+    (one,) = merge_findings([finding("The same words.", i) for i in ids], SOURCES)
     assert one.confidence == level
     assert one.source_ids == ids
 
 
 def test_one_text_under_two_addresses_is_one_witness():
     mirrors = {s.id: s for s in (source("a", text="same"), source("b", text="same"))}
-    (one,) = merged([finding("The same words.", "a"), finding("The same words.", "b")], mirrors)
+    (one,) = merge_findings([finding("The same words.", "a"), finding("The same words.", "b")], mirrors)
     assert one.confidence is ConfidenceLevel.MEDIUM
 
 
 def test_speculation_stays_speculation():
     first = finding("Perhaps so.", "a", confidence=ConfidenceLevel.SPECULATION)
-    (one,) = merged([first, finding("Perhaps so.", "b")], SOURCES)
+    (one,) = merge_findings([first, finding("Perhaps so.", "b")], SOURCES)
     assert one.confidence is ConfidenceLevel.SPECULATION
 
 
@@ -145,7 +145,7 @@ def test_the_place_after_the_hint_is_preferred():
     ],
 )
 def test_one_value_in_two_units_is_one_finding(one, other, same):
-    assert len(merged([finding(one, "a"), finding(other, "b")], SOURCES)) == (1 if same else 2)
+    assert len(merge_findings([finding(one, "a"), finding(other, "b")], SOURCES)) == (1 if same else 2)
 
 
 LONG = "The keepers of the tower of Mole climbed two hundred steps each night with oil for the lamps."
@@ -153,13 +153,13 @@ LONG = "The keepers of the tower of Mole climbed two hundred steps each night wi
 
 def test_texts_that_are_nearly_the_same_are_one_witness():
     copies = {s.id: s.model_copy(update={"snippet": f"{LONG} {s.id}"}) for s in (source("a"), source("b"))}
-    (one,) = merged([finding("The same words.", "a"), finding("The same words.", "b")], copies)
+    (one,) = merge_findings([finding("The same words.", "a"), finding("The same words.", "b")], copies)
     assert one.confidence is ConfidenceLevel.MEDIUM
 
 
 def test_one_long_sentence_word_for_word_in_two_texts_is_one_witness():
     quotes = [Quote(source_id=i, quote=LONG, start=0, end=len(LONG), content_hash=i) for i in ("a", "b")]
-    (one,) = merged(
+    (one,) = merge_findings(
         [finding(LONG, "a", quotes=(quotes[0],)), finding(LONG, "b", quotes=(quotes[1],))], SOURCES
     )
     assert one.confidence is ConfidenceLevel.MEDIUM
@@ -222,8 +222,8 @@ def test_quantities_are_read_with_separators_and_spelled_units():
 def test_rows_with_the_same_headers_are_not_one_finding():
     one = "Work of the keeper: watching; Who does it now: radio; Where it is done: on land"
     other = "Work of the keeper: winding; Who does it now: a motor; Where it is done: on land"
-    assert len(merged([finding(one, "a"), finding(other, "b")], {})) == 2
-    assert len(merged([finding(one, "a"), finding("Watching; radio; on land.", "b")], {})) == 1
+    assert len(merge_findings([finding(one, "a"), finding(other, "b")], {})) == 2
+    assert len(merge_findings([finding(one, "a"), finding("Watching; radio; on land.", "b")], {})) == 1
 
 
 def test_copies_with_little_changed_are_one_witness():
@@ -240,7 +240,7 @@ def test_copies_with_little_changed_are_one_witness():
         name: source(name).model_copy(update={"fingerprint": fingerprint(t)}) for name, t in texts.items()
     }
     levels = [
-        merged([finding("The same words.", *ids)], held)[0].confidence
+        merge_findings([finding("The same words.", *ids)], held)[0].confidence
         for ids in (("a", "b"), ("a", "b", "c"))
     ]
     assert levels == [ConfidenceLevel.MEDIUM, ConfidenceLevel.HIGH]
@@ -311,7 +311,7 @@ def test_of_very_many_that_are_nearly_the_same_each_finds_its_like_and_few_are_l
     monkeypatch.setattr(SimilarSets, "near", counted)
     frame = "The {} lamp on the northern pier of the old harbour burns oil and is kept by two men all year."
     said = [finding(frame.format(f"Mole{n % 500:03}"), f"src-{n}") for n in range(1_000)]
-    found = merged(said, {})
+    found = merge_findings(said, {})
     assert [len(each.source_ids) for each in found] == [2] * 500
     several = [
         source(f"src-{n}").model_copy(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deep_research.retrieval.multi_hop import AskedTerms, Item, asked, follow
+from deep_research.retrieval.multi_hop import AskedTerms, Item, asked_terms, follow
 from deep_research.retrieval.parsed_question import parse_question
 from deep_research.state import Mention
 from deep_research.text.words import stem
@@ -19,7 +19,7 @@ def mention(name, weight=0.9, bearers=1):
 
 
 def test_what_a_comparison_asks_of_both_sides_together_is_asked_of_none():
-    question = asked(
+    question = asked_terms(
         parse_question("Which film is older, Dune or Mole?"), RARITY, [mention("dune"), mention("mole")]
     )
     assert "older" not in question.words
@@ -27,7 +27,7 @@ def test_what_a_comparison_asks_of_both_sides_together_is_asked_of_none():
 
 
 def test_no_side_of_a_comparison_is_looked_for_where_the_other_leads():
-    question = asked(
+    question = asked_terms(
         parse_question("Which film has the director who died first, Dune or Mole?"),
         RARITY,
         [mention("dune"), mention("mole")],
@@ -41,7 +41,7 @@ def test_no_side_of_a_comparison_is_looked_for_where_the_other_leads():
 
 
 def test_a_name_that_many_bear_leads_less_far():
-    question = asked(parse_question("Where was the director of Dune born?"), RARITY, [mention("dune")])
+    question = asked_terms(parse_question("Where was the director of Dune born?"), RARITY, [mention("dune")])
 
     def linked(bearers):
         dune = Item(
@@ -54,7 +54,7 @@ def test_a_name_that_many_bear_leads_less_far():
 
 
 def test_each_name_of_the_question_begins_a_trail_though_another_outshines_it():
-    question = asked(
+    question = asked_terms(
         parse_question("Which film has the director who died first, Dune or Mole?"),
         RARITY,
         [mention("dune"), mention("mole")],
@@ -85,14 +85,14 @@ ITEMS = st.lists(
 @settings(max_examples=80)
 @given(st.text(max_size=80), ITEMS, st.lists(st.builds(mention, NAMES, st.floats(0, 1)), max_size=3))
 def test_whatever_was_found_scores_are_shares_and_the_order_of_arrival_does_not_show(text, found, names):
-    question = asked(parse_question(text), RARITY, names)
+    question = asked_terms(parse_question(text), RARITY, names)
     items = [Item(str(n), *parts) for n, parts in enumerate(found)]
     one = follow(question, items, naming=frozenset({1}), following=frozenset({2, 3}))
     other = follow(question, items[::-1], naming=frozenset({1}), following=frozenset({2, 3}))
     assert one.scores == other.scores
-    assert one.held == other.held
+    assert one.coverage == other.coverage
     assert all(0.0 <= score <= 1.0 for score in one.scores.values())
-    assert 0.0 <= one.held <= 1.0
+    assert 0.0 <= one.coverage <= 1.0
 
 
 @pytest.mark.parametrize(("question", "queries"), [("several", ()), ("born", ("Ann Mole born",))])

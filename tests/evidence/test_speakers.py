@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from deep_research.provenance.independence import originals, preferred, voices
-from deep_research.provenance.quality import MADE, STANDARD, SourceFacts, counted, judged, primary
+from deep_research.provenance.quality import MADE, STANDARD, SourceFacts, bounded_quality, judged, primary
 from deep_research.state import ConfidenceLevel, ContradictionSide, Source, SourceKind, SourceQuality
 from deep_research.verification.finding_clusters import confidence
 
@@ -176,7 +176,7 @@ COUNTED = {  # the quality by code, its signals, what a model says: what counts
 @pytest.mark.parametrize(("by_code", "signals", "more", "said", "wanted"), COUNTED.values(), ids=COUNTED)
 def test_a_model_may_lower_a_source_and_raise_it_only_with_a_signal(by_code, signals, more, said, wanted):
     held = source(1, "https://x.org", quality=by_code, metadata={"quality": signals, **more})
-    assert counted(said, held) is wanted
+    assert bounded_quality(said, held) is wanted
 
 
 def test_of_true_copies_the_primary_or_earliest_stays():
@@ -192,7 +192,7 @@ def test_of_true_copies_the_primary_or_earliest_stays():
 def test_a_primary_source_is_preferred_to_more_voices():
     every = [told(1, "https://orm.org", primary=MADE), told(2, "https://a.org"), told(3, "https://b.org")]
     sides = [
-        ContradictionSide(finding_id=f"find-{n}", source_id=each.id, told="57" if n else "58", voice=n)
+        ContradictionSide(finding_id=f"find-{n}", source_id=each.id, wording="57" if n else "58", voice=n)
         for n, each in enumerate(every)
     ]
     place, because = preferred(sides, [0, 1, 1], {each.id: each for each in every})

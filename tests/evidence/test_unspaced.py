@@ -3,7 +3,7 @@
 import pytest
 
 from deep_research.phases.gathering.queries import wordings
-from deep_research.provenance.quotes import ended, readable
+from deep_research.provenance.quotes import readable, with_end_mark
 from deep_research.retrieval.ranking import matching
 from deep_research.text.language import WORD, vocabulary
 from deep_research.text.names import asked_names
@@ -92,7 +92,7 @@ def test_words_are_found_where_they_are_written_against_others(query: str, text:
 def test_every_script_ends_its_sentences(mark: str) -> None:
     text = f"塔高{mark}灯亮{mark}"
     assert len(list(sentence_spans(text, 0, len(text)))) == 2
-    assert ended(text) == text
+    assert with_end_mark(text) == text
 
 
 def test_a_query_with_a_foreign_word_is_put_in_fewer_words_all_the_same() -> None:

@@ -23,7 +23,7 @@ def claim(number: int, **more: object) -> Claim:
         "finding_ids": (f"find-{number}",),
         "numbers": (1,),
         "verdict": ClaimVerdict.SUPPORTED,
-        "checked": ClaimVerdict.SUPPORTED,
+        "code_verdict": ClaimVerdict.SUPPORTED,
         "checker": "code",
         "evidence": (QUOTE,),
     }
@@ -42,7 +42,7 @@ def finding(number: int, confidence: ConfidenceLevel = ConfidenceLevel.MEDIUM) -
         {"verdict": ClaimVerdict.UNSUPPORTED},
         {"verdict": ClaimVerdict.UNCHECKED},
         {"basis": ClaimBasis.RUN},
-        {"marked": True},
+        {"is_marked": True},
         {"evidence": ()},
         {"finding_ids": ()},
     ],

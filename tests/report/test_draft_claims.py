@@ -102,7 +102,7 @@ def test_the_words_of_a_claim_are_those_that_a_reader_sees(written, shown):
 
 def test_a_claim_is_marked_where_a_mark_follows_it():
     draft = f"It is long. {UNSUPPORTED} It is old [{ONE}]. {UNSUPPORTED} It is grey {UNSUPPORTED} [{TWO}]. It is wet."
-    told = [(claim.text, claim.marked) for claim in draft_claims(draft)]
+    told = [(claim.text, claim.is_marked) for claim in draft_claims(draft)]
     assert told == [
         ("It is long.", True),
         ("It is old.", True),
@@ -173,7 +173,7 @@ def test_a_cell_is_claimed_of_its_row_under_its_column():
 
 
 def test_a_cell_without_a_reference_has_those_of_its_row():
-    told = [(claim.cites, claim.near, claim.marked) for claim in draft_claims(TABLE)]
+    told = [(claim.cites, claim.near, claim.is_marked) for claim in draft_claims(TABLE)]
     assert told == [
         ((ONE,), (ONE,), False),
         ((), (ONE,), False),
@@ -266,7 +266,7 @@ def test_the_place_of_a_claim_holds_its_words_and_its_references(seed):
         stands = [draft[claim.place.start : claim.place.end] for claim in claims]
         assert stands == [f"{words}{reference}" for words, reference in pieces], draft
         assert [claim.cites for claim in claims] == [ids_in(reference) for _, reference in pieces], draft
-        assert [claim.marked for claim in claims] == [UNSUPPORTED in reference for _, reference in pieces]
+        assert [claim.is_marked for claim in claims] == [UNSUPPORTED in reference for _, reference in pieces]
         ends = [claim.place.end for claim in claims]
         assert all(end <= claim.place.start for end, claim in zip(ends, claims[1:], strict=False))
 

@@ -13,7 +13,7 @@ from deep_research.errors import SettingsError, UnknownNameError, UsageError
 from deep_research.interfaces.cli.options import parse, setting_flags
 from deep_research.interfaces.cli.session import setting_arguments
 from deep_research.setting_fields import UNSET, SettingGroup, fields_by_path, group_of
-from deep_research.settings import ResolvedSettings, Settings, joined, load_settings
+from deep_research.settings import ResolvedSettings, Settings, join_path, load_settings
 from deep_research.settings.groups import (
     ContentArchiveSettings,
     FetchSettings,
@@ -56,7 +56,7 @@ def test_there_are_few_settings_and_these_groups() -> None:
 
 def test_every_setting_has_one_joined_name() -> None:
     paths = fields_by_path(Settings)
-    assert len({joined(path) for path in paths}) == len(paths)
+    assert len({join_path(path) for path in paths}) == len(paths)
 
 
 # --- spellings ---------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_a_member_is_set_alone(spelling: Callable[[Path], dict[str, Any]], tmp_p
 
 
 def test_every_member_is_an_option_of_the_command_line() -> None:
-    members = {joined(path) for path in fields_by_path(Settings) if "." in path}
+    members = {join_path(path) for path in fields_by_path(Settings) if "." in path}
     assert members <= set(setting_flags().values())
 
 

@@ -21,7 +21,7 @@ def test_a_later_report_that_answers_all_is_settled():
 OPEN = {
     "the first report": {"iteration": 1},
     "an open gap": {"gaps": state().gaps},
-    "a claim that nothing carries": {"claims": (CLAIMS[0].model_copy(update={"marked": True}),)},
+    "a claim that nothing carries": {"claims": (CLAIMS[0].model_copy(update={"is_marked": True}),)},
     "a part that is not answered": {
         "verdicts": (ANSWERED.model_copy(update={"verdict": AnswerStatus.PARTLY}),)
     },

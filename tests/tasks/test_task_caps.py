@@ -43,7 +43,7 @@ class Pages:
         text = f"{TEXT} This is the page at {len(self.asked)} of the light."
         return WebPage(
             url=url, final_url=url, fetched_at=datetime(2026, 1, 1, tzinfo=UTC), headers={}, body=text.encode(),
-            snapshot_hash="0" * 64, document=Document(title=f"Page {url}", text=text), asked=True,
+            snapshot_hash="0" * 64, document=Document(title=f"Page {url}", text=text), was_requested=True,
         )  # fmt: skip
 
 
@@ -201,7 +201,7 @@ def _stands(number, *, searches, used=0, status=SubQueryStatus.PENDING, finding=
         limits=TaskLimits(steps=8, seconds=60, searches=searches, fetches=2 * searches),
     )
     steps = (TaskStep(number=1, searches=used, fetches=used),) if used else ()
-    return sub_query, TaskState(task=task, steps=steps, finding=finding, settled=settled)
+    return sub_query, TaskState(task=task, steps=steps, finding=finding, is_settled=settled)
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ class Shows(Tool):
         word: str
 
     async def __call__(self, arguments, view):
-        return ToolResult(shown=(Shown(source_id=view.source("S1").id, span=Span(start=0, end=20)),))
+        return ToolResult(excerpts=(Shown(source_id=view.source("S1").id, span=Span(start=0, end=20)),))
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ async def _read_on(text):
     source = Source(
         id="src-000000000001", sub_query_id="subq-1", title="M", content_hash=content_hash, length=len(text)
     )
-    desk.known([source])
+    desk.add_known([source])
     result = await ReadMore()(ReadMore.arguments(source="S1"), desk)
     shown = desk.take((), {source.id: await desk.read(source.id)}, result).text
     with pytest.raises(ToolError) as ended:

@@ -59,7 +59,7 @@ class Pages:
         body = TEXT.encode()
         return WebPage(
             url=url, final_url=url, fetched_at=utc_now(), headers={}, body=body, snapshot_hash="0" * 64,
-            document=Document(title="The Orm Light", text=TEXT), asked=True,
+            document=Document(title="The Orm Light", text=TEXT), was_requested=True,
         )  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def desk_with_manual(pages=()):
         id="src-000000000001", sub_query_id="subq-1", title="Manual", url="https://ok.example/m", length=len(MANUAL),
         content_hash=next(iter(journal._contents)), pages=pages,
     )  # fmt: skip
-    desk.known([source])
+    desk.add_known([source])
     desk.links.append(Link(address="https://ok.example/orm", title="The Orm Light"))
     return desk
 

@@ -16,7 +16,7 @@ from deep_research.interfaces.cli.console import CommandError, Console, Exit
 from deep_research.interfaces.cli.options import BY_NAME, COMMON, PROGRAM
 from deep_research.logs import configure
 from deep_research.setting_fields import fields_by_path, nest
-from deep_research.settings import ResolvedSettings, Settings, joined, load_settings, setting_from_text
+from deep_research.settings import ResolvedSettings, Settings, join_path, load_settings, setting_from_text
 from deep_research.state import RunOptions
 from deep_research.state.identity import RUN_ID
 from deep_research.store.factory import DATABASE
@@ -126,7 +126,7 @@ def setting_arguments(args: Namespace) -> dict[str, Any]:
 
 def _pair(pair: str) -> tuple[str, Any]:
     name, equals, text = pair.partition("=")
-    name = joined(name.strip().replace("-", "_"))
+    name = join_path(name.strip().replace("-", "_"))
     if not equals or not name:
         raise UsageError(
             f"--set takes NAME=VALUE, got '{pair[:60]}'.", hint="For example: --set max_concurrent=2"
