@@ -125,6 +125,14 @@ def path_of(name: str, where: str = "") -> str:
     Raises `UnknownNameError`.
     """
     paths = paths_by_name()
+    if name in Settings.model_fields and name not in paths:
+        member = next(path for path in paths.values() if path.startswith(f"{name}."))
+        raise UnknownNameError(
+            f"'{name}' is a group of settings{f' in {where}' if where else ''}.",
+            hint=f"Name a member of it, such as '{join_path(member)}'.",
+            kind="setting",
+            name=name,
+        )
     if name not in paths:
         raise UnknownNameError.of("setting", plain(name), paths, where=where, listed=EVERY_SETTING)
     return paths[name]

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deep_research import DeepResearch, RunOptions, TaskSettings
-from deep_research.errors import SettingsError, UnknownNameError, UsageError
+from deep_research import (
+    AgentDecision,
+    DeepResearch,
+    DeepResearchPhase,
+    DeepResearchState,
+    RunOptions,
+    TaskSettings,
+)
+from deep_research.errors import ConfigurationError, SettingsError, UnknownNameError, UsageError
 from deep_research.interfaces.cli.options import parse, setting_flags
 from deep_research.interfaces.cli.session import setting_arguments
 from deep_research.setting_fields import UNSET, SettingGroup, fields_by_path, group_of
@@ -23,6 +31,8 @@ from deep_research.settings.groups import (
     SummarizationSettings,
     WindowSettings,
 )
+from deep_research.state.journal import MemoryJournal
+from deep_research.supervisor.decisions import dispatch, phase_journal, with_options
 
 MOST_SETTINGS = 80
 GROUPS: dict[str, type[SettingGroup]] = {
@@ -169,6 +179,10 @@ def test_paths_in_groups_start_from_their_layer(tmp_path: Path) -> None:
             {"environ": {"DEEP_RESEARCH_FETCH_TIMEOT": "1"}},
             "Unknown setting 'fetch_timeot' in DEEP_RESEARCH_FETCH_TIMEOT. Did you mean 'fetch_timeout'?",
         ),
+        (
+            {"environ": {"DEEP_RESEARCH_FETCH": "1"}},
+            "'fetch' is a group of settings in DEEP_RESEARCH_FETCH. Name a member of it, such as 'fetch_enabled'.",
+        ),
     ],
 )
 def test_a_wrong_name_is_refused_with_the_nearest(
@@ -266,3 +280,24 @@ def test_a_deep_run_keeps_the_members_that_were_named(tmp_path: Path) -> None:
         options = engine._deeper(engine.settings.settings.run_options(**values), values)
     assert options.tasks == TaskSettings(max_retries=2, max_steps=3)
     assert options.report_words > RunOptions().report_words
+
+
+@pytest.mark.parametrize("tasks", [TaskSettings(max_steps=3), {"max_steps": 3}])
+def test_a_supervisor_changes_members_for_one_phase(tasks: Any) -> None:
+    phase = DeepResearchPhase.GATHERING
+    state = DeepResearchState(query="How tall is it?", options=RunOptions(tasks=TaskSettings(max_retries=2)))
+    default = dispatch(state, phase, datetime.now(UTC))
+    decision = default.model_copy(update={"inputs": default.inputs | {"tasks": tasks}})
+    recorded = with_options(decision, default, state.options).model_dump_json()
+    resumed = state.model_copy(update={"decisions": (AgentDecision.model_validate_json(recorded),)})
+    view = phase_journal(MemoryJournal(resumed), phase).state
+    assert view.options.tasks == TaskSettings(max_retries=2, max_steps=3)
+
+
+@pytest.mark.parametrize("tasks", [{"max_step": 3}, {"max_steps": -3}, 3])
+def test_a_supervisor_that_names_a_wrong_member_is_refused(tasks: Any) -> None:
+    state = DeepResearchState(query="How tall is it?")
+    default = dispatch(state, DeepResearchPhase.GATHERING, datetime.now(UTC))
+    decision = default.model_copy(update={"inputs": default.inputs | {"tasks": tasks}})
+    with pytest.raises(ConfigurationError, match="tasks"):
+        with_options(decision, default, state.options)
