@@ -77,7 +77,7 @@ def test_the_bill_of_the_service_never_passes_the_cap(seeds):
             bill = server.billed
         assert bill.input + bill.output <= cap, seed
         assert ledger.tokens <= cap, seed
-        assert not ledger.held, seed
+        assert not ledger.reservations, seed
         assert usage.input_tokens + usage.output_tokens == ledger.tokens, seed
         if usage.tokens_known:
             assert (usage.input_tokens, usage.output_tokens) == (bill.input, bill.output), seed

@@ -156,14 +156,14 @@ def test_whatever_requests_take_the_cap_holds(cap, requests, chance):
                 return
             for _ in range(chance.randrange(4)):
                 await asyncio.sleep(0)
-            held = sum(r.tokens.total for r in spend.ledger.held.values())
+            held = sum(r.tokens.total for r in spend.ledger.reservations.values())
             assert spend.ledger.tokens + held <= cap
             spend.settle(own.call_id, int(most * part), 0.0)
 
         async with asyncio.timeout(300):
             await asyncio.gather(*(one(n, most, part) for n, (most, part) in enumerate(requests)))
         assert spend.ledger.tokens <= cap
-        assert not spend.ledger.held
+        assert not spend.ledger.reservations
 
     asyncio.run(journey())
 

@@ -182,7 +182,7 @@ async def _figures(case: Golden, roles: ModelRoles) -> tuple[dict[str, float], s
     if error:
         figures["coverage"] = 0.0
     if case.told or case.untold:
-        asked = "\n".join(text for told in models.told for text in told.earlier_queries)
+        asked = "\n".join(text for told in models.told for text in told.asked)
         figures["told"] = fmean([x in asked for x in case.told] + [x not in asked for x in case.untold])
     if objects:
         figures["first_try"] = fmean(requests == 1 for requests in objects)

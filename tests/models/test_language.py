@@ -293,7 +293,7 @@ USAGES = st.builds(
     TokenUsage,
     input=st.integers(0, 50),
     output=st.integers(0, 50),
-    known=st.sampled_from([True, True, False]),
+    is_known=st.sampled_from([True, True, False]),
 )
 TEXTS = st.one_of(
     st.sampled_from(
@@ -374,7 +374,7 @@ def test_whatever_comes_there_are_four_requests_at_most_true_books_and_the_deadl
     )  # a request that began in time may end late only here, where nothing stops it
     if is_error:
         assert answer.verdict in set(Verdict)
-        assert answer.data["maybe_billed"] is (not total.known)
+        assert answer.data["maybe_billed"] is (not total.is_known)
     elif way == "text":
         assert "".join(pieces) == answer.value
         assert answer.value.strip()

@@ -17,6 +17,7 @@ from deep_research import (
     RunOptions,
     TaskSettings,
 )
+from deep_research.client.async_client import _plain
 from deep_research.errors import ConfigurationError, SettingsError, UnknownNameError, UsageError
 from deep_research.interfaces.cli.options import parse, setting_flags
 from deep_research.interfaces.cli.session import setting_arguments
@@ -301,3 +302,7 @@ def test_a_supervisor_that_names_a_wrong_member_is_refused(tasks: Any) -> None:
     decision = default.model_copy(update={"inputs": default.inputs | {"tasks": tasks}})
     with pytest.raises(ConfigurationError, match="tasks"):
         with_options(decision, default, state.options)
+
+
+def test_a_client_sends_the_members_that_were_named() -> None:
+    assert _plain({"tasks": TaskSettings(max_steps=3, max_usd=None)}) == {"tasks": {"max_steps": 3}}
