@@ -506,10 +506,10 @@ class DeepResearch(RunControl, MemoryVerbs):
         from deep_research.settings import preset_values
         from deep_research.state import RunOptions
 
-        named = {path for path, origin in self._resolved.origins.items() if origin != DEFAULT}
-        named |= flatten(RunOptions, values).keys()
+        own_paths = {path for path, origin in self._resolved.origins.items() if origin != DEFAULT}
+        own_paths |= flatten(RunOptions, values).keys()
         options = {n: v for n, v in preset_values("deep").items() if n in RunOptions.model_fields}
-        more = {path: v for path, v in flatten(RunOptions, options).items() if path not in named}
+        more = {path: v for path, v in flatten(RunOptions, options).items() if path not in own_paths}
         return with_values(run_options, more)
 
     async def _prepare(self, parts: Parts) -> None:

@@ -305,4 +305,6 @@ def test_a_supervisor_that_names_a_wrong_member_is_refused(tasks: Any) -> None:
 
 
 def test_a_client_sends_the_members_that_were_named() -> None:
-    assert _plain({"tasks": TaskSettings(max_steps=3, max_usd=None)}) == {"tasks": {"max_steps": 3}}
+    assert _plain({"tasks": TaskSettings(max_steps=3, max_usd=None)}) == {
+        "tasks": {"max_steps": 3, "max_usd": None}
+    }
