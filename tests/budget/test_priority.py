@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.budget.priority import (
+from deep_research.budget.allocation import (
     HALF_LIFE,
     priority,
     quality_score,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from deep_research.budget.estimate import INPUT, report_cost, report_output
 from deep_research.budget.phase_allocation import Allowance, Share, reserve, share
-from deep_research.budget.report_cost import INPUT, report_cost, report_output
 from deep_research.models.profiles import Price, Profile
 from deep_research.state import (
     AgentDecision,

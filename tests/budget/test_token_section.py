@@ -9,13 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from deep_research.budget.allocation import Item, ItemClass, allocate_what_fits, with_top
+from deep_research.budget.allocation import (
+    HALF_LIFE,
+    Item,
+    ItemClass,
+    Weights,
+    allocate_what_fits,
+    priority,
+    recency_score,
+    with_top,
+)
 from deep_research.budget.archive import Archive
 from deep_research.budget.condense import condense
 from deep_research.budget.content_budget import Content, ContentRules, fit
 from deep_research.budget.fidelity import ContentFidelity, FidelityLevel, RunFidelity, band_of
 from deep_research.budget.phase_allocation import share
-from deep_research.budget.priority import HALF_LIFE, Weights, priority, recency_score
 from deep_research.budget.recommendations import LARGE_ARCHIVE, advice
 from deep_research.budget.window import Window
 from deep_research.errors import WindowError
