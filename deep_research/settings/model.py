@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import (
@@ -47,15 +46,10 @@ from deep_research.settings.values import (
     NamesByRole,
     Paths,
     TokensByRole,
+    user_data_dir,
 )
 from deep_research.state import Budget, RunOptions, TaskSettings
 from deep_research.state.run import SubQueryCount
-
-
-def _user_data_dir() -> Path:
-    import platformdirs  # here, because importing the package must stay cheap
-
-    return platformdirs.user_data_path("deep-research", appauthor=False)
 
 
 class Settings(BaseModel):
@@ -336,7 +330,7 @@ class Settings(BaseModel):
         "this process; or the name of a memory from a package.",
     )
     data_dir: AnyPath = Field(
-        default_factory=_user_data_dir, description="Folder of the database and all saved files."
+        default_factory=user_data_dir, description="Folder of the database and all saved files."
     )
     preset: str = Field(default="default", description="Named set of values to start from.")
     log_level: Literal["debug", "info", "warning", "error"] | None = Field(

@@ -107,3 +107,10 @@ Sizes = Annotated[
 ]
 NamedPaths = Annotated[dict[Name, AnyPath], Form("a table of paths by name")]
 Addresses = Annotated[dict[Name, Name], BeforeValidator(_addresses), Form("a table of addresses by service")]
+
+
+def user_data_dir() -> Path:
+    """Where the platform keeps the data of programs."""
+    import platformdirs  # here, because importing the package must stay cheap
+
+    return platformdirs.user_data_path("deep-research", appauthor=False)
